@@ -1,7 +1,7 @@
 """Sieve: a data-skipping index for Spark SQL tables.
 
-``import sieve`` provides the functions for a program or a notebook (`sieve.client`). `configure`
-loads Sieve into a Spark session, and each other function is a statement.
+``import sieve`` provides functions for programs and notebooks (`sieve.client`). `configure` loads
+Sieve into a Spark session, and each other function runs a statement.
 
     import sieve
     from pyspark.sql import SparkSession

@@ -24,7 +24,7 @@ class Advice:
         self._sentences: dict[tuple[str | None, str], None] = {}
 
     def add(self, sentence: str, index: str | None = None) -> None:
-        """Adds a sentence for one index by name, or for all indexes; adds no sentence twice."""
+        """Adds a sentence for one index, or for all if ``index`` is None; ignores repetitions."""
         self._sentences[index, sentence] = None
 
     def of(self, index: str) -> list[str]:
@@ -44,14 +44,14 @@ class Environment:
         open_store: opens the store of a URI.
         root_for_new: the root of new indexes, given the database's location.
         check_root: raises RootRefusedError if indexes of a database are not allowed in a root.
-        check_shared: raises RootRefusedError if only this session would use indexes there.
+        check_shared: raises RootRefusedError if other sessions would not use indexes in a root.
         check_cancelled: raises UnavailableError once the user has cancelled the statement.
         describe_job: labels the Spark jobs that follow.
         software: the versions of Sieve and Spark, recorded in new index versions.
-        range_bytes: the least bytes of a file that can be indexed by its ranges.
+        range_bytes: the minimum bytes of a file for which an index can point to ranges.
         changing: called before each change that others can see; a statement that fails before the
             first call has changed nothing.
-        advice: collects advice for the user, besides the result.
+        advice: collects advice for the user, in addition to the result.
     """
 
     open_store: Callable[[str], Store]

@@ -1,10 +1,10 @@
-"""The kinds of failure that Sieve reports; each names what failed, where, and what to do next."""
+"""The errors that Sieve raises. A message says what failed, where, and what to do next."""
 
 from __future__ import annotations
 
 
 class SieveError(Exception):
-    """Base of all errors raised on purpose.
+    """Base class of all errors that Sieve raises on purpose.
 
     Args:
         condition: error class shown to users in brackets, such as ``SIEVE_SYNTAX_ERROR``.
@@ -21,7 +21,7 @@ class SieveError(Exception):
 
 
 class InvalidInputError(SieveError):
-    """The user's statement or setting is wrong; repeating it unchanged fails again."""
+    """The user's statement or setting is wrong. The same statement or setting fails again."""
 
 
 class UnsupportedError(SieveError):
@@ -29,7 +29,7 @@ class UnsupportedError(SieveError):
 
 
 class RootRefusedError(UnsupportedError):
-    """An index is, or would be, in a folder whose indexes sessions do not use."""
+    """An index is, or would be, in a folder that must not contain indexes of its database."""
 
 
 class ConflictError(SieveError):
@@ -37,7 +37,7 @@ class ConflictError(SieveError):
 
 
 class UnknownOutcomeError(SieveError):
-    """A write possibly had an effect; the files that it refers to must not be deleted."""
+    """A write may have taken effect; the caller must not delete files that the write refers to."""
 
 
 class UnavailableError(SieveError):

@@ -1,11 +1,11 @@
 """The key of an index: the path of a column in the files, or an expression of columns.
 
-A key is a list of names. The key of an expression has an empty name, which no column has, and the
-expression's SQL with the names of columns in the files: ``("", "lower(email)")``. Releases that
-know no expressions refuse a registration with an empty name.
+A key is a list of names. The key of an expression consists of an empty name, which no column has,
+and the expression's SQL, with column names as in the files: ``("", "lower(email)")``. Releases
+without support for expressions refuse a registration with an empty name.
 
-An index has one value for each row, or any number of values. In the second case, the key also has
-the kind of the index: ``("", "tags", "elements")``.
+An index has one value per row, or any number of values per row. In the second case, the key also
+contains the kind of the index: ``("", "tags", "elements")``.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from typing import Final
 Key = tuple[str, ...]
 
 ELEMENTS: Final = "elements"
-"""The kind of an index on the elements of arrays that are not NULL."""
+"""The kind of an index on the non-NULL elements of arrays."""
 SUBSTRING: Final = "substring"
-"""The kind of an index on the sequences of `GRAM_BYTES` bytes in texts."""
+"""The kind of an index on all sequences of `GRAM_BYTES` consecutive bytes in texts."""
 KINDS: Final = frozenset((ELEMENTS, SUBSTRING))
-"""The kinds of indexes with any number of values for each row."""
+"""The kinds of indexes with any number of values per row."""
 GRAM_BYTES: Final = 4
 """The length of the keys of an index on substrings; `ask/PartsOfText.scala` has the same number."""
 
@@ -38,7 +38,7 @@ def expression_of(key: Sequence[str]) -> str | None:
 
 
 def kind_of(key: Sequence[str]) -> str | None:
-    """The kind in a key. None if the index has one value for each row."""
+    """The kind of index that a key contains; None if the index has one value per row."""
     return key[2] if len(key) == 3 and expression_of(key) is not None else None
 
 

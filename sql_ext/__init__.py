@@ -1,1 +1,1 @@
-"""The part of Sieve that Spark users use directly: statements, Spark hooks, command line."""
+"""The parts of Sieve that users meet: statements, hooks into Spark, and the command line."""

@@ -1,1 +1,1 @@
-"""SQL table functions of Sieve; each returns data of an index as rows."""
+"""The SQL table functions of Sieve. Each function returns data about an index as rows."""

@@ -35,13 +35,13 @@ def file_rows(
     """Returns one row for each file of the table.
 
     Args:
-        scan: the scan as the driver reports it. ``files`` has all paths. ``listed`` has the paths
-            that remain after Spark's own pruning, each with the number of the file's ranges.
-            ``kept`` has the paths to read, each with the ``ranges`` and ``bytes`` to read, and with
-            the reason ``unproven`` if the index does not know the file. ``used`` has the used
-            indexes, and ``reasons`` has the reasons why other indexes were not used. If there is no
-            scan, ``unread`` replaces these keys. ``partitioned`` is true if the table is
-            partitioned.
+        scan: the scan as the driver reports it. ``files`` contains all paths. ``listed`` contains
+            the paths that remain after Spark's own pruning, each with the number of the file's
+            ranges. ``kept`` contains the paths to read, each with the ``ranges`` and ``bytes`` to
+            read, and with the reason ``unproven`` if the index does not cover the file. ``used``
+            names the indexes that the scan used, and ``reasons`` says why it did not use others. If
+            Spark plans no scan, ``unread`` says why and replaces these keys. ``partitioned`` is
+            true if the table is partitioned.
     """
     listed, kept = scan.get("listed", {}), scan.get("kept", {})
     used = ", ".join(scan.get("used", ()))

@@ -38,13 +38,13 @@ _STORED: Final = ["first", "last", "shape", "blocks", "payload"]
 
 
 def segment_rows(index: Usable) -> list[tuple[object, ...]]:
-    """Returns one row for each segment, sorted by key and numbered from 1; hash maps are last.
+    """Returns a row for each segment, numbered from 1 in the order of keys; hash maps are last.
 
-    A hash map stores only hashes of its keys, so its keys and expected files are None.
+    A hash map stores only hashes of keys, so its row has None for keys and expected files.
 
     Raises:
         UnsupportedError: a later release wrote the index.
-        CorruptError, UnavailableError: a run file is damaged or unreachable.
+        CorruptError, UnavailableError: a run file is damaged, or the store does not answer.
     """
     stored = stored_segments(index.store, index.directory, index.manifest)
     rows = [_described(encoder, segment) for encoder, _, segment in stored]

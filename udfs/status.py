@@ -16,7 +16,7 @@ Counter = tuple[str, str | None, int]
 
 
 def status_rows(counters: Iterable[Counter], cache: FileCache) -> Iterator[Counter]:
-    """One row for each counter; counters by reason have one row for each reason.
+    """Yields one row for each counter; a counter by reason gives one row for each reason.
 
     Args:
         counters: the counters of the driver.

@@ -1,7 +1,7 @@
-"""An answer of a statement: a sequence of records that is displayed as a table.
+"""The answer of a statement: a sequence of records that displays as a table.
 
-A terminal gets plain text. A notebook gets HTML (``_repr_html_``), in which every text is escaped
-and shares are bars. The HTML has inline styles and loads nothing.
+A terminal gets plain text. A notebook gets HTML (``_repr_html_``) with escaped texts, and with bars
+for shares. The HTML has inline styles and loads nothing.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ MOST_ROWS: Final = 200
 _EXPECTED: Final = re.compile(
     r"([\d.]+) of (\d+) expected; at least [\d.]+, by min and max ([\d.]+)"
 )
-"""DESCRIBE's text about files read: by the index, of all files, and by min and max alone."""
+"""Matches DESCRIBE's numbers of files: read with the index, in total, and read with min/max
+statistics."""
 
 _CELL: Final = "padding:2px 8px;text-align:{align};vertical-align:top;white-space:pre-wrap"
 _TRACK: Final = "position:relative;height:6px;min-width:80px;background:rgba(128,128,128,.2)"
@@ -100,7 +101,7 @@ def _cell(tag: str, content: str, *, number: bool) -> str:
 
 
 def _bars(row: Any, column: str, value: object) -> str:
-    """The bar of a cell: dark for the index, and a pale bar behind it for minimum and maximum."""
+    """The bars of a cell: a dark bar for the index, and behind it a pale bar for min/max."""
     if isinstance(value, str) and (found := _EXPECTED.match(value)):
         read, files, minmax = map(float, found.groups())
         return _track([(minmax / files, _PALE), (read / files, _DARK)]) if files else ""

@@ -1,9 +1,9 @@
 """Records for the rows of the statements' answers.
 
-A record has the columns of its statement, in their order; docs/sql.md describes the columns. A
-record omits columns that a later release adds. Some columns are a part of another column of their
-row, or of a property of the record. For these, ``wholes`` names the other column or property, and
-notebooks draw the share as a bar.
+A record has the columns of its statement, in the same order; docs/sql.md describes the columns. A
+record omits columns that a later release adds. Some columns count a part of another column, or of a
+property of the record. ``wholes`` names the whole of such a column, and notebooks draw the ratio of
+both as a bar.
 """
 
 from __future__ import annotations
@@ -163,7 +163,7 @@ class EstimatedBudget:
 
 @dataclass(frozen=True, slots=True)
 class CheckedFile:
-    """A row of CHECK SIEVE INDEX: the summary of an index, which has no file, or a file."""
+    """A row of CHECK SIEVE INDEX: one file, or the summary of an index, whose ``file`` is None."""
 
     wholes: ClassVar[Mapping[str, str]] = {}
 

@@ -1,4 +1,4 @@
-"""`configure`: the settings that `sieve conf` prints, in the builder of a Spark session."""
+"""`configure`: gives a Spark session's builder the settings that `sieve conf` prints."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _Builder = TypeVar("_Builder", bound=SessionBuilder)
 
 
 def configure(builder: _Builder) -> _Builder:
-    """Sets the settings by which a builder's session loads Sieve; returns the builder.
+    """Gives a session's builder the settings with which Spark loads Sieve; returns the builder.
 
-    Extensions and jars are appended to those of the builder or ``spark-defaults.conf``. Other
-    settings of the user are unchanged. Call `configure` after your own settings and before
-    ``getOrCreate()``.
+    The function appends Sieve's extension and jar to those of the builder or of
+    ``spark-defaults.conf``, and leaves your other settings unchanged. Call `configure` after your
+    own settings and before ``getOrCreate()``.
 
     Args:
         builder: ``SparkSession.builder`` of a Spark that starts in this process.
@@ -37,8 +37,8 @@ def configure(builder: _Builder) -> _Builder:
     Raises:
         UnavailableError: no Spark was found.
         UnsupportedError: there is no jar for this Spark.
-        InvalidInputError: Spark already runs in this process without Sieve; or the session is one
-            of Spark Connect, whose server must load Sieve.
+        InvalidInputError: Spark already runs in this process without Sieve, or the builder is for
+            Spark Connect, whose server must load Sieve.
     """
     # A builder has no public method that returns its settings.
     given: Mapping[str, Any] = getattr(builder, "_options", {})
@@ -60,7 +60,7 @@ def configure(builder: _Builder) -> _Builder:
 
 
 def _refuse_started_spark(jar: Path) -> None:
-    """Refuses a running Spark, whose class path and extensions can no longer change."""
+    """Refuses a Spark that runs without Sieve, because its class path and extensions are fixed."""
     pyspark = sys.modules.get("pyspark")
     gateway = getattr(getattr(pyspark, "SparkContext", None), "_gateway", None)
     if gateway is None:

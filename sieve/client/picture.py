@@ -1,4 +1,4 @@
-"""The picture of an index, which a notebook shows and a terminal summarises."""
+"""A picture of an index: an image in a notebook, and a summary in a terminal."""
 
 from __future__ import annotations
 

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 EXTENSIONS: Final = "org.apache.spark.sql.sieve.SieveExtensions"
 
-# Sieve's value is appended to the user's value of these settings. A replacement would disable the
-# user's extensions and jars.
+# For these settings, Sieve appends its value to the user's value. Replacing the value would disable
+# the user's extensions and jars.
 SEPARATORS: Final = {
     "spark.sql.extensions": ",",
     "spark.jars": ",",
@@ -28,9 +28,9 @@ Settings = dict[str, str]
 
 
 def read_properties(path: Path) -> Settings:
-    """Reads a file like spark-defaults.conf: key, blanks or ``=``, value.
+    """Reads a file in the form of spark-defaults.conf: one key and its value per line.
 
-    ``#`` begins a comment.
+    Blanks, ``=`` or ``:`` separate key and value, and ``#`` begins a comment.
     """
     settings = {}
     for line in path.read_text(encoding="utf-8").splitlines():
@@ -43,8 +43,8 @@ def wiring(jar: Path) -> Settings:
     """Settings that make Spark load Sieve: lines for a cluster's spark-defaults.conf."""
     return {
         "spark.sql.extensions": EXTENSIONS,
-        # The driver's own class path contains the jar, so that Spark and its Hive clients share one
-        # set of classes. The setting spark.jars gives executors the classes.
+        # The jar is on the driver's own class path, so that Spark and its Hive clients share one
+        # set of classes. Executors get the classes through spark.jars.
         "spark.jars": str(jar),
         "spark.driver.extraClassPath": str(jar),
         "spark.sieve.python": sys.executable,
@@ -57,9 +57,9 @@ def user_conf_dir(spark: SparkHome, environ: Mapping[str, str]) -> Path:
 
 
 def merged(ours: Settings, theirs: Settings) -> Settings:
-    """The settings for the command line.
+    """Merges Sieve's settings with the user's settings, for the command line.
 
-    The result has the user's values. Settings that are lists have the user's and Sieve's entries.
+    The user's values win. A list setting gets the user's entries and Sieve's entries.
     """
     result: Settings = {}
     for key, value in ours.items():
@@ -67,11 +67,11 @@ def merged(ours: Settings, theirs: Settings) -> Settings:
             result[key] = value
         elif separator := SEPARATORS.get(key):
             parts = [part for part in theirs[key].split(separator) if part]
-            # Duplicates are removed, because the user's file possibly has the lines of `sieve conf`
-            # already.
+            # The user's file may already contain the lines of `sieve conf`, so this code skips
+            # duplicates.
             parts += [part for part in value.split(separator) if part not in parts]
             result[key] = separator.join(parts)
-    # Settings that were removed from the command line for merging are restored if Sieve appends
-    # nothing to them.
+    # The caller removed these settings from the command line. So this code restores each setting to
+    # which Sieve appends nothing.
     result |= {k: theirs[k] for k in SEPARATORS if k in theirs and k not in result}
     return result

@@ -17,8 +17,8 @@ from sieve.errors import InvalidInputError, UnavailableError, UnsupportedError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-# The jars are in a folder beside this package, both in the wheel and in a checkout. Python imports
-# no code from this folder.
+# The jars are in a folder next to this package, both in the wheel and in a checkout. The folder
+# contains no Python code.
 JARS: Final = Path(__file__).resolve().parents[2] / "sql_ext" / "jars"
 
 
@@ -27,9 +27,9 @@ class SparkHome:
     """One Spark installation.
 
     Attributes:
-        path: its folder, with ``bin`` and ``jars``.
+        path: the installation's folder, with ``bin`` and ``jars``.
         version: full version, such as ``4.1.4``.
-        scala: binary version of its Scala, such as ``2.13``.
+        scala: binary version of the installation's Scala, such as ``2.13``.
     """
 
     path: Path
@@ -51,7 +51,7 @@ def find_spark(environ: Mapping[str, str]) -> SparkHome:
     """
     if home := environ.get("SPARK_HOME"):
         return inspect(Path(home).absolute())
-    # PySpark is located without an import, because importing it takes longer than the rest of the
+    # Locates PySpark without importing it, because the import takes longer than the rest of the
     # launcher.
     spec = importlib.util.find_spec("pyspark")
     if spec is None or not spec.submodule_search_locations:
@@ -78,7 +78,7 @@ def shim_jar(spark: SparkHome, jars: Path = JARS) -> Path:
     """The jar with Sieve's classes for this Spark.
 
     Raises:
-        UnsupportedError: this Spark line has no jar; the error names the supported lines.
+        UnsupportedError: Sieve has no jar for this Spark line; the error names the supported lines.
     """
     jar = jars / f"sieve-spark-{spark.line}_{spark.scala}.jar"
     if jar.exists():

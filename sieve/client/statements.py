@@ -1,8 +1,8 @@
 """Statements as functions of a Spark session, for programs and notebooks.
 
 Each function sends one statement through ``spark.sql`` and returns an `Answer`. So the functions
-also work in a session of Spark Connect. Tables, columns and databases are named as in SQL:
-``shop.orders``, with backquotes where SQL needs them. PySpark raises the errors of the statement.
+also work in a session of Spark Connect. Callers name tables, columns and databases as in SQL:
+``shop.orders``, with backquotes where SQL needs them. PySpark raises the statement's errors.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ def indexes(spark: Session, db: str | None = None) -> Answer[IndexState]:
 
 
 def advise(spark: Session, table: str | None = None, db: str | None = None) -> Answer[Advised]:
-    """Names indexes to create, keep or drop, by this driver's scans: ADVISE SIEVE INDEXES.
+    """Suggests indexes to create, keep or drop, from this driver's scans: ADVISE SIEVE INDEXES.
 
     Args:
         spark: a session with Sieve.
-        table: advice for this table alone.
-        db: advice for this database; by default the current one.
+        table: the only table to advise on; None for all tables of the database.
+        db: the database to advise on; by default the current one.
     """
     return _call(spark, Advised, "advise", table=table, database=db)
 
@@ -110,14 +110,14 @@ def drop(
     column: str | None = None,
     if_exists: bool = False,
 ) -> Answer[Dropped]:
-    """Drops the index of a name or of a column: DROP SIEVE INDEX."""
+    """Drops an index, given its name or its column: DROP SIEVE INDEX."""
     return _call(
         spark, Dropped, "drop", table=table, index=index, column=column, if_exists=if_exists
     )
 
 
 def describe(spark: Session, table: str, index: str, *, extended: bool = False) -> Answer[Property]:
-    """Describes an index and the number of files that queries read with it: DESCRIBE SIEVE INDEX.
+    """Describes an index, and how many files queries read with it: DESCRIBE SIEVE INDEX.
 
     Args:
         spark: a session with Sieve.
@@ -128,10 +128,10 @@ def describe(spark: Session, table: str, index: str, *, extended: bool = False) 
 
 
 def inspect(spark: Session, table: str, index: str) -> Picture:
-    """Shows an index as a picture and a summary: which files it reads for which keys.
+    """Shows, in a picture and a summary, which files queries read for which keys.
 
     Args:
-        spark: a session with Sieve; its driver, and only its driver, needs matplotlib.
+        spark: a session with Sieve. Only the driver needs matplotlib.
         index: name of the index.
     """
     arguments = f"{_literal(table)}, {_literal(index)}"
@@ -143,7 +143,7 @@ def inspect(spark: Session, table: str, index: str) -> Picture:
 def explain(spark: Session, query: str) -> Answer[Scan]:
     """Shows how many files each scan of a query would read: EXPLAIN SIEVE.
 
-    The query is not run.
+    The function does not run the query.
     """
     return _answer(spark, Scan, f"EXPLAIN SIEVE {query}")
 
@@ -207,8 +207,8 @@ def estimate(
     Args:
         spark: a session with Sieve.
         columns: one or more, as in `create`.
-        predicate: condition of a query, as after WHERE; the query's files and bytes are estimated,
-            too.
+        predicate: condition of a query, as after WHERE. The answer then also estimates the query's
+            files and bytes.
         extended: show all figures, and several sizes unless the options name a budget.
         **options: options of the index.
     """

@@ -1,4 +1,4 @@
-"""The place of a column in a schema: the parts of the schema that decide the column's values."""
+"""Column place: the parts of a table's schema that affect the values of one column."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ _ZONELESS: Final = frozenset(
     {"boolean", "binary", "void", "byte", "short", "integer", "long", "float", "double", "date"}
 )
 _REMARKS: Final = frozenset({"comment", "CURRENT_DEFAULT"})
-"""Metadata of a column that no reader looks up; this default applies only to rows written later."""
+"""Keys of a column's metadata that no reader looks up. ``CURRENT_DEFAULT`` applies only to rows
+that are written later."""
 
 _MAX_SCHEMAS: Final = 1024
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnPlace:
-    """A column in its table.
+    """How a table's schema defines one column.
 
     Attributes:
         schema: the part of the table's schema that decides the column's values.
         kind: the name of the column's type, or ``instant`` if a time zone can affect the values.
-        default: whether the column or a struct that holds it has a default.
-        field_id: whether Parquet's readers can find the column, or a struct that holds it, by an
-            id.
+        default: whether the column, or a struct that contains the column, has a default value.
+        field_id: whether the column, or a struct that contains the column, has a Parquet field id.
     """
 
     schema: str
@@ -39,11 +39,11 @@ class ColumnPlace:
 def find_column(
     column: tuple[str, ...], schema: str, *, orc: bool, positions: bool
 ) -> ColumnPlace | None:
-    """The place of a column in a schema; None if the schema does not have the column.
+    """Finds a column in a schema; returns None if the schema does not contain the column.
 
-    Readers find a column by its name. In ORC files without column names, which old releases of Hive
-    wrote, readers find a column by its position. Later columns, and other fields of the same
-    struct, do not affect the column.
+    Readers find a column by its name. Old releases of Hive wrote ORC files without column names. In
+    such files, readers find a column by its position. Later columns and other fields of the same
+    struct do not affect the column.
 
     Args:
         column: path of the column.

@@ -1,15 +1,16 @@
 """The parts of a table's fingerprint that affect the values of one column.
 
-A fingerprint has every part that can affect how Spark reads any column of a table. A version serves
-a scan if both have equal parts that decide the values of the *indexed* column. A part decides the
-values unless Spark's reader certainly ignores it.
+A fingerprint contains every part (setting, option or type) that can affect how Spark reads any
+column of a table. A scan can use a version of an index if their fingerprints agree in the
+*deciding* parts, which affect the indexed column. A part is deciding unless Spark's reader
+certainly ignores the part.
 
-In CSV and JSON, a column that is appended to the schema decides, too. A record counts as damaged if
-a value cannot be converted to the new column's type, or if a CSV record has no value for the
-column. The other values of some damaged records differ from query to query, and a build, CHECK and
-an audit cannot recognise these records. Example: the schema gets a column `b MAP<STRING, INT>`, and
-`spark.sql.json.enablePartialResults` is off. For the record `{"b":{"k":"x","a":7},"a":1}`, Spark
-then shows 7 for `a`, because its parser continues inside `b`.
+In CSV and JSON, a column that is appended to the schema also affects the other columns. Spark
+treats a record as corrupt if a value cannot be converted to the new column's type, or if a CSV
+record has no value for the new column. The other values of some corrupt records differ from query
+to query. Neither a build nor CHECK nor an audit can recognise such a record. Example: the schema
+gets a column `b MAP<STRING, INT>`, and `spark.sql.json.enablePartialResults` is off. For the record
+`{"b":{"k":"x","a":7},"a":1}`, Spark then shows 7 for `a`, because its parser continues inside `b`.
 """
 
 from __future__ import annotations
@@ -34,13 +35,14 @@ _OWN: Final[Mapping[str, tuple[str, ...]]] = {
     "json": ("spark.sql.json.", "spark.sql.legacy.json."),
     "avro": ("spark.sql.avro.",),
 }
-"""By file format: prefixes of settings that only readers of this format look up."""
+"""For each file format, prefixes of the settings that only readers of this format look up."""
 
 _OF_TEXT: Final = (
     *("mapreduce.input.", "io.", "spark.sql.execution.datasources.hadooplinerecord"),
     "spark.sql.files.supportsecondoffsetformat",
 )
-"""Settings that only readers of text look up; Parquet and ORC files name their own codecs."""
+"""Prefixes of settings that only readers of text formats look up. Parquet and ORC files name their
+own codecs."""
 
 _BASE: Final[Mapping[str, str]] = {
     "parquet": "parquet",
@@ -49,13 +51,13 @@ _BASE: Final[Mapping[str, str]] = {
     "iceberg": "parquet",
     "orc": "orc",
 }
-"""Table formats that read a column without the other columns, and the format of their files."""
+"""Table formats whose readers decode each column independently, with the format of their files."""
 
 _OPTIONS: Final[Mapping[str, frozenset[str]]] = {
     "parquet": frozenset({"datetimerebasemode", "int96rebasemode"}),
     "orc": frozenset(),
 }
-"""Options without a prefix that the reader of a format looks up."""
+"""For each file format, the options without a prefix that its reader looks up."""
 
 _INSTANTS: Final = frozenset({"instant"})
 _DAYS: Final = frozenset({"date", "instant"})
@@ -72,8 +74,8 @@ _OF_KINDS: Final[Mapping[str, frozenset[str]]] = {
 }
 """Settings and options that affect only columns of some kinds.
 
-ORC has none, because its reader converts the types of a file to the types of the table, such as
-dates to text and instants to numbers.
+ORC has no such setting. Its reader converts a file's types to the table's types, for example dates
+to text and instants to numbers.
 """
 
 _OF_SCHEMAS: Final = frozenset(
@@ -84,50 +86,52 @@ _OF_SCHEMAS: Final = frozenset(
         *("spark.sql.parquet.binaryasstring", "spark.sql.parquet.infertimestampntz.enabled"),
     }
 )
-"""Settings and options that matter only if Spark infers a schema from files; a table has one."""
+"""Settings and options that Spark uses only to infer a schema from files. A table already has a
+schema."""
 
 _OF_FOUND_TYPES: Final = frozenset(
     {"spark.sql.parquet.int96astimestamp", "spark.sql.legacy.parquet.nanosaslong"}
 )
-"""Settings that decide which type the Parquet reader of Spark 3.5 gives a column of a file if it
-finds no column of that name in the schema. In plain tables this happens only if columns are found
-by ids."""
+"""Settings by which Spark 3.5's Parquet reader chooses the type of a file's column whose name is
+not in the schema. In plain tables, the reader reads such a column only if it finds columns by field
+id."""
 
 _CONVERTS: Final = "spark.sql.parquet.int96timestampconversion"
-"""If this is set, Spark's Parquet reader uses the session's time zone."""
+"""With this setting, Spark's Parquet reader uses the session's time zone."""
 
 _KEYS: Final = ("hadoop.security.key.",)
-"""Settings and options that decrypt columns; without the key, a column has other values."""
+"""Settings and options for decrypting columns. Without the key, Spark reads other values."""
 
 _OF_DEFAULTS: Final = (
     *("spark.sql.legacy.", "spark.sql.defaultcolumn.", "spark.sql.variant."),
     *("spark.sql.ansi.", "spark.sql.timestamptype", "spark.sql.parser."),
 )
-"""Settings that affect the value of a column's default, which is stored as SQL."""
+"""Settings that affect how Spark evaluates a column's default, which is stored as SQL."""
 
 _OF_LITERALS: Final = tuple(
     f"conf.spark.sql.{name}"
     for name in ("ansi.", "timestamptype", "parser.", "legacy.charvarcharasstring")
 )
-"""Settings that can affect the default of a column, and otherwise no indexed column of text.
+"""Settings that affect a column's default, but no other value of an indexed column in a text
+format.
 
-A CHAR column has no index.
+One of these settings also affects CHAR columns, which cannot have an index.
 """
 
 _WHOLE_RECORDS: Final = frozenset({"COMMIT_TIME_ORDERING", "EVENT_TIME_ORDERING"})
-"""Hudi's merge modes in which it shows one record of a key as a whole."""
+"""Hudi's merge modes that return one of a key's records unchanged."""
 
 _COMPARED: Final = tuple(
     f"hudi.hoodie.table.{name}"
     for name in ("recordkey.fields", "ordering.fields", "precombine.field", "partition.fields")
 )
-"""Properties that name the columns by which Hudi finds and orders the records of a key."""
+"""Table properties that name Hudi's key columns, ordering columns and partition columns."""
 
 _MERGERS: Final = ("payload", "merge", "partial", "delete")
 """A setting with one of these words in its name may change how Hudi merges records."""
 
 _EXPRESSION: Final = "expression."
-"""Prefix of the part that decides the value of an expression; the expression's SQL follows."""
+"""Prefix of the name of an indexed expression's part; the expression's SQL follows."""
 
 
 def changed_parts(column: Sequence[str], then: Parts, now: Parts) -> tuple[str, ...]:
@@ -148,13 +152,13 @@ def changed_parts(column: Sequence[str], then: Parts, now: Parts) -> tuple[str, 
     then, now = _of_columns(then), _of_columns(now)
     one, other = deciding_parts(path, then), deciding_parts(path, now)
     changed = (k for k in one.keys() | other.keys() if one.get(k) != other.get(k))
-    # A changed setting can be the only reason why Spark's release now decides. So only parts with a
-    # changed value are named.
+    # A changed setting can turn an unchanged part, such as Spark's release, into a deciding part.
+    # The result names only parts whose value changed.
     return tuple(sorted(k for k in changed if then.get(k) != now.get(k)))
 
 
 def _changed_of_expression(sql: str, then: Parts, now: Parts) -> tuple[str, ...]:
-    """The changed parts for an expression: its own part, and the parts of its columns."""
+    """The changed parts for an expression: its own part, or else the parts of its columns."""
     name = _EXPRESSION + sql
     own = then.get(name)
     if own is None or own != now.get(name):
@@ -164,14 +168,14 @@ def _changed_of_expression(sql: str, then: Parts, now: Parts) -> tuple[str, ...]
 
 
 def _of_columns(parts: Parts) -> Parts:
-    """The parts without those of expressions."""
+    """The parts of a fingerprint, without the parts for expressions."""
     return {name: value for name, value in parts.items() if not name.startswith(_EXPRESSION)}
 
 
 def deciding_parts(column: tuple[str, ...], parts: Parts) -> Parts:
-    """The parts that affect a column's values.
+    """The deciding parts: the parts that affect a column's values.
 
-    Each part is reduced to the content that affects them.
+    Each part is reduced to the content that affects the column.
     """
     format_name = parts.get("format", "").partition(" ")[0]
     if format_name in TEXT_FORMATS:
@@ -194,7 +198,7 @@ def deciding_parts(column: tuple[str, ...], parts: Parts) -> Parts:
 
 def _of_column(parts: Parts, format_name: str, place: ColumnPlace) -> Iterator[tuple[str, str]]:
     zones = _zones(parts, format_name, place)
-    # Hudi merges files, and Spark can read ORC with classes of Hive.
+    # `is_unread` does not hold for Hudi, which merges files, or for ORC readers of Hive.
     native = format_name != "hudi" and ".hive." not in parts["format"]
     for name, value in parts.items():
         scope, _, key = name.partition(".")
@@ -216,11 +220,11 @@ def _of_column(parts: Parts, format_name: str, place: ColumnPlace) -> Iterator[t
 
 
 def _zones(parts: Parts, format_name: str, place: ColumnPlace) -> frozenset[str]:
-    """The time zones that decide a column's values: of the ``session``, of the ``jvm``, or both."""
+    """The time zones that affect a column's values: ``session``, ``jvm``, both or none."""
     if place.default or (format_name == "hudi" and place.kind == "instant"):
         return frozenset({"session", "jvm"})
     if format_name == "orc":
-        # The reader converts a file's instants to other types, such as text.
+        # The ORC reader can convert a file's instants to other types, such as text.
         return frozenset({"jvm"})
     if place.kind != "instant":
         return frozenset()
@@ -229,7 +233,7 @@ def _zones(parts: Parts, format_name: str, place: ColumnPlace) -> frozenset[str]
 
 
 def _decides(key: str, format_name: str, place: ColumnPlace, *, is_option: bool) -> bool:
-    """Returns whether a setting or an option, in lower case, decides a column's values."""
+    """Returns whether a setting or an option, in lower case, affects a column's values."""
     base = _BASE[format_name]
     if key.startswith(_foreign(base)) or (format_name != "hudi" and key.startswith(_OF_TEXT)):
         return False
@@ -246,7 +250,7 @@ def _decides(key: str, format_name: str, place: ColumnPlace, *, is_option: bool)
     elif key.startswith(_OF_DEFAULTS):
         decides = place.default
     elif key.startswith("spark.executor"):
-        # Options of the executors' JVMs can set time zone and locale.
+        # Options of the executors' JVMs can set the time zone and the locale.
         decides = place.kind == "instant" or place.default or base == "orc"
     else:
         # Lakehouse formats have further options. The reader of a plain format looks up only
@@ -259,9 +263,9 @@ def _decides(key: str, format_name: str, place: ColumnPlace, *, is_option: bool)
 def _of_merged(column: tuple[str, ...], parts: Parts) -> Parts:
     """The deciding parts if Hudi merges the records of a key.
 
-    If Hudi shows one of the records unchanged, the choice depends only on the key, on the ordering
-    columns, and on Hudi's own columns, such as the mark of a deleted record. Otherwise, the result
-    can depend on every column.
+    If Hudi returns one of the records unchanged, its choice depends only on the key, the ordering
+    columns and Hudi's own columns, such as the delete marker. Otherwise, the merged record can
+    depend on every column.
     """
     kept = dict(_of_records(parts, "parquet", "avro"))
     if not _takes_whole_records(parts):
@@ -289,7 +293,7 @@ def _takes_whole_records(parts: Parts) -> bool:
 
 
 def _of_text_records(parts: Parts, format_name: str) -> Parts:
-    """The deciding parts of a text format, without what only affects how rows are written."""
+    """The deciding parts of a text format, without options that no reader looks up."""
     kept = _of_records(parts, format_name)
     literals = () if "EXISTS_DEFAULT" in kept.get("schema", "") else _OF_LITERALS
     line = ".".join(kept.get("spark", "").split(".")[:2])
@@ -303,10 +307,10 @@ def _of_text_records(parts: Parts, format_name: str) -> Parts:
 
 
 def _of_records(parts: Parts, *own: str) -> Parts:
-    """The deciding parts if the rows of a file depend on every column.
+    """The deciding parts if every column can affect the rows of a file.
 
-    In a text format, every column affects whether a record can be parsed. In Hudi, every column can
-    affect which record of a key is shown.
+    In a text format, every column affects whether Spark can parse a record. In Hudi, every column
+    can affect which record of a key Hudi returns.
 
     Args:
         own: the formats of the table's files.

@@ -1,9 +1,9 @@
 """Commit: publishes version n by creating ``versions/<n>.json``; the first creator wins.
 
-While an index exists, none of its versions is deleted, so the numbers have no gaps. Therefore a
-reader finds the newest version by probing numbers. A writer that was paused for a long time cannot
-publish a version with an old number. If the outcome of a create is unknown, the writer reads the
-file again, and compares the identity in the file with its own. This is the optimistic commit of
+Nobody deletes a version file while the index exists, so the numbers have no gaps. Readers therefore
+find the newest version by probing numbers, and a writer that resumes after a long pause cannot
+reuse an old number. If a writer does not know whether its create succeeded, the writer reads the
+file and compares the identity in the file with its own. The protocol is the optimistic commit of
 Delta Lake's log, with checks learned from Iceberg's Hive commits.
 """
 
@@ -25,7 +25,7 @@ from sieve.metadata.transitions import check_successor
 from sieve.storage.interface import GoneError, Store, base_name
 
 ATTEMPTS = 32
-"""The maximum number of plans that a writer makes on top of other writers' versions."""
+"""How often a writer plans its version before it gives up because other writers published first."""
 
 
 def newest(store: Store, index_dir: str, hint: int = 0) -> Manifest | None:
@@ -33,10 +33,11 @@ def newest(store: Store, index_dir: str, hint: int = 0) -> Manifest | None:
 
     Args:
         index_dir: the folder of the index, ``<root>/<index uuid>``.
-        hint: a version number known to exist, or 0. A wrong hint costs time only.
+        hint: a version number known to exist, or 0. A wrong hint costs only time.
 
     Raises:
-        CorruptError: the newest version is damaged, or belongs to another index or number.
+        CorruptError: the file of the newest version is damaged, or contains another index or
+            version number.
         UnsupportedError: a newer release wrote the version.
         UnavailableError: the store does not answer.
     """
@@ -45,7 +46,7 @@ def newest(store: Store, index_dir: str, hint: int = 0) -> Manifest | None:
 
 
 def newest_number(store: Store, index_dir: str, hint: int = 0) -> int:
-    """The number of the newest version, or 0 without versions; same arguments as `newest`."""
+    """The number of the newest version, or 0 if there is none; arguments as in `newest`."""
 
     def exists(number: int) -> bool:
         return store.size(version_file(index_dir, number)) is not None
@@ -54,10 +55,11 @@ def newest_number(store: Store, index_dir: str, hint: int = 0) -> int:
 
 
 def last_of_dense(exists: Callable[[int], bool], known: int) -> int:
-    """Finds the last number of a sequence without gaps by a galloping search.
+    """Finds, by a galloping search, the last number of a sequence that has no gaps.
 
     Args:
-        exists: whether a number, 1 or more, is in the sequence, which can grow during the search.
+        exists: tells whether a number of 1 or more is in the sequence. The sequence can grow during
+            the search.
         known: a number in the sequence, or 0.
     """
     step = 1
@@ -73,11 +75,11 @@ def last_of_dense(exists: Callable[[int], bool], known: int) -> int:
 
 
 def read_version(store: Store, index_dir: str, number: int) -> Manifest:
-    """Reads one version, and checks its index and number.
+    """Reads one version, and checks that the file is for this index and number.
 
     Raises:
         GoneError: the version does not exist.
-        CorruptError: the version is damaged, or was copied from another index or number.
+        CorruptError: the file is damaged, or was copied from another index or version number.
         UnsupportedError: a newer release wrote the version.
     """
     uri = version_file(index_dir, number)
@@ -100,14 +102,14 @@ def publish(
 ) -> Manifest:
     """Publishes the next version.
 
-    After a conflict, plans again on top of the other writer's version.
+    If another writer publishes first, plans again on top of that writer's version.
 
     Args:
         index_dir: the folder of the index, which contains ``versions/``.
         base: the newest version that the caller knows, or None before version 1.
-        make: a function that plans the version after its argument, with a fresh id. `publish` can
-            call it repeatedly. `make` returns its argument if there is nothing to do. `publish`
-            raises the exceptions of `make` unchanged.
+        make: plans the version that follows its argument, with a new id. `publish` can call `make`
+            repeatedly, and does not catch its exceptions. If there is nothing to do, `make` returns
+            its argument.
         attempts: maximum number of plans.
 
     Returns:
@@ -115,7 +117,8 @@ def publish(
 
     Raises:
         ConflictError: other writers published first at every attempt, or dropped the index.
-        UnknownOutcomeError: the version is possibly visible; delete no file that the version names.
+        UnknownOutcomeError: the version may be visible, so the caller must not delete the files
+            that the version names.
         UnavailableError: the store refused before the version became visible.
         CorruptError, UnsupportedError: the version of another writer cannot be read.
         ValueError: `check_successor` rejects the version that ``make`` returned.

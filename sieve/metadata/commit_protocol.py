@@ -1,8 +1,8 @@
 """Commit protocol: computes a writer's next step from the store's answer.
 
 The protocol is a pure state machine for one attempt to publish one version number.
-`sieve.metadata.commit.publish` drives the protocol with a store. A test explores every interleaving
-of several writers, with lost requests, lost replies and late effects.
+`sieve.metadata.commit.publish` runs the protocol against a store. A test explores every
+interleaving of several writers, with lost requests, lost replies and late effects.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ from enum import Enum, auto
 from typing import Final
 
 CREATE_TRIES: Final = 3
-"""Maximum number of creates of the same bytes while the outcome is unknown."""
+"""Maximum number of create requests for the same bytes."""
 
 
 class Answer(Enum):
-    """The answer to a step."""
+    """The store's answer to a step of the protocol."""
 
     MADE = auto()
     """Answer to a create: this request created the file."""
     TAKEN = auto()
     """Answer to a create: the file exists; perhaps an earlier request of this writer created it."""
     NO_REPLY = auto()
-    """Answer to a create: the request had an effect, will have an effect later, or never will."""
+    """No answer to a create: the request took effect, will take effect later, or never will."""
     REFUSED = auto()
-    """Answer to a create: the request had no effect and never will."""
+    """Answer to a create: the request did not take effect and never will."""
 
     OURS = auto()
     """Answer to a read back: the file has this writer's identity."""
@@ -40,7 +40,7 @@ class Answer(Enum):
 
 
 class End(Enum):
-    """The outcome of an attempt."""
+    """The outcome of an attempt to publish a version."""
 
     PUBLISHED = auto()
     """The version is visible permanently."""
@@ -51,8 +51,8 @@ class End(Enum):
     DAMAGED = auto()
     """Another writer's damaged file has the number."""
     UNKNOWN = auto()
-    """The version is visible, or can become visible later. Do not delete the files that it names.
-    """
+    """The version is visible, or can become visible later. Do not delete the files that the version
+    names."""
 
 
 @dataclass(frozen=True, slots=True)

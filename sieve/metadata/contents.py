@@ -1,4 +1,4 @@
-"""Contents: the output of a build, the part of a version that a refresh replaces as a whole."""
+"""Contents: the output of a build. A refresh replaces this part of a version as a whole."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class Contents:
         options: the options of the build.
         format_name: the table's file format: parquet, orc, csv or json.
         null_proof: whether NULL counts can rule a file out; false for text formats.
-        fingerprint: SHA-256 in hex over ``fingerprint_parts``, which identifies the reader of the
-            build.
-        fingerprint_parts: the input of the hash, to explain a mismatch.
+        fingerprint: SHA-256, in hex, of ``fingerprint_parts``. The hash identifies the reader that
+            the build used.
+        fingerprint_parts: the input of the hash, stored so that a mismatch can be explained.
         runs: index data over disjoint sets of locations.
-        locations: the file list, which maps each location to its place in its run.
+        locations: the file list, which gives the position of each location in its run.
         roots: absolute qualified URIs of the folders to which location paths are relative.
         stats: statistics of the build.
         commit: the indexed commit of a Delta table, or None for other tables.

@@ -1,7 +1,8 @@
 """Creation record: identifies an index's folder before CREATE writes any other file to it.
 
 If CREATE dies, the record shows that the folder is abandoned, and names the table of the index.
-DROP deletes the record last, so that an interrupted deletion can be recognised and finished.
+DROP deletes the record last, so that a later statement can recognise and finish an interrupted
+deletion.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def write_creation_record(store: Store, index_dir: str, name: str, table: TableI
 
 
 def creation_records(store: Store, root: str, but: Collection[str]) -> Iterator[CreationRecord]:
-    """The creation records below a root; folders without a readable record are left out.
+    """The creation records below a root; skips folders without a readable record.
 
     Args:
         root: the folder that holds indexes.
@@ -65,7 +66,7 @@ def creation_records(store: Store, root: str, but: Collection[str]) -> Iterator[
 def remove_abandoned(
     store: Store, root: str, table: TableIdentity, known: Collection[str]
 ) -> list[str]:
-    """Deletes the folders of a table's indexes whose CREATE died before it registered them.
+    """Deletes the index folders of a table whose CREATE died before it registered the index.
 
     Args:
         root: the folder that holds indexes.
@@ -93,11 +94,12 @@ def remove_abandoned(
 
 
 def delete_index(store: Store, index_dir: str) -> None:
-    """Deletes an index's folder such that an interrupted deletion can be recognised and finished.
+    """Deletes an index's folder in an order that lets a later statement finish the deletion.
 
-    The order of deletion matters. The file ``registered`` is deleted first, so that no table finds
-    the index again. Version 1 is deleted next, before any file that a writer is possibly using, so
-    that `report_if_dropped` notices the drop. The creation record is deleted last.
+    The function deletes the file ``registered`` first, so that no table finds the index again. It
+    deletes version 1 next, so that `report_if_dropped` notices the drop before a running writer
+    misses other files. It deletes the creation record last, because this record identifies the
+    folder.
 
     Raises:
         UnavailableError: the store refuses or does not answer.
@@ -116,10 +118,10 @@ def delete_index(store: Store, index_dir: str) -> None:
 
 @contextlib.contextmanager
 def report_if_dropped(name: str, store: Store, index_dir: str) -> Iterator[None]:
-    """If an index was dropped during a statement, reports any failure as a conflict.
+    """Raises ConflictError if the index is dropped while the statement in this context runs.
 
-    After a drop, the files that the statement has since written to the index's folder are deleted,
-    even if the statement succeeded.
+    The error replaces any other failure of the statement. The function also deletes the files that
+    the statement wrote to the folder after the drop.
 
     Raises:
         ConflictError: the index was dropped, or is being dropped.
@@ -136,11 +138,13 @@ def report_if_dropped(name: str, store: Store, index_dir: str) -> Iterator[None]
 
 
 def _remove_ghost(store: Store, index_dir: str) -> bool:
-    """Returns whether an index was or is being dropped; deletes files written since the drop.
+    """Returns whether an index was dropped or is being dropped.
 
-    A writer can create the folders of a dropped index again. No table would ever find these
-    folders. While an index lives, it has a manifest and the file ``registered``. If only one of the
-    two is missing, the index is damaged, not dropped.
+    If so, deletes the files that were written since the drop.
+
+    A writer can recreate the folders of a dropped index, which no table would ever find. An
+    existing index has a manifest of version 1 and the file ``registered``. If only one of the two
+    is missing, the index is damaged, not dropped.
     """
     marks = (version_file(index_dir, 1), join(index_dir, REGISTERED))
     try:
@@ -155,7 +159,7 @@ def _remove_ghost(store: Store, index_dir: str) -> bool:
 
 
 def creation_record_of(store: Store, folder: str) -> CreationRecord | None:
-    """The creation record of an index's folder, or None if the folder has no record of Sieve."""
+    """The creation record of an index's folder, or None if the folder has no valid record."""
     try:
         members = {entry.name: entry for entry in store.list(folder)}
         if CREATION_RECORD not in members:
@@ -169,6 +173,6 @@ def creation_record_of(store: Store, folder: str) -> CreationRecord | None:
             REGISTERED in members,
         )
     except (SieveError, ValueError, KeyError, TypeError):
-        # The file is unreadable or not written by Sieve. The folder possibly belongs to others, so
-        # it must not be deleted.
+        # The file is unreadable, or Sieve did not write it. The folder may belong to another
+        # program, so Sieve must not delete the folder.
         return None

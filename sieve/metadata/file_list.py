@@ -1,7 +1,7 @@
 """File list: the data files of a version, with their state, length, time and counts.
 
-The list is stored in parts that a reader merges in order, so that a version writes only its
-changes.
+The list is stored in parts, which a reader merges in order. So a new version writes only the
+entries that changed.
 """
 
 from __future__ import annotations
@@ -37,17 +37,20 @@ from sieve.metadata.path_list import PathList, concat_paths
 class FileState(IntEnum):
     """The state of a file in a version.
 
-    In stored lists, a negative number in place of the length represents the state.
+    A stored list represents every state except `READ` by a negative number in place of the length.
     """
 
     READ = 0
-    """Read completely; its data is valid while the file has this length and time."""
+    """The build read the whole file. The index data is valid while the file has this length and
+    time."""
     UNPROVEN = -1
-    """The file was read, but queries must always read it, for example because it has no rows."""
+    """The build opened the file, but every query must read it, for example because it has no rows.
+    """
     RACY = -2
-    """The file was not read, because at the listing it was racy or had a time in the future."""
+    """The build skipped the file, because the file was too young to be stable, or had a future
+    time."""
     REMOVED = -3
-    """Only in parts of a list: the version no longer has this location."""
+    """The version no longer contains this location. This state occurs only in parts of a list."""
 
 
 _SCHEMA = pa.schema(
@@ -60,13 +63,13 @@ _WITH_RANGES = pa.schema(
 )
 
 _FORMS: Final = (_SCHEMA, _WITH_ALSO, _WITH_RANGES)
-"""The forms of a stored list; each can have the columns of `STORED_BOUNDS` at its end."""
+"""The schemas of a stored list. Each schema can end with the columns of `STORED_BOUNDS`."""
 
 _LISTS: Final = dict(zip(("cuts", *COUNTED), STORED, strict=True))
-"""The list columns: each row has a list of values, one for each range of the file."""
+"""The names of the list columns. A row of such a column lists the values of the file's ranges."""
 
 MOST_ALSO: Final = 64
-"""The maximum number of further positions of a location after its first position."""
+"""The maximum number of positions that a location can have in addition to its first position."""
 
 COLUMNS: Final = ("states", "lengths", "mtimes", "rows", "nulls", "nans", "slots")
 """The numeric columns of `Locations`, in order."""
@@ -79,11 +82,11 @@ _STORED: Final = ("stored_lengths", "mtimes", "rows", "nulls", "nans", "slots")
 class Locations:
     """The files of a version; a file's ordinal is its position in these columns.
 
-    A file is one location, or has several ranges, which are one location each.
+    A file is one location, or consists of several ranges, each of which is a location.
 
     Attributes:
         paths: absolute qualified paths, as Spark's listing writes them.
-        states: int8[n], the `FileState` of each file; queries always read a file in any state but
+        states: int8[n], the `FileState` of each file. Queries always read files whose state is not
             `READ`.
         lengths: int64[n], bytes of a file in the state `READ`, otherwise 0.
         mtimes: int64[n], modification times, ms since the epoch.
@@ -91,14 +94,14 @@ class Locations:
         nulls: int64[n], rows whose value is NULL.
         nans: int64[n], rows whose value is NaN.
         slots: int64[n], position of each file among the concatenated locations of all runs of the
-            version; -1 for a file without keys, which is in no run. The ranges of a file have
-            consecutive positions, and `slots` has the first position.
-        also: int64[n, k], the location's positions in further runs, padded with -1. The further
-            runs have rows that were appended after the first reading. `also` is None if no location
-            has further positions.
-        ranges: the ranges of the files, or None if each file is one location. No list has both
-            ranges and further positions.
-        bounds: the bounds of the m locations, or None if none are known.
+            version; -1 for a file without keys, because no run contains such a file. The ranges of
+            a file have consecutive positions; the slot is the position of the first range.
+        also: int64[n, k], the location's positions in further runs, padded with -1. These runs
+            contain the rows that were appended to the location after its first run was built.
+            `also` is None if no location has further positions.
+        ranges: the ranges of the files, or None if each file is one location. A list with `ranges`
+            has no `also`.
+        bounds: the key bounds of the m locations, or None if no bounds are known.
     """
 
     paths: Sequence[str]
@@ -125,7 +128,7 @@ class Locations:
 
     @property
     def range_slots(self) -> Counts:
-        """Returns int64[m]: the position of each range, or -1 for a file that is in no run."""
+        """Returns int64[m]: the position of each range, or -1 if no run contains the file."""
         if self.ranges is None:
             return self.slots
         first = np.repeat(self.slots - self.ranges.firsts, self.ranges.counts)
@@ -141,7 +144,7 @@ class Locations:
 
     @property
     def key_bounds(self) -> KeyBounds:
-        """The bounds of the m locations; a location without bounds has unknown bounds."""
+        """The bounds of the m locations. If `bounds` is None, all bounds are unknown."""
         return self.bounds or KeyBounds.unknown(int(self.range_counts.sum()))
 
     @property
@@ -157,20 +160,21 @@ class Locations:
 
     @property
     def all_rows(self) -> npt.NDArray[np.bool_]:
-        """bool[n]: the locations whose rows the index knows completely, including hidden rows.
+        """bool[n]: the locations whose rows the index contains completely, including hidden rows.
 
-        A location has several positions only if each build read all rows that existed at that time.
+        These are the locations with several positions. A location gets a second position only if
+        each build read all rows that existed at that time.
         """
         several: npt.NDArray[np.bool_] = np.count_nonzero(self.places >= 0, axis=1) > 1
         return several
 
     def at_places(self, places: Counts) -> Locations:
-        """The same locations at other positions, given in the form of `places`."""
+        """A copy of the list with other positions, in the form of `places`."""
         slots, also = places[:, 0], places[:, 1:]
         return replace(self, slots=slots, also=also if also.size else None)
 
     def chosen(self, which: npt.NDArray[np.bool_]) -> Locations:
-        """The flagged locations, bool[n]."""
+        """The locations for which ``which``, bool[n], is true."""
         if which.all():
             return self
         paths = self.path_list.chosen(which)
@@ -186,7 +190,7 @@ NO_LOCATIONS: Final = Locations((), _NONE.astype(np.int8), _NONE, _NONE, _NONE, 
 
 
 def _of_columns(paths: Sequence[str], columns: Iterable[Counts]) -> Locations:
-    """A list from the columns named in `COLUMNS`."""
+    """Makes a list from the columns named in `COLUMNS`."""
     states, lengths, mtimes, rows, nulls, nans, slots = columns
     return Locations(paths, states.astype(np.int8), lengths, mtimes, rows, nulls, nans, slots)
 
@@ -222,7 +226,7 @@ def _widened(also: Counts, width: int) -> Counts:
 
 
 def merge(parts: Sequence[Locations]) -> Locations:
-    """Merges parts; if several parts have a path, the last of them is used."""
+    """Merges parts; if several parts contain a path, the last of these parts wins."""
     latest: list[Locations] = []
     later: list[PathList] = []
     for part in reversed(parts):
@@ -234,11 +238,11 @@ def merge(parts: Sequence[Locations]) -> Locations:
 
 
 def diff(before: Locations, now: Locations) -> Locations:
-    """Returns the part that, if merged, changes the first list into the second; ignores order."""
+    """Returns the part that turns ``before`` into ``now`` when merged; the order can differ."""
     was, paths = before.path_list, now.path_list
     place = paths.places_in(was)
     # Spark lists a file twice if two partitions share its folder. A part must contain both entries
-    # of such a file, or none of them.
+    # of such a file, or neither.
     place[paths.within(concat_paths([was.repeated(), paths.repeated()]))] = -1
     same = place >= 0
     for name in COLUMNS:
@@ -308,9 +312,9 @@ def _lists(also: Counts) -> pa.ListArray:
 
 
 def _table(lists: pa.ListArray) -> Counts:
-    """The inverse of `_lists`, without columns of only -1.
+    """The inverse of `_lists`; no column of the result contains only -1.
 
-    Raises ValueError for a list that is too long.
+    Raises ValueError for a list that is too long or contains a null.
     """
     lengths = lists.value_lengths().to_numpy(zero_copy_only=False)
     width = int(lengths.max(initial=0))
@@ -336,7 +340,7 @@ def parse_locations(data: bytes, roots: Sequence[str], rows: int) -> Locations:
     Args:
         data: the bytes of the part.
         roots: the folders to which the part's paths are relative.
-        rows: the number of rows of the part.
+        rows: the number of rows that the part must have.
 
     Raises:
         CorruptError: the file is not a part of a list, or has another number of rows.
@@ -353,8 +357,8 @@ def parse_locations(data: bytes, roots: Sequence[str], rows: int) -> Locations:
         lengths = np.maximum(stored, 0)
         ranges = None
         if form == _WITH_RANGES:
-            # If a count is 0 in all files, the count is 0 in all ranges. Such counts are not
-            # decoded, because their decoding would take the longest.
+            # If a count is 0 in all files, the count is 0 in all ranges. The code does not decode
+            # such counts, because decoding them would take the longest.
             some = ["cuts", *(name for name in COUNTED if table[name].to_numpy().any())]
             read = _read(file, [stored for name, stored in _LISTS.items() if name in some])
             lists = {name: read[_LISTS[name]].combine_chunks() for name in some}
@@ -392,7 +396,7 @@ def _read(file: pq.ParquetFile, names: Sequence[str]) -> pa.Table:
 
 
 def check_list(listed: Locations, number: int, slots: int) -> None:
-    """Raises CorruptError unless a list has ``number`` locations with positions below ``slots``."""
+    """Raises CorruptError unless a list has ``number`` paths, and positions below ``slots``."""
     if len(listed.paths) != number:
         raise CorruptError("SIEVE_LOCATIONS_CORRUPT", f"list is not of {number} locations")
     last = max(listed.places.max(initial=-1), listed.range_slots.max(initial=-1))

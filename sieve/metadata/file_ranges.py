@@ -1,9 +1,8 @@
 """File ranges: the byte ranges of files that have several locations in a version.
 
-A range is the part of a file that one split of Spark's reader reads. The range consists of the
-Parquet row groups whose middle is in the range, or of the ORC stripes or text lines that start in
-the range. If the ranges cover a file without gaps and overlaps, each row of the file is in one
-range.
+A range is the part of a file that Spark reads in one split. A Parquet range contains the row groups
+whose middle byte is in the range. An ORC or text range contains the stripes or lines that start in
+the range. If the ranges tile a file, each row of the file is in exactly one range.
 """
 
 from __future__ import annotations
@@ -19,14 +18,14 @@ import pyarrow as pa
 from sieve.arrays.dtypes import Counts, Flags
 
 COUNTED: Final = ("rows", "nulls", "nans")
-"""The counts of a range."""
+"""The names of the counts of a range."""
 
 STORED: Final = ("cuts", *(f"range_{name}" for name in COUNTED))
-"""The columns of a stored list: the starts of the ranges after the first, and the counts of each
+"""The columns of a stored list: the start of each range but the first, and the counts of each
 range."""
 
 FOOTER: Final = "footer"
-"""The column of a stored list before the columns of `STORED`."""
+"""The column of a stored list that precedes the columns of `STORED`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,8 +34,8 @@ class FileRanges:
 
     Attributes:
         counts: int64[n], number of ranges of each file; 1 for a file that is one location.
-        footers: int64[n], the bytes of the footer of each file of several ranges, which a reader
-            needs for each range; 0 for text, and for a file that is one location.
+        footers: int64[n], bytes of each file's footer, which a reader reads again for each range.
+            The number is 0 for text files and for files that are one location.
         starts: int64[m], offset of the first byte of each range, 0 for the first range of each
             file. A range ends where the next range of its file starts; the last range ends with the
             file.
@@ -59,7 +58,7 @@ class FileRanges:
 
     @property
     def owners(self) -> Counts:
-        """int64[m]: the file of each range."""
+        """int64[m]: the number of the file that contains each range."""
         return np.repeat(np.arange(len(self.counts)), self.counts)
 
     @property
@@ -73,9 +72,9 @@ class FileRanges:
         return np.arange(len(self.starts)) - np.repeat(self.firsts, self.counts)
 
     def cuts_of(self, files: Counts) -> tuple[tuple[int, ...], ...]:
-        """The offsets at which the given files, int64[k], are cut.
+        """The offsets that separate the ranges of each given file, int64[k].
 
-        A file of one location has no offsets.
+        A file that is one location has no such offsets.
         """
         firsts, counts = self.firsts[files].tolist(), self.counts[files].tolist()
         return tuple(
@@ -84,7 +83,7 @@ class FileRanges:
         )
 
     def chosen(self, which: npt.NDArray[np.bool_]) -> FileRanges:
-        """The ranges of the flagged files, bool[n]."""
+        """The ranges of the files for which ``which``, bool[n], is true."""
         of_them = np.repeat(which, self.counts)
         columns = (column[of_them] for column in self._columns())
         return FileRanges(self.counts[which], self.footers[which], *columns)
@@ -93,14 +92,14 @@ class FileRanges:
         return self.starts, self.rows, self.nulls, self.nans
 
     def positions(self, files: Counts) -> Counts:
-        """int64: the positions of all ranges of some files, int64[k], in their order."""
+        """int64: the positions of all ranges of ``files``, int64[k], in the order of the files."""
         firsts, counts = self.firsts[files], self.counts[files]
         before = np.cumsum(counts) - counts
         places: Counts = np.arange(int(counts.sum())) + np.repeat(firsts - before, counts)
         return places
 
     def same(self, files: Counts, other: FileRanges, others: Counts) -> Flags:
-        """Returns for each file whether it has the same ranges and counts in another list.
+        """Returns, for each file, whether both lists have the same ranges and counts.
 
         Args:
             files: int64[k], files of this list.
@@ -158,10 +157,10 @@ def parse_ranges(
     """The inverse of `range_lists`.
 
     Args:
-        lists: the column `cuts`, and the columns of `COUNTED` except for counts that are 0 in all
-            files.
+        lists: the column ``cuts`` and the columns of `COUNTED`. The caller can omit counts that are
+            0 in all files.
         footers: the column `FOOTER`.
-        lengths: int64[n], a lower bound of the bytes of each file.
+        lengths: int64[n], the bytes of each file, or the greatest integer if the length is unknown.
         counts: for each name in `COUNTED`, int64[n], the counts of the files.
 
     Returns:

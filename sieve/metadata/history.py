@@ -16,7 +16,7 @@ HOUR_MS = 3600 * 1000
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """The rule for how long past versions are retained, by number and age.
+    """The rule that decides, by number and by age, which past versions are retained.
 
     Attributes:
         versions: the number of newest versions to retain, at least 1.
@@ -27,7 +27,7 @@ class Retention:
     hours: float
 
     def expired(self, published_ms: list[int], now_ms: int) -> int:
-        """The number of oldest versions that are no longer retained.
+        """How many of the oldest versions are no longer retained.
 
         Args:
             published_ms: publication time of each version, in order.
@@ -72,7 +72,7 @@ def published(store: Store, index_dir: str) -> list[int]:
     """Publication time of each version, ms since the epoch, version 1 first.
 
     Raises:
-        GoneError: version 1 is missing, as for an index that is being dropped.
+        GoneError: version 1 is missing, for example because a DROP is running.
         CorruptError: another version is missing.
     """
     times = {
@@ -96,7 +96,7 @@ def published(store: Store, index_dir: str) -> list[int]:
 
 
 def vacuumed(store: Store, index_dir: str) -> int:
-    """The newest version whose files VACUUM is allowed to delete, or 0 for none."""
+    """The newest version whose files VACUUM may have deleted, or 0 for none."""
     try:
         marks = store.list(parent(vacuumed_file(index_dir, 1)))
     except GoneError:

@@ -21,8 +21,8 @@ SMALL_OBJECT_DEPTH = 8
 class Fields:
     """The members of one JSON object, read by name; `done` refuses members that were not read.
 
-    Every method raises `CorruptError` with the name of a member that is missing, of another kind,
-    or outside its limits. Lengths count characters.
+    Every method raises `CorruptError` for a member that is missing, of another kind or outside its
+    limits. The error names the member. Lengths count characters.
     """
 
     __slots__ = ("_members", "_taken", "_where")
@@ -39,7 +39,7 @@ class Fields:
         return set(self._members)
 
     def done(self, made: T) -> T:
-        """Makes the record of the members; raises CorruptError if a member was not read."""
+        """Returns ``made``; raises CorruptError if a member was not read."""
         unknown = self._members.keys() - self._taken
         if unknown:
             raise self._wrong(f"has an unknown member {min(unknown)[:100]!r}")
@@ -50,8 +50,8 @@ class Fields:
 
         Args:
             record: a dataclass.
-            read: functions that read the members of some attributes, by name. Other attributes are
-                read by their type: int, float or str.
+            read: for some attributes, the function that reads the member of this name. The type of
+                any other attribute decides how its member is read: int, float or str.
         """
         by_type: dict[str, Callable[[str], Any]] = {
             "int": self.integer,

@@ -1,9 +1,9 @@
 """Key bounds: the least and greatest key code of each location, whatever the shape of the index.
 
 A shape can widen the keys of a location to whole cells, or to one interval. The bounds are exact:
-a row of the location has the least code, and a row has the greatest code. So MIN, MAX and ORDER BY
-with LIMIT read few locations, and a range of keys reads at most the locations that a minimum and
-maximum of each location would read.
+some row of the location has the least code, and some row has the greatest code. So queries with
+MIN, MAX, or ORDER BY and LIMIT read few locations. A range query reads no more locations than it
+would read with min/max statistics of each location.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from sieve.arrays.interval_set import meeting, merge
 from sieve.encoding.encoder import GREATEST, LEAST
 
 STORED_BOUNDS: Final = ("least", "greatest")
-"""The columns of a stored list: for each file a list with a code for each of its locations."""
+"""The columns of a stored list. Each row lists the codes of the file's locations."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,8 +28,8 @@ class KeyBounds:
     """The exact bounds of m locations.
 
     Attributes:
-        least, greatest: int64[m], the extreme key codes of each location; GREATEST and LEAST for a
-            location without keys, or with unknown bounds.
+        least, greatest: int64[m], the extreme key codes of each location. If a location has no keys
+            or its bounds are unknown, ``least`` is GREATEST and ``greatest`` is LEAST.
     """
 
     least: Codes
@@ -62,7 +62,7 @@ class KeyBounds:
         return KeyBounds(self.least[which], self.greatest[which])
 
     def only(self, which: Flags) -> KeyBounds:
-        """A copy in which the bounds of all locations without a flag are unknown."""
+        """A copy that keeps the bounds of flagged locations; the other bounds become unknown."""
         least, greatest = self.least, self.greatest
         return KeyBounds(np.where(which, least, GREATEST), np.where(which, greatest, LEAST))
 
@@ -84,28 +84,28 @@ class KeyBounds:
         return [pa.ListArray.from_arrays(ends, column) for column in codes]
 
     def same(self, other: KeyBounds, counts: Counts) -> Flags:
-        """Returns for each file, int64[k], whether its locations have the same bounds in both.
+        """Returns, for each file, whether its locations have the same bounds in both lists.
 
         Args:
             other: the bounds of the same locations in another list.
-            counts: the number of locations of each file, 1 or more.
+            counts: int64[k], the number of locations of each file, 1 or more.
         """
         equal: Flags = (self.least == other.least) & (self.greatest == other.greatest)
         firsts = np.cumsum(counts) - counts
         return np.logical_and.reduceat(equal, firsts) if len(counts) else equal
 
     def meet(self, intervals: CodeIntervals, some: Places) -> Flags:
-        """Returns for some locations, intp[k], whether they can hold a key of any interval."""
+        """Returns, for each location in ``some``, whether its keys can be in an interval."""
         bounds = self.chosen(some)
         start, stop = meeting(merge(intervals), bounds.least, bounds.greatest)
         return (start < stop) | ~bounds.known
 
     def over(self, other: KeyBounds, keyed: Sequence[Counts]) -> KeyBounds:
-        """The bounds of locations whose rows were read in two parts.
+        """The bounds of locations whose rows were read in two parts: this part and another one.
 
         Args:
-            other: the bounds of the other parts.
-            keyed: for this and for the other part, int64[m], the rows with a key.
+            other: the bounds of the other part.
+            keyed: the number of rows with a key, int64[m], for this part and for the other part.
         """
         pairs = zip((self, other), keyed, strict=True)
         known = np.logical_and.reduce([one.known | (rows == 0) for one, rows in pairs])
@@ -114,7 +114,7 @@ class KeyBounds:
 
 
 def with_bounds(schema: pa.Schema) -> pa.Schema:
-    """The form of a stored list that has the columns of `STORED_BOUNDS` at its end."""
+    """Extends the schema of a stored list by the columns of `STORED_BOUNDS`."""
     return pa.schema([*schema, *((name, pa.list_(pa.int64())) for name in STORED_BOUNDS)])
 
 
@@ -138,7 +138,7 @@ def parse_bounds(table: pa.Table, counts: Counts) -> KeyBounds:
         raise ValueError("a bound of keys is missing")
     found, of_some = KeyBounds.unknown(int(counts.sum())), np.repeat(some, counts)
     found.least[of_some], found.greatest[of_some] = (column.to_numpy() for column in codes)
-    # A pair in the wrong order is damage, unless it is the one pair for unknown bounds.
+    # A least code above the greatest code is damage, unless the pair stands for unknown bounds.
     none = ~found.known
     if np.any(found.least[none] != GREATEST) or np.any(found.greatest[none] != LEAST):
         raise ValueError("a least key is above its greatest key")

@@ -1,8 +1,8 @@
 """Manifest: a version of an index as one immutable record, and its JSON file.
 
 The file is one line of ASCII JSON. Its last member is ``"checksum"``: the SHA-256, in hex, of the
-same text without that member. Files of every format version have this checksum. So a reader can
-distinguish a damaged file from a file of another format version.
+same text without that member. Manifests of every format have a checksum. So a reader can tell a
+damaged file from a file of another format.
 """
 
 from __future__ import annotations
@@ -83,14 +83,15 @@ class Manifest(Contents):
         id: random identity of this version.
         parent: identity of the previous version, or None for version 1.
         state: whether the index is enabled for queries, disabled, or dropped.
-        table: the identity of the indexed table at the index's creation.
+        table: the identity of the indexed table, as of the index's creation or the last rename or
+            move.
         name: the index's name, for users.
         column: key of the indexed column or expression (`sieve.index_key`).
         comment: the user's comment on the index.
-        next_options: options of the next refresh, or None if they do not change.
+        next_options: options of the next refresh, or None if the refresh keeps the options.
         created_by: the software that wrote this version.
-        is_outdated: whether the file has an older format. Its runs, locations and statistics are
-            then left out, and the next REFRESH builds the index again.
+        is_outdated: whether the file has an older format. The parser then leaves out the runs,
+            locations and statistics, and the next REFRESH rebuilds the index.
     """
 
     index: IndexUuid
@@ -115,7 +116,7 @@ class Manifest(Contents):
         """The parts of the fingerprint in which a reader differs from this version's build.
 
         Returns:
-            Names of the parts; empty if the version serves this reader.
+            Names of the parts; empty if the reader can use the version.
         """
         return changed_parts(self.column, self.fingerprint_parts, parts)
 
@@ -133,7 +134,8 @@ def render_manifest(manifest: Manifest) -> bytes:
             # Only the budget ``auto`` has a payback.
             del options["payback"]
         if options is not None and options["refresh"] == MANUAL:
-            # An unset option refresh is not written, so that earlier releases can read the version.
+            # The default ``refresh = 'manual'`` is not written, so that earlier releases can read
+            # the version.
             del options["refresh"]
     if manifest.commit is not None:
         # A missing commit is not written, so that earlier releases can read versions of tables
@@ -158,8 +160,8 @@ def parse_manifest(data: bytes) -> Manifest:
     Raises:
         CorruptError: the checksum does not match, or a member is missing, of the wrong kind or
             beyond its limit.
-        UnsupportedError: condition ``SIEVE_VERSION_TOO_NEW``: an undamaged file with a format or
-            option that this release does not know.
+        UnsupportedError: condition ``SIEVE_VERSION_TOO_NEW``: the file is intact, but this release
+            does not know its format or an option.
     """
     fields = Fields(_decode(_verified(data)), "manifest")
     found = fields.integer("format", low=1)
@@ -209,7 +211,7 @@ def parse_manifest(data: bytes) -> Manifest:
 
 
 def _verified(data: bytes) -> bytes:
-    """The text that the checksum covers, after a comparison with the checksum."""
+    """Verifies the checksum, and returns the text that the checksum covers."""
     if len(data) > MANIFEST_LIMIT:
         raise CorruptError("SIEVE_MANIFEST_CORRUPT", f"manifest of {len(data)} bytes is too long")
     match = _CHECKSUM.fullmatch(data[-_CHECKSUM_BYTES:])
@@ -279,7 +281,7 @@ def _options(fields: Fields, outdated: bool) -> IndexOptions:
     except InvalidInputError as error:
         if outdated:
             return IndexOptions()
-        # The file is intact, so a release with more options has written it.
+        # The file is intact, so a newer release wrote this option.
         raise UnsupportedError(
             "SIEVE_VERSION_TOO_NEW", f"manifest: {error.message}; upgrade Sieve"
         ) from error
@@ -304,7 +306,7 @@ def _run_file(fields: Fields) -> RunFileRef:
         hashes=lambda name: fields.ranges(name, MAX_RANGES),
     )
     if not file.codes and not file.hashes:
-        # No look-up would read a file without key ranges, so the keys of the file would be lost.
+        # No look-up would read a file without key ranges, so queries would lose the file's keys.
         raise CorruptError("SIEVE_MANIFEST_CORRUPT", f"manifest: {file.name} has no range of keys")
     return file
 

@@ -17,13 +17,13 @@ PAYBACK_RANGE = (1, 1_000_000)
 _PAYBACK = 10
 OPTION_NAMES = ("budget", "error", "granularity", "payback", "refresh", "shape")
 AUTO = "auto"
-"""The budget of an index that stops growing when further bytes no longer pay back."""
+"""The budget of an index that stops growing when further bytes no longer save enough reads."""
 MANUAL = "manual"
 MAP_BUDGET = "50%"
 """Default budget of a map: for keys of eight bytes, up to four bytes per key."""
 
 SMALLEST_SHARE = 64 << 10
-"""Minimum bytes of a relative budget: an even smaller budget would save nothing."""
+"""Minimum bytes of a relative budget, because an even smaller budget would save nothing."""
 
 _INTEGER = re.compile(r"[+-]?[0-9]{1,18}", re.ASCII)
 _BUDGET = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,6})?)\s*(%|[kmgt]?b)", re.ASCII | re.IGNORECASE)
@@ -37,20 +37,21 @@ class IndexOptions:
     Attributes:
         shape: structure of the segments, one of `SHAPES`. With ``auto``, the build chooses the
             better structure for each segment.
-        budget: maximum bytes of the runs, as a share of the plain size of the indexed values
-            (``1%``; at least 64 KB) or absolute (``64MB``), or ``auto``. The shape ``sieve`` has no
+        budget: maximum bytes of the runs. The value is a share of the uncompressed indexed values
+            (``1%``; at least 64 KB), a size (``64MB``) or ``auto``. The shape ``sieve`` has no
             budget, and ``map`` has 50% by default.
-        error: for the shape ``sieve`` only, the bound of the shrinking cone. The bound is the
-            maximum error of a segment's line at any key, in changes of the location set, from 1 to
-            1,000,000. A smaller bound makes more segments.
+        error: for the shape ``sieve`` only, the error bound of the shrinking cone. The bound is the
+            maximum error of a segment's line at any key, counted in changes of the location set,
+            from 1 to 1,000,000. A smaller bound gives more segments.
         payback: for the budget ``auto`` only, the number of queries within which a byte of the
             index must save one byte of the table, 1 to 1,000,000.
-        granularity: the unit to which the index points, one of `GRANULARITIES`: whole files, or the
-            byte ranges of large files, such as row groups; with ``auto``, the build chooses the
+        granularity: the unit to which the index points, one of `GRANULARITIES`: whole files, or
+            byte ranges of large files, such as row groups. With ``auto``, the build chooses the
             unit with which queries read fewer bytes.
-        refresh: one of `REFRESHES`. With ``auto``, any driver with Sieve that writes to the table
-            refreshes the index; with ``manual``, only a driver whose session has
-            spark.sieve.refresh.auto. The option does not affect the runs.
+        refresh: whether a write to the table refreshes the index, one of `REFRESHES`. With
+            ``auto``, every driver with Sieve refreshes the index after its writes. With ``manual``,
+            only a driver whose session has spark.sieve.refresh.auto does so. The option does not
+            affect the runs.
     """
 
     shape: str = "auto"
@@ -67,11 +68,11 @@ class IndexOptions:
 
     @property
     def every_key(self) -> bool:
-        """Returns whether the index holds every key and has no budget: the shape ``sieve``."""
+        """Returns whether the index stores every key and has no budget: the shape ``sieve``."""
         return self.shape == "sieve"
 
     def budget_bytes(self, column_bytes: int) -> int:
-        """The budget, other than ``auto``, for a column whose values take ``column_bytes``."""
+        """The budget in bytes for a column of ``column_bytes``; the budget must not be ``auto``."""
         number, unit = _parts(self.budget)
         if unit == "%":
             return max(SMALLEST_SHARE, int(number * column_bytes / 100))
@@ -82,12 +83,13 @@ def parse_options(raw: Mapping[str, str], base: IndexOptions | None = None) -> I
     """Parses the pairs of an OPTIONS clause.
 
     Args:
-        raw: names, in any case, to values as typed. A missing name keeps its value in `base`.
+        raw: maps option names, in any case, to values as typed. An option that is not given keeps
+            its value in ``base``.
         base: the initial options, or None for the defaults.
 
     Raises:
         InvalidInputError: an unknown or repeated name, or an invalid value; the message lists the
-            valid ones.
+            valid names or values.
     """
     given = _known(raw)
     options = base or IndexOptions()
@@ -107,7 +109,7 @@ def parse_options(raw: Mapping[str, str], base: IndexOptions | None = None) -> I
 
 
 def stored_options(raw: Mapping[str, str]) -> IndexOptions:
-    """Parses the options in a manifest, which has all options, whatever the shape.
+    """Parses the options of a manifest, which can include options that do not apply to its shape.
 
     Raises:
         InvalidInputError: see `parse_options`.

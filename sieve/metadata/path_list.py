@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from sieve.arrays.dtypes import Counts, Flags
 
 _AT_ONCE: Final = 1 << 14
-"""The number of strings that exist at the same time during an iteration over a list."""
+"""The number of strings that an iteration over a list decodes at a time."""
 
 
 class PathList(Sequence[str]):
@@ -29,7 +29,7 @@ class PathList(Sequence[str]):
 
     @classmethod
     def of(cls, paths: Iterable[str]) -> PathList:
-        """The list of some strings; a `PathList` is returned unchanged."""
+        """Makes a list of strings; returns a `PathList` unchanged."""
         return paths if isinstance(paths, cls) else cls(pa.array(paths, pa.large_string()))
 
     def __len__(self) -> int:
@@ -57,12 +57,12 @@ class PathList(Sequence[str]):
     @property
     def is_distinct(self) -> bool:
         """Returns whether no path occurs twice."""
-        # Listings are mostly in order. For them, this check takes a tenth of the time.
+        # Most listings are sorted. For a sorted list, this comparison takes a tenth of the time.
         ascends = pc.all(pc.less(self.array[:-1], self.array[1:])).as_py()
         return ascends or len(pc.unique(self.array)) == len(self.array)
 
     def chosen(self, which: Flags) -> PathList:
-        """The flagged paths, bool[n]."""
+        """The paths for which ``which``, bool[n], is true."""
         return PathList(self.array.filter(pa.array(which)))
 
     def at(self, places: Counts) -> PathList:
@@ -70,7 +70,7 @@ class PathList(Sequence[str]):
         return PathList(self.array.take(pa.array(places)))
 
     def within(self, others: PathList) -> Flags:
-        """bool[n]: whether another list has each path."""
+        """bool[n]: whether another list contains each path."""
         found: Flags = pc.is_in(self.array, others.array).to_numpy(zero_copy_only=False)
         return found
 
@@ -88,7 +88,7 @@ class PathList(Sequence[str]):
         return PathList(counted.field(0).filter(pc.greater(counted.field(1), 1)))
 
     def numbered(self) -> Counts:
-        """int64[n]: a number for each path, by first occurrence; equal paths have one number."""
+        """int64[n]: numbers the paths by first occurrence; equal paths have equal numbers."""
         numbers: Counts = self.array.dictionary_encode().indices.to_numpy().astype(np.int64)
         return numbers
 

@@ -1,6 +1,7 @@
 """Paths: the layout of an index's folder ``<root>/<index uuid>/``.
 
-Every name has a fixed pattern, so that even a forged manifest cannot refer to a file elsewhere.
+Every name has a fixed pattern, so that even a forged manifest cannot refer to a file outside the
+folder.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ HEX_ID = re.compile(r"[0-9a-f]{32}")
 RUN_FILE = re.compile(r"part-[A-Za-z0-9_-]{1,120}(?:\.[A-Za-z0-9_-]{1,20}){0,2}\.parquet")
 LOCATIONS_FILE = re.compile(r"[0-9a-f]{32}\.parquet")
 TEMPORARY = re.compile(r"\.(?:draft|probe)-[0-9a-f]{32}")
-"""Temporary files that stores create beside the intended file."""
+"""Temporary files that stores create next to the intended file."""
 CREATION_RECORD = "intent.json"
 REGISTERED = "registered"
 

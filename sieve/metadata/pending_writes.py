@@ -1,8 +1,10 @@
-"""Pending writes: records of files about to be written. VACUUM uses them to find abandoned files.
+"""Pending writes: records of files about to be written.
 
-A pending write is an empty file ``intents/<kind>-<name>``. The pending write is created before the
-file that it names, and deleted once a version names that file. A pending write that is a day old
-belongs to a dead writer.
+VACUUM uses these records to find abandoned files.
+
+A pending write is an empty file ``intents/<kind>-<name>``. A writer creates the pending write
+before the file that it names, and deletes the pending write once a version names the file. Sieve
+assumes that the writer of a day-old pending write is dead.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from sieve.metadata.records import RunId
 from sieve.storage.interface import GoneError, Store, join
 
 FLOOR_MS: Final = 24 * 3600 * 1000
-"""If a pending write has this age in ms and no version names its files, its writer is dead."""
+"""The age in ms from which the writer of a pending write counts as dead."""
 
 _CLAIM = re.compile(
     rf"(?:(?P<run>run)-(?P<id>{HEX_ID.pattern})|locations-(?P<list>{LOCATIONS_FILE.pattern}))"
@@ -43,7 +45,10 @@ class PendingWrite:
 
 
 def note_run(store: Store, index_dir: str, run: RunId) -> str:
-    """Records that a run is about to be written; returns the URI. Raises UnavailableError."""
+    """Records that a run is about to be written; returns the record's URI.
+
+    Raises UnavailableError.
+    """
     claim = join(pending_writes_dir(index_dir), f"run-{run}")
     store.create(claim, b"")
     return claim
@@ -55,13 +60,12 @@ def note_file_list(store: Store, index_dir: str, name: str) -> None:
 
 
 def release(store: Store, index_dir: str, version: Manifest) -> None:
-    """Deletes the pending writes of files that a version names; remaining ones do no harm."""
+    """Deletes the pending writes of files that a version names; ignores storage errors."""
     named = {f"run-{run.id}" for run in version.runs}
     named |= {f"locations-{part.name}" for part in version.locations.parts}
     claims = pending_writes_dir(index_dir)
     with contextlib.suppress(SieveError):
-        # Most of the files were already in earlier versions, so their pending writes are already
-        # deleted.
+        # Earlier versions already named most of the files, so most pending writes no longer exist.
         for claim in store.list(claims):
             if claim.name in named:
                 store.delete(join(claims, claim.name))

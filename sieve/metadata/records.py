@@ -10,7 +10,8 @@ IndexUuid = NewType("IndexUuid", str)
 """Identity of an index, a lower-case canonical UUID; names are only for users."""
 
 VersionId = NewType("VersionId", str)
-"""Random identity of one version, 32 hex digits: distinguishes two writers of number n."""
+"""Random identity of one version, 32 hex digits. The identity distinguishes two writers of the same
+version number."""
 
 RunId = NewType("RunId", str)
 """Random identity of one run, 32 hex digits; also the name of its folder."""
@@ -19,21 +20,23 @@ SESSION: Final = "spark_catalog"
 """Name of Spark's session catalog."""
 
 State = Literal["ready", "disabled", "dropped"]
-"""State of an index in a version; a dropped one is a tombstone and has no successor."""
+"""State of an index in a version. A version with the state ``dropped`` is a tombstone and has no
+successor."""
 
 
 @dataclass(frozen=True, slots=True)
 class TableIdentity:
     """The table for which an index was created.
 
-    The identity detects copied properties, but proves nothing.
+    Sieve compares identities to detect properties that were copied from another table. Equal
+    identities prove nothing.
 
     Attributes:
         catalog: name of the Spark catalog, such as ``spark_catalog``.
         database: name of the database.
         table: name of the table.
         create_time_ms: the catalog's creation time, milliseconds since the epoch (the Hive
-            metastore stores whole seconds); for Iceberg a number from the table's UUID.
+            metastore stores whole seconds); for Iceberg, a number derived from the table's UUID.
         location: absolute qualified URI of the table's folder.
     """
 
@@ -160,7 +163,7 @@ class RunRef:
 
 
 VALUE: Final = "value"
-"""The kind of expected read whose ``exact`` counts the locations that hold a value itself."""
+"""The kind of expected read whose ``exact`` counts the locations that contain the value itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,8 +174,8 @@ class Expected:
         kind: ``present``, an equality with a key that occurs; ``absent``, an equality with a key
             that does not occur; ``range``, 0.05 % of the domain; ``value``, as ``present`` for a
             column in which several values can share a key code. In such a column, the exact numbers
-            of ``present`` are those of the code, and the exact numbers of ``value`` are those of
-            the value itself.
+            of ``present`` count rows with the key code, and the exact numbers of ``value`` count
+            rows with the value.
         files: number of locations read with the index.
         exact: number of locations with a matching row, the lower bound for any index.
         minmax: number of locations read with min/max statistics of each location.
@@ -198,8 +201,8 @@ class BuildStats:
         nans: rows whose value is NaN.
         column_bytes: uncompressed bytes of the column.
         seconds: wall-clock duration of the build.
-        expected: expected reads by kind of query, measured when the whole table was last read;
-            empty if there is no key.
+        expected: expected reads by kind of query, measured when a build last read the whole table;
+            empty if the column has no key.
         files_total: number of files of the table at that measurement.
         ranges_total: number of locations at that measurement: files, and ranges of large files.
         bytes_total: bytes of these locations at that measurement.

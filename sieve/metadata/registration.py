@@ -2,8 +2,8 @@
 
 CREATE writes the property ``sieve.index.<name>``. The property contains the facts about an index
 that Spark needs before any request: the index's folder, and whether a refresh follows each write to
-the table. Everyone who is allowed to alter the table can write the property. Therefore its length
-is checked before it is parsed, and an invalid value is ignored.
+the table. Everyone who is allowed to alter the table can write the property. Therefore readers
+check the length of a value before they parse the value, and ignore invalid values.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Registration:
 
 
 def property_key(name: str) -> str:
-    """The key of the property that registers an index of this name; names fold to lower case.
+    """The key of the property that registers an index; converts the name to lower case.
 
     Raises:
         InvalidInputError: the name is empty, longer than 128 characters, or has control characters.

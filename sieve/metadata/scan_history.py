@@ -2,10 +2,11 @@
 
 A driver has one file, ``<driver>-<number>.json``. Files never change, so a reader never sees half a
 file. A driver with new scans creates a file with a higher number and deletes its previous file.
-Each writer also deletes old files, and the oldest files above a maximum number, of all drivers.
+Each writer also deletes files of any driver that are too old, and the oldest files above a maximum
+number.
 
-A user with write permission for a root can create any file in it. A file that is not a record is
-ignored and counted. A forged record changes only advice.
+A user with write permission for a root can create any file in it. Readers ignore and count a file
+that is not a record. A forged record affects only advice.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ from sieve.storage.interface import Entry, GoneError, Store, join
 from sieve.workload.driver_record import ScanRecord, encode_record, parse_record
 
 FILE_BYTES: Final = 1 << 18
-"""Maximum bytes of a file. If a record is longer, the sums with the fewest bytes are left out."""
+"""Maximum bytes of a file. A longer record is written without the sums that have the fewest bytes.
+"""
 FILES: Final = 64
 """Maximum number of files in a root; only the newest files remain."""
 AGE_MS: Final = 30 * 24 * HOUR_MS
@@ -67,7 +69,7 @@ def save_record(store: Store, root: str, record: ScanRecord, now_ms: int) -> Non
     others = [one for one in _newest_first(entries) if one not in own]
     left_over = [one for one in entries if TEMPORARY.fullmatch(one.name)]
     for one in (*own, *others[FILES - 1 :], *_too_old([*others, *left_over], now_ms)):
-        # The file possibly belongs to another user.
+        # The file may belong to another user; then the deletion fails.
         with contextlib.suppress(SieveError):
             store.delete(join(folder, one.name))
 
@@ -108,7 +110,7 @@ def saved_records(store: Store, root: str, but: str, now_ms: int) -> SavedRecord
 
 
 def _named(entry: Entry) -> tuple[str, int]:
-    """The driver and the number in a file's name; "" and 0 for a name of another form."""
+    """The driver and the number in a file's name; "" and 0 if the name has another form."""
     match = _FILE.fullmatch(entry.name)
     return ("", 0) if match is None or entry.is_dir else (match.group(1), int(match.group(2)))
 

@@ -1,9 +1,9 @@
 """Release lines of Spark whose readers return the same values for columns of some kinds.
 
-`tests/compat/test_readers.py` proves this for each release line, format and kind below, and fails
-if the test does not cover one of them. The test reads files that PyArrow and each release line have
-written. The test reads columns of each type as each of these types, in batches and in rows, also
-within structs. The reader has its default settings and options.
+`tests/compat/test_readers.py` verifies the table below, for each release line, format and kind. The
+test fails if it does not cover one of them. The test reads files that PyArrow and each release line
+wrote, with default settings and options. For each pair of types, the test reads a column of one
+type as the other type, in batches and by row, at top level and within structs.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ KINDS: Final[Mapping[str, frozenset[str]]] = {"parquet": _PLAIN, "orc": _PLAIN}
 
 
 def alike(line: str, files: str, kind: str) -> str:
-    """The release lines of Spark that read a column like the given line, as text.
+    """The release lines of Spark that read a column as the given line does, joined to one text.
 
     Args:
         line: a release line of Spark, such as 4.1.

@@ -43,14 +43,15 @@ _OPTIONS: Final = {
 """The options that Spark's readers of text look up, in lower case."""
 
 _OF_WRITERS: Final = ("compression", "codec", "mergeschema")
-"""The name of a file shows its codec, and text is not merged."""
+"""Options that readers ignore: a file's name shows its codec, and readers of text merge no schemas.
+"""
 
 
 def is_unread_option(files: str, key: str, line: str) -> bool:
     """Returns whether no reader of a text format looks up an option of this name.
 
-    A name with a dot can be a setting of Hadoop. Another release line of Spark can have further
-    options.
+    The answer is False for a name with a dot, which can be a Hadoop setting, and for an unknown
+    release line, which can have further options.
 
     Args:
         files: ``csv`` or ``json``.
@@ -73,7 +74,7 @@ def has_void(parts: Mapping[str, str]) -> bool:
     for `a`, and a query of `a` alone reads 1.
     """
     schema = parts.get("schema", "")
-    # The text VOID can also be the name of a column, so the schema is then checked in full.
+    # A column can also have the name void, so this line then checks the types of the parsed schema.
     return (
         parts.get("format", "").startswith("json ")
         and '"void"' in schema
@@ -82,7 +83,7 @@ def has_void(parts: Mapping[str, str]) -> bool:
 
 
 def _names_void(kind: object) -> bool:
-    """Returns whether a type in Spark's JSON form is VOID or contains it."""
+    """Returns whether a type in Spark's JSON form is VOID or contains VOID."""
     if not isinstance(kind, dict):
         return kind == "void"
     inner = [kind.get(key) for key in ("type", "elementType", "keyType", "valueType")]
@@ -91,15 +92,15 @@ def _names_void(kind: object) -> bool:
 
 
 def lines_vary(parts: Mapping[str, str]) -> bool:
-    """Returns whether the lines of a file can differ if Spark splits it at other offsets.
+    """Returns whether Spark can read other lines from a file that is split at other offsets.
 
     A separator that overlaps with itself, such as two blanks, can occur at several overlapping
-    offsets between two lines. A reader uses the first separator after its start. From ``a   b`` the
-    reader reads ``a`` and `` b``. If a split starts at the second blank, the second line is ``b``.
-    The splits of a build and of a query differ, because splits depend on the settings and on the
-    number of bytes to read.
+    offsets between two lines. A reader uses the first separator after the start of its split. From
+    ``a b`` the reader reads ``a`` and `` b``. If a split starts at the second blank, the second
+    line is ``b``. The splits of a build and of a query differ, because splits depend on the
+    settings and on the number of bytes to read.
     """
-    # Spark cuts a longer line where a split ends.
+    # With this setting, Spark cuts a longer line where a split ends.
     if any(part.endswith("linerecordreader.line.maxlength") for part in parts):
         return True
     separator = parts.get("option.linesep", "")

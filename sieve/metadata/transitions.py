@@ -16,17 +16,17 @@ from sieve.metadata.records import CreatedBy, TableIdentity, VersionId
 
 @dataclass(frozen=True, slots=True)
 class Enable:
-    """Enabled: queries are allowed to use the index again."""
+    """Enables the index, so that queries can use the index again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Disable:
-    """Disabled: no query in any session uses the index until it is enabled again."""
+    """Disables the index for the queries of all sessions, until `Enable`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """The tombstone: no version can follow it."""
+    """Drops the index. The resulting version is a tombstone, which no version can follow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class SetOptions:
 class Refresh:
     """New contents from a build or a compaction.
 
-    Options that another writer sets during the build are used by the next refresh.
+    If another writer sets options during the build, the next refresh uses those options.
     """
 
     contents: Contents
@@ -52,7 +52,7 @@ class Follow:
 
     Attributes:
         table: the table's new identity.
-        moved: whether the table's files moved with it, as in a rename.
+        moved: whether the files moved together with the table, as in a rename.
     """
 
     table: TableIdentity
@@ -70,7 +70,7 @@ def next_version(base: Manifest, change: Change, version_id: VersionId, by: Crea
         by: the software that makes the version.
 
     Returns:
-        The next version, or ``base`` itself if the change is already in force.
+        The next version, or ``base`` itself if the change has no effect.
 
     Raises:
         ConflictError: the index has been dropped.
@@ -117,8 +117,8 @@ def _changed(base: Manifest, change: Change) -> Manifest:
         case Drop():
             return replace(base, state="dropped")
         case SetOptions(options):
-            # The option refresh does not affect the runs, so the option applies at once without a
-            # rebuild.
+            # The option ``refresh`` does not affect the runs, so the option applies at once,
+            # without a rebuild.
             built = replace(base.options, refresh=options.refresh)
             return replace(base, options=built, next_options=None if options == built else options)
         case Follow(table, moved):

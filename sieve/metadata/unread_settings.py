@@ -1,8 +1,7 @@
 """Settings of Parquet and ORC that change no value of a column.
 
 `tests/spark/test_settings_change_columns.py` compares this list with the settings of Spark, Parquet
-and ORC. Every setting outside the list changes values, and a test has a value that changes with the
-setting.
+and ORC. For every setting outside the list, the test has a value that changes with the setting.
 """
 
 from __future__ import annotations
@@ -36,10 +35,11 @@ _READERS: Final[Mapping[str, tuple[str, ...]]] = {
     "parquet": (
         # These settings choose pages and rows by a query's filter; a build has no filter.
         "parquet.filter.",
-        # These settings define how bytes and metadata are fetched, or which metrics are measured.
+        # These settings define how the reader fetches bytes and metadata, or which metrics it
+        # measures.
         *("parquet.benchmark.", "parquet.decrypt.off-heap.", "parquet.metadata.read.parallelism"),
         *("parquet.read.allocation.size", "parquet.split.files", "parquet.task.side.metadata"),
-        # Only a reader of minimum and maximum uses this setting, and Spark reads rows.
+        # Only readers of min/max statistics use this setting, and Spark reads rows.
         "parquet.strings.signed-min-max.",
         # Spark requests each column with its type in the file.
         "parquet.strict.typing",
@@ -55,7 +55,7 @@ _READERS: Final[Mapping[str, tuple[str, ...]]] = {
     "orc": (
         # These settings apply a query's filter to rows; a build has no filter.
         *("orc.filter.use.selected", "orc.kryo.sarg", "orc.sarg."),
-        # These settings define how bytes are fetched, and how many rows are read at once.
+        # These settings define how the reader fetches bytes, and how many rows it reads at once.
         *("hive.exec.orc.max.disk.", "hive.exec.orc.zerocopy", "orc.max.disk.", "orc.min.disk."),
         *("orc.row.batch.size", "orc.use.zerocopy"),
         # Spark sets these settings for each scan.

@@ -1,1 +1,1 @@
-"""Operations on indexes, one per module, named as users name them: create, refresh, vacuum."""
+"""Operations on indexes. Most modules implement one statement: create, refresh, vacuum."""

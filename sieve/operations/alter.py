@@ -18,7 +18,7 @@ def change_index(index: Usable, change: Change, environment: Environment) -> Man
 
     Raises:
         ConflictError: the index was dropped.
-        UnknownOutcomeError: the change is possibly in force.
+        UnknownOutcomeError: the store did not confirm the change, which may have taken effect.
     """
 
     def on_top_of(now: Manifest | None) -> Manifest:

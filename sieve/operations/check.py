@@ -1,7 +1,7 @@
 """CHECK: reads data files again, and verifies that the look-up of every key finds its file.
 
-Executors read the column in the same way as a build. They look up the keys with the code of
-queries, in run files that the driver sends. The result is one line per file.
+Executors read the column as a build does. The executors look up each key with the code that queries
+use, in run files that the driver sends. The result is one line per file.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ from sieve.tables.file_status import FileStatus, file_statuses
 from sieve.tables.table import CatalogTable
 
 OK, STALE, GONE, LOST = "ok", "stale", "gone", "missing key"
-"""The result for a file. `ok`: every key was found. `stale`: queries always read the file, so the
-file was not checked. `gone`: the table no longer has the file. `lost`: a query for one of the
-file's rows would skip the file."""
+"""The result for a file. `OK`: CHECK found every key. `STALE`: CHECK did not read the file, because
+queries always read it. `GONE`: the table no longer contains the file. `LOST`: a query for one of
+the file's rows would skip the file."""
 
 CHANGED: Final = "changed since the index was built"
 OTHER_READER: Final = "the index was built for another reader, so this session reads every file"
@@ -54,9 +54,10 @@ _WHY: Final[Mapping[FileStatus, str]] = {
     "record does",
     "changed": CHANGED,
 }
-"""The reason why queries always read a file; empty if the index can rule the file out."""
+"""For each status, the reason why queries always read the file; empty if the index can rule the
+file out."""
 _NAMED: Final = 10
-"""Maximum number of files that the error for a loss names."""
+"""Maximum number of files that an error about lost rows names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +72,10 @@ class CheckedFile:
 
 @dataclass(slots=True)
 class _Seen:
-    """A location: its rows, the rows whose keys look-ups miss, corrupt records, extreme codes."""
+    """What CHECK counted in a location: rows, missed rows, corrupt records and extreme codes.
+
+    ``missed`` counts the rows whose keys the look-ups did not find.
+    """
 
     rows: int = 0
     nulls: int = 0
@@ -90,19 +94,20 @@ def check_index(
     environment: Environment,
     draw: Callable[[Sequence[int], int], Sequence[int]] = random.sample,
 ) -> list[CheckedFile]:
-    """Looks up every key of the files that queries can skip by an index.
+    """Looks up every key of the files that an index allows queries to skip.
 
     Args:
-        percent: percentage of these files to read, above 0; at least one file.
+        percent: percentage of these files to read, above 0. CHECK reads at least one file.
         draw: chooses the files to read.
 
     Returns:
-        One result for each file that was read, that needs no check, or that is gone; sorted by
-        path.
+        One result for each file that CHECK read, for each stale file and for each file that is
+        gone, sorted by path.
 
     Raises:
         UnsupportedError: a later release wrote the index.
-        CorruptError, UnavailableError: a file of the index is damaged or unreachable.
+        CorruptError, UnavailableError: a file of the index is damaged, or the store does not
+            answer.
         Py4JJavaError: a data file cannot be read; Spark's message names it.
     """
     manifest = index.manifest
@@ -123,8 +128,7 @@ def check_index(
     details = [""] * len(chosen)
     for k, owner, one in zip(ranges.positions(at), tiling.owners.tolist(), seen, strict=True):
         details[owner] = details[owner] or _loss(opened, int(k), one)
-    # If a file was replaced during the reading, the keys that were read prove nothing about the
-    # index.
+    # If a writer replaced a file while CHECK read it, the keys prove nothing about the index.
     now = {f.path: f for f in table.files()} if any(details) else {f.path: f for f in files}
     checked: list[CheckedFile] = []
     for number, detail in zip(chosen, details, strict=True):
@@ -141,11 +145,11 @@ def check_index(
 
 
 def refuse_losses(label: str, checked: Sequence[CheckedFile]) -> None:
-    """Raises CorruptError, with files and keys, if checks found rows that an index would lose.
+    """Raises CorruptError, which names files and keys, if CHECK found rows that queries lose.
 
     Args:
         label: the table's name for messages.
-        checked: results for any indexes of the table.
+        checked: results of CHECK for one or more indexes of the table.
     """
     lost = [one for one in checked if one.status == LOST]
     if not lost:
@@ -171,7 +175,7 @@ def _read(
     places: Counts,
     environment: Environment,
 ) -> list[_Seen]:
-    """Reads files by ranges. The files have their slots among the locations of all runs."""
+    """Reads files range by range; ``places`` gives each file's slots in the runs."""
     runs = index.manifest.runs
     column = Column(index.manifest.column, index.manifest.type)
     begins = np.cumsum([0, *(run.locations for run in runs)])
@@ -184,7 +188,7 @@ def _read(
             np.where(first[some.owners] < 0, -1, first[some.owners] + some.within).tolist()
             for first in firsts
         ]
-        # Files without keys are in no run, and possibly no run exists.
+        # No run contains a file without keys, and the index may have no run at all.
         for rounds in shared_rounds([runs[k] for k in numbers_of_runs]):
             files = len(own)
             environment.describe_job(f"checking {index.manifest.name}, {files} files")
@@ -207,7 +211,7 @@ def _read(
 def _lines(
     values: DataFrame, index: OpenVersion, asked: Sequence[Round], ordinals: Sequence[Sequence[int]]
 ) -> list[tuple[int, int, int, int, int, int, str | None, int | None, int | None]]:
-    """For each location, a line of `check_task.SEEN` over all its rows."""
+    """For each location, a line of `check_task.SEEN` that sums up all its rows."""
     if any(one.hashes is not None for one in asked) and not index.encoder.exact:
         values = values.select("*", sf.xxhash64("v"))
     with _sent(values, index, asked) as files:
@@ -222,7 +226,7 @@ def _lines(
 def _sent(
     frame: DataFrame, index: OpenVersion, asked: Sequence[Round]
 ) -> Iterator[Callable[[], Mapping[str, bytes]]]:
-    """Makes the verified run files of rounds available to executors until the block ends."""
+    """Verifies the run files of rounds, and sends them to executors until the block ends."""
     files: dict[str, bytes] = {}
     for one in asked:
         for file in one.run.files:
@@ -237,7 +241,7 @@ def _sent(
 
 
 def _loss(index: OpenVersion, place: int, seen: _Seen) -> str:
-    """Returns a text about the rows of a location that queries would lose; "" without such rows."""
+    """Describes the rows of a location that queries would lose; "" if there are none."""
     if seen.damaged:
         return "the rows of a damaged record, which differ from query to query,"
     if seen.missed:
@@ -246,11 +250,12 @@ def _loss(index: OpenVersion, place: int, seen: _Seen) -> str:
         return wrong
     where, manifest = index.locations().every_range, index.manifest
     rows, nulls, nans = (int(c[place]) for c in (where.rows, where.nulls, where.nans))
-    # If the set of NULL rows depends on the other columns of a query, no look-up uses the count.
+    # No look-up uses the NULL count if other columns of a query affect which rows are NULL.
     told = [("rows", seen.rows, rows), ("NaN", seen.nans, nans)]
     told += [("NULL", seen.nulls, nulls)] if manifest.null_proof else []
     if kind_of(manifest.column) == SUBSTRING:
-        # Each task counts its own distinct keys, and their sum changes with the split into tasks.
+        # Each task counts its own distinct keys, so their sum depends on how rows are split into
+        # tasks.
         told = []
     for what, there, listed in told:
         if listed < there:
@@ -261,14 +266,14 @@ def _loss(index: OpenVersion, place: int, seen: _Seen) -> str:
 
 
 def _wrong_bounds(index: OpenVersion, place: int, seen: _Seen) -> str:
-    """Returns a message if the stored bounds of a location differ from its keys, else ""."""
+    """Returns a message if the stored bounds of a location do not fit its keys, else ""."""
     bounds = index.placement().bounds
     if bounds is None or not bounds.known[place]:
         return ""
     least, greatest = int(bounds.least[place]), int(bounds.greatest[place])
     if seen.least < least or seen.greatest > greatest:
         return "keys that are not between the least and the greatest key in the index"
-    # A reader that merges log files can leave out the row of a bound.
+    # Hudi's reader merges log files, and may no longer return the row with the extreme key.
     if index.manifest.format_name != "hudi" and (seen.least, seen.greatest) != (least, greatest):
         return "first rows, because no row has the least or the greatest key in the index,"
     return ""

@@ -1,4 +1,4 @@
-"""Tests an index before ADVISE proposes it, on a sample of the table's files."""
+"""Tests, on a sample of the table's files, an index that ADVISE is about to propose."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sieve.workload.rank import ColumnTest
 
 
 def column_test(table: CatalogTable, column: Column, environment: Environment) -> ColumnTest:
-    """What CREATE with its default options would build on a column.
+    """Estimates the index that CREATE with default options would build on a column.
 
     Raises:
         As `estimate_index`.

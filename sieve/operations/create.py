@@ -1,4 +1,4 @@
-"""CREATE: validates, builds, publishes version 1 and registers; creates all indexes or none."""
+"""CREATE: builds and registers indexes; if one index fails, creates none of them."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ class _Begun:
 def default_name(column: Column) -> str:
     """The default name of an index: ``a_b_sieve`` for column ``a.b``.
 
-    For the expression ``lower(email)`` it is ``lower_email_sieve``, and for its substrings
-    ``lower_email_substring_sieve``.
+    The name for the expression ``lower(email)`` is ``lower_email_sieve``; the name for an index of
+    its substrings is ``lower_email_substring_sieve``.
     """
     if not column.computed:
         return "_".join(column.path).lower() + "_sieve"
@@ -79,16 +79,17 @@ def create_indexes(
         options: the options of all indexes.
         comment: the comment of all indexes.
         built: a function to call after each build.
-        replaced: existing indexes of the same names; they are dropped after all new indexes are
-            registered.
+        replaced: existing indexes of the same names. CREATE drops them after it has registered all
+            new indexes.
 
     Returns:
         Version 1 of each index, in the order of `wanted`.
 
     Raises:
-        UnsupportedError: a column's type cannot be indexed, the folder cannot be protected, or
-            other sessions would not use an index at its location.
-        UnknownOutcomeError: it is unknown whether a version is visible; its files remain.
+        UnsupportedError: a column's type cannot be indexed, the store cannot restrict access to the
+            folder, or other sessions would not use an index in this folder.
+        UnknownOutcomeError: the store did not confirm a version, which may be visible. Its files
+            remain.
     """
     for one in wanted:
         check_wanted(table, one, options)
@@ -164,8 +165,8 @@ def _begin(
         ) from error
     index = _Begun(one, registration, store, directory)
     try:
-        # Sets permissions while the folder is still empty, so that only readers of the table can
-        # see its keys.
+        # Sets permissions while the folder is still empty, so that only users who can read the
+        # table can read its keys in the index.
         tables = environment.open_store(info.identity.location)
         store.restrict(directory, tables.permissions(info.identity.location))
         write_creation_record(store, directory, one.name, info.identity)
@@ -234,7 +235,7 @@ def _undo(
     registered: Sequence[_Begun],
     replaced: Mapping[str, RegisteredIndex],
 ) -> None:
-    """Undoes a failed CREATE. Removes registrations first, so that none points at deleted files."""
+    """Undoes a failed CREATE. Removes registrations before the files that they point to."""
     kept = set()
     for index in registered:
         name, own = index.wanted.name, index.registration
@@ -244,11 +245,13 @@ def _undo(
             else:
                 table.unregister(name, own)
         except SieveError:
-            # The index is complete. Its registration remains, so its files must remain, too.
+            # The registration of this complete index remains, so the index's files must remain,
+            # too.
             kept.add(index.directory)
     for index in begun:
         if index.directory not in kept:
-            # The statement already fails with an error, and that error is the one to report.
+            # The statement already fails with an error; an error of the clean-up must not hide that
+            # error.
             with contextlib.suppress(SieveError):
                 delete_index(index.store, index.directory)
 
@@ -265,7 +268,7 @@ def _sweep(table: CatalogTable, environment: Environment) -> None:
 def refuse_taken(
     wanted: Sequence[Wanted], taken: Mapping[str, tuple[str, ...]], info: TableInfo
 ) -> None:
-    """Raises InvalidInputError if a name is already in use or is given twice.
+    """Raises InvalidInputError if a name is already in use, or occurs twice in the statement.
 
     Args:
         taken: for each name in use, the key of its indexed column.

@@ -1,4 +1,4 @@
-"""Damaged indexes: no query uses an index whose newest version is damaged, but DROP works."""
+"""Damaged indexes: finds the table of an index whose newest version is damaged, for DROP."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ def owner_of_damaged(store: Store, folder: str) -> TableIdentity | None:
     """Returns the table of an index whose newest version is damaged.
 
     Returns:
-        The table in the newest readable version; otherwise the table in the creation record. None
-        if no version exists, or if neither a version nor the record is readable.
+        The table that the newest readable version names, or else the table that the creation record
+        names. None if no version exists, or if neither a version nor the record is readable.
 
     Raises:
         UnsupportedError: a newer release has written a version of the index.
-        UnavailableError: the store does not answer, or the newest version is not damaged after all.
+        UnavailableError: the store does not answer, or the newest version is readable after all.
     """
     newest = newest_number(store, folder)
     for number in range(newest, 0, -1):

@@ -1,12 +1,12 @@
-"""DROP: deletes an index in an order of steps that can be interrupted at any point.
+"""DROP: deletes an index in three steps; a DROP that was interrupted can be finished later.
 
-1. DROP publishes the tombstone, a last version with the state "dropped". After this step no session
-uses the index, and no REFRESH registers the index's folder again. 2. DROP removes the table's
-property. If the metastore does not answer, a registration of a dropped index remains
-(`HalfDropped`). Another DROP then continues with this step. 3. DROP deletes the files. If some
-files remain, no table refers to these files, and VACUUM SIEVE INDEXES deletes them.
+1. DROP publishes the tombstone, a last version with the state "dropped". From then on, no session
+uses the index, and no REFRESH registers its folder again. 2. DROP removes the table's property. If
+the metastore does not answer, the property remains (`HalfDropped`), and another DROP continues with
+this step. 3. DROP deletes the files. If some files remain, VACUUM SIEVE INDEXES deletes them,
+because no table refers to them.
 
-A dropped table no longer has properties, so `end_index` does only steps 1 and 3.
+A table that was dropped has no properties, so `end_index` skips step 2.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from sieve.tables.registered_table import RegisteredTable
 
 
 def end_index(index: RegisteredIndex, table: TableIdentity, environment: Environment) -> bool:
-    """Drops an index whose table no longer exists: publishes the tombstone, then deletes the files.
+    """Drops an index that is no longer registered: publishes the tombstone, deletes the files.
 
     Returns:
-        True if an index was dropped. An index of another table, or an unreachable index, is
-        unchanged.
+        True if the function dropped the index. The function does not change an index of another
+        table or an unreachable index.
 
     Raises:
         UnavailableError: the store stopped answering.
@@ -52,15 +52,14 @@ def end_index(index: RegisteredIndex, table: TableIdentity, environment: Environ
 def drop_index(table: RegisteredTable, index: RegisteredIndex, environment: Environment) -> None:
     """Drops an index: publishes the tombstone, removes the property, then deletes the files.
 
-    If the index belongs to another table or is gone, this function removes only the property,
-    because this table must not delete the files. If an earlier drop was interrupted after its
-    tombstone, this function finishes it.
+    If the index is gone or belongs to another table, the function removes only the property. If an
+    earlier DROP was interrupted after the tombstone, the function finishes that DROP.
 
     Raises:
-        UnavailableError: the store does not answer, and nothing was changed; or the metastore does
-            not answer, and another DROP can finish the drop.
+        UnavailableError: the store or the metastore does not answer. If it is the store, nothing
+            has changed; if it is the metastore, another DROP can finish the work.
     """
-    # Without a tombstone, the table's next REFRESH would find an existing index again.
+    # If the index exists but has no tombstone, the table's next REFRESH would register it again.
     check_reachable(index)
     store = _files_to_delete(index, table.info.identity)
     if isinstance(index, Ready | Disabled):
@@ -79,7 +78,7 @@ def drop_index(table: RegisteredTable, index: RegisteredIndex, environment: Envi
 
 
 def _files_to_delete(index: RegisteredIndex, table: TableIdentity) -> Store | None:
-    """The store of a registered index, if its folder belongs to the table."""
+    """The store of a registered index if the index's folder belongs to the table, else None."""
     match index:
         case Ready() | Disabled() | HalfDropped():
             return index.store

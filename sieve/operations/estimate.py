@@ -1,12 +1,12 @@
-"""ESTIMATE: size, build time and expected reads of an index, by a build that writes nothing.
+"""ESTIMATE: predicts an index's size, build time and reads by a build that writes nothing.
 
-If a table has many files, ESTIMATE reads a sample of them. To estimate a query, ESTIMATE reads all
-files, because possibly few files hold the query's rows.
+If a table has many files, ESTIMATE reads a sample of the files. To estimate a given query, ESTIMATE
+reads all files, because the query's rows may be in few files.
 
-ESTIMATE reads the column once, with cuts for the largest budget, and makes a version in memory for
-each budget. If a column has few cuts, ESTIMATE builds the whole column. For a larger column,
-ESTIMATE builds only some windows of the domain, with the windows' share of each budget. For a
-query, the ends of its intervals are in windows, too.
+ESTIMATE reads the column once, with the cuts (intervals of key codes) for the largest budget.
+ESTIMATE then builds an index in memory for each budget. If a column has many cuts, ESTIMATE builds
+only some windows of the domain, with the windows' share of each budget. For a given query, the
+windows include the ends of the query's intervals.
 """
 
 from __future__ import annotations
@@ -60,24 +60,24 @@ from sieve.tables.table import CatalogTable
 from sieve.tables.table_info import refuse_build
 
 FRONTIER: Final = ("0.3%", "1%", "3%", "6%", "30%")
-"""Budgets to estimate in addition to `auto` if no budget is given."""
+"""Budgets that ESTIMATE uses in addition to ``auto`` if the statement names no budget."""
 
 _CUTS: Final = 100_000
-"""Maximum number of cuts to weigh.
+"""Maximum number of cuts from which an estimate is built.
 
-With 500,000 cuts, ESTIMATE of 4 million random numbers takes 3 s longer, of 10 s for CREATE.
+With 500,000 cuts, ESTIMATE of 4 million random numbers takes 3 s longer; CREATE takes 10 s.
 """
 _LEAST_CUTS: Final = 64
-"""The number of cuts to expect in each location, whatever the order of its keys."""
+"""The expected minimum number of cuts in each location, whatever the order of its keys."""
 _PER_CHANGE: Final = 4
-"""The number of cuts to expect for each change of the location between neighbouring keys.
+"""The expected number of cuts for each change of location between neighbouring keys.
 
-Keys that are close to each other change their location more often than the sample shows.
+The number is above 1, because close keys change location more often than the sample shows.
 """
 _warm: Final[set[str]] = set()
-"""The applications in which ESTIMATE has read a column.
+"""The Spark applications in which ESTIMATE has already read a column.
 
-To read a few files first in a warm session, too, would take 0.3 s, of 1.5 s.
+In such an application, a warm-up would add 0.3 s to an ESTIMATE of 1.5 s.
 """
 
 
@@ -86,12 +86,12 @@ class Estimate:
     """The expected result of CREATE with some options.
 
     Attributes:
-        shapes: the shapes of the index's segments; empty if there is no key.
+        shapes: the shapes of the index's segments; empty if the column has no key.
         bytes: bytes of the index, including its file list.
-        share: bytes of the index as a share of the column's bytes; 0 if the column has no bytes.
+        share: bytes of the index divided by bytes of the column; 0 if the column has no bytes.
         seconds: duration of the build.
         files: number of locations of the table: files, and ranges of large files.
-        sampled: number of files that were read; None for all.
+        sampled: number of files that ESTIMATE read; None if it read all files.
         bytes_total: size of the table in bytes.
         expected: expected reads of queries.
         asked: expected reads of the given query, if any.
@@ -123,8 +123,8 @@ def estimate_index(
         asked: a query whose reads to estimate, or None.
 
     Returns:
-        One estimate for each of the options. With several options, ESTIMATE omits those with a
-        budget too small for the shape.
+        One estimate for each element of ``wanted``. If there are several, the result omits those
+        whose budget is too small for the shape.
 
     Raises:
         UnsupportedError: a build cannot read the table; see `refuse_build`.
@@ -194,14 +194,14 @@ def estimate_index(
 
 
 def _of_all(of: ColumnProfile, lengths: Sequence[int], chosen: FileSample) -> Profile:
-    """The profile of all files, from the profile of the chosen files."""
+    """Scales the profile of the chosen files up to all files."""
     rows, shown = (round(n / chosen.share) for n in (of.sample.rows, of.sample.shown))
     sample = replace(of.sample, rows=rows, shown=shown)
     return Profile(sizes=np.array(lengths, np.int64), sample=sample)
 
 
 def _cuts(of: ColumnProfile, options: IndexOptions) -> float:
-    """The number of cuts to expect. Keys in the order of their files have few cuts."""
+    """The expected number of cuts, which is small if the files are sorted by key."""
     most = _wide(of, options).most_cuts(options)
     if options.every_key:
         return most
@@ -209,12 +209,12 @@ def _cuts(of: ColumnProfile, options: IndexOptions) -> float:
 
 
 def _wide(of: ColumnProfile, options: IndexOptions) -> ColumnProfile:
-    """The column profile with the maximum number of cuts of a build."""
+    """The column profile with as many cuts as a build would use at most."""
     return of.wider(options) or of
 
 
 class _Held(NamedTuple):
-    """A run over the sampled windows, in memory, and the shapes of its segments."""
+    """An in-memory run over the sampled windows, and the shapes of its segments."""
 
     run: Run
     shapes: tuple[str, ...]
@@ -222,7 +222,7 @@ class _Held(NamedTuple):
 
 @dataclass(slots=True)
 class _Steps:
-    """Describes the steps of a choice, and measures their time.
+    """Describes the steps in which a build chooses its run, and measures each step's time.
 
     Attributes:
         describe_job: tells the user about a step.
@@ -238,7 +238,7 @@ class _Steps:
         self.begun.append((step, time.monotonic()))
 
     def seconds(self, step: str) -> tuple[float, float]:
-        """The seconds of a step until now, and of all other steps."""
+        """The seconds that a step has taken until now, and those of all other steps."""
         ends = [*(at for _, at in self.begun[1:]), time.monotonic()]
         lasted = [(name, end - at) for (name, at), end in zip(self.begun, ends, strict=True)]
         own = sum(time for name, time in lasted if name == step)
@@ -247,12 +247,12 @@ class _Steps:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Estimating:
-    """One reading of a column. The method `of` makes several versions from this reading.
+    """The data from one reading of a column, from which `of` estimates each index.
 
     Attributes:
         files: the files that were read.
         every: all files of the table.
-        chosen: the sample, which scales results for the files that were read up to all files.
+        chosen: the sample of files, which scales results up to all files.
         whole: the profile of all files, with the whole domain.
         read: seconds in which a build reads the column of all files.
     """
@@ -272,10 +272,10 @@ class _Estimating:
     read: float
 
     def of(self, options: IndexOptions, wanted: IndexOptions) -> Estimate:
-        """The estimate for some options.
+        """Estimates the index with the given options.
 
         Args:
-            options: the wanted options, with the share of the budget for the files that were read.
+            options: the wanted options, with the sample's share of the budget.
         """
         steps = _Steps(self.environment.describe_job)
         choice = Choice(self, options, self.probes, steps)
@@ -306,10 +306,11 @@ class _Estimating:
         )
 
     def _seconds(self, steps: _Steps, cuts: int, wanted: IndexOptions) -> float:
-        """Estimates the seconds of a run's build from the seconds of the same steps here.
+        """Estimates the seconds of a run's build from the seconds of the same steps in ESTIMATE.
 
-        A map takes time for each row, intervals for each cut. The number of cuts is limited,
-        however many rows a table has. Tasks weigh stretches of the domain in parallel.
+        The build time of a map grows with its rows, and the build time of intervals grows with
+        their cuts. The number of cuts has a maximum, however many rows a table has. Tasks process
+        stretches of the domain in parallel.
         """
         mapping, other = steps.seconds("mapping")
         share = self.column_profile.sample.share * self.chosen.share
@@ -324,11 +325,11 @@ class _Estimating:
 
     @contextlib.contextmanager
     def reading(self, _: ColumnProfile) -> Iterator[Shared]:
-        """Yields the one reading, which has the cuts for the largest budget."""
+        """Yields the existing reading, which has the cuts for the largest budget."""
         yield self.shared
 
     def make(self, rows: Make, profile: ColumnProfile, options: IndexOptions) -> MadeRun[_Held]:
-        """Holds a run in memory."""
+        """Makes a run in memory."""
         found, size = _rows(rows, profile, options)
         return replace(self._held(found, profile), bytes=size)
 
@@ -352,8 +353,8 @@ class _Estimating:
         files, seen, tiling = self.files, self.shared.seen, self.tiling
         counts = [seen.rows, seen.nulls, seen.nans]
         if not self.chosen.is_all:
-            # Assume that the other files have as many rows as the chosen files, and are not cut
-            # into ranges.
+            # The estimate assumes that the other files have as many rows as the chosen files, and
+            # are not split into ranges.
             files = self.every
             counts = [np.resize(tiling.of_files(some), len(files)) for some in counts]
             tiling = whole_files([file.length for file in files])
@@ -363,7 +364,7 @@ class _Estimating:
 
 
 def _seconds_to_warm_up(few: ColumnProfile, options: IndexOptions, probes: Probes) -> float:
-    """Reads a few files if this is the first reading of the session, and returns the seconds.
+    """Before the first reading of an application, reads a few files; returns the seconds.
 
     The first reading takes longer, because it starts Python and compiles code.
     """
@@ -379,11 +380,11 @@ def _seconds_to_warm_up(few: ColumnProfile, options: IndexOptions, probes: Probe
 
 
 def _rows(make: Make, of: ColumnProfile, options: IndexOptions) -> tuple[list[Row], int]:
-    """Makes the rows of a run file, and again if a build would; returns rows and bytes."""
+    """Makes the rows of a run file, as often as a build would; returns rows and bytes."""
 
     def collect(times: float) -> tuple[tuple[list[Row], int], float]:
         rows = make(times).collect()
-        # Spark compresses pages of at least a hundred rows, so the payloads are compressed
+        # Spark compresses pages of at least a hundred rows, so this code compresses the payloads
         # together.
         page = b"".join(bytes(row["payload"]) for row in rows)
         size = len(pa.compress(page, "zstd", asbytes=True)) + SEGMENT_OVERHEAD * len(rows)

@@ -1,4 +1,4 @@
-"""Estimates the reads of a query: evaluates its predicate on an estimated index."""
+"""Estimates the reads of a query: evaluates the query's predicate on an estimated index."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from sieve.tables.data_file import DataFile
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A query on the table.
+    """The query whose reads to estimate.
 
     Attributes:
         files: paths of the files that remain after partition pruning.
@@ -39,10 +39,10 @@ class Reads:
     """The files that a query reads.
 
     Attributes:
-        total: number of files without an index.
-        files: number of files with the index.
+        total: number of files that the query reads without an index.
+        files: number of files that the query reads with the index.
         bytes: bytes that the query reads with the index.
-        understood: whether the index can evaluate part of the predicate.
+        understood: whether the index can evaluate the predicate or a part of it.
     """
 
     total: int
@@ -52,7 +52,7 @@ class Reads:
 
 
 def ends(asked: Asked | None, column: Column, of: ColumnProfile) -> npt.NDArray[np.int64]:
-    """The key ranges of a query on the column, as intervals of key codes."""
+    """The intervals of key codes that a query looks up in the column."""
     gathered = _Gathered(of.sample.encoder, of.counted is not None, of.n_files)
     if asked is not None:
         evaluate(asked.predicate, {column.key: gathered}, of.n_files)
@@ -61,7 +61,7 @@ def ends(asked: Asked | None, column: Column, of: ColumnProfile) -> npt.NDArray[
 
 
 class _Gathered:
-    """Replaces an index, and records the key ranges that are looked up."""
+    """Stands in for an index, and records the key ranges that a query looks up."""
 
     def __init__(self, encoder: Encoder, null_proof: bool, n: int) -> None:
         self.encoder = encoder
@@ -76,7 +76,7 @@ class _Gathered:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Shown:
-    """Replaces an index, and answers look-ups from the sampled windows of the index."""
+    """Stands in for an index, and answers look-ups from the index's sampled windows."""
 
     sample: Sample
     null_proof: bool

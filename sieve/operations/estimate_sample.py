@@ -1,4 +1,4 @@
-"""The sample of a large table's files that ESTIMATE reads, and its conclusions for all files."""
+"""The sample of a large table's files that ESTIMATE reads, and how it scales to all files."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from sieve.metadata.records import Expected
 FILES: Final = 20
 """Number of files in a sample."""
 ALL_UP_TO: Final = 2 * FILES
-"""A table with at most this many files is read completely."""
+"""ESTIMATE reads all files of a table that has at most this many."""
 FEW: Final = 2
 """The number of files that the first ESTIMATE of a session reads twice, to warm up."""
 _OF_JOB: Final = 0.1
-"""Seconds of a job that reads nothing, in a session that is already warm."""
+"""Seconds that a Spark job takes in a warm session if it reads nothing."""
 _OF_STEP: Final = 0.3
-"""Seconds in which a build makes a run or a map of few keys, in such a session."""
+"""Seconds that a build takes in a warm session to make a run or a map of few keys."""
 _READINGS: Final = 1.5
-"""The time of both jobs in a build that read the column, divided by the time of the second.
+"""The time of both jobs with which a build reads the column, divided by the second job's time.
 
-The first job takes the sample, the second makes the cuts.
+The first job takes the sample; the second job makes the cuts.
 """
 
 
 def seconds_to_make(seconds: float, times: float) -> float:
-    """The seconds of a step that makes `times` as many segments in one task."""
+    """The seconds of a step that makes ``times`` times as many segments in one task."""
     return seconds + max(0.0, seconds - _OF_STEP) * (times - 1)
 
 
@@ -48,7 +48,7 @@ class FileSample:
 
     @property
     def is_all(self) -> bool:
-        """Returns whether the sample has every file."""
+        """Returns whether the sample contains every file."""
         return len(self.numbers) == self.files
 
     def of_all(self, count: float) -> float:
@@ -68,11 +68,11 @@ class FileSample:
         return replace(options, budget=f"{max(1, int(whole * self.share))}B")
 
     def seconds_to_read(self, both: float, cuts: float) -> float:
-        """The seconds in which a build of the whole table reads the column.
+        """The seconds that a build of the whole table takes to read the column.
 
         Args:
-            both: seconds to take the sample and make the cuts of the chosen files.
-            cuts: seconds of the job that makes the cuts.
+            both: seconds of both jobs (sample and cuts) over the chosen files.
+            cuts: seconds of the second job alone, which makes the cuts.
         """
         return both + _READINGS * max(0.0, cuts - _OF_JOB) * (1 / self.share - 1)
 
@@ -81,9 +81,9 @@ class FileSample:
     ) -> tuple[Expected, ...]:
         """The expected reads of the whole table.
 
-        The probe key of a present value was drawn from a chosen file. A query for the key always
-        reads this file. The query reads any other file of the table with the same probability as
-        another chosen file.
+        A probe with a present key draws the key from one of the chosen files, so the probe's query
+        always reads that file. For every other file of the table, the probability of a read is the
+        same as for the other chosen files.
 
         Args:
             expected: the expected reads of the chosen files.

@@ -1,4 +1,4 @@
-"""Lets an index follow its table after the table was renamed or moved."""
+"""Updates the table identity of an index after the table was renamed or moved."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def follow_table(
     """Updates an index after its table was renamed or moved.
 
     Args:
-        exists: whether a table with an identity exists.
+        exists: tells whether a table with the given identity exists.
 
     Returns:
         The folder of the index; None if the index belongs to another table, or nothing has changed.
@@ -40,12 +40,12 @@ def follow_table(
     base = newest(store, directory)
     if base is None or base.state == "dropped" or same_table(base.table, now):
         return None
-    # The creation time is the same, so the property was not copied and the table was not replaced.
+    # An equal creation time shows that nobody copied the property or replaced the table.
     was = replace(now, table=base.table.table, location=base.table.location)
     if not same_table(base.table, was) or exists(base.table):
         return None
     index = with_version(name, registration, store, base)
-    # A rename moves the files. Path, length and time show whether each file is unchanged.
+    # A rename moves the files. Their paths, lengths and times show whether each file is unchanged.
     renamed = base.table.table.lower() != now.table.lower()
     change_index(index, Follow(now, moved=renamed), environment)
     return directory

@@ -1,4 +1,4 @@
-"""Judges the benefit of an index by the reads that a build or an estimate expects."""
+"""Judges the benefit of an index from the expected reads of a build or an estimate."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sieve.workload.benefit import Benefit, benefit_of
 
 
 def benefit(expected: Sequence[Expected], locations: int, bytes_total: int) -> Benefit | None:
-    """The benefit of an index by expected reads; None if the column has no key."""
+    """The benefit of an index with these expected reads; None if the column has no key."""
     each = max(1.0, bytes_total / max(1, locations))
     reads, least = files_read(expected, each), least_read(expected, each)
     if "present" not in reads:

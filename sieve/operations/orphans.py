@@ -23,7 +23,7 @@ class Orphan:
     Attributes:
         folder: URI of the folder.
         table: the table for which the index was created, or to which it was last moved.
-        why: the evidence that it is an orphan.
+        why: the evidence that the folder is an orphan.
     """
 
     folder: str
@@ -41,13 +41,13 @@ def orphans(
 ) -> Iterator[Orphan]:
     """The orphans of one database.
 
-    If only the registration of an existing table is lost, the index is no orphan, because the
-    table's statements register the index again. If another usable index has its name, or its newest
-    version is damaged, the index is an orphan. An index that a newer release has written is no
+    An index of an existing table is not an orphan if it only lost its registration, because the
+    table's statements register it again. Such an index is an orphan if another usable index has its
+    name, or if its own newest version is damaged. An index that a newer release wrote is not an
     orphan.
 
     Args:
-        root: the folder that holds indexes, possibly of other databases too.
+        root: the folder that contains indexes, possibly also of other databases.
         tables: all current tables of the database, with the registered indexes of each.
         floor_ms: minimum age of an orphan in ms. For an unfinished CREATE, the minimum is at least
             a day.
@@ -65,7 +65,7 @@ def orphans(
         return
     now = store.now_ms(root)
     for record in candidates:
-        # A CREATE can run for a day, so a lower floor does not apply to it.
+        # A CREATE can run for up to a day, so an unfinished CREATE gets at least this time.
         floor_of = floor_ms if record.registered else max(floor_ms, FLOOR_MS)
         if record.written_ms > now - floor_of:
             continue
@@ -94,7 +94,7 @@ def _orphan(
 def _wrecked(
     store: Store, record: CreationRecord, tables: Mapping[TableIdentity, Mapping[str, Registration]]
 ) -> Orphan | None:
-    """The orphan for a damaged index. Its table cannot register a damaged index again."""
+    """Returns a damaged index as an orphan, because no table can register it again."""
     try:
         owner = owner_of_damaged(store, record.folder)
     except SieveError:
@@ -112,7 +112,7 @@ def _why(
     manifest: Manifest,
     tables: Mapping[TableIdentity, Mapping[str, Registration]],
 ) -> str:
-    """The reason why an index is an orphan; empty if the index possibly belongs to a table."""
+    """The reason why an index is an orphan; empty if the index may belong to a table."""
     if manifest.state == "dropped":
         return "it was dropped"
     own = [names for table, names in tables.items() if same_table(manifest.table, table)]

@@ -1,4 +1,4 @@
-"""Reports why queries of a session cannot use an index, and the remedy."""
+"""Reports why the queries of a session cannot use an index, and what the user can do."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from sieve.tables.column import Column
 from sieve.tables.table_info import TableInfo
 
 _MAX_SHOWN = 60
-"""Maximum number of characters of a part's value that a message shows."""
+"""A message shows the values of a changed part only if they have at most this many characters."""
 
 
 def reader_problem(info: TableInfo, manifest: Manifest) -> str | None:
-    """The reason why the session's queries do not use a ready version, and the remedy, or None.
+    """Why the session's queries do not use a ready version, and the remedy; None if they use it.
 
     Args:
-        info: the table as the session resolves it; it has the version's column.
+        info: the table as the session resolves it, with the version's column.
     """
     reason = why_unusable(manifest, info.identity, [info.fingerprint_parts])
     if reason not in {Reason.READER_CHANGED, Reason.VERSION_TOO_OLD}:

@@ -1,7 +1,7 @@
 """REFRESH: indexes the changes of a table and publishes a new version.
 
-Runs of unchanged files are reused. New and changed files are read into a new run; runs are merged
-when they become many (see `sieve.indexing.reuse`).
+REFRESH reuses the runs of unchanged files, and reads new and changed files into a new run. If the
+runs become many, REFRESH merges them (see `sieve.indexing.reuse`).
 """
 
 from __future__ import annotations
@@ -46,9 +46,8 @@ from sieve.tables.table import CatalogTable
 _ATTEMPTS: Final = 3
 
 MOST_ASKED: Final = 1000
-"""If at most this number of locations have changed, a refresh reads only their appended log files,
-each as a separate file. If more locations have changed, a refresh reads the locations completely.
-"""
+"""Up to this number of changed locations, a refresh reads only their appended log files. If more
+locations have changed, a refresh reads the locations completely."""
 
 
 class RefreshMode(Enum):
@@ -57,7 +56,7 @@ class RefreshMode(Enum):
     INCREMENTAL = auto()
     """New and changed files."""
     COMPACT = auto()
-    """All files, unless the index is one run without gaps."""
+    """All files, unless the index already is one run in which every location is still valid."""
     FULL = auto()
     """All files."""
 
@@ -65,7 +64,7 @@ class RefreshMode(Enum):
 class _OvertakenError(Exception):
     """Another refresh removed a file that this refresh reuses.
 
-    The exception has the other's version.
+    The exception carries the version that the other refresh published.
     """
 
     def __init__(self, newest: Manifest) -> None:
@@ -76,22 +75,23 @@ class _OvertakenError(Exception):
 def refresh_index(
     table: CatalogTable, index: Usable, mode: RefreshMode, environment: Environment
 ) -> Manifest:
-    """Indexes new and changed files, and removes deleted ones.
+    """Indexes new and changed files, and removes deleted files from the index.
 
     Args:
         mode: the files to read.
 
     Returns:
-        The new version, or the current one if there is nothing to do.
+        The new version, or the current version if there is nothing to do.
 
     Raises:
         InvalidInputError: the table no longer has the column.
-        ConflictError: the index was dropped meanwhile, or other writers won every attempt.
+        ConflictError: the index was dropped meanwhile, or other writers published first at every
+            attempt.
     """
     base = index.manifest
     for _ in range(_ATTEMPTS):
         try:
-            # A writer can publish a version while a DROP deletes the index's files.
+            # This writer can publish a version while a DROP deletes the index's files.
             with report_if_dropped(index.name, index.store, index.directory):
                 return _refreshed(table, index, base, mode, environment)
         except _OvertakenError as overtaken:
@@ -141,7 +141,7 @@ def _refreshed(
         environment.check_cancelled()
         if not reused.appended:
             raise
-        # Whole locations may be readable even if the appended log files alone are not.
+        # The whole locations may be readable even if their appended log files alone are not.
         return _refreshed(table, index, base, mode, environment, appended_only=False)
     try:
         environment.changing()
@@ -163,7 +163,7 @@ def _refreshed(
 def _moved_on(
     base: Manifest, snapshot: Snapshot, index: Usable, environment: Environment
 ) -> Manifest:
-    """Returns the version, or its successor if later commits left the table's files unchanged."""
+    """Returns the version, or a successor if the table has later commits with the same files."""
     if snapshot.commit == base.commit:
         return base
     environment.changing()
@@ -178,8 +178,8 @@ def _seen(
 ) -> tuple[Snapshot, ReusedRuns]:
     """Returns the current snapshot, and the part of the version that a refresh reuses.
 
-    With ``appended_only``, the refresh reuses the indexed rows of locations to which log files were
-    appended.
+    With ``appended_only``, the refresh keeps the indexed rows of locations to which writers only
+    appended log files.
     """
 
     def reused_at(snapshot: Snapshot, known: Locations) -> ReusedRuns:
@@ -192,7 +192,7 @@ def _seen(
     if part is not None:
         reused = reused_at(part, known.whole)
         paths = set(reused.locations.paths)
-        # Files to read again must be part of the listing.
+        # The partial listing suffices only if the refresh reuses every file that was not listed.
         if all(file.path in paths for file in part.files[len(part.files) - part.taken_over :]):
             return part, reused
     snapshot = snapshot_of(table, index.store, index.directory)
@@ -202,10 +202,10 @@ def _seen(
 def _grown(
     table: CatalogTable, base: Manifest, known: Locations, snapshot: Snapshot
 ) -> frozenset[str]:
-    """Paths of changed locations whose appended log files can be read alone."""
+    """Paths of changed locations for which a refresh needs only the appended log files."""
     if not base.runs or any(file.hashes for run in base.runs for file in run.files):
-        # If a location is in several runs, no check can show whether a map has lost one of its
-        # keys.
+        # If a location is in several runs, no check can show whether a map has lost a key of the
+        # location.
         return frozenset()
     columns = (known.lengths, known.mtimes, known.all_rows)
     facts = zip(*(column.tolist() for column in columns), strict=True)
@@ -225,7 +225,7 @@ def _grown(
 def _on_top(
     base: Manifest, written: Contents, index: Usable, environment: Environment
 ) -> Callable[[Manifest | None], Manifest]:
-    """Plans the version of a refresh as a successor of versions that other writers published."""
+    """Returns a function that plans this refresh on top of another writer's version."""
 
     def plan(newest: Manifest | None) -> Manifest:
         if newest is None:
@@ -240,7 +240,8 @@ def _on_top(
                 "statement again",
             )
         if not _named(written) & _named(base) <= _named(newest):
-            # VACUUM can delete files that the newest version does not name.
+            # The newest version no longer names a file that this refresh reuses, so VACUUM may
+            # delete the file.
             raise _OvertakenError(newest)
         return next_version(
             newest, Refresh(written), VersionId(secrets.token_hex(16)), environment.software
@@ -250,17 +251,17 @@ def _on_top(
 
 
 def _is_as_late(newest: Contents, written: Contents) -> bool:
-    """Returns whether a version reflects the state of another version's table, or a later one."""
+    """Returns whether ``newest`` indexes the same state of the table as ``written``, or later."""
     theirs, own = newest.commit, written.commit
     if theirs is not None and own is not None and theirs.table == own.table:
-        # The code compares the ascending numbers of commits, because their times are from the
-        # clocks of different writers.
+        # Commit numbers ascend. Commit times come from the clocks of different writers, so they are
+        # not comparable.
         return theirs.version >= own.version
     return newest.instant >= written.instant
 
 
 def _named(by: Contents) -> set[str]:
-    """Names of the runs and the parts of the file list; random, so names never collide."""
+    """The names of the runs and of the file list's parts; the names are random, so none collide."""
     return {*(run.id for run in by.runs), *(part.name for part in by.locations.parts)}
 
 
@@ -277,7 +278,7 @@ def _remove(index: Usable, written: Contents, base: Manifest) -> None:
 def _still_valid(
     table: CatalogTable, index: Usable, base: Manifest, column: Column
 ) -> Stored | None:
-    """The version's file list; None if it is no longer valid, so that the index must be rebuilt."""
+    """The version's file list; None if the list is no longer valid and a rebuild is necessary."""
     changed = base.changed_parts(table.info.fingerprint_parts) or base.type != column.type
     if changed or base.next_options is not None:
         return None

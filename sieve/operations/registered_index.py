@@ -1,12 +1,12 @@
-"""Registered indexes of a table, each as a record of the state in which it was found.
+"""Registered indexes of a table. The class of each record is the state of the index.
 
-A registration is a property of the table. The registration contains the index's folder, but does
-not prove that the index exists: the folder can be unreachable, damaged, missing, or half deleted by
-a drop. `open_index` returns a record of one of these states, and each operation accepts some of the
+A registration is a property of the table. The registration names the index's folder, but does not
+prove that the index exists: the folder can be unreachable, damaged, missing, or half deleted by a
+DROP. `open_index` returns a record whose class is the state, and each operation accepts some of the
 states::
 
     match open_index(name, registration, identity, environment):
-        case Ready() | Disabled() as index: ...  # has a store and a version in force
+        case Ready() | Disabled() as index: ...  # has a store and a current version
         case Gone() | HalfDropped(): ...         # its name is free
 """
 
@@ -37,7 +37,7 @@ from sieve.tables.names import same_value
 
 @dataclass(frozen=True, slots=True)
 class _Registered:
-    """The members that all states have.
+    """The members that the records of all states share.
 
     Attributes:
         name: the registered name, in lower case.
@@ -57,10 +57,10 @@ class _Registered:
 
 @dataclass(frozen=True, slots=True)
 class _Usable(_Registered):
-    """An index with a version in force.
+    """An index with a readable version that is not a tombstone.
 
     Attributes:
-        manifest: the version in force.
+        manifest: the newest version.
     """
 
     store: Store
@@ -87,7 +87,7 @@ class _Unusable(_Registered):
 
     Attributes:
         problem: the reason.
-        store: the store of the index; None if its location is refused or cannot be opened.
+        store: the store of the index; None if Sieve refuses the location or cannot open the store.
     """
 
     problem: str
@@ -114,7 +114,7 @@ class Unreachable(_Unusable):
     state: ClassVar[str] = "failed"
 
     def error(self) -> UnavailableError:
-        """The error for operations that need the state."""
+        """The error that an operation raises if it needs to know the index's state."""
         if isinstance(self.cause, DeniedError):
             return DeniedError(
                 self.cause.condition, f"index {self.name} cannot be used: {self.problem}"
@@ -135,21 +135,21 @@ class Failed(_Unusable):
 
 @dataclass(frozen=True, slots=True)
 class Gone(_Unusable):
-    """There is no index of this table: no folder, no version, or an index of another table."""
+    """The folder of the index is missing, has no version, or belongs to another table."""
 
     state: ClassVar[str] = "gone"
 
 
 @dataclass(frozen=True, slots=True)
 class HalfDropped(_Unusable):
-    """The index has a tombstone, but its drop was interrupted."""
+    """A DROP published the tombstone, but was interrupted before it finished."""
 
     state: ClassVar[str] = "gone"
 
 
 @dataclass(frozen=True, slots=True)
 class Malformed(_Unusable):
-    """The table's property has no form that this release can read."""
+    """This release cannot parse the table's property."""
 
     state: ClassVar[str] = "malformed"
 
@@ -166,11 +166,11 @@ RegisteredIndex: TypeAlias = (
 
 
 def usable(index: RegisteredIndex) -> Usable:
-    """The index, if it has a version in force.
+    """Returns the index if it is `Ready` or `Disabled`.
 
     Raises:
         UnavailableError: the store does not answer.
-        UnsupportedError: the index has no version in force.
+        UnsupportedError: the index has no usable version.
     """
     if isinstance(index, Ready | Disabled):
         return index
@@ -185,19 +185,19 @@ def check_reachable(index: RegisteredIndex) -> None:
 
 
 def store_of(index: RegisteredIndex) -> Store:
-    """The store of an index. Raises UnsupportedError if the location is refused or unreachable."""
+    """The store of an index. Raises UnsupportedError if the store was never opened."""
     if index.store is None:
         raise _not_usable(index)
     return index.store
 
 
 def only_usable(indexes: Iterable[RegisteredIndex]) -> list[Usable]:
-    """The indexes that have a version in force."""
+    """The indexes that are `Ready` or `Disabled`."""
     return [index for index in indexes if isinstance(index, Ready | Disabled)]
 
 
 def is_gone(index: RegisteredIndex) -> bool:
-    """Returns whether another index can get the name of this index."""
+    """Returns whether a new index can take the name of this index."""
     return isinstance(index, Gone | HalfDropped | Malformed)
 
 
@@ -214,15 +214,15 @@ def _not_usable(index: RegisteredIndex) -> UnsupportedError:
 def open_index(
     name: str, registration: Registration, identity: TableIdentity, environment: Environment
 ) -> RegisteredIndex:
-    """Opens a registered index. If the index cannot be read, the returned state has the error.
+    """Opens a registered index. If the index is unreadable, the returned state contains the error.
 
     Args:
         name: the registered name.
     """
     store: Store | None = None
     try:
-        # Checks the root first, because a property must not lead to a location outside the allowed
-        # roots.
+        # Checks the root first, because a property must not make Sieve open a location outside the
+        # allowed roots.
         environment.check_root(registration.root, identity.namespace)
         store = environment.open_store(registration.root)
         manifest = newest(store, registration.directory)
@@ -253,7 +253,7 @@ def _without_version(
 
 
 def with_version(name: str, registration: Registration, store: Store, manifest: Manifest) -> Usable:
-    """The index with the given version in force; this version is not a tombstone."""
+    """Returns the index with the given newest version, which is not a tombstone."""
     kind = Disabled if manifest.state == "disabled" else Ready
     return kind(name, registration, store, manifest)
 
@@ -264,7 +264,7 @@ def list_indexes(
     identity: TableIdentity,
     environment: Environment,
 ) -> dict[str, RegisteredIndex]:
-    """All indexes of a table by name; indexes whose registration cannot be read come last."""
+    """All indexes of a table by name; malformed registrations come last."""
     opened = {
         name: open_index(name, registration, identity, environment)
         for name, registration in registrations.items()
@@ -289,12 +289,12 @@ def select(
     """The indexes that a statement selects: one by name or column, or all.
 
     Args:
-        table: its name for messages.
+        table: the table's name for messages.
         name: name of one index, case-insensitive; None to select in another way.
         column: path of an indexed column, case-insensitive; None to select in another way.
 
     Raises:
-        InvalidInputError: the table has no index of that name or on that column; the message
+        InvalidInputError: the table has no index with this name or on this column. The message
             suggests similar names.
     """
     if name is not None:

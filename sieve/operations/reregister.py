@@ -22,10 +22,11 @@ def reregister(
     environment: Environment,
     names: Container[str] | None = None,
 ) -> list[str]:
-    """Registers the indexes that were created for a table but are not registered in it.
+    """Registers the indexes that were created for a table but have no registration there.
 
     Args:
-        indexes: the table's registered indexes; the name of a missing index counts as free.
+        indexes: the table's registered indexes. If `is_gone` is true for an index, its name is
+            free.
         names: names of the indexes to register; None for all.
 
     Returns:
@@ -46,7 +47,7 @@ def reregister(
         try:
             manifest = newest(store, record.folder)
         except SieveError:
-            # The table could not use an unreadable index.
+            # A registration would be useless, because queries could not use the unreadable index.
             continue
         if manifest is None or manifest.state == "dropped":
             continue

@@ -29,7 +29,7 @@ class Vacuumed:
     Attributes:
         versions: number of versions that can no longer be queried.
         files: number of deleted files.
-        bytes: sum of their lengths.
+        bytes: total length of the deleted files.
     """
 
     versions: int
@@ -40,8 +40,9 @@ class Vacuumed:
 def vacuum_index(index: Usable, retention: Retention) -> Vacuumed:
     """Deletes runs and list parts that no retained version names, and old temporary files.
 
-    VACUUM considers only files that manifests or old pending writes name. Manifests remain, because
-    their numbers have no gaps. If VACUUM is interrupted, the next VACUUM finishes its work.
+    VACUUM deletes only temporary files and files that manifests or old pending writes name. VACUUM
+    keeps all manifests, so that version numbers have no gaps. If VACUUM is interrupted, the next
+    VACUUM finishes the work.
 
     Raises:
         UnavailableError: the store does not answer, or lists fewer versions than there are.
@@ -57,7 +58,7 @@ def _vacuum(index: Usable, retention: Retention) -> Vacuumed:
     now = store.now_ms(directory)
     times = published(store, directory)
     if len(times) < index.manifest.version:
-        # If the listing lacked a version, files that only this version names would seem unused.
+        # If the listing lacks a version, the files that only this version names would seem unused.
         raise UnavailableError(
             "SIEVE_VERSIONS_NOT_LISTED",
             f"the store lists {len(times)} versions of index {index.name}, which has "
@@ -109,7 +110,7 @@ def _litter(store: Store, directory: str, floor_ms: int) -> list[tuple[str, int]
 
 
 def _held(store: Store, target: str) -> list[int]:
-    """Lengths of the files of a run, or of a list part; empty if the target is already deleted."""
+    """Lengths of the files of a run or of a list part; empty if the target no longer exists."""
     size = store.size(target)
     if size is not None:
         return [size]

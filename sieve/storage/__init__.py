@@ -1,1 +1,1 @@
-"""Object storage for index files: read, create if absent, list, delete; local, HDFS and S3."""
+"""Stores for index files on local disks, HDFS and S3: read, create if absent, list and delete."""

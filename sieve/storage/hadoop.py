@@ -1,6 +1,6 @@
-"""The base class of the stores that use Hadoop's FileSystem API through py4j.
+"""The base class of the stores that call Hadoop's FileSystem API through py4j.
 
-File systems differ in how to create a file atomically; `hdfs` and `s3` implement this.
+File systems create files atomically in different ways, which `hdfs` and `s3` implement.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ _GONE = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class HadoopFiles(ABC):
-    """The part of `sieve.storage.interface.Store` that is the same for all Hadoop file systems.
+    """The methods of `sieve.storage.interface.Store` that are the same for all Hadoop file systems.
 
     Attributes:
         jvm: py4j view of the driver's JVM.
         conf: the session's ``org.apache.hadoop.conf.Configuration``, a py4j object.
-        schemes: URI schemes to serve.
+        schemes: the URI schemes that the store accepts.
     """
 
     jvm: Any
@@ -56,7 +56,8 @@ class HadoopFiles(ABC):
             try:
                 while left > 0:
                     size = min(left, CHUNK)
-                    # IOUtils.toByteArray returns a byte array by value, and is on every class path.
+                    # IOUtils is on every class path, and py4j copies the array that toByteArray
+                    # returns to Python.
                     chunks.append(self.jvm.org.apache.commons.io.IOUtils.toByteArray(stream, size))
                     left -= size
             finally:
@@ -107,7 +108,7 @@ class HadoopFiles(ABC):
         """Creates an empty file in an existing folder."""
 
     def open(self, uri: str) -> tuple[Any, Any]:
-        """The file system and the path of a URI; raises UnsupportedError for other schemes."""
+        """The file system and the path of a URI; raises UnsupportedError for an unknown scheme."""
         scheme, _, _ = split(uri)
         if scheme not in self.schemes:
             raise UnsupportedError(
@@ -139,14 +140,14 @@ def write(stream: Any, data: bytes) -> None:
 
 
 def kind_of(error: Exception) -> str:
-    """Class name of the Java exception; "" if py4j itself failed."""
+    """Class name of the Java exception; "" if the call through py4j itself failed."""
     if isinstance(error, Py4JJavaError):
         return str(error.java_exception.getClass().getName())
     return ""
 
 
 def summary_of(error: Exception) -> str:
-    """First line of a Java exception; the cause of the Python error has the stack trace."""
+    """First line of a Java exception. The full stack trace is in the Python error's cause."""
     text = str(error.java_exception.toString()) if isinstance(error, Py4JJavaError) else str(error)
     return text.partition("\n")[0][:300]
 
@@ -163,7 +164,7 @@ def failures(verb: str, uri: str) -> Iterator[None]:
 
 
 def refused(verb: str, uri: str, error: Exception) -> UnavailableError:
-    """The error for a call that had no effect; DeniedError for a missing permission."""
+    """The error for a call that had no effect: DeniedError if a permission is missing."""
     if denied(error):
         return DeniedError(
             "SIEVE_PERMISSION_DENIED", f"this user may not {verb} {uri}: {summary_of(error)}"

@@ -1,7 +1,7 @@
-"""The store for HDFS: creates a file if absent by an atomic rename without overwrite.
+"""The store for HDFS: creates a file, if absent, by an atomic rename that never overwrites.
 
 The name node renames in one atomic step, so only one of two writers succeeds. On other file
-systems, both writers can succeed, because a rename is a copy, or a check followed by a rename.
+systems, both writers can succeed, because a rename there is a copy, or a check and then a rename.
 Therefore this store refuses other schemes.
 """
 
@@ -21,11 +21,11 @@ from sieve.storage.java_errors import denied
 from sieve.storage.permissions import Permissions, behind, checked, mode_for, without_acl
 
 ATOMIC_RENAME = frozenset({"hdfs"})
-"""Schemes whose rename without overwrite is one atomic step."""
+"""URI schemes whose file systems rename without overwriting in one atomic step."""
 
 _COMMAND_FAILED = "org.apache.hadoop.util.Shell$ExitCodeException"
 _TAKEN = "org.apache.hadoop.fs.FileAlreadyExistsException"
-# Exceptions by which a name node reports that a rejected request had no effect.
+# With these exceptions, a name node reports that a rejected request had no effect.
 _NO_EFFECT = frozenset(
     {
         "org.apache.hadoop.hdfs.server.namenode.SafeModeException",
@@ -40,7 +40,7 @@ class HadoopStore(HadoopFiles):
     """`sieve.storage.interface.Store` over ``org.apache.hadoop.fs``.
 
     Attributes:
-        schemes: URI schemes to serve; all of them must rename atomically.
+        schemes: the URI schemes that the store accepts; their file systems must rename atomically.
     """
 
     schemes: frozenset[str] = ATOMIC_RENAME
@@ -82,7 +82,7 @@ class HadoopStore(HadoopFiles):
         with failures("restrict", uri):
             status = fs.getFileStatus(path)
             is_dir = bool(status.isDirectory())
-            # The file is accessible to its owner alone while owner and group change.
+            # While the owner and the group change, only the owner can access the file.
             self._set_mode(fs, path, 0o700 if is_dir else 0o600)
             if status.hasAcl():
                 fs.removeAcl(path)
@@ -91,7 +91,7 @@ class HadoopStore(HadoopFiles):
         return checked(now, mode, uri)
 
     def _write(self, fs: Any, path: Any, data: bytes) -> None:
-        # Unlike FileSystem.create, this builder creates no missing folders.
+        # This builder, unlike FileSystem.create, does not create missing folders.
         stream = fs.createFile(path).overwrite(False).build()
         try:
             self._set_mode(fs, path, 0o600)
@@ -101,7 +101,7 @@ class HadoopStore(HadoopFiles):
             stream.close()
 
     def _rename(self, fs: Any, draft: Any, path: Any, uri: str) -> bool:
-        """Renames the draft unless the name exists; keeps the draft if the outcome is unknown."""
+        """Renames the draft unless the target exists; keeps the draft if the outcome is unknown."""
         try:
             no_overwrite = self.jvm.java.lang.reflect.Array.newInstance(
                 path.getClass().getClassLoader().loadClass("org.apache.hadoop.fs.Options$Rename"), 0
@@ -132,7 +132,7 @@ class HadoopStore(HadoopFiles):
         self._inherit(fs, path, _own_permissions(fs.getFileStatus(above)), is_dir=True)
 
     def _inherit(self, fs: Any, path: Any, like: Permissions, is_dir: bool) -> int:
-        """Sets owner and group of ``like`` if permitted, and the mode for this owner and group.
+        """Sets the owner and group of ``like`` if permitted, and then the mode that fits them.
 
         Returns the mode.
         """
@@ -140,7 +140,7 @@ class HadoopStore(HadoopFiles):
             try:
                 fs.setOwner(path, owner, group)
             except Py4JJavaError as error:
-                # Hadoop's local file system reports a refused chown as a failed command.
+                # Hadoop's local file system reports a refused chown as a failed shell command.
                 if kind_of(error) != _COMMAND_FAILED and not denied(error):
                     raise
         now = _own_permissions(fs.getFileStatus(path))
@@ -159,10 +159,10 @@ def _own_permissions(status: Any) -> Permissions:
 
 
 def _was_moved(fs: Any, draft: Any, uri: str) -> bool:
-    """Returns whether a rename failed only because an earlier attempt of the same rename succeeded.
+    """Returns whether a rename failed only because an earlier attempt had already succeeded.
 
-    If a rename succeeded, the draft no longer exists. The method finds this out by an attempt to
-    delete the draft.
+    After a successful rename, the draft no longer exists. So the function tries to delete the
+    draft.
     """
     try:
         return not fs.delete(draft, False)
@@ -174,6 +174,6 @@ def _was_moved(fs: Any, draft: Any, uri: str) -> bool:
 
 
 def _remove_quietly(fs: Any, draft: Any) -> None:
-    """Deletes a draft that nothing refers to. A draft that cannot be deleted does no harm."""
+    """Deletes a draft that nothing refers to; ignores failures, because a draft does no harm."""
     with contextlib.suppress(Py4JJavaError, Py4JNetworkError):
         fs.delete(draft, False)

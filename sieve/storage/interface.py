@@ -1,7 +1,7 @@
-"""Store: the interface of all reads and writes of index files, which tests replace.
+"""Store: the interface for all reads and writes of index files; tests implement their own.
 
 A URI here is the string form of a Hadoop ``Path``: scheme, optional authority and an absolute path
-that is *not* percent-encoded (``file:/data/a b``). Spark's writers take the same form.
+that is *not* percent-encoded (``file:/data/a b``). Spark's writers accept the same form.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from sieve.storage.permissions import Permissions
 
 READ_LIMIT = 1 << 30
-"""Maximum bytes of one read, unless the caller sets a lower limit."""
+"""Default limit for the bytes of one read."""
 
 _URI = re.compile(r"([a-z][a-z0-9+.-]*):(?://([^/]*))?(/.*)", re.DOTALL)
 
 
 class GoneError(UnavailableError):
-    """The file or folder does not exist; a rebuild can restore it."""
+    """The file or folder does not exist. Building the index again can restore it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,16 +47,16 @@ class Reader(Protocol):
 
 
 class Store(Reader, Protocol):
-    """A file system with create-if-absent. Files are immutable once created.
+    """A file system that can create a file if absent. Files are immutable after creation.
 
-    Every method raises `InvalidInputError` for a URI that is ill-formed or of another machine, and
-    `UnsupportedError` for a scheme that the store does not serve. Every method raises
-    `UnavailableError` if the file system refuses or does not answer. After an `UnavailableError`
-    nothing has changed, unless a method documents otherwise.
+    Every method raises `InvalidInputError` for a URI that is malformed or names another machine,
+    and `UnsupportedError` for a scheme that the store does not accept. Every method raises
+    `UnavailableError` if the file system refuses or does not answer. Unless a method documents
+    otherwise, nothing has changed after an `UnavailableError`.
     """
 
     def size(self, uri: str) -> int | None:
-        """Length of the file in bytes, or None if there is no file."""
+        """Length of the file in bytes, or None if no file has this URI."""
         ...
 
     def exists(self, uri: str) -> bool:
@@ -64,40 +64,39 @@ class Store(Reader, Protocol):
         ...
 
     def create(self, uri: str, data: bytes) -> bool:
-        """Creates a file with this content if the file does not exist; atomic and durable.
+        """Creates a file with this content, atomically and durably, if the file does not exist.
 
         The file gets the group of its folder. Every user with access to the folder can read the
         file.
 
         Returns:
-            True if this call created the file, False if it existed already.
+            True if this call created the file, False if the file existed already.
 
         Raises:
             GoneError: the folder is missing. The method creates no folder, so that no writer
-                creates a dropped index again.
-            UnknownOutcomeError: the file was possibly created.
-            UnsupportedError: this file system cannot create-if-absent.
+                recreates the folder of a dropped index.
+            UnknownOutcomeError: the method may have created the file.
+            UnsupportedError: this file system has no atomic create-if-absent.
         """
         ...
 
     def list(self, uri: str) -> Entries:
-        """Members of a folder, sorted by name. Raises `GoneError` if there is no folder."""
+        """Members of a folder, sorted by name. Raises `GoneError` if the folder is missing."""
         ...
 
     def delete(self, uri: str) -> None:
         """Deletes a file, or a folder with its contents; does not follow symbolic links.
 
-        If the file is missing, there is no error. After a failure, a folder is possibly partially
-        deleted.
+        A missing file is not an error. After a failure, a part of the folder may be deleted.
         """
         ...
 
     def mkdirs(self, uri: str) -> None:
-        """Creates a folder and its parents; a new folder gets group and mode of its parent."""
+        """Creates a folder and its parents. A new folder gets the group and mode of its parent."""
         ...
 
     def now_ms(self, dir_uri: str) -> int:
-        """The current time of the file system, in ms since the epoch, from a new probe file."""
+        """The file system's current time, in ms since the epoch, read from a new probe file."""
         ...
 
     def permissions(self, uri: str) -> Permissions:
@@ -110,11 +109,12 @@ class Store(Reader, Protocol):
     def restrict(self, uri: str, like: Permissions) -> Permissions:
         """Restricts a file or folder of the index to the readers that ``like`` permits.
 
-        Owner and group become those of ``like`` if the user is allowed to set them. Otherwise the
-        mode is narrowed to compensate. Callers restrict a folder while the folder is still empty.
+        The method sets the owner and group of ``like`` if the user is allowed to set them.
+        Otherwise, the method sets a narrower mode to compensate. Callers restrict a folder while
+        the folder is still empty.
 
         Returns:
-            The permissions in force afterwards.
+            The new permissions.
 
         Raises:
             UnsupportedError: the file system did not accept the mode.
@@ -126,7 +126,8 @@ def split(uri: str) -> tuple[str, str, str]:
     """Scheme, authority ("" if none) and absolute path of a URI.
 
     Raises:
-        InvalidInputError: no scheme, a relative path, a NUL, or ``.`` or ``..`` as a path segment.
+        InvalidInputError: the URI has no scheme, a relative path, a NUL, or the path segment ``.``
+            or ``..``.
     """
     match = _URI.fullmatch(uri)
     if match is None or "\0" in uri:
@@ -138,10 +139,10 @@ def split(uri: str) -> tuple[str, str, str]:
 
 
 def join(uri: str, *names: str) -> str:
-    """The URI of a member of a folder; each name is one level.
+    """The URI of a member of a folder; each name is one path segment.
 
     Raises:
-        InvalidInputError: a name that is empty, ``.``, ``..``, or contains ``/`` or NUL.
+        InvalidInputError: a name is empty, ``.`` or ``..``, or contains ``/`` or NUL.
     """
     for name in names:
         if name in ("", ".", "..") or "/" in name or "\0" in name:

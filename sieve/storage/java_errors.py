@@ -1,8 +1,8 @@
-"""Classifies errors by class, condition, SQLSTATE and stack, never by their message.
+"""Classifies errors by class, condition, SQLSTATE and stack, not by message.
 
-Messages change between releases. An authorizer can subclass or wrap an exception. Therefore the
-whole chain of causes counts, and the superclasses of each class. No other module classifies errors
-by their text.
+Messages change between releases. An authorizer can subclass or wrap an exception. Therefore this
+module inspects the whole chain of causes, and all superclasses of each exception. No other module
+classifies errors by their text.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ DENIED: Final = frozenset(
         "HiveAccessControlException",
     }
 )
-"""Simple class names of permission errors of Hadoop, Java, Hive and authorizers."""
+"""Simple class names of the permission errors of Hadoop, Java, Hive and authorizers."""
 
 INSUFFICIENT_PRIVILEGE: Final = "42501"
 _PYTHON_ERROR: Final = "PythonException"
@@ -34,7 +34,7 @@ _UNANSWERED: Final = ("org.apache.thrift.transport.", "java.net.", "java.nio.cha
 
 
 def causes(error: BaseException) -> Iterator[Any]:
-    """The Java exception of an error of py4j or PySpark, and its causes, outermost first."""
+    """The Java exception in an error of py4j or PySpark, then its causes, outermost first."""
     cause = error.java_exception if isinstance(error, Py4JJavaError) else None
     if cause is None:
         cause = getattr(error, "_origin", None)
@@ -44,7 +44,7 @@ def causes(error: BaseException) -> Iterator[Any]:
 
 
 def first_line(error: BaseException) -> str:
-    """The first line of an error's message; for a Java exception without its stack."""
+    """The first line of an error's message, without the stack of a Java exception."""
     java = getattr(error, "java_exception", None)
     text = str(error) if java is None else str(java.getMessage() or java.toString())
     return text.strip().partition("\n")[0]
@@ -65,9 +65,9 @@ def answered(error: BaseException) -> bool:
 
 
 def conditions(error: BaseException | None) -> frozenset[str]:
-    """The conditions of Sieve and of Spark in an error and its chain of causes.
+    """The error conditions of Sieve and Spark in an error and in its chain of causes.
 
-    A condition with parts, such as ``FAILED_READ_FILE.NO_HINT``, counts as its first part.
+    The result contains only the first part of a condition such as ``FAILED_READ_FILE.NO_HINT``.
     """
     found: set[str] = set()
     while error is not None:
@@ -79,11 +79,11 @@ def conditions(error: BaseException | None) -> frozenset[str]:
 
 
 def worker_conditions(error: BaseException) -> frozenset[str]:
-    """The conditions of Sieve's own errors that Python workers raised.
+    """The conditions of Sieve errors that Python workers raised.
 
-    The message of Spark's `PythonException` is the traceback of a worker. Hence the last line of
-    the message has the class and the condition. PySpark converts Spark's `PythonException` to a
-    Python exception of the same name, without the Java exception as its cause.
+    The message of Spark's `PythonException` is a worker's traceback, whose last line contains the
+    class and the condition. PySpark converts this Java exception to a Python exception of the same
+    name that does not carry the Java exception.
     """
     tracebacks = [
         str(cause.getMessage()) for cause in causes(error) if _PYTHON_ERROR in _simple_names(cause)
@@ -98,7 +98,7 @@ def raised_in(error: BaseException, java_class: str) -> bool:
 
     Args:
         error: an error of py4j or PySpark.
-        java_class: simple name of the class; its inner and anonymous classes count as the class.
+        java_class: simple name of the class. Inner and anonymous classes of this class also count.
     """
     return any(
         str(frame.getClassName()).rpartition(".")[2].partition("$")[0] == java_class
@@ -109,7 +109,7 @@ def raised_in(error: BaseException, java_class: str) -> bool:
 
 def _condition(cause: Any) -> str | None:
     for name in ("getCondition", "getErrorClass"):
-        # Spark 3.5 has only the second method. An exception without both methods is not a
+        # Spark 3.5 has only getErrorClass. An exception with neither method is not a
         # SparkThrowable.
         with contextlib.suppress(Py4JError, TypeError, AttributeError):
             condition = getattr(cause, name)()
@@ -118,7 +118,7 @@ def _condition(cause: Any) -> str | None:
 
 
 def sql_state(cause: Any) -> str | None:
-    """The SQLSTATE of one of Spark's own exceptions; None for other exceptions."""
+    """The SQLSTATE of a Spark exception; None for other exceptions."""
     try:
         state = cause.getSqlState()
     except (Py4JError, TypeError):

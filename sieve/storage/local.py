@@ -1,7 +1,7 @@
-"""The store for ``file:`` URIs: creates a file if absent by a hard link, made durable by fsync.
+"""The store for ``file:`` URIs: creates a file, if absent, by a hard link and fsync.
 
-A draft is written, synced and then linked to its final name. ``link(2)`` fails if the name exists,
-so only one of two writers succeeds. A reader never sees half a file.
+The store writes and syncs a draft, and then links the draft to its final name. ``link(2)`` fails if
+the name exists, so only one of two writers succeeds. A reader never sees an incomplete file.
 """
 
 from __future__ import annotations
@@ -67,8 +67,7 @@ class LocalStore:
         try:
             created = _link(draft, path, uri)
         finally:
-            # The draft and the linked file have different names, so the linked file remains if the
-            # draft is deleted.
+            # Deleting the draft's name does not affect the file's final name.
             with contextlib.suppress(OSError):
                 os.unlink(draft)
         if created:
@@ -85,7 +84,7 @@ class LocalStore:
         with _failures("list", uri), os.scandir(_path(uri)) as members:
             entries = []
             for member in members:
-                # A file that is deleted while the folder is read is omitted.
+                # The list omits a file that somebody deletes during the listing.
                 with contextlib.suppress(FileNotFoundError):
                     status = member.stat(follow_symlinks=False)
                     is_dir = stat.S_ISDIR(status.st_mode)
@@ -128,7 +127,7 @@ class LocalStore:
         path = _path(uri)
         with _failures("restrict", uri):
             is_dir = os.path.isdir(path)
-            # The file is accessible to its owner alone while owner and group change.
+            # While the owner and the group change, only the owner can access the file.
             os.chmod(path, 0o700 if is_dir else 0o600)
             for acl in _ACLS:
                 if acl in _attributes(path):
@@ -149,7 +148,7 @@ def _path(uri: str) -> str:
 
 
 def _draft(folder: str, data: bytes) -> str:
-    """Writes and syncs a file under a unique name, with permissions derived from its folder."""
+    """Writes and syncs a uniquely named file whose permissions derive from its folder."""
     draft = os.path.join(folder, f".draft-{secrets.token_hex(16)}")
     descriptor = os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
     try:
@@ -169,8 +168,8 @@ def _link(draft: str, path: str, uri: str) -> bool:
     try:
         os.link(draft, path)
     except OSError as error:
-        # Over NFS the reply to a successful link can be lost, and the retry then fails. Therefore
-        # the link count of the draft decides whether the link succeeded, instead of the reply.
+        # Over NFS, the reply to a successful link can be lost, and the retry then fails. Therefore
+        # the draft's link count decides whether the link succeeded.
         if _links(draft) == 2:
             return True
         if error.errno == errno.EEXIST:
@@ -232,7 +231,7 @@ def _inherit(path: str, folder: str, is_dir: bool) -> None:
 
 
 def _give(path: str, like: Permissions) -> None:
-    """Sets owner and group of ``like`` if this user is allowed to and the host knows the names."""
+    """Sets the owner and group of ``like`` if the user may and the host knows the names."""
     for uid, gid in ((-1, gid_of(like.group)), (uid_of(like.owner), -1)):
         if (uid, gid) != (-1, -1):
             with contextlib.suppress(PermissionError):
@@ -261,7 +260,7 @@ def _mtime_ms(status: os.stat_result) -> int:
 
 
 def _sync(folder: str) -> None:
-    """Makes the names in a folder durable, by an fsync of the directory."""
+    """Calls fsync on a folder, so that the names in the folder are durable."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)
@@ -278,7 +277,7 @@ def _denied(verb: str, uri: str, error: OSError) -> DeniedError:
 
 @contextmanager
 def _failures(verb: str, uri: str) -> Iterator[None]:
-    """Translates OS errors into errors of Sieve that name the file."""
+    """Translates OS errors into Sieve errors that name the file."""
     try:
         yield
     except (FileNotFoundError, NotADirectoryError) as error:

@@ -1,7 +1,7 @@
 """Opens the store of a URI by its scheme: local files, or S3 or HDFS through the driver's JVM.
 
-``file:`` needs no JVM. ``s3a:`` uses conditional puts. All other schemes go to the HDFS store,
-which refuses schemes without an atomic rename.
+``file:`` needs no JVM. ``s3a:`` uses conditional puts. The HDFS store gets all other schemes, and
+refuses those without an atomic rename.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def store_for(uri: str, jvm: Any, conf: Any, *, single_writer: bool = False) -> 
     Args:
         jvm: py4j view of the driver's JVM.
         conf: the session's ``org.apache.hadoop.conf.Configuration``, a py4j object.
-        single_writer: the user's assurance that no other driver writes indexes on S3.
+        single_writer: whether the user asserts that no other driver writes indexes on S3.
     """
     scheme, _, _ = split(uri)
     if scheme == "file":

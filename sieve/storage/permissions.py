@@ -1,10 +1,10 @@
-"""POSIX permissions: gives an index no more readers than its table has.
+"""POSIX permissions: ensures that only users who can read a table can read its indexes.
 
-An index contains keys of its table, and must not show them to other users. The rules of POSIX and
-HDFS have three classes: owner, group and other. The first class to which a user belongs decides. To
-reach a file, a user needs the execute bit of every folder above the file. Example: a table folder
-with ``rwxr-x---`` and the group ``sales`` gives an index the mode 0o750 if the index's group is
-also ``sales``, else 0o700.
+An index contains keys of its table, and must not reveal the keys to other users. POSIX and HDFS
+have three classes of users: owner, group and other. The first class to which a user belongs decides
+the user's permissions. To reach a file, a user needs the execute bit of every folder above the
+file. Example: the folder of a table has ``rwxr-x---`` and the group ``sales``. The index then gets
+the mode 0o750 if the index's group is also ``sales``, else 0o700.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ class Permissions:
     """Owner, group and the nine permission bits of a file or folder.
 
     Attributes:
-        owner: user name, or the uid in decimal if the system has no name for the user.
-        group: group name, or the gid in decimal if the system has no name for the group.
+        owner: user name, or the decimal uid if the system has no name for the user.
+        group: group name, or the decimal gid if the system has no name for the group.
         mode: the bits ``rwxrwxrwx``, 0 to 0o777.
     """
 
@@ -32,8 +32,8 @@ class Permissions:
 def without_acl(permissions: Permissions) -> Permissions:
     """The permissions that a file with an access control list (ACL) certainly grants.
 
-    Only the owner bits are certain. With an ACL, the group bits are the mask of the ACL instead of
-    the group's permissions, and the ACL can deny access to a named user. A copy of the bits could
+    Only the owner bits are certain. With an ACL, the group bits contain the ACL's mask instead of
+    the group's permissions, and the ACL can deny access to a named user. So copying the bits could
     give access to the wrong users.
     """
     return replace(permissions, mode=permissions.mode & 0o700)
@@ -48,11 +48,11 @@ def behind(permissions: Permissions, folder: Permissions) -> Permissions:
 
 
 def mode_for(like: Permissions, owner: str, group: str, is_dir: bool) -> int:
-    """The widest mode for a file of ``owner`` and ``group`` that admits only readers of ``like``.
+    """The widest mode for a file of ``owner`` and ``group`` that only readers of ``like`` can read.
 
-    The owner of the file created its content and always has full access. If owner or group differ
-    from those of ``like``, some users belong to different classes of the file and of ``like``.
-    These users get only the bits that both classes have in ``like``.
+    The owner of the file created its content and always has full access. If the owner or group
+    differs from that of ``like``, some users are in one class for the file and in another class for
+    ``like``. These users get only the bits that both classes have in ``like``.
     """
     owner_bits, group_bits, other_bits = like.mode >> 6 & 7, like.mode >> 3 & 7, like.mode & 7
     if owner != like.owner:
@@ -65,7 +65,7 @@ def mode_for(like: Permissions, owner: str, group: str, is_dir: bool) -> int:
 
 
 def checked(now: Permissions, mode: int, uri: str) -> Permissions:
-    """The permissions of a file; raises UnsupportedError if it grants more than the mode set."""
+    """Returns the permissions of a file; raises UnsupportedError if they exceed the mode."""
     if now.mode & ~mode:
         raise UnsupportedError(
             "SIEVE_STORE_PERMISSIONS",

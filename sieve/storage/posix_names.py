@@ -1,6 +1,6 @@
 """Maps names of users and groups to the numeric ids of the operating system, and back.
 
-Hadoop reports names and the operating system reports ids, so `Permissions` uses names only.
+Hadoop reports names, and the operating system reports ids, so `Permissions` contains only names.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import pwd
 
 
 def user_name(uid: int) -> str:
-    """The user's name, or the uid in decimal if the host has no name for it."""
+    """The user's name, or the decimal uid if the host has no name for the user."""
     try:
         return pwd.getpwuid(uid).pw_name
     except KeyError:
@@ -18,7 +18,7 @@ def user_name(uid: int) -> str:
 
 
 def group_name(gid: int) -> str:
-    """The group's name, or the gid in decimal if the host has no name for it."""
+    """The group's name, or the decimal gid if the host has no name for the group."""
     try:
         return grp.getgrgid(gid).gr_name
     except KeyError:

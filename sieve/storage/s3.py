@@ -1,8 +1,8 @@
-"""The store for S3-compatible object stores: creates a file if absent by a conditional put.
+"""The store for S3-compatible object stores: creates a file, if absent, by a conditional put.
 
 Hadoop supports ``If-None-Match: *`` since 3.4.2. Some servers ignore the condition and accept every
-put, so Sieve probes a bucket before the first write. This store never renames objects. A rename on
-S3 is a copy, and two writers can both complete a copy.
+put, so Sieve tests a bucket before its first write. This store never renames objects, because a
+rename on S3 is a copy, and two writers can both complete a copy.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from sieve.storage.permissions import Permissions
 log = logging.getLogger(__name__)
 
 IF_ABSENT: Final = "fs.option.create.conditional.overwrite"
-"""Hadoop's name of the condition, which is the name of an option and of a path capability."""
+"""Hadoop's name for the condition, both as an option of a create and as a path capability."""
 
 PAUSES: Final = (0.1, 0.4, 1.6)
-"""The seconds to wait before a put is retried after a collision with a put of the same name."""
+"""The seconds to wait before each retry of a put that collided with a put of the same name."""
 
 _WRITER: Final = "sieve-writer"
 _NOT_IMPLEMENTED: Final = 501
@@ -38,11 +38,10 @@ _MET_ANOTHER: Final = 409
 _IS_THERE: Final = 412
 
 _lacks: dict[str, str] = {}
-"""The reason why puts into a bucket are not conditional, for each probed bucket; "" if they are
-conditional."""
+"""For each tested bucket, the reason why puts are not conditional; "" if they are."""
 
 _alone = threading.Lock()
-"""The lock for the check and the put together, if the put itself is not conditional."""
+"""The lock around a check and the following put in a bucket without conditional puts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +50,8 @@ class S3Store(HadoopFiles):
 
     Attributes:
         schemes: the URI schemes that this store serves.
-        single_writer: whether to write even if puts are not conditional; the user asserts that no
-            other process writes.
+        single_writer: whether to write even if puts are not conditional, because the user asserts
+            that no other process writes.
     """
 
     schemes: frozenset[str] = frozenset({"s3a"})
@@ -89,9 +88,9 @@ class S3Store(HadoopFiles):
         fs.createFile(path).build().close()
 
     def permissions(self, uri: str) -> Permissions:
-        """Represents the bucket as a group of the users that the bucket's policy admits.
+        """Represents the users that the bucket's policy admits as a group with the bucket's name.
 
-        S3A does not report these users.
+        S3A does not report who these users are.
         """
         fs, path = self.open(uri)
         with failures("read the permissions of", uri):
@@ -110,7 +109,7 @@ class S3Store(HadoopFiles):
         return now
 
     def _lack(self, fs: Any, uri: str) -> str:
-        """The reason why puts into a URI's bucket are not conditional; "" for conditional puts."""
+        """The reason why puts into a URI's bucket are not conditional; "" if they are."""
         bucket = _bucket(uri)
         if bucket not in _lacks:
             lack = self._try_out(fs, parent(uri))
@@ -158,13 +157,13 @@ class S3Store(HadoopFiles):
                     raise
             else:
                 return True
-            # Another put of this name is in progress, possibly an earlier put of this process.
+            # Another put of this name is in progress; it may be an earlier put of this process.
             time.sleep(pauses.pop(0) * random.uniform(0.5, 1.5))  # noqa: S311 - no secret
 
     def _put(self, fs: Any, path: Any, uri: str, data: bytes, writer: str | None = None) -> None:
         """Puts an object.
 
-        Puts an object; with a writer, only if it is absent, and with the writer in its metadata.
+        With ``writer``, puts the object only if none exists, and stores the writer in its metadata.
         """
         with failures("create", uri):
             builder = fs.createFile(path).overwrite(True)
@@ -176,7 +175,7 @@ class S3Store(HadoopFiles):
             try:
                 write(stream, data)
             except BaseException:
-                # Closing the stream would store an object with only the bytes written so far.
+                # Closing the stream would store an incomplete object.
                 with contextlib.suppress(Py4JError):
                     stream.abort()
                 raise
@@ -190,8 +189,8 @@ class S3Store(HadoopFiles):
     def _is_ours(self, fs: Any, path: Any, uri: str, writer: str) -> bool:
         """Returns whether an earlier request of this process created the object.
 
-        S3A and its SDK retry requests. If the reply to the first request was lost, the retry finds
-        the object of the first request.
+        S3A and its SDK retry requests. If the reply to the first request is lost, the retry finds
+        the object that the first request created.
         """
         try:
             there = fs.getXAttrs(path).get(f"header.{_WRITER}")
@@ -212,7 +211,7 @@ def _expect_folder(fs: Any, folder: Any, verb: str, uri: str) -> None:
 
 
 def _status(error: BaseException | None) -> int | None:
-    """The HTTP status in the causes of a Java exception; None if there was no response."""
+    """The HTTP status in the causes of a Java exception; None if the server did not respond."""
     cause = error.java_exception if isinstance(error, Py4JJavaError) else None
     while cause is not None:
         if str(cause.getClass().getName()).startswith("software.amazon.awssdk.services.s3.model."):

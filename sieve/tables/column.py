@@ -8,18 +8,18 @@ from sieve.index_key import expression_of, kind_of, shown
 from sieve.tables.names import quoted, spelled
 
 VALUE = "__sieve_value__"
-"""Name of the column of a frame that has the value of an expression."""
+"""Name of the frame's column that contains the value of an expression."""
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column, a struct leaf, or an expression of columns.
+    """A column, a leaf of a struct, or an expression of columns.
 
     Attributes:
-        path: names in the table, in exact case; for an expression only its SQL.
-        type: Catalyst type of the values that an index has.
-        stored: the key by which an index identifies the column (`sieve.index_key`): its
-            names in the data files; empty if they are the path.
+        path: names in the table, in exact case. The path of an expression is only its SQL.
+        type: Catalyst type of the indexed values.
+        stored: the key by which an index identifies the column (`sieve.index_key`): the column's
+            names in the data files. Empty if the key equals the path.
     """
 
     path: tuple[str, ...]
@@ -39,12 +39,12 @@ class Column:
 
     @property
     def computed(self) -> str | None:
-        """The SQL of an expression with the names of columns in the files; None for a column."""
+        """An expression's SQL, with column names as in the files; None for a plain column."""
         return expression_of(self.key)
 
     @property
     def kind(self) -> str | None:
-        """The kind of an index with any number of values for each row; None for one value."""
+        """The kind of an index with any number of values per row; None for one value per row."""
         return kind_of(self.key)
 
     @property
@@ -54,10 +54,10 @@ class Column:
 
     @property
     def typed(self) -> str:
-        """The column as a statement names it."""
+        """The column as a user writes it in a statement."""
         return self.path[0] if self.computed else spelled(self.path)
 
     @property
     def any_width(self) -> bool:
-        """Returns whether the length of values is unbounded."""
+        """Returns whether the length of the column's values is unbounded."""
         return self.type.startswith(("string", "varchar", "binary"))

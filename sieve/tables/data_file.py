@@ -1,4 +1,4 @@
-"""Data files of a listing, the offsets where they can be cut, and possible changes of files."""
+"""Records: a listed data file, the offsets that split a file, and the changes of a table."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from sieve.storage.interface import parent
 
 @dataclass(frozen=True, slots=True)
 class DataFile:
-    """A data file as listed, or a file slice of Hudi: a base file and its log files.
+    """A data file in a listing, or a Hudi file slice: a base file and its log files.
 
     Attributes:
         path: absolute qualified path, as Spark's listing writes it; for a slice, the path of its
-            base file, or of its first log file if it has no base file yet.
+            base file, or of its first log file if it has no base file.
         length: bytes; for a slice, the sum over all its files.
-        mtime: modification time, ms since the epoch; for a slice, a number from 0 to 2^63 - 1
-            derived from the names and lengths of its log files, 0 without log files.
+        mtime: modification time, ms since the epoch; for a slice, a number from 0 to 2^63 - 1 that
+            is derived from the names and lengths of the log files, or 0 if there are none.
     """
 
     path: str
@@ -26,12 +26,12 @@ class DataFile:
 
 @dataclass(frozen=True, slots=True)
 class FileCuts:
-    """The offsets at which a file can be cut into ranges.
+    """The offsets at which Sieve can split a file into ranges.
 
     Attributes:
-        offsets: offsets of the cuts, ascending; empty if the file is one range, or is text.
-        footer: bytes at the file's end that a reader needs for each range; 0 for a file without
-            ranges.
+        offsets: the offsets, ascending; empty if the file is one range, or is text.
+        footer: bytes at the file's end that a reader needs for each range; 0 for a file that is one
+            range.
     """
 
     offsets: tuple[int, ...]
@@ -40,12 +40,12 @@ class FileCuts:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """The part of a table that has possibly changed; all other files are unchanged.
+    """The part of a table that may have changed; all other files are unchanged.
 
     Attributes:
-        folders: URIs of folders, dropped partitions included.
+        folders: URIs of folders, including folders of dropped partitions.
         files: all files in these folders and at these paths.
-        paths: paths of files in other folders, deleted files included.
+        paths: paths of files in other folders, including deleted files.
     """
 
     folders: frozenset[str]
@@ -53,5 +53,5 @@ class Changes:
     paths: frozenset[str] = frozenset()
 
     def cover(self, path: str) -> bool:
-        """Returns whether a file is, or was, in the part that has possibly changed."""
+        """Returns whether a file is, or was, in the part that may have changed."""
         return path in self.paths or parent(path) in self.folders

@@ -1,6 +1,6 @@
 """Delta tables: the commits of the Delta log.
 
-The shim passes on the content of the log. This module decides whether the log is complete.
+The shim returns the content of the log; this module decides whether the log is complete.
 """
 
 from __future__ import annotations
@@ -14,32 +14,33 @@ from sieve.tables.hudi import FAILURES
 
 log = logging.getLogger(__name__)
 
-# Above this number of commits, a full listing is as fast, because Delta reads a listing from a
-# checkpoint, and each commit separately.
+# Above this number of commits, a full listing is as fast, because Delta reads a full listing from a
+# checkpoint, but reads each commit separately.
 _MOST_COMMITS: Final = 200
 
 
 def listed_commit(access: Any) -> tuple[Commit, int]:
-    """The last listing's commit, or the newest commit, with its time in ms since the epoch."""
+    """The last listing's commit, else the newest commit, and its time in ms since the epoch."""
     told = json.loads(access.history().commit())
     return Commit(told["table"], told["version"]), told["time_ms"]
 
 
 def list_changed(access: Any, since: Commit) -> tuple[frozenset[str], str] | None:
-    """The files that later commits added or removed, and the current files among them.
+    """The files that commits after ``since`` added or removed, and the current files among them.
 
-    Every later commit counts, even a commit without changes of data, such as OPTIMIZE.
+    A commit that changes no data, such as OPTIMIZE, also counts.
 
     Args:
         since: a commit.
 
     Returns:
-        Paths, and JSON in the form of ``access.list()``; None if a full listing is necessary.
+        The paths of all these files, and the current files as JSON in the form of
+        ``access.list()``; None if a full listing is necessary.
     """
     newest, _ = listed_commit(access)
     if newest.table != since.table or not 0 <= newest.version - since.version <= _MOST_COMMITS:
         return None
-    # A failure here is harmless, because the following full listing succeeds or reports the error.
+    # A failure here is harmless, because a full listing follows and succeeds or reports the error.
     try:
         versions, touched, listed = json.loads(access.history().listSince(since.version))
         now, _ = listed_commit(access)

@@ -11,17 +11,17 @@ from sieve.tables.data_file import DataFile
 FileStatus = Literal["same", "unproven", "racy", "changed", "new"]
 """The status of a file.
 
-- ``same``: length and time are those at the build.
+- ``same``: length and time are the same as at the build.
 - ``unproven``: the time is the same, but the build proved nothing about the file (`UNPROVEN` in the
   file list).
-- ``racy``: the time is the same, but the file was racy when the index was built, and not read.
-- ``changed``: another length or time.
-- ``new``: not in the file list.
+- ``racy``: the time is the same, but the build did not read the file, because the file was racy.
+- ``changed``: the length or the time differs.
+- ``new``: the file is not in the file list.
 """
 
 AS_IT_WAS: Final[tuple[FileStatus, ...]] = ("same", "unproven")
-"""Statuses of unchanged files. A stable file about which the build proved nothing, such as one
-without rows, is compared by its time alone: reading it again would prove no more."""
+"""Statuses of unchanged files. If the build proved nothing about a file, as for a file without
+rows, only the file's time is compared. Reading such a file again would prove nothing new."""
 
 
 def file_statuses(known: Locations, files: Sequence[DataFile]) -> list[FileStatus]:

@@ -1,4 +1,4 @@
-"""Supported formats, and errors for tables that cannot be indexed, each with a remedy."""
+"""Supported formats; errors, with remedies, for tables that Sieve cannot index."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from sieve.errors import SieveError, UnsupportedError
 from sieve.metadata.text_formats import TEXT_FORMATS, has_void, lines_vary, splits_keep_lines
 
 INDEXED = ("parquet", "orc", "csv", "json", "hudi", "delta", "iceberg")
-"""Formats that can be indexed."""
+"""Formats that Sieve can index."""
 
 COUNTED = ("parquet", "orc", "hudi", "delta", "iceberg")
-"""Formats that record row counts in their metadata, so that no column has to be read."""
+"""Formats whose metadata contains row counts, so that counting rows reads no column."""
 
 
 RESERVED = "__sieve_"
-"""Prefix, in lower case, of the columns that a build adds to those of a table."""
+"""Prefix, in lower case, of the names of the columns that a build adds to a table's columns."""
 
 UNCHANGING = ("hudi", "delta", "iceberg")
-"""Formats with immutable files: listings show a file only once it is complete."""
+"""Formats with immutable files; a listing contains only complete files."""
 
 _INDEXED = (
     "Sieve indexes Parquet, ORC, CSV, JSON, Hudi, Delta and Iceberg tables of the session catalog, "
@@ -43,7 +43,7 @@ _HUDI = {
 
 
 def reads_whole_files(format_name: str, parts: Mapping[str, str]) -> bool:
-    """Returns whether scans read only whole files of a table, even if the files are large."""
+    """Returns whether scans of a table read even large files only as a whole."""
     if format_name in UNCHANGING:
         return format_name != "iceberg"
     return format_name in TEXT_FORMATS and (
@@ -52,7 +52,7 @@ def reads_whole_files(format_name: str, parts: Mapping[str, str]) -> bool:
 
 
 def refuse_kind(name: str, kind: str) -> SieveError:
-    """The error for an unsupported kind of relation, as the driver describes it.
+    """The error for a relation whose kind Sieve does not support.
 
     Args:
         name: the table as typed.
@@ -68,7 +68,7 @@ def refuse_names(name: str, columns: Sequence[str]) -> SieveError | None:
     """The error for a table with a column name that builds reserve.
 
     Args:
-        columns: its top-level columns, partition columns included.
+        columns: the table's top-level columns, including partition columns.
     """
     taken = [column for column in columns if column.lower().startswith(RESERVED)]
     if not taken:
@@ -81,7 +81,7 @@ def refuse_names(name: str, columns: Sequence[str]) -> SieveError | None:
 
 
 def refuse_option(name: str, parts: Mapping[str, str]) -> SieveError | None:
-    """The error for options and types with which a value depends on other columns of the query."""
+    """The error for options and types that make a value depend on the query's other columns."""
     if has_void(parts):
         return UnsupportedError(
             "SIEVE_UNSUPPORTED_TABLE",

@@ -1,8 +1,8 @@
-"""Hudi tables: support checks, changes since a commit, and appended log files.
+"""Hudi tables: which tables Sieve supports, changes since a commit, and appended log files.
 
-The shim sends Hudi's timeline and file slices. This module makes all decisions about them. Sources:
-Hudi's ``HoodieTimeline`` (actions of instants) and ``HoodieLogBlock`` (types and headers of log
-blocks).
+The shim returns Hudi's timeline and file slices; this module makes all decisions about them.
+Sources: Hudi's ``HoodieTimeline`` (actions of instants) and ``HoodieLogBlock`` (types and headers
+of log blocks).
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from pyspark.errors import PySparkException
 log = logging.getLogger(__name__)
 
 FAILURES: Final = (Py4JError, PySparkException)
-"""Exceptions of JVM calls: PySpark converts some and passes others through."""
+"""Exceptions of JVM calls. PySpark converts some Java exceptions, and passes on the others."""
 
-# From version 8 on, a log file belongs to one commit, and listings show the file after the commit
-# is complete.
+# From version 8 on, a log file belongs to one commit, and listings show the file once the commit is
+# complete.
 _VERSIONS: Final = frozenset({"8", "9"})
 
-# For these actions only, the metadata names the partitions that were written or replaced.
+# Only the metadata of these actions names the partitions that the action wrote or replaced.
 _COMMITS: Final = frozenset({"commit", "deltacommit", "replacecommit"})
 _HARMLESS: Final = frozenset({"clean", "savepoint", "indexing"})
 _ROLLBACKS: Final = frozenset({"rollback", "restore"})
 
-# Above these numbers, a full listing by Hudi is as fast, since Hudi lists in parallel or uses its
+# Above these numbers, a full listing is as fast, because Hudi lists in parallel or uses its
 # metadata table.
 _MOST_COMMITS: Final = 50
 _MOST_PARTITIONS: Final = 100
@@ -42,13 +42,13 @@ _SKEW_MS: Final = 60_000
 # file.
 _MOST_LOGGED: Final = 0.25
 
-# Threads that read headers of log files mostly wait for the store.
+# Number of threads that read headers of log files; the threads mostly wait for the store.
 _LOG_READERS: Final = 16
 
-# Delete blocks are not in this list, because only a full read would show how many rows they hide.
+# The list omits delete blocks, because only a full read shows how many rows a delete block hides.
 _ROW_BLOCKS: Final = frozenset({"AVRO_DATA_BLOCK", "PARQUET_DATA_BLOCK", "HFILE_DATA_BLOCK"})
-# These headers mark partial records of a MERGE, without unassigned columns, and blocks that replace
-# earlier blocks.
+# The first header marks records of a MERGE that lack unassigned columns. The second header marks
+# blocks that replace earlier blocks.
 _OTHER_HEADERS: Final = frozenset({"IS_PARTIAL", "COMPACTED_BLOCK_TIMES"})
 _WHOLE_RECORD_MODES: Final = frozenset({"COMMIT_TIME_ORDERING", "EVENT_TIME_ORDERING"})
 
@@ -56,7 +56,7 @@ _WHOLE_RECORD_MODES: Final = frozenset({"COMMIT_TIME_ORDERING", "EVENT_TIME_ORDE
 def refusal(parts: Mapping[str, str]) -> str | None:
     """The reason why a table cannot be indexed, in the form of `formats.refuse_kind`.
 
-    None if it can be indexed.
+    None if Sieve can index the table.
 
     Args:
         parts: the parts of the reader's fingerprint, with the table's properties.
@@ -79,12 +79,12 @@ def refusal(parts: Mapping[str, str]) -> str | None:
 def takes_whole_records(parts: Mapping[str, str]) -> bool:
     """Returns whether queries see every record exactly as it was written.
 
-    Other records of the same key can hide a record but do not change it.
+    A record can hide another record of the same key, but Hudi never combines the two.
 
     Args:
-        parts: the parts of the reader's fingerprint, which are the table's properties and the
-            reader's settings and options. The settings must merge records in the same way as the
-            properties.
+        parts: the parts of the reader's fingerprint: the table's properties, and the reader's
+            settings and options. The result is False if settings and properties merge records
+            differently.
     """
     table = {k.removeprefix("hudi."): v for k, v in parts.items() if k.startswith("hudi.")}
     read_with = {
@@ -104,14 +104,14 @@ def takes_whole_records(parts: Mapping[str, str]) -> bool:
 
 
 def changed_partitions(access: Any, instant_ms: int) -> frozenset[str] | None:
-    """The partitions that were written by commits after the commit that completed at a given time.
+    """The partitions that commits wrote after the commit that completed at ``instant_ms``.
 
     Args:
         instant_ms: ms since the epoch.
 
     Returns:
-        None if the timeline no longer has that commit, or has other actions after it, or if the
-        table has no partitions.
+        None if the timeline no longer contains that commit, if too many later commits or other
+        actions follow, or if the table has no partitions.
     """
     timeline = list(enumerate(json.loads(access.history().timeline())))
     own = [action for _, (action, done, at) in timeline if done and at == instant_ms]
@@ -134,10 +134,10 @@ def changed_partitions(access: Any, instant_ms: int) -> frozenset[str] | None:
 
 
 def _archived_since(access: Any, time_ms: int) -> bool:
-    """Returns whether commits have been archived since a given time.
+    """Returns whether Hudi has archived commits since a given time.
 
-    Hudi archives commits in the order of their requested times. So an archived commit can have
-    completed later than a commit that is still in the active timeline.
+    Hudi archives commits in the order of their requested times. So Hudi can archive a commit that
+    completed later than a commit in the active timeline.
     """
     folder = access.path(str(access.history().client().getArchivePath().toString()))
     files = folder.getFileSystem(access.hadoopConf())
@@ -147,12 +147,13 @@ def _archived_since(access: Any, time_ms: int) -> bool:
 
 
 def list_changed(access: Any, instant_ms: int) -> tuple[frozenset[str], str] | None:
-    """The folders with possible writes since an instant, and the locations in these folders.
+    """The folders to which writers may have written since an instant, and their locations.
 
     Returns:
-        URIs, and JSON in the form of ``access.list()``; None if a full listing is necessary.
+        The folders' URIs, and the locations as JSON in the form of ``access.list()``; None if a
+        full listing is necessary.
     """
-    # A failure here is harmless, because the following full listing succeeds or reports the error.
+    # A failure here is harmless, because a full listing follows and succeeds or reports the error.
     try:
         partitions = changed_partitions(access, instant_ms)
         if partitions is None:
@@ -173,14 +174,15 @@ def list_changed(access: Any, instant_ms: int) -> tuple[frozenset[str], str] | N
 def find_appended(
     access: Any, files: Mapping[int, tuple[int, int, bool]], parts: Mapping[str, str]
 ) -> frozenset[int]:
-    """The slices whose log files after an earlier state contain only whole records.
+    """The slices whose log files since an earlier state contain only whole records.
 
     Args:
-        files: for each number in the last listing: an earlier length and time of the slice, and
-            whether the index knows all rows that the slice ever had, even hidden rows.
+        files: maps a slice's number in the last listing to an earlier length and time of the slice,
+            and to whether the index contains all rows that the slice ever had, including hidden
+            rows.
 
     Returns:
-        The numbers of the slices for which `frame` reads only the appended log files from now on.
+        The numbers of these slices. `frame` can now read only their appended log files.
     """
     if not files or not takes_whole_records(parts):
         return frozenset()
@@ -190,7 +192,7 @@ def find_appended(
         try:
             return _append(access, number, [length, mtime], all_rows=all_rows)
         except FAILURES as error:
-            # A failure is harmless, because reading the whole slice then succeeds or reports the
+            # A failure is harmless, because the build then reads the whole slice, or reports the
             # error.
             log.warning(
                 "the appended rows of a slice are unknown, so the whole slice is read: %s", error

@@ -11,7 +11,7 @@ _PLAIN = re.compile(r"\d*[^\W\d]\w*")
 
 
 def quoted(parts: Sequence[str]) -> str:
-    """A qualified name in backquotes, so that its parts can contain any character."""
+    """A qualified name whose parts are in backquotes, so that they can contain any character."""
     return ".".join(f"`{part.replace('`', '``')}`" for part in parts)
 
 
@@ -21,9 +21,9 @@ def spelled(parts: Sequence[str]) -> str:
 
 
 def same_value(key: Sequence[str], other: Sequence[str]) -> bool:
-    """Returns whether two keys of indexes are of the same column or expression, in any case.
+    """Returns whether two index keys name the same column or expression, ignoring case.
 
-    The indexes can be of different kinds.
+    The kinds of the two indexes can differ.
     """
     one, two = (expression_of(each) or spelled(each) for each in (key, other))
     return one.lower() == two.lower()

@@ -1,4 +1,4 @@
-"""A table's properties in the catalog: its identity, and the properties that register indexes."""
+"""What a table's properties in the catalog say: its identity and its registered indexes."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ from sieve.metadata.registration import Registration, malformed_registrations, r
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegisteredInfo:
-    """A table by its properties in the catalog.
+    """A table as its properties in the catalog describe it.
 
     Attributes:
         identity: identifies the table.
-        provider: its format in the catalog, lower case; "" if the catalog names none.
-        registrations: its indexes by name.
-        malformed: names of indexes whose registration cannot be read.
+        provider: the table's format in the catalog, in lower case; "" if the catalog names no
+            format.
+        registrations: the table's registered indexes, by name.
+        malformed: names of indexes whose registration is malformed.
         declared: the table properties that declare indexes.
-        database_location: absolute URI.
+        database_location: absolute URI of the folder of the table's database.
     """
 
     identity: TableIdentity
@@ -36,23 +37,23 @@ class RegisteredInfo:
         return f"{self.identity.namespace}.{self.identity.table}"
 
     def name_of(self, key: tuple[str, ...]) -> tuple[str, ...]:
-        """The key itself, because the columns are unknown."""
+        """Returns the key itself, because the table's columns are unknown here."""
         return key
 
     def key_of(self, name: Sequence[str]) -> tuple[str, ...]:
-        """The key of the indexed column with this name, ignoring case; else ``name``."""
+        """The key of the indexed column with this name, ignoring case; if none, ``name``."""
         wanted = [part.lower() for part in name]
         keys = (one.column for one in self.registrations.values())
         return next((key for key in keys if [part.lower() for part in key] == wanted), tuple(name))
 
 
 def registered_info_from(raw: Mapping[str, Any]) -> RegisteredInfo:
-    """The shim's description of a table's properties, given as parsed JSON."""
+    """Makes the record from the shim's JSON, already parsed."""
     return RegisteredInfo(**registered_members(raw))
 
 
 def registered_members(raw: Mapping[str, Any]) -> dict[str, Any]:
-    """The members of `RegisteredInfo` by name."""
+    """The members of `RegisteredInfo` by name, from the shim's parsed JSON."""
     properties = raw.get("registrations", {})
     return {
         "identity": identity_from(raw),

@@ -1,7 +1,7 @@
-"""Registered tables: a table and its indexes, according to its properties in the catalog.
+"""Registered tables: a table, and the indexes that its catalog properties register.
 
 Statements that show, disable or drop an index need neither the table's files nor its columns. So
-these statements work even if the table's files are lost or Spark can no longer read the table.
+these statements work even if the files are lost or Spark can no longer read the table.
 """
 
 from __future__ import annotations
@@ -28,8 +28,7 @@ from sieve.storage.java_errors import answered, denied, first_line
 from sieve.tables import hudi
 from sieve.tables.registered_info import RegisteredInfo
 
-# Serialises registrations. Otherwise two statements of one driver could find the same name unused
-# and register it twice.
+# Without this lock, two statements of one driver could both find a name unused and register it.
 _registering = threading.Lock()
 
 
@@ -50,7 +49,7 @@ class RegisteredTable:
     def register(
         self, name: str, registration: Registration, in_place_of: Registration | None = None
     ) -> None:
-        """Writes an index's property and refreshes the registry in all sessions of this driver.
+        """Writes an index's property, and updates the registry of all sessions of this driver.
 
         Args:
             registration: the value of the property.
@@ -58,15 +57,16 @@ class RegisteredTable:
                 None means the value in `info`.
 
         Raises:
-            InvalidInputError: another statement has registered an index of this name meanwhile.
-            UnavailableError: the metastore does not answer; nothing was written.
+            InvalidInputError: another statement registered an index of this name meanwhile.
+            UnavailableError: the metastore does not answer, and the property is unchanged.
             UnknownOutcomeError: the metastore stopped answering during the write.
-            Py4JError, PySparkException: the metastore refused; nothing was written.
+            Py4JError, PySparkException: the metastore refused the write, and the property is
+                unchanged.
         """
         key, value = property_key(name), render_registration(registration)
         with _registering:
-            # The properties are read first, so that the call fails before any change if the
-            # metastore is unavailable.
+            # Reads the properties first, so that the call fails before any change if the metastore
+            # is unavailable.
             now = registrations(self.refresh_registry())
             if now.get(name) != (in_place_of or self.info.registrations.get(name)):
                 raise InvalidInputError(
@@ -92,13 +92,13 @@ class RegisteredTable:
                 raise
 
     def unregister(self, name: str, registration: Registration) -> None:
-        """Removes an index's property and refreshes the registry in all sessions of this driver.
+        """Removes an index's property, and updates the registry of all sessions of this driver.
 
-        If the name now belongs to another index, the property of that index is unchanged.
+        If another index now has the name, the method leaves the property unchanged.
 
         Raises:
-            UnavailableError: the metastore refuses or does not answer; the property possibly still
-                exists.
+            UnavailableError: the metastore refuses or does not answer; the property may still
+                exist.
         """
         now = registrations(self.refresh_registry()).get(name)
         if now is not None and now.uuid != registration.uuid:
@@ -109,7 +109,7 @@ class RegisteredTable:
             raise self._unavailable(error) from error
 
     def declare(self, columns: str) -> None:
-        """Writes the property that declares columns to index; removes it if there are no columns.
+        """Writes the property that declares columns to index; removes it if ``columns`` is empty.
 
         Raises:
             UnavailableError: the metastore refuses or does not answer.
@@ -126,7 +126,7 @@ class RegisteredTable:
         """Publishes the table's current registrations to all sessions of this driver.
 
         Returns:
-            The properties.
+            The table's properties.
 
         Raises:
             UnavailableError: the metastore refuses or does not answer.

@@ -1,4 +1,4 @@
-"""Table resolution: Spark resolves the table name of a statement in the user's session."""
+"""Table resolution: resolves the table name of a statement in the user's Spark session."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ _UNKNOWN: Final = frozenset({"TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND", "NO_
 def open_table(
     driver: Any, spark: SparkSession, session: Any, parts: Sequence[str]
 ) -> CatalogTable:
-    """Resolves a table that can be indexed.
+    """Resolves a table that Sieve can index.
 
     Args:
         driver: the entry point of the gateway.
         spark: PySpark's view of ``session``.
-        session: the session to resolve and read in, a py4j object.
+        session: the session that resolves and reads the table, a py4j object.
         parts: the parts of the name as typed.
 
     Raises:
-        InvalidInputError: Spark knows no table of that name; the error suggests similar names.
-        UnsupportedError: the table is of an unsupported kind; the message has a remedy.
+        InvalidInputError: Spark finds no table of that name; the error suggests similar names.
+        UnsupportedError: Sieve does not support the kind of table; the message contains a remedy.
         Py4JError, PySparkException: the user is not allowed to see the table.
     """
     _forget_listing(session, parts)
@@ -61,12 +61,12 @@ def open_table(
 def open_registered(
     driver: Any, spark: SparkSession, session: Any, parts: Sequence[str]
 ) -> RegisteredTable:
-    """Opens a table by its properties in the catalog, without its files.
+    """Opens a table through its properties in the catalog, without listing its files.
 
     Args:
         driver: the entry point of the gateway.
         spark: PySpark's view of ``session``.
-        session: the session to resolve in, a py4j object.
+        session: the session that resolves the table, a py4j object.
         parts: the parts of the name as typed.
 
     Raises:
@@ -78,13 +78,13 @@ def open_registered(
         _refuse_unknown(error, driver, session, parts)
         raise
     if access is None:
-        # The name is a view, or belongs to another catalog.
+        # The name denotes a view, or a table of another catalog.
         return open_table(driver, spark, session, parts)
     return RegisteredTable(access, registered_info_from(json.loads(access.registration())))
 
 
 def _forget_listing(session: Any, parts: Sequence[str]) -> None:
-    """Invalidates the session's cached listing of the table; a build must see the current files."""
+    """Invalidates the session's cached listing of the table, so that a build sees current files."""
     if len(parts) == 3 and parts[0] == "spark_catalog":
         parts = parts[1:]
     if len(parts) > 2:
@@ -102,7 +102,7 @@ def plan_column(spark: SparkSession, parts: Sequence[str], column: Column) -> No
 
 
 def _refuse_unknown(error: Exception, driver: Any, session: Any, parts: Sequence[str]) -> None:
-    """Raises InvalidInputError if Spark's error means that there is no such table or database."""
+    """Raises InvalidInputError if Spark's error means that the table or database does not exist."""
     found = conditions(error)
     database = parts[-2] if len(parts) > 1 else str(session.catalog().currentDatabase())
     if not found & _UNKNOWN:

@@ -1,9 +1,9 @@
-"""Snapshots: a table's files, each stable or racy.
+"""Snapshots: a table's files at one time, each of which is stable or racy.
 
-A file is stable if any later change must give it another modification time. A younger file is racy:
-its content can change again without another modification time. The definition is git's rule for
-"racily clean" entries. The coarsest file systems have a resolution of two seconds. A file system
-that shows fractions of a second has a resolution below a second.
+A file is stable if every later write must change the file's modification time. A younger file is
+racy: a write can change its content, but not its modification time. The definition is git's rule
+for "racily clean" entries. The coarsest file systems store times with a resolution of two seconds.
+If a file's time has a fraction of a second, the resolution is below a second.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ from sieve.tables.table import CatalogTable
 
 RACY_MS = 2000
 FINE_RACY_MS = 1000
-"""The racy period of a file whose time has a fraction of a second."""
+"""How long a file is racy if its time has a fraction of a second."""
 FOREIGN_CLOCK_MS = 60_000
-"""Assumed maximum skew between the driver's clock and a file system's that cannot be read."""
+"""Assumed maximum skew between the driver's clock and the clock of a file system that Sieve cannot
+query."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +37,8 @@ class Snapshot:
         stable: for each file, whether its length and time identify its content.
         instant_ms: time of the listing, ms since the epoch; for a table with its own commits, time
             of the last completed commit.
-        taken_over: number of files at the end of `files` that are from a version's file list, not
-            from a listing; such files cannot be read.
+        taken_over: number of files at the end of `files` that come from a version's file list
+            instead of a listing. A build cannot read such files.
         commit: the listed commit of a Delta table; None for other tables.
     """
 
@@ -49,10 +50,10 @@ class Snapshot:
 
 
 def snapshot_of(table: CatalogTable, store: Store, index_dir: str) -> Snapshot:
-    """Lists a table. Waits for a short time first if all files are stable afterwards.
+    """Lists a table. If files are racy, waits for up to two seconds and lists the table again.
 
     Args:
-        index_dir: a folder in which a probe file can be made.
+        index_dir: a folder in which the store can create a probe file.
     """
     if table.info.format_name not in UNCHANGING:
         return stable_snapshot(table.files, store, index_dir)
@@ -62,12 +63,12 @@ def snapshot_of(table: CatalogTable, store: Store, index_dir: str) -> Snapshot:
 def snapshot_since(
     table: CatalogTable, instant: str, known: Locations, commit: Commit | None = None
 ) -> Snapshot | None:
-    """Incremental listing: lists only files that possibly changed in a table since a version.
+    """Incremental listing: lists only the files that may have changed since a version.
 
     Args:
         instant: instant of the version, ISO 8601.
         known: the version's file list.
-        commit: the commit of the version; None if the table is not of Delta.
+        commit: the commit of the version; None for a table other than a Delta table.
 
     Returns:
         None if the table's commits do not show which files changed.
@@ -76,8 +77,8 @@ def snapshot_since(
     if changes is None:
         return None
     if not all(changes.cover(file.path) for file in changes.files):
-        # The commits and the listing write the table's folder differently, so their paths cannot be
-        # compared.
+        # The commits and the listing spell the table's folder differently, so their paths are not
+        # comparable.
         return None
     facts = zip(known.paths, known.lengths.tolist(), known.mtimes.tolist(), strict=True)
     others = tuple(DataFile(*fact) for fact in facts if not changes.cover(fact[0]))
@@ -103,17 +104,18 @@ def stable_snapshot(
     sleep: Callable[[float], None] = time.sleep,
     clock: Callable[[], float] = time.time,
 ) -> Snapshot:
-    """Lists a table. If its newest files are racy, waits shortly and lists the table again.
+    """Lists a table. If the newest files are racy, waits briefly and lists the table again.
 
     Args:
-        list_files: lists the table afresh on each call.
-        store: the store of the index, whose clock is used for files on the same file system.
-        index_dir: a folder in which a probe file can be made.
+        list_files: lists the table; each call makes a new listing.
+        store: the store of the index. The store's clock decides which files on the same file system
+            are stable.
+        index_dir: a folder in which the store can create a probe file.
         sleep: waits some seconds.
-        clock: the driver's, seconds since the epoch.
+        clock: the driver's clock, in seconds since the epoch.
     """
     snapshot = _snapshot(list_files, store, index_dir, clock)
-    # A file with a time in the future does not make the build wait.
+    # The build does not wait for a file whose time is in the future.
     waits = (stable_from(file.mtime) - snapshot.instant_ms for file in snapshot.files)
     wait_ms = max((wait for wait in waits if 0 < wait <= RACY_MS), default=0)
     if wait_ms and not all(snapshot.stable):
@@ -143,12 +145,12 @@ def _snapshot(
 
 
 def stable_from(mtime: int) -> int:
-    """The time from which a file of this modification time is stable; in ms since the epoch."""
+    """The time, in ms since the epoch, from which a file of this modification time is stable."""
     return mtime + (FINE_RACY_MS if mtime % 1000 else RACY_MS)
 
 
 def roots_of(table: CatalogTable, files: Sequence[DataFile]) -> tuple[str, ...]:
-    """The table's folder, and the folders of files outside it."""
+    """The table's folder, and the folders of files outside the table's folder."""
     own = table.info.identity.location.rstrip("/")
     foreign = {parent(f.path) for f in files if not f.path.startswith(own + "/")}
     return (own, *sorted(foreign)) if own else tuple(sorted(foreign))

@@ -25,21 +25,21 @@ from sieve.tables.registered_table import RegisteredTable
 from sieve.tables.table_info import TableInfo, has_array, resolve_column, table_info_from
 
 DAMAGED = "__sieve_damaged__"
-"""Name of the column that is true in the row of a corrupt record of a text format."""
+"""Name of a flag column. The flag is true in the row of a text format's corrupt record."""
 
 FAILED = "__sieve_failed__"
-"""Name of the column that is true in a row for which an expression fails."""
+"""Name of a flag column. The flag is true in a row for which the expression fails."""
 
 LOCATION = "__sieve_location__"
 """Name of the column in `CatalogTable.frame` that identifies a row's file."""
 
 
 PLACE = "__sieve_place__"
-"""Name of the column that is `LOCATION` even in a row for which an expression fails."""
+"""Name of the column that contains `LOCATION` even in a row for which the expression fails."""
 
 
 class CatalogTable(RegisteredTable):
-    """A table that Spark has resolved in a session; each statement resolves it afresh."""
+    """A table that Spark has resolved in a session. Each statement resolves the table again."""
 
     info: TableInfo
 
@@ -51,7 +51,7 @@ class CatalogTable(RegisteredTable):
     def fingerprint(self) -> str:
         """The current fingerprint.
 
-        Since `info`, another thread can have changed a setting of the reader.
+        Another thread can have changed a reader setting after `info` was read.
         """
         return str(self._access.fingerprint())
 
@@ -60,7 +60,7 @@ class CatalogTable(RegisteredTable):
         return tuple(DataFile(*row) for row in json.loads(self._access.list()))
 
     def changes(self, instant: str, commit: Commit | None = None) -> Changes | None:
-        """The part of the table that possibly changed since an instant, according to the commits.
+        """The part of the table that, according to its commits, may have changed since an instant.
 
         Args:
             instant: instant of an index version, ISO 8601.
@@ -88,22 +88,22 @@ class CatalogTable(RegisteredTable):
         return None if told < 0 else told
 
     def commit(self) -> Commit | None:
-        """The listed or else the newest commit of a Delta table; None for other tables."""
+        """The listed commit of a Delta table, else its newest commit; None for other tables."""
         return delta.listed_commit(self._access)[0] if self.info.format_name == "delta" else None
 
     def appended(self, files: Mapping[int, tuple[int, int, bool]]) -> frozenset[int]:
-        """Files that changed only by appended rows, if these rows can be read alone.
+        """Files that changed only by appended rows, which a build can read separately.
 
         Args:
-            files: for each number in the last listing: an earlier length and time, and whether the
-                index knows all rows that the file ever had, even hidden rows.
+            files: maps a file's number in the last listing to an earlier length and time, and to
+                whether the index contains all rows that the file ever had, including hidden rows.
         """
         if self.info.format_name != "hudi" or not files:
             return frozenset()
         return hudi.find_appended(self._access, files, self.info.fingerprint_parts)
 
     def cuts(self, numbers: Sequence[int], least: int) -> list[FileCuts | None]:
-        """The offsets at which files can be cut into ranges, by number in the last listing.
+        """The offsets at which Sieve can split files into ranges.
 
         A job on executors reads the footers of the files.
 
@@ -112,8 +112,8 @@ class CatalogTable(RegisteredTable):
             least: minimum number of bytes of a range.
 
         Returns:
-            The cuts of each file; None for a file that is always read whole. Text files can be cut
-            at any offset, and have no footer.
+            The cuts of each file; None for a file that Spark always reads as a whole. Text files
+            can be split at any offset, and have no footer.
         """
         found = json.loads(self._access.cuts([*numbers], least))
         return [cuts and FileCuts(tuple(cuts["offsets"]), cuts["footer"]) for cuts in found]
@@ -127,23 +127,25 @@ class CatalogTable(RegisteredTable):
         *,
         whole_texts: bool = False,
     ) -> DataFrame:
-        """The rows of files, by number in the last listing, for reading one column.
+        """A frame over the rows of some files, from which a build reads one column.
 
-        The frame reads like a query, but the job fails if a file is unreadable or missing. The
-        column `LOCATION` has the position of a row's file in ``numbers``; if files are cut, it has
-        the position of the row's range among all ranges. For files in ``appended_only``, which are
-        files that `appended` returned, only appended log files are read. In CSV and JSON, a plan
-        with `LOCATION` reads all columns of a record. A corrupt record becomes one row with -1
-        minus the position, and rows after it are not read. A row for which an expression fails has
-        -1 minus the position, too. For a column with any number of values for each row, each value
-        has a row, and a row without values has one row with NULL.
+        The frame reads files as a query does, but the job fails if a file is unreadable or missing.
+        The column `LOCATION` contains the position p of the row's file in ``numbers``, or, with
+        ``cuts``, the position of the row's range among all ranges. For files in ``appended_only``,
+        the frame reads only the appended log files. In CSV and JSON, a plan with `LOCATION` reads
+        all columns of a record. A corrupt record becomes one row with the location -1 - p, and ends
+        the reading of its file or range. A row for which an expression fails also gets -1 - p. For
+        a column with any number of values per row, the frame has one row for each value, and one
+        row with NULL for a table row without values.
 
         Args:
             numbers: numbers of the files.
-            appended_only: files of which only appended log files are read.
-            cuts: for each file the offsets at which it is cut; an empty sequence cuts no file.
-            whole_texts: whether Python gets whole strings or binary values, not their leading
-                bytes.
+            appended_only: files, as returned by `appended`, of which to read only the appended log
+                files.
+            cuts: for each file, the offsets at which to split the file; an empty sequence splits no
+                file.
+            whole_texts: whether Spark sends whole strings and binary values to Python, not only
+                leading bytes.
         """
         whole_texts = (whole_texts and column.any_width) or column.kind == SUBSTRING
         session = self._session(whole_texts=whole_texts)
@@ -166,11 +168,11 @@ class CatalogTable(RegisteredTable):
         """The column or expression that a statement names, given as a path or as a key.
 
         Args:
-            kind: the kind of the index, or None to choose it by the type of the column.
+            kind: the kind of the index, or None to choose the kind by the column's type.
 
         Raises:
-            InvalidInputError, UnsupportedError: as `resolve_column`; an expression cannot be
-                indexed.
+            InvalidInputError, UnsupportedError: as `resolve_column`, or if Sieve cannot index the
+                expression.
         """
         sql = expression_of(typed)
         if sql is None:
@@ -198,7 +200,7 @@ class CatalogTable(RegisteredTable):
         """Writes rows to a Parquet file in the driver, as Spark's tasks write them.
 
         Args:
-            path: URI of the file, to which the writer appends the extension of its format.
+            path: URI of the file without the extension, which the writer appends.
             options: options of Spark's Parquet writer.
         """
         self._access.write(

@@ -1,4 +1,4 @@
-"""Metadata of a table that Spark has resolved, and which of its columns can be indexed."""
+"""Metadata of a table that Spark has resolved; finds the columns that Sieve can index."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class TableInfo(RegisteredInfo):
     """A table's metadata, as Spark resolves it under the settings of the user's session.
 
     Attributes:
-        format_name: short name of its file format.
-        columns: the data columns, struct leaves included, in order.
+        format_name: short name of the table's format.
+        columns: the data columns in order, including struct leaves.
         partition_columns: names of the partition columns.
         fingerprint: hash of all settings and facts that affect how a reader interprets the files.
         fingerprint_parts: the input of the hash.
@@ -47,17 +47,17 @@ class TableInfo(RegisteredInfo):
     def name_of(self, key: tuple[str, ...]) -> tuple[str, ...]:
         """The path of the column that an index identifies by ``key``.
 
-        ``key`` if there is no such column.
+        Returns ``key`` if the table has no such column.
         """
         return column.path if (column := self.column_of(key)) else key
 
     def key_of(self, name: Sequence[str]) -> tuple[str, ...]:
-        """The key of the column with this name, compared case-insensitively.
+        """The key of the column with this name, ignoring case.
 
-        ``name`` if no column has it.
+        Returns ``name`` if no column has this name.
 
-        The column of an index can have been dropped. Statements then name the column by the key
-        that SHOW displays.
+        After the column of an index is dropped, statements name the column by the key that SHOW
+        displays.
         """
         wanted = [part.lower() for part in name]
         of = (c.key for c in self.columns if [part.lower() for part in c.path] == wanted)
@@ -65,7 +65,7 @@ class TableInfo(RegisteredInfo):
 
 
 def table_info_from(raw: Mapping[str, Any]) -> TableInfo:
-    """The metadata of a table, from the parsed JSON of the shim."""
+    """The metadata of a table, from the shim's parsed JSON."""
     return TableInfo(
         **registered_members(raw),
         format_name=raw["format"],
@@ -81,7 +81,7 @@ def table_info_from(raw: Mapping[str, Any]) -> TableInfo:
 
 
 def resolve_column(info: TableInfo, parts: Sequence[str]) -> Column:
-    """Resolves a column name to a column that can be indexed.
+    """Resolves a column name to a column that Sieve can index.
 
     Raises:
         InvalidInputError: the column does not exist; the message suggests similar names.
@@ -123,7 +123,7 @@ def resolve_column(info: TableInfo, parts: Sequence[str]) -> Column:
 
 
 def has_array(info: TableInfo, parts: Sequence[str]) -> bool:
-    """Returns whether a column name is that of an array, or of a field of structs in an array."""
+    """Returns whether a name denotes an array column, or a field of the structs in an array."""
     typed = [part.lower() for part in parts]
     return any(
         typed[: len(column.path)] == [part.lower() for part in column.path]
@@ -134,7 +134,7 @@ def has_array(info: TableInfo, parts: Sequence[str]) -> bool:
 
 
 def refuse_build(info: TableInfo) -> None:
-    """Raises UnsupportedError for a table that a build and a query can read differently."""
+    """Raises UnsupportedError for a table that a build and a query may read differently."""
     own = [column.path[0] for column in info.columns if not column.computed]
     names = [*own, *info.partition_columns]
     refused = refuse_names(info.label, names) or refuse_option(info.label, info.fingerprint_parts)

@@ -1,1 +1,1 @@
-"""Workload: the predicates of queries on tables, and the indexes that these queries justify."""
+"""Workload: sums up the predicates of queries, and ranks the indexes that would help them."""

@@ -1,8 +1,8 @@
 """Benefit: decides whether an index on a column reduces reads enough.
 
-CREATE, REFRESH, DESCRIBE and ESTIMATE judge by the measurements of a build or a sample; ADVISE and
-the page in Spark's web UI judge by a test of a sample. ``sieve advise`` reads no data and does not
-judge.
+CREATE, REFRESH, DESCRIBE and ESTIMATE decide from the measurements of a build or a sample. ADVISE
+and the page in Spark's web UI decide from a test on a sample. ``sieve advise`` reads no data, so it
+does not decide.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from enum import StrEnum
 from typing import Final
 
 MOST_SHARE: Final = 0.5
-"""An index helps if a query for a value reads at most this share of the table."""
+"""An index helps if a query for one value reads at most this share of the table."""
 _UNEVEN: Final = 0.25
-"""Reads beyond this share, in locations. Locations differ in size, so the value in one of two files
-often has slightly more than half of the bytes."""
+"""Tolerance above this share, in locations. Locations differ in size, so a value in one of two
+files often costs slightly more than half of the bytes."""
 
 
 class Benefit(StrEnum):
-    """The number of locations that a query for a value reads with an index, and the minimum."""
+    """How much an index helps. ``CANNOT``: even an exact index would read too many locations."""
 
     HELPS = "helps"
     LITTLE = "helps little"
@@ -30,7 +30,7 @@ def benefit_of(reads: float, least: float, locations: float) -> Benefit:
 
     Args:
         reads: mean number of locations that a query for one value reads with the index.
-        least: mean number of locations that hold the value, which every query must read.
+        least: mean number of locations that contain the value, which every query must read.
     """
     most = MOST_SHARE * locations + _UNEVEN
     if least > most:

@@ -1,16 +1,17 @@
-"""Column use: the kind of predicate that a scan's filter has on one column, without constants.
+"""Column use: the kind of predicate with which a scan filters one column, without constants.
 
-A filter becomes one use for each column. `all_of` combines the uses under AND, `any_of` those under
-OR:
+A filter has one use for each of its columns. `all_of` combines the uses of the operands of AND;
+`any_of` combines the uses of the operands of OR:
 
     id > 3 AND id < 9            id: between
     id = 5 OR id IN (7, 8)       id: in, 3 values
-    id = 5 OR day = '...'        id: or, day: or     one index alone can rule out no file
+    id = 5 OR day = '...'        id: or, day: or     no index on one column can skip a file
 
-A use determines the least share of the scan's bytes that a query must still read with an index on
-the column. The values are unknown, so ranges have the shares that Selinger et al. assume ("Access
-Path Selection in a Relational Database Management System", 1979): a third with one bound, a quarter
-with two. Each value is assumed to be in one file, and the first rows of an order in ten files.
+A use gives a lower bound for the share of the scan's bytes that a query still reads with an index
+on the column. The constants are unknown, so ranges get the selectivities that Selinger et al.
+assume ("Access Path Selection in a Relational Database Management System", 1979): one third with
+one bound, one quarter with two bounds. The module assumes that each value is in one file, and that
+the first rows of an order are in ten files.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ Column: TypeAlias = tuple[str, ...]
 
 
 class Kind(StrEnum):
-    """The kinds of use. For the first kind, a query with an index reads the fewest bytes."""
+    """The kinds of use, sorted by the bytes that a query reads with an index, fewest first."""
 
     EQUALS = "="
     IN = "in"
@@ -42,8 +43,8 @@ class Kind(StrEnum):
 
 
 TOP_FILES: Final = 10
-"""Assumed number of files that hold the first rows of an order, since the number of rows is not
-recorded."""
+"""Assumed number of files that contain the first rows of an order. The record does not contain the
+number of rows."""
 
 _ORDER = {kind: place for place, kind in enumerate(Kind)}
 _SHARES = {
@@ -51,7 +52,7 @@ _SHARES = {
     Kind.PREFIX: 1 / 4,
     Kind.BETWEEN: 1 / 4,
     Kind.RANGE: 1 / 3,
-    # The number of keys on the other side of the join is not in the plan.
+    # The plan does not contain the number of keys on the other side of the join.
     Kind.JOIN: 1 / 2,
 }
 
@@ -64,10 +65,10 @@ class ColumnUse:
     values: int = 1
 
     def share_left(self, files: float) -> float:
-        """The least share of a scan's bytes that a query reads with an index, 0 to 1.
+        """The minimum share of a scan's bytes that a query reads with an index, 0 to 1.
 
         Args:
-            files: number of files of the scan, which count as equally large.
+            files: number of files of the scan. All files are assumed to be equally large.
         """
         if self.kind in (Kind.EQUALS, Kind.IN):
             return min(1.0, self.values / max(1.0, files))
@@ -80,7 +81,7 @@ Uses: TypeAlias = Mapping[Column, ColumnUse]
 
 
 def all_of(parts: Iterable[Uses]) -> Uses:
-    """The uses of a conjunction: the narrowest use of each column; two ranges become `between`."""
+    """The uses of a conjunction: each column's narrowest use; two ranges become ``between``."""
     found: dict[Column, ColumnUse] = {}
     for part in parts:
         for column, use in part.items():
@@ -93,7 +94,7 @@ def all_of(parts: Iterable[Uses]) -> Uses:
 
 
 def any_of(parts: Iterable[Uses]) -> Uses:
-    """The uses of a disjunction: the widest use of a column that is in every part."""
+    """The uses of a disjunction: the widest use of a column in every part, else ``or``."""
     branches = list(parts)
     names = dict.fromkeys(column for branch in branches for column in branch)
     return {

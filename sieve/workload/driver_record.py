@@ -7,9 +7,9 @@
 
     {"table": ["shop", "orders"], "used": ["id_sieve@3"], "filter": {"op": "=", "col": ["id"]}}
 
-``filter`` is the tree of a prune request (``sieve/predicate/tree.py``) without constants:
-``values`` is the number of values. Additional leaves, such as ``join``, represent the keys of joins
-and orders.
+``filter`` is the predicate tree of a prune request (``sieve/predicate/tree.py``), in which
+``values`` is the number of constants instead of the constants. Additional leaves, such as ``join``,
+represent the keys of joins and orders.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ class ScanSums:
         used: the names of the indexes that the scans consulted.
         uses: the kind of predicate on each column.
         scans: number of scans, at least one.
-        bytes: sum of the bytes that they read.
-        files: sum of the files that they read.
+        bytes: sum of the bytes that the scans read.
+        files: sum of the files that the scans read.
         bytes_skipped: sum of the bytes that indexes skipped.
         files_skipped: sum of the files that indexes skipped.
     """
@@ -87,8 +87,8 @@ class ScanRecord:
 class IndexWork:
     """The scans that consulted an index: their number, and the bytes that they read and skipped.
 
-    If a scan consulted several indexes, its skipped bytes count for each of them, although one of
-    them may have skipped them all.
+    The skipped bytes of a scan count for each index that the scan consulted, although one index
+    alone may have skipped all these bytes.
 
     Attributes:
         read_alone: bytes read by the scans that consulted no other index.
@@ -106,10 +106,11 @@ class IndexWork:
 
 @dataclass(frozen=True, slots=True)
 class RecordedWork:
-    """The predicates of the scans of drivers, and the bytes that the scans read.
+    """The sums over the scans of several drivers, by predicate and by index.
 
     Attributes:
-        workload: the scans, with the bytes that they read after indexes skipped some.
+        workload: the scans, and the bytes that the scans read, without the bytes that indexes
+            skipped.
         indexes: the `IndexWork` of each index, by table and name.
         days: number of days that the records cover, at least one.
     """
@@ -136,7 +137,7 @@ def parse_record(text: str | bytes) -> ScanRecord:
 
 
 def encode_record(record: ScanRecord, limit: int) -> bytes:
-    """The JSON of a record; beyond ``limit``, the sums of the fewest bytes are left out.
+    """The JSON of a record; omits the sums with the fewest bytes to stay within ``limit``.
 
     Args:
         limit: maximum bytes of the JSON.
@@ -161,11 +162,11 @@ def encode_record(record: ScanRecord, limit: int) -> bytes:
 
 
 def add_up(records: Iterable[ScanRecord], now_ms: int) -> RecordedWork:
-    """Sums up the predicates and the reads of the scans of several records.
+    """Adds up the scans of several records.
 
     Args:
-        records: one for each driver.
-        now_ms: the time until which the scans are counted, in milliseconds.
+        records: one record for each driver.
+        now_ms: the end of the period that the records cover, in ms since the epoch.
     """
     workload, indexes = Workload(), dict[tuple[Table, str], IndexWork]()
     since = now_ms
@@ -205,7 +206,7 @@ def _sums(row: Mapping[str, Any]) -> ScanSums:
         _count(row["bytes"]),
         _count(row["files"]),
         _count(row["bytes_skipped"]),
-        # Records of earlier releases do not have this member.
+        # Records of earlier releases lack this member.
         _count(row.get("files_skipped", 0)),
     )
 

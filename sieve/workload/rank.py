@@ -1,9 +1,9 @@
-"""Ranks the indexes that a workload justifies, by the bytes that each could save per day.
+"""Ranks the indexes that would help a workload, by the bytes that each index saves.
 
-Two indexes on columns of the same scans do not save the same bytes twice. So the columns of a table
-are chosen one by one (greedy index selection). Each chosen column saves the most of the bytes that
-queries would still read with the indexes chosen before. Without a test the sums are upper bounds,
-because the real savings depend on the distribution of keys over files. A `ColumnTest` measures the
+Two indexes that serve the same scans cannot both save the same bytes. So this module chooses the
+columns of a table one by one (greedy index selection). Each step takes the column that saves the
+most bytes, given the columns that earlier steps took. Without tests, the savings are upper bounds,
+because the real savings depend on how keys are distributed over files. A `ColumnTest` measures the
 savings on a sample of the files.
 """
 
@@ -20,7 +20,7 @@ from sieve.workload.column_use import Column, Kind
 from sieve.workload.record import ScanGroup, Table
 
 WORTHWHILE_SHARE: Final = 0.01
-"""An index that could save less than this share of the bytes read of its table is not suggested."""
+"""The share of a table's read bytes that an index must save to be suggested."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,14 +28,15 @@ class Suggestion:
     """A suggested index.
 
     Attributes:
-        kinds: number of scans by their kind of predicate on the column, the most frequent first.
+        kinds: number of scans for each kind of predicate on the column, the most frequent kind
+            first.
         scans: number of scans with a predicate on the column.
         bytes_read: bytes that these scans read.
-        bytes_saved: bytes that the index saves in these scans, in addition to the indexes suggested
-            before it; an upper bound if the column was not tested.
-        files_before: mean files that one of these scans reads.
-        files_after: mean files that one of these scans reads with the index; a lower bound if the
-            column was not tested.
+        bytes_saved: bytes that the index saves in these scans, in addition to the savings of
+            earlier suggestions. The number is an upper bound if the column was not tested.
+        files_before: mean number of files that one of these scans reads.
+        files_after: mean number of files that one of these scans reads with the index. The number
+            is a lower bound if the column was not tested.
     """
 
     table: Table
@@ -50,12 +51,12 @@ class Suggestion:
 
 @dataclass(frozen=True, slots=True)
 class ColumnTest:
-    """The measurements of an index on a column, on a sample of the table's files.
+    """What a test on a sample of the table's files measured for an index on a column.
 
     Attributes:
-        benefit: whether and how far the index helps.
-        value: mean files that a query for a value reads.
-        span: mean files that a query for a short range reads.
+        benefit: how much the index helps.
+        value: mean number of files that a query for one value reads.
+        span: mean number of files that a query for a short range reads.
     """
 
     benefit: Benefit
@@ -80,13 +81,14 @@ def suggest(
     indexed: AbstractSet[TableColumn] = frozenset(),
     tests: Tests | None = None,
 ) -> list[Suggestion]:
-    """The suggested indexes; those that save the most bytes are first.
+    """The suggested indexes, sorted by saved bytes, largest first.
 
     Args:
         groups: the scans, in groups.
         indexed: columns that have an index.
-        tests: the tests of columns. Columns without a test, and columns that an index cannot help,
-            are not suggested. None means that no column was tested.
+        tests: the tests of columns, or None if no column was tested. With tests, the function
+            suggests only columns that have a test, and never a column whose test says that no index
+            can help.
     """
     tables: defaultdict[Table, list[ScanGroup]] = defaultdict(list)
     for group in groups:
@@ -131,7 +133,7 @@ def _left(column: Column, group: ScanGroup, test: ColumnTest | None) -> float:
     if test is None or kind in (Kind.TOP, Kind.NULL):
         return least
     if kind in (Kind.EQUALS, Kind.IN):
-        # After partition pruning, a scan possibly lists few of the files that hold the value.
+        # After partition pruning, a scan may list only a few of the files that contain the value.
         share = min(1.0, group.files / max(1, group.scans * test.files))
         return min(float(group.bytes), least * max(1.0, test.value * share))
     files = test.value if kind is Kind.JOIN else test.span

@@ -12,8 +12,8 @@ from typing import TypeAlias
 from sieve.workload.column_use import Column, Kind, Uses
 
 Table: TypeAlias = tuple[str, str]
-"""Names of database and table; for another catalog than the session catalog, ``catalog.database``
-and table."""
+"""Names of the database and the table. Outside the session catalog, the first name is
+``catalog.database``."""
 
 
 def parts(table: Table) -> tuple[str, ...]:
@@ -28,11 +28,11 @@ class ScanGroup:
 
     Attributes:
         kinds: the use of each column.
-        scans: how many.
+        scans: number of scans.
         bytes: sum of the bytes that the scans read.
-        files: files that they read, in sum.
-        left: for each column, the least number of bytes that the scans would read with an index on
-            the column.
+        files: sum of the numbers of files that the scans read.
+        left: for each column, the minimum bytes that the scans would read with an index on the
+            column.
     """
 
     table: Table
@@ -55,8 +55,8 @@ class Workload:
         Args:
             uses: the use of each column.
             read: sum of the bytes that the scans read.
-            files: files that they read, in sum.
-            scans: how many.
+            files: sum of the numbers of files that the scans read.
+            scans: number of scans.
         """
         kinds = {column: use.kind for column, use in uses.items()}
         group = self._groups.setdefault(

@@ -1,4 +1,4 @@
-"""Statements to paste, with names in backquotes where Spark needs them."""
+"""Statements for users to paste, with backquotes around the names that need them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def spelled(parts: Sequence[str]) -> str:
 
 
 def listed(column: Column) -> str:
-    """A column or an expression in the list of a statement."""
+    """A column or an expression as it stands in a statement's list of columns."""
     return expression_of(column) or spelled(column)
 
 

@@ -1,8 +1,7 @@
 """Attaches the front end to the driver's JVM without side effects on the driver.
 
-PySpark's own set-up of a context would make its session the JVM's default, listen on a port for
-accumulators and cancel all jobs on SIGINT. A user's driver must keep its default session, its
-ports, its jobs and its SIGINT handler.
+PySpark's own set-up of a context would replace the JVM's default session, open a port for
+accumulators, and cancel all jobs on SIGINT. None of this may happen to a user's driver.
 """
 
 from __future__ import annotations
@@ -74,8 +73,8 @@ def attach_context(gateway: Any) -> SparkContext:
         except BaseException as error:  # noqa: BLE001 - handed to the caller's thread below
             errors.append(error)
 
-    # The context is created in another thread, because PySpark installs its SIGINT handler only in
-    # the main thread.
+    # Creates the context in another thread, because PySpark installs its SIGINT handler only in the
+    # main thread.
     thread = threading.Thread(target=make, name="sieve-attach")
     thread.start()
     thread.join()
@@ -97,13 +96,12 @@ def _make_context(gateway: Any) -> SparkContext:
     finally:
         accumulators._start_update_server = start
     made._javaAccumulator = gateway.entry_point.accumulator()
-    # If PySpark is told that a session was instantiated, it does not replace the JVM's default
-    # session.
+    # If PySpark finds an instantiated session, PySpark does not replace the JVM's default session.
     SparkSession._instantiatedSession = SimpleNamespace(_sc=made)
     SparkSession._instantiatedSession = wrap_session(made, gateway.entry_point.defaultSession())
     return made
 
 
 def wrap_session(context: SparkContext, session: Any) -> SparkSession:
-    """The PySpark session for a session of the driver that is given as a py4j object."""
+    """The PySpark session for one of the driver's sessions, a py4j object."""
     return SparkSession(context, session)

@@ -24,7 +24,7 @@ from sieve.indexing.shared_storage import on_this_machine
 
 _NEEDED = ("numpy", "pyarrow", "pandas")
 _PROBES = 64
-"""The maximum number of executor slots that are checked."""
+"""The maximum number of executor slots that a check covers."""
 
 
 def send_code(context: SparkContext) -> None:
@@ -56,8 +56,8 @@ def _zipped(package: Path) -> bytes:
     sink = io.BytesIO()
     with zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED) as archive:
         for path in sorted(package.rglob("*.py")):
-            # The date in the zip file is fixed. So the same code always has the same bytes and the
-            # same name, and Spark ships it only once.
+            # The date in the zip file is fixed. So equal code gives equal bytes and an equal name,
+            # and Spark ships the file only once.
             entry = zipfile.ZipInfo(str(Path("sieve") / path.relative_to(package)))
             archive.writestr(entry, path.read_bytes())
     return sink.getvalue()
@@ -66,12 +66,12 @@ def _zipped(package: Path) -> bytes:
 def check_executors(context: SparkContext) -> None:
     """Raises UnavailableError if an executor's Python lacks modules; the message lists them.
 
-    The check runs one small task per slot. If an executor gets no task of the check, the build
-    fails on this executor with the same message.
+    The check runs one small task per slot. If the check misses an executor that lacks modules, the
+    build fails there with the same message.
     """
     needed = (*_NEEDED, segment_tasks.__name__)
 
-    # One function contains all code, because executors cannot import this module.
+    # This function contains all code of a task, because executors cannot import this module.
     def missing(_: object) -> list[str]:
         lacks = []
         for name in needed:
@@ -97,7 +97,7 @@ def check_executors(context: SparkContext) -> None:
 def zone_matters(format_name: str, type_name: str) -> bool:
     """Returns whether the values of a column can depend on the time zone of the reader's JVM.
 
-    ORC stores local times. In Parquet, the time zone changes INT96 timestamps and timestamps of the
+    ORC stores local times. In Parquet, the time zone affects INT96 timestamps and timestamps of the
     Julian calendar.
     """
     if format_name == "orc":

@@ -1,8 +1,8 @@
 """Roots: the list of folders that are allowed to contain indexes.
 
 A table property contains the folder of an index, and any user with write access to the table's
-properties can change this property. Therefore a property alone is not sufficient. The root must be
-the database's own folder ``.sieve``, the value of ``spark.sieve.path``, or a folder in
+properties can change this property. Therefore Sieve does not trust the property alone. The root
+must be the database's own folder ``.sieve``, the value of ``spark.sieve.path``, or a folder in
 ``spark.sieve.roots``.
 """
 
@@ -23,7 +23,7 @@ REMEMBERED_S = 60.0
 
 
 class Roots:
-    """Checks roots. The default root of each database is read from the metastore and cached.
+    """Checks roots. Reads each database's default root from the metastore, and caches the root.
 
     Args:
         driver: the entry point of the gateway.
@@ -98,8 +98,8 @@ class Roots:
             known = self._databases.get(database)
             old = known is not None and time.monotonic() - known[1] > REMEMBERED_S
             if known is not None and old:
-                # Scans also use an old cached root, and one of the scans starts a new look-up
-                # (stale-while-revalidate).
+                # Scans use an expired root, too, and one of these scans starts a look-up in the
+                # background (stale-while-revalidate).
                 self._databases[database] = (known[0], time.monotonic())
         if known is None:
             return self._read(database, session())

@@ -1,7 +1,7 @@
 """Parses the values of the settings ``spark.sieve.*`` in a session's request.
 
 ``settings.json`` is the single list of names, forms, defaults and descriptions. The shim reads the
-list, too. ``SET`` fails for an invalid value and warns about an unknown name. If an invalid value
+same file. ``SET`` fails for an invalid value and warns about an unknown name. If an invalid value
 comes from another source (``spark-defaults.conf``, ``--conf``), statements fail and scans ignore
 the value.
 """
@@ -32,14 +32,14 @@ class Settings:
 
     Attributes:
         path: folder for new indexes, or None for ``.sieve`` in the database's own folder.
-        roots: further folders whose indexes are used, set by the administrator.
+        roots: further folders in which indexes are allowed, set by the administrator.
         prune_timeout_s: seconds that a scan waits for an answer.
         registry_ttl_s: seconds after which a cached version is compared with the newest version.
         cache_bytes: maximum bytes of index files in the front end's cache.
-        range_bytes: the least bytes of a file that can be indexed by its ranges.
+        range_bytes: the minimum bytes of a file for which an index can point to ranges.
         retention: the earlier versions that VACUUM retains.
         single_writer: whether no other driver writes indexes on S3.
-        history: whether the record of scans is saved beside the indexes.
+        history: whether the driver saves its record of scans next to the indexes.
     """
 
     path: str | None
@@ -82,7 +82,7 @@ def parse_settings(conf: Mapping[str, str]) -> Settings:
 
 
 def valid_settings(conf: Mapping[str, str]) -> Settings:
-    """Parses settings for work that must not fail. An invalid value is replaced by the default."""
+    """Parses settings for work that must not fail; replaces invalid values by the defaults."""
     settings = _LIST["settings"]
     return parse_settings(
         {

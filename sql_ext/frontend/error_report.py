@@ -1,8 +1,8 @@
 """Error reports: translates any exception into the condition, message and SQLSTATE that users see.
 
-Sieve's own errors keep their condition. An exception of the JVM keeps Spark's message. If the
-exception's class or SQLSTATE means that a permission is missing, the report is a permission error.
-The report of any other exception is an internal error.
+The report of a Sieve error contains the error's own condition. The report of a JVM exception
+contains Spark's message. If a JVM exception's class or SQLSTATE means that a permission is missing,
+the report is a permission error. Any other exception becomes an internal error.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def _spark_error(error: Exception, text: str, condition: str | None = None) -> E
 def _java_cause(error: Py4JJavaError) -> str:
     """Spark's message, which names the file or table.
 
-    The root cause is added if the message does not contain it.
+    If the message does not contain the root cause, the function adds the root cause.
     """
     cause = error.java_exception
     text = str(cause.getMessage() or cause.toString())

@@ -1,9 +1,10 @@
 """Table events: updates indexes after drops, renames, schema changes and writes of tables.
 
-The shim reports events of Spark's catalog and of writes. The indexes of a dropped table are
-dropped. The registrations of a renamed or changed table are updated. The indexes of a written table
-are refreshed in the background. If ``saveAsTable`` in overwrite mode replaces a table, its indexes
-are created again from definitions that were saved at the drop.
+The shim reports events of Spark's catalog and of writes. If a table was dropped, this module drops
+its indexes. If a table was renamed or changed, this module updates its registrations. After a write
+to a table, this module refreshes its indexes in the background. In overwrite mode, ``saveAsTable``
+drops and replaces a table. This module then creates the indexes again, from definitions that it
+saved at the drop.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ _OVERTAKEN: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class _Definition:
-    """The definition of an index, to create it again on the table that replaces its old table."""
+    """The definition of a dropped index, for creating the index again on a replaced table."""
 
     name: str
     column: tuple[str, ...]
@@ -63,12 +64,13 @@ class _Definition:
 
 @dataclass(frozen=True, slots=True)
 class _Write:
-    """Writes of a table that are followed by one refresh.
+    """Writes to a table that one refresh indexes together.
 
     Attributes:
         replaced: whether one of the writes replaced the table.
         every: whether to refresh all indexes, because one of the writing sessions has
-            ``spark.sieve.refresh.auto``, or only indexes with the option ``refresh = 'auto'``.
+            ``spark.sieve.refresh.auto``. Otherwise, only indexes whose option ``refresh`` is
+            ``auto`` are refreshed.
     """
 
     replaced: bool = False
@@ -78,20 +80,20 @@ class _Write:
         return _Write(self.replaced or other.replaced, self.every or other.every)
 
     def refreshes(self, options: IndexOptions) -> bool:
-        """Returns whether an index with these options is refreshed after the writes."""
+        """Returns whether to refresh an index with these options after the writes."""
         return self.every or options.refresh == AUTO
 
 
 class AutoRefresh:
     """Event handler: serialises the refreshes of each table and tracks their state.
 
-    Only one thread at a time refreshes a table. One more refresh then indexes all writes that ended
-    during the first refresh, even if there were many statements.
+    Only one thread at a time refreshes a table. One further refresh then indexes all writes that
+    ended during the first refresh, however many there were.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        # Tables in progress, each with the writes since then.
+        # The tables that a thread is refreshing, each with the writes since the refresh began.
         self._missed: dict[Table, _Write | None] = {}
         self._failed: OrderedDict[Table, str] = OrderedDict()
         self._dropped: OrderedDict[Table, list[_Definition]] = OrderedDict()
@@ -99,7 +101,8 @@ class AutoRefresh:
     def state(self, database: str, table: str) -> str:
         """State of a table's automatic refresh: ``refreshing``, ``failed: why``, or "".
 
-        If the writing session had not requested the failed refresh, the state is ``stale: why``.
+        The state is ``stale: why`` after a failed refresh that the writing session had not
+        requested.
         """
         key = (database.lower(), table.lower())
         with self._lock:
@@ -116,12 +119,12 @@ class AutoRefresh:
         """Handles one event.
 
         Args:
-            body: ``event``, ``table`` (its identity at the time), ``registrations`` and further
-                members that depend on the event.
+            body: ``event``, ``table`` (the table's identity at that time), ``registrations`` and
+                further members that depend on the event.
 
         Returns:
-            ``again``: whether the table was written meanwhile; ``replaced`` and ``every`` of these
-            writes.
+            ``again``: whether writes to the table ended meanwhile; ``replaced`` and ``every``: as
+            in `_Write`, for these writes.
         """
         identity = identity_from(body["table"])
         match body["event"]:
@@ -166,7 +169,7 @@ class AutoRefresh:
             log.info("index %s went with table %s.%s", name, *_key(identity))
         key = _key(identity)
         with self._lock:
-            # Definitions that could not be created last time are tried again.
+            # Keeps the definitions of indexes that Sieve could not create last time.
             before = self._dropped.get(key, []) if key in self._failed else []
             self._remember(key, ended, before)
         self.clear(*key)
@@ -210,11 +213,11 @@ class AutoRefresh:
                 why = f"failed: {what}"
                 log.exception("the indexes of %s.%s were not refreshed: %s", *key, what)
             else:
-                # The session has not requested the refresh, and possibly lacks the permission.
+                # The session has not requested the refresh, and may lack the permission.
                 why = f"stale: {what}"
                 log.info("the indexes of %s.%s were not refreshed: %s", *key, what)
             if write.replaced:
-                # The table has possibly been dropped again meanwhile.
+                # Another drop of the table may have saved newer definitions meanwhile.
                 with self._lock:
                     self._remember(key, self._dropped.get(key, []), ended)
         with self._lock:
@@ -229,11 +232,11 @@ class AutoRefresh:
 def _catch_up(
     identity: TableIdentity, ended: list[_Definition], write: _Write, context: StatementContext
 ) -> None:
-    """After writes of a table, refreshes its indexes and builds missing ones.
+    """After writes to a table, refreshes its indexes and builds missing indexes.
 
     Args:
-        ended: definitions of indexes to create again; each is removed from the list when it is
-            processed.
+        ended: definitions of indexes to create again. The function removes each definition from the
+            list after processing it.
         write: the writes.
     """
     name = commands.TableName(identity.name)
@@ -264,7 +267,7 @@ def _catch_up(
             others = [one for one in only_usable(others) if write.refreshes(one.manifest.options)]
         bring_up(table, others, RefreshMode.INCREMENTAL, context)
     finally:
-        # If an index cannot be refreshed, the other indexes must still be built.
+        # Even if a refresh fails, Sieve must still build the missing indexes.
         built, refused = build_missing(missing, name, indexes, context)
         for one in built:
             log.info("index %s of %s is built, as declared", one.manifest.name, table.info.label)

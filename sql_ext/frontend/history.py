@@ -1,7 +1,7 @@
 """History writer: saves the driver's record of scans next to the indexes (``spark.sieve.history``).
 
-The writer has its own thread, so that no query waits. The record is written every ten minutes if
-there are new scans. When the driver ends, it sends a request to write the record once more.
+The writer has its own thread, so that no query waits for a write. The thread writes the record
+every ten minutes if there are new scans. Before a driver ends, the driver requests a last write.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from sql_ext.frontend.request_queue import Request
 log = logging.getLogger(__name__)
 
 SAVE_S: Final = 600.0
-"""The minimum number of seconds between two files that are written for a driver."""
+"""The number of seconds between two attempts to save a driver's record."""
 
 
 class HistoryWriter:
@@ -47,7 +47,7 @@ class HistoryWriter:
         self._warned: set[str] = set()
 
     def start(self) -> None:
-        """Starts the thread that saves the record from time to time."""
+        """Starts the thread that saves the record every `SAVE_S` seconds."""
         threading.Thread(target=self._run, name="sieve-history", daemon=True).start()
 
     def save(self, _: Request) -> Mapping[str, Any]:
@@ -79,7 +79,7 @@ class HistoryWriter:
             try:
                 self.save_if_changed()
             except Exception:
-                # The error is ignored, because nobody waits for this file and the next attempt may
+                # Only logs the error, because nobody waits for this file and the next attempt may
                 # succeed.
                 log.exception("the history of scans could not be saved")
 

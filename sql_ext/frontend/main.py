@@ -1,4 +1,4 @@
-"""Entry point of the front-end process, which connects to the driver, serves it, and ends with it.
+"""Entry point of the front-end process, which serves a driver until the driver ends.
 
 Each kind of request has its own queue and threads. So a slow statement cannot delay a scan, and a
 function call inside a statement cannot wait for the statement's own thread (deadlock).
@@ -20,8 +20,8 @@ log = logging.getLogger("sieve")
 def main() -> None:
     """Serves requests until the driver ends, which closes the standard input of this process."""
     # In a separate process group, this process does not receive Ctrl-C from the user's shell; only
-    # the driver handles Ctrl-C. The late imports are after this line, because they take a second,
-    # and during this second Ctrl-C would end this process.
+    # the driver handles Ctrl-C. `_serve` imports most modules only after this line, because during
+    # these imports, which take a second, Ctrl-C would end this process.
     os.setpgid(0, 0)
     _serve()
 
@@ -30,7 +30,8 @@ def _serve() -> None:
     # By default, a thread that computes keeps the interpreter lock for 5 ms, and scans would wait
     # for the lock.
     sys.setswitchinterval(_TURN_S)
-    # No garbage collection runs during the imports, because modules exist as long as this process.
+    # Modules live as long as this process, so a garbage collection during the imports frees
+    # nothing.
     gc.disable()
 
     from sieve.reader.pruner import Pruner
@@ -82,8 +83,8 @@ def _serve() -> None:
         "history": history.save,
     }
     RequestQueue(requests, "scan", scans)
-    # If Python's references to Spark's plans form cycles, the plans and their listings remain in
-    # the driver's memory until a garbage collection.
+    # Reference cycles in Python can hold Spark's plans and listings in the driver's memory, until a
+    # garbage collection frees these cycles.
     RequestQueue(requests, "statement", runs, afterwards=gc.collect)
     RequestQueue(requests, "nested", {"function": statements.function})
     RequestQueue(requests, "background", {"event": statements.event}, afterwards=gc.collect)

@@ -1,8 +1,8 @@
-"""The page of the tab "Sieve" in Spark's web UI. The content is collected within a second.
+"""The page of the tab "Sieve" in Spark's web UI; collects the content within a second.
 
 The driver sends the tables that it knows to have an index, its latest scans, and its record of
-scans. This module calls Spark only to find a database's folder. No table is listed and no job is
-started.
+scans. This module calls Spark only to find a database's folder. This module lists no table and
+starts no job.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class PageService:
         """The page's HTML.
 
         Args:
-            request: its body has ``tables`` and ``scans``.
+            request: a request whose body contains ``tables`` and ``scans``.
         """
         body = request.body
         shown = list(self._indexes(request, time.monotonic() + _SECONDS))
@@ -111,7 +111,7 @@ class PageService:
 
 
 def _advice(record: RecordedWork, tables: Sequence[Mapping[str, Any]], tests: Tests) -> WorthHaving:
-    """The indexes that save most, the best index first, and the number of untested columns."""
+    """The indexes that save the most bytes, best first, and the number of untested columns."""
     indexed = {
         ((table["database"], table["table"]), one.column)
         for table in tables
@@ -125,7 +125,7 @@ def _advice(record: RecordedWork, tables: Sequence[Mapping[str, Any]], tests: Te
 
 
 def _is_of(manifest: Manifest, table: Mapping[str, Any]) -> bool:
-    """True if an index version belongs to a table of this name. A registration can be copied."""
+    """Returns whether an index version belongs to this table; a registration can be a copy."""
     own = manifest.table
     return (own.database.lower(), own.table.lower()) == (table["database"], table["table"])
 

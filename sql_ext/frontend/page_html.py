@@ -25,7 +25,7 @@ _TABLE: Final = "table table-bordered table-sm table-striped sortable"
 _OF_FILES: Final = (
     "new-file", "unsettled-file", "changed-file", "unproven-file", "whole-file"
 )  # fmt: skip
-"""The reasons for which a used index cannot skip single files."""
+"""The reasons why an index that a scan uses cannot skip a single file."""
 _UNITS: Final = ("bytes", "KB", "MB", "GB", "TB")
 
 
@@ -35,10 +35,10 @@ class ShownIndex:
 
     Attributes:
         table: database and name of the table.
-        state: the state with the name that SHOW uses, as far as the version determines the state.
-        manifest: the current version; None if the version cannot be read, or was not read in time.
-        coverage: share of files about which the version proves something; None if the file list was
-            not read.
+        state: the state, named as in SHOW, as far as the version shows the state.
+        manifest: the current version; None if the version is unreadable, or was not read in time.
+        coverage: share of files that the build read completely; None if the page did not read the
+            file list.
     """
 
     table: str
@@ -53,8 +53,7 @@ class WorthHaving:
     """The indexes worth having.
 
     Attributes:
-        found: the indexes that would save most in this driver's scans, according to tests, the best
-            index first.
+        found: the tested indexes that would save the most bytes in this driver's scans, best first.
         untested: number of untested columns in the filters of scans.
         days: number of days that these scans span.
     """
@@ -182,7 +181,7 @@ def _scan(scan: Mapping[str, Any]) -> list[str]:
 
 
 def _name(text: str) -> str:
-    """A name as HTML. Lines can break after the given characters, so that tables are narrow."""
+    """A name as HTML. Lines can break after ``_``, ``.`` and ``@``, so that tables are narrow."""
     return re.sub(r"[_.@]", r"\g<0><wbr>", escape(text))
 
 

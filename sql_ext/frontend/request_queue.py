@@ -1,8 +1,8 @@
 """Request queues: threads of the front end receive requests of the driver and send answers.
 
-The front end opens no port. A thread blocks inside a py4j call to the JVM (long polling). py4j
-connects each thread to one JVM thread. During a request, the JVM thread has the session, job group
-and tags of the requesting thread.
+The front end opens no port. Each thread waits for a request inside a py4j call to the JVM (long
+polling). py4j connects each thread to one JVM thread. During a request, the JVM thread takes on the
+session, job group and tags of the Spark thread that sent the request.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ Handler = Callable[["Request"], Mapping[str, Any]]
 POLL_MS = 1000
 
 THREADS: Final[Mapping[str, int]] = {
-    # There are more threads for scans than three hanging stores can block.
+    # So many threads that three hanging stores cannot block all of them.
     "scan": 32,
     "statement": 16,
-    # The queue "nested" is for function calls in queries that a statement or a function plans.
+    # For function calls in queries that a statement or a function plans.
     "nested": 4,
     "background": 2,
     "page": 1,
@@ -41,10 +41,11 @@ class Request:
     """One request of the driver.
 
     Attributes:
-        id: number of the request, unique in the driver.
-        kind: parse, statement, function, prune, dictionary, event, page or history.
+        id: the request's number, which is unique in the driver.
+        kind: one of parse, statement, function, prune, dictionary, event, page and history.
         body: the other members of the request's JSON.
-        gateway: the driver's queue of requests, for calls on behalf of this request.
+        gateway: the driver's side of the request queue, a py4j object that takes calls about this
+            request.
     """
 
     id: int
@@ -69,10 +70,10 @@ class RequestQueue:
     """A pool of threads that serve one request queue until the driver ends.
 
     The pool begins with one thread, because starting a thread takes time in the driver and in the
-    front end. When the last idle thread takes a request, the pool starts another one.
+    front end. When the last idle thread takes a request, the pool starts another thread.
 
     Args:
-        gateway: the driver's side.
+        gateway: the driver's side of the queue, a py4j object.
         name: name of the queue, one of `THREADS`.
         handlers: the handler of each kind of request.
         afterwards: a function to call after each answer.
@@ -95,7 +96,7 @@ class RequestQueue:
         self._start()
 
     def _start(self) -> None:
-        """Starts a thread if no thread is idle and there are fewer than the maximum."""
+        """Starts a thread if no thread is idle and the maximum is not reached."""
         with self._lock:
             if self._idle > 0 or self._started == THREADS[self._name]:
                 return
@@ -134,7 +135,7 @@ def _serve(gateway: Any, text: str, handlers: Mapping[str, Handler]) -> None:
 def _answer(
     gateway: Any, number: int, pieces: int, text: str, handlers: Mapping[str, Handler]
 ) -> str:
-    """The handler's answer, or its error in a form that the driver can raise.
+    """The handler's answer, or the handler's error in a form that the driver can raise.
 
     Every request gets an answer. No exception ends the thread, because later requests need the
     thread.
@@ -147,7 +148,7 @@ def _answer(
     except Py4JNetworkError:
         raise
     except Exception as error:
-        # Every exception must be reported to the user, and the driver must continue.
+        # The driver must report every exception to the user, and must continue.
         of = error_report(error)
         if of.condition == INTERNAL:
             log.exception("request %d failed", number)

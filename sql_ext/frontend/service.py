@@ -1,8 +1,8 @@
 """Statement service: parses SIEVE statements and runs them in the user's session.
 
-The driver sends two requests with the text of a statement. `parse` is sent while Spark parses the
-statement, and returns the syntax error or the result columns. `run` is sent when Spark executes the
-statement, and does not parse the text again.
+The driver sends the text of a statement twice. While Spark parses the statement, the driver
+requests `parse`, which returns the result columns or a syntax error. When Spark executes the
+statement, the driver requests `run`, which does not parse the text again.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from sql_ext.statements.parser import parse_statement
 log = logging.getLogger(__name__)
 
 _parsed = lru_cache(64)(parse_statement)
-"""The command record of a statement, cached because most statements are run after parsing."""
+"""The command record of a statement, cached because most statements run after parsing."""
 
 
 class StatementService:
@@ -64,7 +64,7 @@ class StatementService:
         self.tests: dict[TableColumn, ColumnTest] = {}
 
     def parse(self, request: Request) -> Mapping[str, Any]:
-        """The result columns of a statement. Raises an error if its syntax is wrong."""
+        """The result columns of a statement. Raises an error if the statement's syntax is wrong."""
         return {"columns": columns_of(_parsed(request.body["text"]))}
 
     def run(self, request: Request) -> Mapping[str, Any]:
@@ -85,14 +85,13 @@ class StatementService:
         body = request.body
         table = body["table"]
         label = f"spark.sieve.refresh.auto: {table['database']}.{table['table']}"
-        # No user can correct an invalid setting now, but the index must still be updated with its
-        # table.
+        # No user can correct an invalid setting now, and Sieve must update the index all the same.
         context = self._begun(request, label, valid_settings(body["settings"]))
         try:
             return self.auto_refresh.act(body, context)
         finally:
             for index, sentence in context.environment.advice:
-                # No user reads the result of an event, so advice is logged.
+                # No user reads the result of an event, so this code logs advice.
                 log.warning("%s: %s%s", label, f"index {index}: " if index else "", sentence)
 
     def _begun(self, request: Request, label: str, settings: Settings) -> StatementContext:

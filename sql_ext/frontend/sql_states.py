@@ -1,7 +1,7 @@
-"""SQLSTATE of each error, by its condition or otherwise by its class, as in Spark.
+"""The SQLSTATE of each error, by the error's condition or else by its class.
 
-Clients that do not show the condition distinguish errors by SQLSTATE. All codes used here are
-documented by Spark.
+Clients that do not show the condition distinguish errors by SQLSTATE. Spark documents all codes in
+this module.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ OF_CONDITION: Final[Mapping[str, str]] = {
     "SIEVE_UNKNOWN_TABLE": "42P01",
 }
 
-# The first entry that has a class of the error applies.
+# The first entry whose class matches the error applies.
 _OF_KIND: Final[tuple[tuple[type[SieveError], str], ...]] = (
     (DeniedError, "42501"),
     (InvalidInputError, "42000"),

@@ -1,11 +1,11 @@
-"""An archive of the classes that Spark loads at its start.
+"""Class archive: the classes that Spark loads when it starts, in one file.
 
 Later starts map the archive into memory.
 
 The JVM calls this dynamic class data sharing (JEP 350). An archive is valid for one Java and one
-class path. The JVM compares both, and ignores an archive for others. A start that writes the
-archive takes half as long again, and adds 200 MB that nobody requested. So a separate command
-writes the archive.
+class path. The JVM compares both, and ignores an archive for another Java or class path. A start
+that writes the archive takes half as long again, and the archive takes 200 MB. So a separate
+command writes the archive.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ STATEMENTS: Final = (
     "SELECT * FROM t WHERE id = 5",
     "SELECT r, count(*) FROM t GROUP BY r ORDER BY r",
 )
-"""Typical statements of a session; the archive gets the classes that they load."""
+"""Typical statements of a session. The archive contains the classes that these statements load."""
 
-# An archive for another Java or class path needs no warning, because the program starts without the
-# archive.
+# The JVM need not warn about an archive for another Java or class path, because the program starts
+# without it.
 _SILENT: Final = "-Xlog:cds*=off"
 
 
@@ -39,10 +39,10 @@ def archive_file(spark: SparkHome, java: str, environ: Mapping[str, str]) -> Pat
 
 
 def writing(archive: Path) -> str:
-    """The Java options with which a program archives its classes when it ends."""
+    """The Java options that make a program archive its classes when the program ends."""
     return f"-XX:ArchiveClassesAtExit={archive} {_SILENT}"
 
 
 def using(archive: Path) -> str:
-    """The Java options with which a program maps an archive."""
+    """The Java options that make a program map an archive into memory."""
     return f"-XX:SharedArchiveFile={archive} {_SILENT}"

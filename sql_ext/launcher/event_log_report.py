@@ -1,4 +1,4 @@
-"""``sieve advise`` names the indexes that are worth having for the queries in event logs."""
+"""``sieve advise`` suggests indexes for the queries in event logs."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def print_report(replay: Replay) -> None:
     )
     if found:
         console.print(_table(found, replay.days))
-        # Statements are not wrapped, so that a user can paste them.
+        # Does not wrap statements, so that a user can paste them.
         console.print(
             "No file of a table was read, so these indexes are not tested. The savings are upper "
             "bounds: an index on\na column whose values are in every file saves nothing. Test each "
@@ -94,7 +94,7 @@ def _table(found: Sequence[Suggestion], days: float) -> Table:
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
     for name in ("table", "column"):
         table.add_column(name, overflow="fold")
-    # This column precedes the filters, which can be long, because a narrow window shows only the
+    # These columns precede the filters, which can be long, because a narrow window shows only the
     # left part.
     for name in ("scans a day", "read a day", "saved, at most"):
         table.add_column(name, justify="right")

@@ -1,8 +1,8 @@
 """Spark command lines: merges Sieve's settings into those that the user configured.
 
-A setting on the command line replaces the user's setting in ``spark-defaults.conf``. Some settings
-are lists, such as ``spark.sql.extensions``. So the launcher reads the user's values and appends
-Sieve's values.
+A setting on the command line replaces the user's setting in ``spark-defaults.conf``. For settings
+that are lists, such as ``spark.sql.extensions``, the launcher therefore reads the user's values and
+appends Sieve's values.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ ICEBERG_PACKAGES = {
 THRIFT_SERVER_CLASS = "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2"
 CONNECT_SERVER_CLASS = "org.apache.spark.sql.connect.service.SparkConnectServer"
 
-# Options of spark-submit that set these settings. Such an option would override --conf.
+# Options of spark-submit, and the settings that they set. Such an option would override --conf.
 _ALIASES = {
     "--jars": "spark.jars",
     "--packages": "spark.jars.packages",
@@ -65,16 +65,16 @@ _SWITCHES = {
 
 
 def _is_named(artifact: str, user: Settings) -> bool:
-    """Returns whether the user's jars or packages have an artifact."""
+    """Returns whether the user's jars or packages contain an artifact."""
     return any(artifact in user.get(key, "") for key in ("spark.jars", "spark.jars.packages"))
 
 
 def hudi_settings(spark: SparkHome, user: Settings) -> Settings:
-    """Settings that make Spark load Hudi, and Hudi's bundle unless the user names one."""
+    """Settings that make Spark load Hudi, including Hudi's bundle unless the user names one."""
     bundle = f"org.apache.hudi:hudi-spark{spark.line}-bundle_{spark.scala}:{HUDI_VERSION}"
     jars = [jar for jar in user.get("spark.jars", "").split(",") if "hudi-spark" in jar]
     return {
-        # In a Thrift server, only the first session searches for data sources that are missing.
+        # In a Thrift server, only the first session finds data sources that are not on this path.
         "spark.driver.extraClassPath": ":".join([str(shim_jar(spark)), *jars]),
         "spark.sql.extensions": f"{EXTENSIONS},{HUDI_EXTENSION}",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.hudi.catalog.HoodieCatalog",
@@ -83,7 +83,7 @@ def hudi_settings(spark: SparkHome, user: Settings) -> Settings:
 
 
 def delta_settings(spark: SparkHome, user: Settings) -> Settings:
-    """Settings that make Spark load Delta, and Delta's package unless the user names one.
+    """Settings that make Spark load Delta, including Delta's package unless the user names one.
 
     Raises:
         UnsupportedError: no release of Delta is known for this Spark.
@@ -103,7 +103,7 @@ def delta_settings(spark: SparkHome, user: Settings) -> Settings:
 
 
 def iceberg_settings(spark: SparkHome, environ: Mapping[str, str], user: Settings) -> Settings:
-    """Settings that make Spark load Iceberg, and Iceberg's package unless the user names one.
+    """Settings that make Spark load Iceberg, including its package unless the user names one.
 
     Raises:
         UnsupportedError: no release of Iceberg is known for this Spark.
@@ -117,8 +117,9 @@ def iceberg_settings(spark: SparkHome, environ: Mapping[str, str], user: Setting
         "spark.hadoop.hive.metastore.uris" not in user
         and not (user_conf_dir(spark, environ) / "hive-site.xml").exists()
     ):
-        # Iceberg opens the embedded metastore by Hive's client. This client does not find its
-        # connection pool or the tables for locks, and by default refuses to change a column's type.
+        # Iceberg opens the embedded metastore through Hive's client. By default, this client
+        # refuses to change the types of columns, and does not find its connection pool or its
+        # tables for locks.
         settings |= {
             "spark.hadoop.datanucleus.connectionPoolingType": "dbcp",
             "spark.hadoop.datanucleus.schema.autoCreateAll": "true",
@@ -137,7 +138,7 @@ def iceberg_settings(spark: SparkHome, environ: Mapping[str, str], user: Setting
 
 
 def shipped_settings(spark: SparkHome, environ: Mapping[str, str]) -> Settings:
-    """All settings of ``sieve`` that the user is allowed to override: defaults, logging, wiring.
+    """All settings of ``sieve`` that the user may override: defaults, logging, loading of Sieve.
 
     Raises:
         UnavailableError: there is no Java.
@@ -170,7 +171,7 @@ class Terminal:
 
 
 def on_terminal(args: Sequence[str]) -> Terminal:
-    """The terminal of a shell with these arguments, which shows steps in place of Spark's bar."""
+    """Decides how a shell with these arguments shows its rows and steps."""
     rows = "aligned" if sys.stdout.isatty() else "plain"
     if not sys.stderr.isatty() or "-S" in args or "--silent" in args:
         return Terminal(is_one=False, settings={}, environ={"SIEVE_SQL": rows})
@@ -208,8 +209,8 @@ def submit_command(
     Raises:
         InvalidInputError: several table formats are requested, but the session catalog can belong
             to only one.
-        UnsupportedError: there is no shim jar, no Delta, no Iceberg, or no Spark Connect, for this
-            Spark.
+        UnsupportedError: for this Spark, there is no shim jar, no Delta, no Iceberg or no Spark
+            Connect.
     """
     if main_class == CONNECT_SERVER_CLASS and not [*(spark.path / "jars").glob("spark-connect_*")]:
         raise UnsupportedError(
@@ -246,10 +247,10 @@ def user_settings(spark: SparkHome, environ: Mapping[str, str], given: Settings)
 
 
 def environment(spark: SparkHome, environ: Mapping[str, str]) -> dict[str, str]:
-    """The environment for Spark's scripts, with one SPARK_HOME and one Python."""
+    """The environment variables for Spark's scripts: the user's, with this Spark and Python."""
     return {
-        # Spark's script spark-sql also sets this variable. With it, a CLI of Spark 4 uses its own
-        # driver, not a Connect server.
+        # Spark's script spark-sql also sets this variable. With the value 0, a CLI of Spark 4 uses
+        # its own driver instead of a Connect server.
         "SPARK_CONNECT_MODE": "0",
         "PYSPARK_PYTHON": sys.executable,
         **environ,
@@ -261,8 +262,8 @@ def split_arguments(args: Sequence[str], *, stop_at_program: bool) -> tuple[Sett
     """Extracts the settings from spark-submit arguments.
 
     Returns:
-        The settings of all options, with ``--properties-file`` under that name; and the arguments
-        for spark-submit, without arguments that are merged with Sieve's settings.
+        The settings that the options set, and the file of ``--properties-file`` under this name.
+        Also the arguments for spark-submit, without those that are merged with Sieve's settings.
 
     Raises:
         InvalidInputError: an option of ``sieve`` comes after an option of spark-submit.

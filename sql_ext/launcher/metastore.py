@@ -54,7 +54,7 @@ class Database:
 
     @property
     def driver(self) -> str:
-        """The JDBC driver class, by the kind of database in the URL."""
+        """The JDBC driver class for the kind of database in the URL."""
         kind = self.jdbc.removeprefix("jdbc:").split(":")[0]
         if not self.jdbc.startswith("jdbc:") or kind not in _DRIVERS:
             raise InvalidInputError(
@@ -90,8 +90,7 @@ def refuse_locked_metastore(
     Args:
         spark: the Spark that runs the program.
         environ: environment variables.
-        args: the program's command line; the check does not know of a metastore that a script
-            configures.
+        args: the program's command line. The check ignores a metastore that a script configures.
 
     Raises:
         ConflictError: another process has the Derby metastore of the working directory open.

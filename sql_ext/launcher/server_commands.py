@@ -21,7 +21,7 @@ from sql_ext.launcher.command_options import (
 _host = click.option(
     "--host", default="localhost", show_default=True, help="Address; 0.0.0.0 lets other hosts in."
 )
-# The kind of each server in its record, and the name of the server.
+# For each server class, the server's kind in its record, and the server's name.
 _SPARK_SERVERS = {
     launch.THRIFT_SERVER_CLASS: ("thriftserver", "Thrift server"),
     launch.CONNECT_SERVER_CLASS: ("connect-server", "Spark Connect server"),

@@ -1,8 +1,8 @@
 """Starts, stops and finds the background servers (daemons) of a working directory.
 
 `start` returns when the server's port answers. Each server has a record,
-``.sieve-run/<kind>-<port>.json``, and a log file beside it. A record identifies the process by pid
-and start time, so another process with the same pid is never mistaken for the server.
+``.sieve-run/<kind>-<port>.json``, and a log file next to the record. A record identifies the
+process by pid and start time, so that `stop` never ends another process with the same pid.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def running(kind: str) -> list[Server]:
         try:
             server = Server(**json.loads(path.read_text(encoding="utf-8")))
         except (ValueError, TypeError):
-            continue  # a start that died half-wrote the record, which names no process to stop
+            continue  # an interrupted start left half a record, which names no process to stop
         if _is_alive(server):
             servers.append(server)
     return servers
@@ -86,8 +86,8 @@ def start(
         )
     RUN_DIR.mkdir(mode=0o700, exist_ok=True)
     with (RUN_DIR / f"{kind}-{port}.log").open("wb") as log:
-        # The server has a separate session, so it does not end when this terminal is closed or gets
-        # Ctrl-C.
+        # The server has a separate session, so it does not end when the user closes this terminal
+        # or presses Ctrl-C.
         process = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
@@ -189,7 +189,7 @@ def _born(pid: int) -> str:
             stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
         except OSError:
             return ""
-        # The fields are counted after the program's name in parentheses, which can contain any
+        # Counts fields after the program's name, which is in parentheses and can contain any
         # character.
         fields = stat.rpartition(")")[2].split()
         state, started = fields[0], f"{fields[19]} ticks after boot"

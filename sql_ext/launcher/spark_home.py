@@ -29,7 +29,7 @@ def log_option() -> str:
 
 
 def find_java(environ: Mapping[str, str]) -> str:
-    """The ``java`` of Spark's scripts, in ``JAVA_HOME`` or otherwise on the path."""
+    """The ``java`` that Spark's scripts run: in ``JAVA_HOME``, or else on the PATH."""
     home = environ.get("JAVA_HOME")
     java = str(Path(home, "bin", "java")) if home else "java"
     if found := shutil.which(java, path=environ.get("PATH")):

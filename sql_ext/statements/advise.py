@@ -1,9 +1,10 @@
-"""``ADVISE SIEVE INDEXES``: names indexes to create, keep or drop, by the records of scans.
+"""``ADVISE SIEVE INDEXES``: suggests indexes to create, keep or drop, from records of scans.
 
-ADVISE reads this driver's record of scans, and the records that other drivers have saved beside
+ADVISE reads this driver's record of scans, and the records that other drivers have saved next to
 indexes (``spark.sieve.history``). Like ESTIMATE, ADVISE uses a sample of files to test the columns
-that could save most. The answer omits columns for which an index cannot help. It also omits tables
-and columns that the user is not allowed to query, because they would reveal queries of other users.
+that could save the most bytes. The answer omits columns for which an index cannot help. The answer
+also omits tables and columns that the user is not allowed to query, because such rows would reveal
+queries of other users.
 """
 
 from __future__ import annotations
@@ -45,13 +46,14 @@ from sql_ext.statements.context import Row, StatementContext, database_of
 log = logging.getLogger(__name__)
 
 WASTED_SCANS: Final = 20
-"""If an index has skipped nothing in this many scans, it is not worth keeping."""
+"""ADVISE proposes to drop an index that has skipped nothing in this many scans."""
 MOST_TESTED: Final = 10
-"""Maximum number of columns to test, because a test takes seconds; those that could save most."""
+"""Maximum number of columns to test, because a test takes seconds. ADVISE tests the columns that
+could save the most bytes."""
 
 
 def advise(command: commands.AdviseIndexes, context: StatementContext) -> list[Row]:
-    """Returns a row per index worth having, the best first, then one per index that scans used."""
+    """Returns a row per index to create, the best first, then a row per index that scans used."""
     own = parse_record(context.driver.scans())
     now_ms = round(time.time() * 1000)
     record = add_up([own, *_saved(command, own.driver, now_ms, context)], now_ms)
@@ -76,7 +78,7 @@ def advise(command: commands.AdviseIndexes, context: StatementContext) -> list[R
 
 
 def _tests(candidates: Sequence[Suggestion], context: StatementContext) -> Tests:
-    """Tests the columns that could save most, on a sample of each table's files."""
+    """Tests the columns that could save the most bytes, on a sample of each table's files."""
     found: dict[TableColumn, ColumnTest] = {}
     for one in candidates:
         if len(found) == MOST_TESTED:
@@ -109,7 +111,7 @@ def _test(one: Suggestion, context: StatementContext) -> ColumnTest:
 def _saved(
     command: commands.AdviseIndexes, but: str, now_ms: int, context: StatementContext
 ) -> tuple[ScanRecord, ...]:
-    """The records that other drivers have saved of scans in the statement's database."""
+    """The records of scans that other drivers have saved for the statement's database."""
     if not context.settings.history:
         return ()
     if command.table is not None:
@@ -132,7 +134,7 @@ def _saved(
 def _tables(
     command: commands.AdviseIndexes, record: RecordedWork, context: StatementContext
 ) -> Iterator[tuple[Table, CatalogTable]]:
-    """The tables of the record that the statement selects and that the user is allowed to read."""
+    """The recorded tables that the statement selects and that the user is allowed to read."""
     if command.table is not None:
         table = context.table(command.table, jobs=False)
         yield (table.info.identity.namespace, table.info.identity.table), table
@@ -192,7 +194,12 @@ def _existing(
 
 
 def _is_wasted(index: RegisteredIndex, work: IndexWork) -> bool:
-    """Returns whether an index skips nothing, according to many scans or to CREATE's judgement."""
+    """Returns whether an index skips too little to be worth keeping.
+
+    If the build of the index found that no index can help, the index must skip at least
+    `WORTHWHILE_SHARE` of the bytes. Otherwise, the index must skip something in `WASTED_SCANS`
+    scans.
+    """
     if isinstance(index, Usable) and benefit_of_version(index.manifest) is Benefit.CANNOT:
         return work.skipped_alone <= WORTHWHILE_SHARE * (work.read_alone + work.skipped_alone)
     return work.scans >= WASTED_SCANS and work.bytes_skipped == 0

@@ -20,7 +20,7 @@ class Outcome:
     """The effect of a statement on one index.
 
     Attributes:
-        manifest: the version in force after the statement.
+        manifest: the index's current version after the statement.
         change: the kind of change, one word.
         seconds: time that the statement spent on this index.
     """
@@ -36,7 +36,7 @@ def change_between(before: Manifest, now: Manifest) -> Change:
 
 
 def answer_rows(outcomes: Iterable[Outcome], context: StatementContext) -> list[Row]:
-    """One row for each index, with the columns of CREATE; called after all operations."""
+    """One row for each index, with CREATE's columns; to be called after the last operation."""
     return [
         (
             outcome.manifest.name,
@@ -52,7 +52,7 @@ def answer_rows(outcomes: Iterable[Outcome], context: StatementContext) -> list[
 
 
 def refused_row(index: str | None, advice: str) -> Row:
-    """The row of a declared index that cannot be built."""
+    """The row of a declared index that Sieve cannot build."""
     return (index, None, None, None, None, None, advice)
 
 

@@ -26,7 +26,7 @@ def _columns(record: type) -> ResultColumns:
 
 
 def quote(name: str) -> str:
-    """The name in backquotes, so that it can contain any character."""
+    """Puts a name in backquotes, so that the name can contain any character."""
     return "`" + name.replace("`", "``") + "`"
 
 
@@ -57,7 +57,7 @@ class CreateIndex:
     Attributes:
         columns: the columns to index, at least one; exactly one column if ``name`` is given.
         name: the index's name; ``None`` for the default, ``<column>_sieve``.
-        if_not_exists: whether an existing index of that name is left unchanged.
+        if_not_exists: whether to leave an existing index of that name unchanged.
         replace: whether to replace an existing index of that name after the new index is built.
         options: options by lower-case key; the grammar accepts any key.
         comment: a text that is stored with the index.
@@ -76,7 +76,7 @@ class CreateIndex:
 
 @dataclass(frozen=True, slots=True)
 class RefreshIndex:
-    """``REFRESH SIEVE INDEX``: an index by name or by column, or all indexes of the table."""
+    """``REFRESH SIEVE INDEX``: updates an index, by name or column, or all indexes of a table."""
 
     result_columns: ClassVar[ResultColumns] = _columns(answer_columns.Built)
 
@@ -88,7 +88,7 @@ class RefreshIndex:
 
 @dataclass(frozen=True, slots=True)
 class DropIndex:
-    """``DROP SIEVE INDEX``: an index by ``name`` or by ``column``; exactly one is given."""
+    """``DROP SIEVE INDEX``: deletes an index. Either ``name`` or ``column`` is given."""
 
     result_columns: ClassVar[ResultColumns] = _columns(answer_columns.Dropped)
 
@@ -104,7 +104,7 @@ class AlterIndex:
 
     Attributes:
         state: the new state; None with SET OPTIONS.
-        options: the new options; ``refresh`` is applied at once, other options by the next REFRESH.
+        options: the new options. ``refresh`` applies at once; the next REFRESH applies the others.
     """
 
     result_columns: ClassVar[ResultColumns] = (("index", "STRING"), ("state", "STRING"))
@@ -117,7 +117,7 @@ class AlterIndex:
 
 @dataclass(frozen=True, slots=True)
 class ShowIndexes:
-    """``SHOW SIEVE INDEXES`` of a table or of a database; by default of the current database."""
+    """``SHOW SIEVE INDEXES``: lists indexes of a table or a database (default: the current one)."""
 
     result_columns: ClassVar[ResultColumns] = _columns(answer_columns.IndexState)
 
@@ -127,7 +127,7 @@ class ShowIndexes:
 
 @dataclass(frozen=True, slots=True)
 class ShowVersions:
-    """``SHOW SIEVE VERSIONS`` of an index or of all indexes of a table, newest version first."""
+    """``SHOW SIEVE VERSIONS``: lists versions of one index or of all indexes, newest first."""
 
     result_columns: ClassVar[ResultColumns] = (
         ("index", "STRING"),
@@ -162,7 +162,7 @@ class VacuumIndex:
 
     Attributes:
         name: the index; None for all.
-        hours: hours for which old versions are kept; None for the configured number.
+        hours: hours for which VACUUM keeps old versions; None for the configured number.
     """
 
     result_columns: ClassVar[ResultColumns] = (
@@ -199,7 +199,7 @@ class VacuumIndexes:
 
 @dataclass(frozen=True, slots=True)
 class DescribeIndex:
-    """``DESCRIBE SIEVE INDEX``: EXTENDED also compares the index with the current table."""
+    """``DESCRIBE SIEVE INDEX``; with EXTENDED, also compares the index with the current table."""
 
     result_columns: ClassVar[ResultColumns] = _columns(answer_columns.Property)
 
@@ -210,7 +210,7 @@ class DescribeIndex:
 
 @dataclass(frozen=True, slots=True)
 class ExplainSieve:
-    """``EXPLAIN SIEVE query``: one row for each file scan of the query; the query is not run.
+    """``EXPLAIN SIEVE query``: describes each file scan of the query, without running the query.
 
     Attributes:
         query: the unchanged rest of the statement, which Spark parses.
@@ -256,7 +256,7 @@ class CheckIndex:
     Attributes:
         name: the index's name; ``None`` for all.
         sample: percentage of files to read, above 0 and at most 100.
-        extended: whether to show every file, even those that are ok.
+        extended: whether to show every file, including files that are ok.
     """
 
     result_columns: ClassVar[ResultColumns] = _columns(answer_columns.CheckedFile)
@@ -269,7 +269,7 @@ class CheckIndex:
 
 @dataclass(frozen=True, slots=True)
 class AdviseIndexes:
-    """``ADVISE SIEVE INDEXES`` of a table or of a database; by default of the current database."""
+    """``ADVISE SIEVE INDEXES``: advice for a table or a database, by default the current one."""
 
     result_columns: ClassVar[ResultColumns] = _columns(answer_columns.Advised)
 

@@ -6,8 +6,8 @@ import re
 import sys
 from dataclasses import dataclass
 
-# The tokens that start a comment, or that can contain the characters of its start. A quote without
-# an end contains the rest of the text.
+# The tokens that start a comment, and quoted tokens, inside which no comment starts. A quote that
+# is not closed contains the rest of the text.
 _TOKENS = re.compile(
     r"""
       (?<!\w) r (?: '[^']*'? | "[^"]*"? )
@@ -39,7 +39,7 @@ class Blanked:
 
     Attributes:
         text: the text, with the same length and line breaks as the original.
-        unclosed: offset of a ``/*`` that has no end; ``None`` if there is none.
+        unclosed: offset of a ``/*`` without an end; ``None`` if all comments have an end.
     """
 
     text: str
@@ -86,8 +86,8 @@ def unquote_string(token: str) -> str:
         return token[2:-1]
     quote = token[0]
     body = token[1:-1]
-    # A doubled quote becomes one quote. A backslash and the next character are skipped together, so
-    # that \\'' is read correctly.
+    # A doubled quote becomes one quote. The pattern skips a backslash and the next character
+    # together, so that \\'' is read correctly.
     body = re.sub(
         rf"\\.|{quote}{quote}",
         lambda m: quote if m[0] == quote * 2 else m[0],

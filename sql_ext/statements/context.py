@@ -41,7 +41,7 @@ class Background(Protocol):
     """Automatic refreshes, which run in the background without a statement."""
 
     def state(self, database: str, table: str) -> str:
-        """``refreshing``, ``failed: why``, ``stale: why``, or ""."""
+        """A table's refresh state: ``refreshing``, ``failed: why``, ``stale: why`` or ""."""
         ...
 
     def clear(self, database: str, table: str) -> None:
@@ -71,7 +71,7 @@ class StatementContext:
         session: the user's session, a py4j object.
         environment: the stores, clock and limits of operations.
         settings: the settings of the session.
-        send_code: sends the code of builds to executors at the first call.
+        send_code: at its first call, sends the code of builds to executors.
         invalidate: makes scans reload an index, given its folder.
         background: the automatic refreshes.
         cache: the cache of index files that scans read.
@@ -98,24 +98,24 @@ class StatementContext:
 
         Args:
             name: the name as typed.
-            jobs: whether the statement is allowed to run jobs: builds, and Spark's job that lists
+            jobs: whether the statement may run Spark jobs: builds, and the job by which Spark lists
                 many partitions.
         """
         return open_table(self.driver, *self._sessions(jobs=jobs), name.parts)
 
     def registered(self, name: commands.TableName) -> RegisteredTable:
-        """The table as the catalog describes it. Its files can be lost or unreadable."""
+        """The table as the catalog describes it, even if its files are lost or unreadable."""
         return open_registered(self.driver, *self._sessions(jobs=False), name.parts)
 
     def _sessions(self, *, jobs: bool) -> tuple[SparkSession, Any]:
-        """A copy of the user's session with settings for builds, for PySpark and for py4j."""
+        """A copy of the user's session with build settings, as a PySpark and as a py4j object."""
         session = self.session.cloneSession()
         # The current catalog of a new copy is the session catalog.
         if (holder := self.session.catalog().currentCatalog()) != SESSION:
             session.catalog().setCurrentCatalog(holder)
             session.catalog().setCurrentDatabase(self.session.catalog().currentDatabase())
-        # A build groups only a few lines per task by file, so more partitions than slots would
-        # bring no benefit.
+        # A build groups only a few lines per task by file, so more shuffle partitions than slots
+        # would bring no benefit.
         slots = session.sparkContext().defaultParallelism()
         conf = {**_BUILD_CONF, "spark.sql.shuffle.partitions": str(slots)}
         if jobs:
@@ -150,10 +150,10 @@ class StatementContext:
 def kind_option(
     raw: Mapping[str, commands.OptionValue],
 ) -> tuple[str | None, dict[str, commands.OptionValue]]:
-    """The option ``kind`` of a statement that names columns, and its other options.
+    """Splits a statement's options into the option ``kind`` and the others.
 
     Raises:
-        InvalidInputError: there is no such kind.
+        InvalidInputError: the kind is unknown.
     """
     kind = raw.get("kind")
     if kind is not None and str(kind).lower() not in KINDS:
@@ -166,7 +166,10 @@ def kind_option(
 
 
 def options_of(raw: Mapping[str, commands.OptionValue], base: IndexOptions) -> IndexOptions:
-    """Parses the options of a statement over base options. Raises InvalidInputError."""
+    """Parses a statement's options; options that are not given keep their values in ``base``.
+
+    Raises InvalidInputError.
+    """
     return parse_options({key: str(value) for key, value in raw.items()}, base)
 
 

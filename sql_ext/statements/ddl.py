@@ -44,7 +44,7 @@ from sql_ext.statements.declared import build_missing, find_missing, undeclare
 
 
 def create(command: commands.CreateIndex, context: StatementContext) -> list[Row]:
-    """``CREATE SIEVE INDEX``: rows of existing indexes (IF NOT EXISTS), then of new ones."""
+    """``CREATE SIEVE INDEX``: a row per existing index (IF NOT EXISTS), then per new index."""
     kind, given = kind_option(command.options)
     options = options_of(given, IndexOptions())
     table = context.table(command.table)
@@ -54,7 +54,7 @@ def create(command: commands.CreateIndex, context: StatementContext) -> list[Row
     present = {name: index for name, index in there.items() if not is_gone(index)}
     replaced = {w.name: there[w.name] for w in wanted if command.replace and w.name in there}
     for old in replaced.values():
-        # An unreachable index has possibly been dropped, so it cannot be replaced.
+        # An unreachable index may have been dropped, so CREATE cannot replace it.
         check_reachable(old)
     if command.if_not_exists:
         unchanged = [
@@ -91,7 +91,7 @@ def create(command: commands.CreateIndex, context: StatementContext) -> list[Row
         )
         for old in replaced.values():
             context.invalidate(old.directory)
-        # All indexes become visible together, after the last one is built.
+        # All indexes become visible together, so the last index's time includes this step.
         laps[-1] += context.watch.lap()
         outcomes += [
             Outcome(
@@ -113,7 +113,7 @@ def _advise_of_other(
     manifest: Manifest,
     context: StatementContext,
 ) -> None:
-    """Adds advice on how an index that IF NOT EXISTS left unchanged differs from the request."""
+    """Adds advice if an existing index, which IF NOT EXISTS keeps, differs from the request."""
     if manifest.column != wanted.column.key:
         column = shown(table.info.name_of(manifest.column))
         context.environment.advice.add(
@@ -175,7 +175,7 @@ def optimize(command: commands.OptimizeIndex, context: StatementContext) -> list
 
 
 def follow(table: CatalogTable, context: StatementContext) -> frozenset[str]:
-    """Registers indexes of a renamed or moved table again; returns the names of these indexes."""
+    """Updates the indexes of a renamed or moved table; returns the names of the updated indexes."""
     followed: set[str] = set()
 
     def exists(identity: TableIdentity) -> bool:
@@ -185,8 +185,8 @@ def follow(table: CatalogTable, context: StatementContext) -> frozenset[str]:
             # The name now belongs to an object that cannot have an index.
             return False
         except (Py4JError, PySparkException) as error:
-            # An index is allowed to follow to another table only if its old table is missing. A
-            # failed look-up does not prove that a table is missing.
+            # An index may follow to another table only if the old table no longer exists. A look-up
+            # that fails for another reason does not prove this.
             if "SIEVE_UNKNOWN_TABLE" not in conditions(error):
                 raise
             return False
@@ -211,10 +211,10 @@ def bring_up(
     context: StatementContext,
     followed: AbstractSet[str] = frozenset(),
 ) -> list[Row]:
-    """Refreshes indexes of a table; returns rows as REFRESH does.
+    """Refreshes indexes of a table, and returns the rows of REFRESH.
 
     Args:
-        followed: indexes that this statement has already reregistered in a new version.
+        followed: names of indexes for which this statement has already published a version.
     """
     refreshable = [
         index for index in only_usable(chosen) if not dropped_column(table.info, index.manifest)
@@ -235,7 +235,7 @@ def bring_up(
             outcomes.append(Outcome(manifest, change, context.watch.lap()))
         context.invalidate(index.directory)
     _announce(table)
-    # The failure of one index is reported after all other indexes are refreshed.
+    # Raises the conflict of one index only after the refresh of all other indexes.
     if conflict is not None:
         raise conflict
     context.background.clear(table.info.identity.namespace, table.info.identity.table)
@@ -249,7 +249,7 @@ def drop(command: commands.DropIndex, context: StatementContext) -> list[Row]:
     try:
         table, chosen = _to_drop(command, context)
         broken = [index.name for index in chosen if isinstance(index, Malformed)]
-        # Otherwise, REFRESH would find the index of the broken registration and register it again.
+        # If only the malformed registration were removed, REFRESH would register the index again.
         if broken and reregister(table, context.indexes(table), context.environment, broken):
             table, chosen = _to_drop(command, context)
     except InvalidInputError as error:
@@ -270,8 +270,8 @@ def _to_drop(
     by_column = command.column is not None or bool(table.info.declared)
     computed = command.column is not None and expression_of(command.column.parts) is not None
     if computed or (by_column and table.info.provider == "delta"):
-        # Columns of the table can have been renamed. If the table cannot be read, the names in its
-        # files are used.
+        # The user may have renamed columns. If the table is unreadable, the code uses the names in
+        # the files.
         with contextlib.suppress(SieveError, Py4JError, PySparkException):
             table = context.table(command.table, jobs=False)
     if command.column is None:
@@ -284,12 +284,12 @@ def _to_drop(
 
 
 def _named(table: CatalogTable, column: commands.ColumnPath) -> tuple[str, ...]:
-    """The path of a column that possibly exists no more, or of an expression."""
+    """The path of a column, which may no longer exist, or of an expression."""
     return column.parts if expression_of(column.parts) is None else table.column(column.parts).path
 
 
 def alter(command: commands.AlterIndex, context: StatementContext) -> list[Row]:
-    """``ALTER SIEVE INDEX``: the index and its state."""
+    """``ALTER SIEVE INDEX``: one row with the index and its state."""
     table = context.registered(command.table)
     (registered,) = select(context.indexes(table), table.info.label, command.name, None)
     index = usable(registered)
@@ -314,7 +314,7 @@ def _register_refresh(table: RegisteredTable, index: Usable, manifest: Manifest)
 
 
 def _announce(table: RegisteredTable) -> None:
-    """Refreshes the registrations in all sessions of this driver, where they are possibly stale."""
-    # The statement has already succeeded, and scans will notice its change later.
+    """Refreshes the registrations that the sessions of this driver cache, if possible."""
+    # The statement has already succeeded. Without this refresh, scans notice its change later.
     with contextlib.suppress(UnavailableError):
         table.refresh_registry()

@@ -1,13 +1,13 @@
-"""Declared indexes: table properties contain a list of indexes, and Sieve builds missing ones.
+"""Declared indexes: a table's properties list indexes, and Sieve builds the missing ones.
 
-When a table is dropped, its properties and its indexes are dropped, too. Some jobs, for example of
-dbt, drop and create a table in each run. These jobs declare the indexes in the statement that
-creates the table::
+A dropped table loses its properties and its indexes. Some jobs, for example of dbt, drop and
+recreate a table in each run. These jobs declare the indexes in the statement that creates the
+table::
 
     CREATE TABLE orders USING parquet
     TBLPROPERTIES ('sieve.columns' = 'id, customer.id', 'sieve.options' = 'budget = "2%"') AS ...
 
-A declaration builds missing indexes. Existing indexes are not changed or dropped.
+Sieve builds declared indexes that are missing, and does not change or drop existing indexes.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ _KEYS = (DECLARED_COLUMNS, DECLARED_OPTIONS)
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """A declared index that cannot be built.
+    """A declared index that Sieve cannot build.
 
     Attributes:
-        name: the name that the index would have; None if the declaration cannot be read.
+        name: the name that the index would have; None if the declaration is unreadable.
         advice: a text that describes the problem.
     """
 
@@ -52,9 +52,9 @@ class MissingIndexes:
     """The declared indexes that a table does not have.
 
     Attributes:
-        wanted: indexes that can be built.
-        options: their options.
-        refused: indexes that cannot be built.
+        wanted: indexes that Sieve can build.
+        options: the options of these indexes.
+        refused: indexes that Sieve cannot build.
     """
 
     wanted: tuple[Wanted, ...] = ()
@@ -62,7 +62,7 @@ class MissingIndexes:
     refused: tuple[Refused, ...] = ()
 
     def select(self, name: str | None, column: Sequence[str] | None) -> MissingIndexes:
-        """The indexes with a name or column, in any case of letters; all if both are None."""
+        """Selects indexes by name or column, ignoring case; selects all if both are None."""
         if name is None and column is None:
             return self
         wanted = tuple(
@@ -75,7 +75,7 @@ class MissingIndexes:
 
 
 def find_missing(table: CatalogTable, indexes: Mapping[str, RegisteredIndex]) -> MissingIndexes:
-    """Compares a table's declaration with its indexes. A wrong declaration is in ``refused``."""
+    """Compares a table's declaration with its indexes; ``refused`` reports wrong declarations."""
     declared = table.info.declared
     refused = [_unknown(key) for key in sorted(declared) if key not in _KEYS]
     try:
@@ -92,8 +92,8 @@ def find_missing(table: CatalogTable, indexes: Mapping[str, RegisteredIndex]) ->
         kind, given = kind_option(parse_options(text) if text else {})
         options = options_of(given, options)
     except InvalidInputError as error:
-        # If an option is wrong, no index is built, because an index with unintended options would
-        # remain.
+        # If an option is wrong, Sieve builds no index, because an index with unintended options
+        # would remain.
         refused.append(_unreadable(DECLARED_OPTIONS, error))
         paths = ()
     for path in paths:
@@ -127,14 +127,14 @@ def build_missing(
         indexes: the indexes that the table had when ``missing`` was computed.
 
     Returns:
-        The outcomes of built indexes, and the indexes that could not be built.
+        The outcomes of built indexes, and the indexes that Sieve could not build.
     """
     built: list[Outcome] = []
     refused = list(missing.refused)
     if not missing.wanted:
         return built, refused
-    # DROP first removes the column from the declaration. So the declaration is read again here, and
-    # no dropped index is built.
+    # A DROP removes the column from the declaration first. So this code reads the declaration
+    # again, and builds no index that was dropped meanwhile.
     table = context.table(name)
     names = {one.name for one in missing.wanted}
     wanted = [one for one in find_missing(table, indexes).wanted if one.name in names]
@@ -154,10 +154,10 @@ def build_missing(
 
 
 def _refresh_other(wanted: Wanted, name: TableName, context: StatementContext) -> Outcome | None:
-    """Refreshes an index on the same column that another statement registered during this build.
+    """Refreshes the index that another statement built on the same column meanwhile.
 
-    A REFRESH right after a write can run at the same time as the automatic refresh. Both then build
-    the same index.
+    A REFRESH right after a write can run at the same time as the automatic refresh. Both statements
+    then build the same index.
     """
     table = context.table(name)
     for index in only_usable(context.indexes(table).values()):
@@ -173,13 +173,13 @@ def undeclare(table: RegisteredTable, dropped: Sequence[RegisteredIndex]) -> Non
     """Removes columns from a table's declaration, so that no refresh builds their indexes again.
 
     Raises:
-        UnavailableError: the metastore refuses or does not answer; nothing was changed.
+        UnavailableError: the metastore refuses or does not answer, and nothing has changed.
     """
     columns = [one.registration.column for one in dropped]
     try:
         paths = _columns(table.info.declared.get(DECLARED_COLUMNS, ""))
     except InvalidInputError:
-        # Does nothing if the table has no declaration.
+        # No refresh builds an index from a malformed declaration.
         return
     left = [
         path

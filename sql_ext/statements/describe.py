@@ -1,4 +1,4 @@
-"""Result rows of DESCRIBE (properties, size, staleness of an index) and of ESTIMATE."""
+"""Result rows of DESCRIBE (an index's properties, size and staleness) and of ESTIMATE."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _KINDS = {
 }
 
 _WHOLE = {"delta": "files of Delta tables", "hudi": "file slices of Hudi tables"}
-"""By format, the kind of files that are always read whole."""
+"""For each format, the kind of files that Spark always reads as a whole."""
 
 _SHOWN = {"new": "new", "racy": "new", "changed": "changed", "unproven": "unproven"}
 """File statuses as DESCRIBE shows them; every other status counts as indexed."""
@@ -119,7 +119,8 @@ def _problems(manifest: Manifest) -> Iterator[str]:
         )
         return
     if kind_of(manifest.column) == SUBSTRING:
-        # A query looks up several keys at once, so the reads for one key do not predict its reads.
+        # A query looks up several keys at once, so the reads for one key do not predict the query's
+        # reads.
         return
     stats = manifest.stats
     words = advice(
@@ -153,12 +154,12 @@ def describe_rows(
     doing: str,
     unreadable: str | None = None,
 ) -> Iterator[tuple[str, str]]:
-    """Pairs of a property and its value, all text.
+    """Yields pairs of a property and its value, both as text.
 
     Args:
         extended: whether to compare the index with the current table.
         doing: state of the table's automatic refresh; usually empty.
-        unreadable: the problem of a table that Spark cannot read.
+        unreadable: the reason why Spark cannot read the table; None if Spark can read it.
     """
     yield "index", index.name
     yield "table", table.info.label
@@ -224,7 +225,7 @@ def _expected(stats: BuildStats) -> Iterator[tuple[str, str]]:
 
 
 def estimate_row(table: CatalogTable, column: Column, estimate: Estimate) -> Row:
-    """The row of ESTIMATE for an index that does not exist."""
+    """ESTIMATE's row for an index on a column."""
     asked = estimate.asked
     present = next((kind.files for kind in estimate.expected if kind.kind == "present"), None)
     read = present if asked is None else float(asked.files)
@@ -243,7 +244,7 @@ def estimate_row(table: CatalogTable, column: Column, estimate: Estimate) -> Row
 
 
 def frontier_row(table: CatalogTable, column: Column, estimate: Estimate) -> Row:
-    """The row of ESTIMATE for an index that does not exist, at one of several budgets."""
+    """ESTIMATE EXTENDED's row for an index on a column at one budget."""
     read = {kind.kind: kind for kind in estimate.expected}
     kinds: list[float | int | None] = []
     for name in _KINDS:
@@ -266,7 +267,7 @@ def frontier_row(table: CatalogTable, column: Column, estimate: Estimate) -> Row
 
 
 def _advice_on_estimate(table: CatalogTable, estimate: Estimate, *, always: bool) -> str | None:
-    """Advice on an index that does not exist; unless `always`, only if the index has no effect."""
+    """Advice on an estimated index; unless ``always``, only if the index would have no effect."""
     info, asked, options = table.info, estimate.asked, estimate.options
     if asked is not None and not asked.understood:
         return "this index has no part in the predicate"
@@ -319,7 +320,7 @@ def _coding(encoder: Encoder) -> str:
 
 
 def stale(counts: Counter[str]) -> str:
-    """``stale: n files`` for the counts of `against_now`; "" for a current index."""
+    """The text ``stale: n files`` for the counts of `against_now`; "" for a current index."""
     behind = counts["new"] + counts["changed"]
     return f"stale: {behind} files" if behind else ""
 

@@ -1,4 +1,4 @@
-"""Finds the expressions in the column list of a statement. Spark parses the expressions."""
+"""Finds the expressions in a statement's column list. Spark then parses the expressions."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ _OPERATOR: Final = re.compile(
     r"(?:IS|NOT|AND|OR|CASE|DIV|I?LIKE|RLIKE|IN|BETWEEN)\b|.*?\s(?:IS|AND|OR|DIV|I?LIKE|RLIKE)\s",
     re.IGNORECASE | re.DOTALL,
 )
-"""An expression whose operators are words, such as ``a IS NULL`` or ``NOT a``."""
+"""Matches an expression whose operators are words, such as ``a IS NULL`` or ``NOT a``."""
 _NAME: Final = re.compile(r"(?:\w|[.\s]|`[^`]*`)*|['\"].*|[^\w]*|[^`]*`[^`]*", re.DOTALL)
-"""Text that the grammar parses itself: names, and errors, which cannot be an expression."""
+"""Matches text that is no expression: names, and errors, which the grammar then reports."""
 
 
 def mark_expressions(text: str) -> str:
     """Replaces the expressions in the first list of a statement by marks.
 
     Args:
-        text: a statement, comments blanked.
+        text: a statement with blanks in place of comments.
     """
     if not _LISTING.match(text):
         return text

@@ -1,9 +1,9 @@
-"""The tables of the statement parser, which are computed when Sieve is built.
+"""The tables of the statement parser, which the build of Sieve computes.
 
-Lark needs a sixth of a second to compute the LALR tables of ``grammar.lark``, and the first
-statement of a driver would wait for this. Loading the tables takes two milliseconds. The file with
-the tables is in the same folder as the jars, and is trusted like the jars. If the file is missing,
-or is for another grammar or another release of Lark, the parser computes the tables.
+Lark needs a sixth of a second to compute the LALR tables of ``grammar.lark``, which would delay the
+first statement of each driver. Loading stored tables takes two milliseconds. The file with the
+tables is in the folder of the jars, and Sieve trusts this file as it trusts the jars. If the file
+is missing, or is for another grammar or another release of Lark, the parser computes the tables.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""VACUUM statements, which free disk space: past versions, and indexes of no table."""
+"""VACUUM statements, which delete files of past versions, and indexes that have no table."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def vacuum_root(command: commands.VacuumIndexes, context: StatementContext) -> l
         )
     database = database_of(command.namespace, context)
     floor_ms = FLOOR_MS if command.hours is None else int(command.hours * HOUR_MS)
-    # The tables are listed twice, because one list can lack a table that is being renamed.
+    # Lists the tables twice, because one list can lack a table during its rename.
     suspects = {orphan.folder for orphan in _orphans(database, floor_ms, context)}
     rows: list[Row] = []
     for orphan in _orphans(database, floor_ms, context) if suspects else []:
@@ -52,8 +52,7 @@ def vacuum_root(command: commands.VacuumIndexes, context: StatementContext) -> l
             continue
         context.environment.check_cancelled()
         context.environment.changing()
-        # The statement deletes only indexes that no table can reach, so no scan needs an
-        # invalidation first.
+        # No table refers to these indexes, so no scan reads the files during the deletion.
         delete_index(context.environment.open_store(orphan.folder), orphan.folder)
         context.invalidate(orphan.folder)
         rows.append((orphan.name, orphan.table.table, orphan.why, orphan.folder))

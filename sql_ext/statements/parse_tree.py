@@ -95,7 +95,7 @@ class Words:
 
 
 def _on_a_line(sql: str) -> str:
-    """The SQL of an expression without comments, and with one blank between words."""
+    """An expression's SQL without comments; if it has no quotes, with single blanks."""
     text = blank_comments(sql).text.strip()
     return text if re.search("['\"`]", text) else " ".join(text.split())
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def parse_statement(text: str) -> Command:
-    """Parses one SIEVE statement. Semicolons at its end are ignored.
+    """Parses one SIEVE statement; ignores semicolons at its end.
 
     Args:
         text: the text of the statement as the user typed it.
@@ -211,7 +211,7 @@ class _Reader(Words):
         table, name = self._table(parts), self._name(parts)
         extended = "extended" in parts
         if not extended and name is not None:
-            # An index with this name must be written in backquotes.
+            # Users must write an index of the name EXTENDED in backquotes.
             word = first_token(parts["name"])
             if word.upper() == "EXTENDED":
                 extended, name = True, None
@@ -233,7 +233,7 @@ class _Reader(Words):
         return self._text[self._query_start(tree) :].rstrip()
 
     def _margin(self, tree: Node) -> str:
-        """Blanks in place of the text before the rest of the statement. Line breaks are kept."""
+        """The text before the query, in which every character but line breaks is a blank."""
         return re.sub(r"[^\r\n]", " ", self._text[: self._query_start(tree)])
 
     def _query_start(self, tree: Node) -> int:

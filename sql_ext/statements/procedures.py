@@ -20,7 +20,7 @@ class Parameter:
 
     Attributes:
         name: the name that users write.
-        kind: the kind of its value.
+        kind: the kind of the argument's value.
         field: the member of the command record that gets the value.
         required: whether the argument is required.
     """

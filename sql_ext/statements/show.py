@@ -140,8 +140,8 @@ def _at_a_glance(
     try:
         table = context.table(name, jobs=False)
         if table.info.format_name in UNCHANGING:
-            # A list of the files can need a job, so the freshness depends on the time of the last
-            # commit.
+            # Listing the files can need a job, so this code compares the time of the last commit
+            # instead.
             return [_glance(table, index, _behind_commits(table, index)) for index in indexes]
         return [_glance(table, index, _freshness(table, index, context)) for index in indexes]
     except (SieveError, Py4JError, PySparkException) as error:
@@ -276,7 +276,7 @@ def estimate(command: commands.EstimateIndex, context: StatementContext) -> list
 
 
 def _check_summary(index: str, checked: Sequence[CheckedFile]) -> Row:
-    """The row of an index: number of files by status; ``ok`` if at least one file was checked."""
+    """An index's row: the number of files by status. The index is ``ok`` if any file is ``ok``."""
     counts = Counter(one.status for one in checked)
     detail = ", ".join(f"{count} {status}" for status, count in counts.most_common())
     whole = OK if OK in counts or not counts else counts.most_common(1)[0][0]
@@ -286,7 +286,7 @@ def _check_summary(index: str, checked: Sequence[CheckedFile]) -> Row:
 def check(command: commands.CheckIndex, context: StatementContext) -> list[Row]:
     """``CHECK SIEVE INDEX``: a summary per index, then the files that are not ok, or all files.
 
-    The statement fails if an index would lose a row.
+    The statement fails if queries with an index would lose a row.
     """
     table = context.table(command.table)
     chosen = select(context.indexes(table), table.info.label, command.name, None)
@@ -304,7 +304,7 @@ def check(command: commands.CheckIndex, context: StatementContext) -> list[Row]:
         checked += check_index(table, index, command.sample, context.environment)
     refuse_losses(table.info.label, checked)
     for one in chosen:
-        # The failure of one index is reported after all other indexes are checked.
+        # Reports an unusable index only after all other indexes are checked.
         indexed_column(table.info, usable(one).manifest)
     rows: list[Row] = []
     for index in checkable:

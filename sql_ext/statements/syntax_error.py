@@ -45,7 +45,7 @@ _WORDS = {
     "QUERY": "a query",
     "$END": "the end of the statement",
 }
-# An expected literal is left out of a message if a name is expected, too.
+# A message omits these expected literals if a name is expected, too.
 _LITERALS = {"STRING", "NUMBER", "EXPRESSION"}
 # The kind of name that is expected after a word.
 _NAMES = {
@@ -63,7 +63,10 @@ _NAMES = {
 
 
 def syntax_error(text: str, at: int, message: str, length: int = 1) -> InvalidInputError:
-    """The error with the wrong line. Carets mark ``length`` characters from offset ``at``."""
+    """The error, which quotes the wrong line.
+
+    Carets mark ``length`` characters from offset ``at``.
+    """
     at = min(at, len(text))
     line_start = max(text.rfind("\n", 0, at), text.rfind("\r", 0, at)) + 1
     line = re.split(r"[\r\n]", text[line_start:], maxsplit=1)[0]
@@ -80,7 +83,7 @@ def unexpected(text: str, at: int, found: str, kind: str, expected: Iterable[str
     """The message for an unexpected token.
 
     Args:
-        text: the statement, comments blanked.
+        text: the statement with blanks in place of comments.
         at: offset of the token.
         found: the token's text.
         kind: the token's terminal in the grammar; ``$END`` if the text ends too early.
@@ -158,7 +161,7 @@ def _hint(text: str, at: int, found: str, expected: set[str]) -> str:
 
 
 def _words(text: str) -> list[str]:
-    """The words of a text in upper case. OR REPLACE, which only one statement has, is left out."""
+    """The words of a text in upper case, without OR REPLACE, which only CREATE can contain."""
     return re.sub(r"\bOR\s+REPLACE\s+", "", text.upper()).split()
 
 

@@ -2,8 +2,8 @@
 
 The scale is linear by default. If the entries' borders are concentrated in a small part of the
 range, a linear scale would be mostly empty, so the scale uses quantiles of the borders. If all
-entries are in a few short stretches, as in a column of few values, the width of a stretch is its
-number of entries, and gaps are narrow.
+entries are in a few short stretches, as in a column of few values, the width of a stretch is
+proportional to its number of entries, and gaps are narrow.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from sieve.arrays.dtypes import Codes, Counts, Numbers
 _CROWDED: Final = 0.1
 _KNOTS: Final = 257
 _FEW: Final = 100
-"""The maximum number of stretches; with more, stretches do not get individual widths."""
+"""The maximum number of stretches for which each stretch gets its own width."""
 _GAPS: Final = 0.05
-"""Width of all gaps between stretches, as a share of the width of all stretches."""
+"""Total width of the gaps between stretches, divided by the total width of the stretches."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,7 +32,7 @@ class KeyAxis:
         first: least code.
         offsets: float64[k], distances from `first`, ascending.
         places: float64[k], the position of each offset; linear between offsets.
-        even: whether the axis is linear, so that equal distances of codes are equal in the picture.
+        even: whether the axis is linear, so that equal distances between codes look equal.
     """
 
     first: int
@@ -76,7 +76,7 @@ class KeyAxis:
 
 
 def _stretches(low: Codes, high: Codes, first: int) -> tuple[Numbers, Counts]:
-    """The begin and end of each covered stretch, float64[n, 2]; its number of entries, int64[n]."""
+    """The start and end of each covered stretch, float64[n, 2]; its number of entries, int64[n]."""
     begin, end = _distance(low, first), _after(high, first)
     order = np.argsort(begin)
     begin, end = begin[order], np.maximum.accumulate(end[order])
@@ -86,7 +86,7 @@ def _stretches(low: Codes, high: Codes, first: int) -> tuple[Numbers, Counts]:
 
 
 def _after(codes: Codes, first: int) -> Numbers:
-    """The distance of the next code, or the next greater float if one code is lost by rounding."""
+    """The distance of the next code; if rounding makes it equal, the next greater float."""
     distance = _distance(codes, first)
     after: Numbers = np.maximum(distance + 1, np.nextafter(distance, np.inf))
     return after

@@ -1,8 +1,8 @@
 """Converts an index's files and keys to a raster for a picture.
 
 An index can have millions of entries. So the picture is a raster: rows are files in the order of
-their least key, and columns are stretches of keys. The value of a cell is the share of its files
-and keys that entries cover.
+their least key, and columns are stretches of keys. The value of a cell is the share of the cell's
+files and keys that entries cover.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ _NOTHING: Final = 1e-9
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FileLayout:
-    """The files that hold keys, sorted by their least key.
+    """The files that contain keys, sorted by their least key.
 
     Attributes:
         paths: the paths of the f files.
-        entries: the index's entries of the files; their locations are positions in `paths`.
+        entries: the index's entries; the locations of the entries are positions in `paths`.
         spans: one entry for each file, from the file's least to its greatest key in the index.
         axis: maps keys to positions.
         without: number of files without any key, which are not drawn.
@@ -51,7 +51,7 @@ class FileLayout:
 
 
 def lay_out(entries: Entries, paths: Sequence[str]) -> FileLayout | None:
-    """Returns the layout of an index's files. None if no file holds a key.
+    """Returns the layout of an index's files, or None if no file contains a key.
 
     Args:
         entries: the entries of all runs, in any order.
@@ -76,16 +76,17 @@ def lay_out(entries: Entries, paths: Sequence[str]) -> FileLayout | None:
 
 
 def raster(entries: Entries, axis: KeyAxis, n_files: int, rows: int, columns: int) -> Numbers:
-    """For each row and column: the share of its files and keys that entries cover.
+    """Returns, for each cell, the share of the cell's files and keys that entries cover.
 
-    A very narrow entry counts as the share `_VISIBLE` of a column, so that points are visible.
+    An entry narrower than the share `_VISIBLE` of a column counts as this share, so that points are
+    visible.
 
     Returns:
         float64[rows, columns], 0 to 1.
     """
     begin, end, head, tail = _columns(entries, axis, columns)
-    # Several entries of a file can be in one column, so each file is drawn separately, in small
-    # batches.
+    # Several entries of a file can be in one column, so the code draws each file separately, in
+    # small batches of files.
     order = np.argsort(entries.location, kind="stable")
     location = entries.location[order].astype(np.int64)
     drawn = np.zeros((rows, columns))
@@ -97,7 +98,7 @@ def raster(entries: Entries, axis: KeyAxis, n_files: int, rows: int, columns: in
         covered, touched = np.zeros((n, columns + 1)), np.zeros((n, columns + 1), np.int32)
         np.add.at(touched, (file, begin[some]), 1)
         np.add.at(touched, (file, end[some] + 1), -1)
-        # Whole columns, minus the uncovered parts of the first and the last column.
+        # Subtracts the uncovered parts of each entry's first and last column.
         for at, part in ((begin, 1 - head), (end, 1 - tail)):
             np.add.at(covered, (file, at[some]), -part[some])
             np.add.at(covered, (file, at[some] + 1), part[some])
@@ -108,7 +109,7 @@ def raster(entries: Entries, axis: KeyAxis, n_files: int, rows: int, columns: in
 
 
 def reads(entries: Entries, axis: KeyAxis, columns: int) -> tuple[Numbers, Numbers]:
-    """For each column: mean and maximum number of files that a query for a key reads.
+    """For each column, the mean and maximum number of files that a query for one key reads.
 
     Returns:
         Two float64[columns]; NaN where there is no entry.
@@ -131,7 +132,7 @@ def reads(entries: Entries, axis: KeyAxis, columns: int) -> tuple[Numbers, Numbe
         np.maximum(inner, coverage.locations[k], out=inner)
     sums, weights = np.cumsum(sums)[:columns], np.cumsum(weights)[:columns]
     mean = np.clip(sums / np.maximum(weights, _NOTHING), 1, most)
-    # If a share is this small, it is possibly a rounding error, so its keys count as points.
+    # A share this small may be a rounding error, so the code treats the column's keys as points.
     mean = np.where(weights > _NOTHING, mean, most)
     return np.where(most > 0, mean, np.nan), np.where(most > 0, most, np.nan)
 

@@ -1,4 +1,4 @@
-"""Plots an index with matplotlib: its files over its keys, and the files that each key reads."""
+"""Plots an index with matplotlib: the keys of each file, and the files read for each key."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _COLUMNS: Final = 1000
 _TITLE_WIDTH: Final = 110
-"""The number of characters in a line of the title; so many wide characters fit, too."""
+"""The maximum number of characters in a line of the title. Even wide characters fit."""
 _MOST_ROWS: Final = 500
 _BRIDGE: Final = 20
 # With more files than this, the axis of the number of files is logarithmic.
@@ -48,17 +48,17 @@ def draw(
     *,
     as_text: bool = False,
 ) -> Figure:
-    """The figure, of 1320 by 990 pixels at 132 dots an inch.
+    """Draws the figure: 1320 by 990 pixels at 132 dots per inch.
 
     Args:
         layout: the index's files.
         title: the sentences above the figure; each begins on a new line, and is wrapped to the
             figure's width.
         decode: converts a key code to text.
-        expected: files for a key that occurs. ``exact`` is the number of files that hold the key.
-            ``map`` is the number of files that = and IN read by a map. Numbers that are not
-            recorded are missing.
-        as_text: whether keys are texts, for which a code has only the first characters.
+        expected: mean numbers of files for a key that occurs. ``exact`` counts the files that
+            contain the key. ``map`` counts the files that a query with = or IN reads if a map
+            answers it. Numbers that are not recorded are missing.
+        as_text: whether keys are texts, whose codes contain only the first characters.
     """
     from matplotlib.figure import Figure
 
@@ -162,11 +162,11 @@ def _ticks(ax: Axes, layout: FileLayout, decode: Callable[[int], str], *, as_tex
 
 
 def _labelled(layout: FileLayout) -> tuple[list[float], list[int], list[int]]:
-    """Returns positions on the axis, and two codes for each; a key is between the two codes.
+    """Returns positions on the axis, and for each position two codes with a key between them.
 
-    Each position is the begin of an entry, because codes between entries are not texts. An entry
-    can begin a little below its least key. The first entry begins with a key, and the last entry
-    ends with a key.
+    Each position is the start of an entry, because codes between entries do not stand for texts. An
+    entry can begin a little below its least key. The first entry begins with a key, and the last
+    entry ends with a key.
     """
     codes, entry = np.unique(layout.entries.low, return_inverse=True)
     least_high = np.full(len(codes), layout.entries.high.max())
@@ -188,9 +188,8 @@ def _labelled(layout: FileLayout) -> tuple[list[float], list[int], list[int]]:
 def shortened(keys: Sequence[str], until: Sequence[str]) -> list[str]:
     """Shortens each text to the characters that distinguish it from its neighbours.
 
-    A code represents several texts. Its text ends like the least of these texts, which is not
-    always a key. Only the characters that the text shares with its text in `until` certainly belong
-    to a key.
+    A code represents several texts, and decodes to the least of them, which need not be a key. Only
+    the characters that ``keys[k]`` shares with ``until[k]`` certainly belong to a key.
     """
     labels = []
     for k, (key, last) in enumerate(zip(keys, until, strict=True)):
@@ -202,13 +201,13 @@ def shortened(keys: Sequence[str], until: Sequence[str]) -> list[str]:
 
 
 def _common(one: str, other: str) -> int:
-    """Number of characters with which both texts begin."""
+    """Length of the common prefix of two texts."""
     pairs = zip(one, other, strict=False)
     return next((k for k, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
 
 
 def _short(key: str) -> str:
-    """Returns a label for a key, which is cut at the first byte that is not text."""
+    """Returns a short label for a key; cuts the key at the first byte that is not text."""
     text, *rest = _NO_TEXT.split(key, maxsplit=1)
     if not rest and len(text) <= _LABEL:
         return text

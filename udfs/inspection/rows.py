@@ -26,7 +26,7 @@ _WIDEST: Final = 3
 
 
 def inspection_rows(index: Usable, described: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Returns the row, with the PNG in base64, the wire form of BINARY.
+    """Returns the row. The PNG is in base64, which is the wire form of BINARY.
 
     Args:
         described: the index's properties as DESCRIBE SIEVE INDEX EXTENDED names them.
@@ -34,7 +34,8 @@ def inspection_rows(index: Usable, described: Mapping[str, str]) -> list[tuple[s
     Raises:
         UnsupportedError: matplotlib is missing, no file holds a key, or a later release wrote the
             index.
-        CorruptError, UnavailableError: a file of the index is damaged or unreachable.
+        CorruptError, UnavailableError: a file of the index is damaged, or the store does not
+            answer.
     """
     if importlib.util.find_spec("matplotlib") is None:
         raise UnsupportedError(

@@ -1,4 +1,4 @@
-"""Reads a whole version of an index, as entries over its files."""
+"""Reads all entries of an index's current version."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class VersionEntries:
 
     Attributes:
         encoder: the encoder of the version's keys.
-        entries: the entries of all runs; their locations are positions in `names`.
+        entries: the entries of all runs; the locations of the entries are positions in `names`.
         names: the paths of the locations, each with the offset of its range in the file.
         has_maps: whether hash maps, which are not among the entries, answer ``=`` and IN.
     """
@@ -39,7 +39,8 @@ def read_entries(index: Usable) -> VersionEntries:
 
     Raises:
         UnsupportedError: a later release wrote the index.
-        CorruptError, UnavailableError: a file of the index is damaged or unreachable.
+        CorruptError, UnavailableError: a file of the index is damaged, or the store does not
+            answer.
     """
     manifest = index.manifest
     listed = read_locations(index.store, index.directory, manifest)
@@ -53,7 +54,7 @@ def read_entries(index: Usable) -> VersionEntries:
             parts.append(Entries(part.low, part.high, part.location + np.int32(slot)))
     none = np.empty(0, np.int64)
     slots = np.concatenate([none, *(part.location for part in parts)])
-    # Files that are no longer in the file list still have their slots in a run.
+    # A file that is no longer in the file list keeps its slot in a run.
     ordinal = np.full(sum(run.locations for run in manifest.runs), -1, np.int32)
     places = listed.places if listed.ranges is None else listed.range_slots[:, np.newaxis]
     location, _ = np.nonzero(places >= 0)

@@ -1,1 +1,1 @@
-"""Reads Spark's event logs: the scans that ran, their filters, and the files that they read."""
+"""Reads the scans of queries, with their filters and bytes read, from Spark's event logs."""

@@ -1,13 +1,13 @@
-"""Turns a scan's filters in an event log into column uses. Constants are ignored.
+"""Converts the filters of a scan in an event log into column uses; ignores constants.
 
     PushedFilters  [IsNotNull(id), Or(EqualTo(id,5),In(id, [7,8])), EqualTo(`my col`,it's)]
     DataFilters    [isnotnull(ts#13), (year(cast(ts#13 as date)) = 1970)]
 
-Spark does not quote constants in these lists, so a text with unbalanced brackets makes its list
-unreadable. ``PushedFilters`` has all filters that an index of a column can evaluate, except
-functions. The parser finds these functions, and common expressions, in ``DataFilters``. A name
-counts as a column only if the scan's schema has the name. So a part of a constant never counts as a
-column.
+Spark does not quote constants in these lists, so a constant with unbalanced brackets makes its list
+unreadable. ``PushedFilters`` contains all filters that a column's index can evaluate, except
+filters with functions. The parser finds such functions, and common expressions, in ``DataFilters``.
+A name counts as a column only if the scan's schema contains the name, so that a part of a constant
+does not count as a column.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _KINDS = {
     "StringEndsWith": Kind.OTHER,
     "StringContains": Kind.OTHER,
 }
-# The functions that the shim solves for their argument (MonotoneFunction.scala).
+# Monotone functions, for which the shim derives a range of the argument (MonotoneFunction.scala).
 _FUNCTION = re.compile(
     r"(?:^\[|, )\((?P<calls>(?:(?:cast|year|trunc|date_trunc|date_add|date_sub)\()+)(?:\w+, )?"
     r"(?P<name>[^#(),]{1,300})#\d+L?[^=<>]{0,200} (?P<op><=>|=|<=|>=|<|>) "
@@ -74,7 +74,7 @@ class ScanSchema:
     def has(self, column: Column) -> bool:
         """Returns whether the scan has this column.
 
-        If the scan's schema is cut off, a filter must name the column.
+        If the scan's schema is cut off, a column that a filter names also counts.
         """
         if all(f"<{name}:" in self._text or f",{name}:" in self._text for name in column):
             return True

@@ -35,16 +35,16 @@ _ZSTD_READ = 1 << 14
 
 @dataclass(frozen=True, slots=True)
 class EventLog:
-    """The log of one application: its files, in the order in which they were written."""
+    """The log of one application: its files, in the order in which Spark wrote them."""
 
     name: str
     files: tuple[Path, ...]
 
 
 def find_logs(folder: Path) -> list[EventLog]:
-    """The logs in a folder, by name.
+    """The logs in a folder, sorted by name.
 
-    The path can also be the folder or the file of a single application.
+    The path can also be the log of a single application: its folder or its file.
     """
     if folder.is_file():
         return [EventLog(folder.name, (folder,))]
@@ -91,7 +91,7 @@ def _gzip(path: Path) -> Iterator[bytes]:
 
 def _zstd(path: Path) -> Iterator[bytes]:
     stream = pa.CompressedInputStream(pa.OSFile(str(path)), "zstd")
-    # An unfinished log ends inside a frame. There, a read returns no bytes.
+    # An unfinished log ends inside a frame; at that end, a read returns no bytes.
     return _lines(iter(lambda: stream.read(_ZSTD_READ), b""))
 
 
@@ -162,7 +162,7 @@ def _snappy_block(file: IO[bytes]) -> bytes | None:
 
 
 def _snappy_length(block: bytes) -> int:
-    """The length at the begin of a block: seven bits per byte, the lowest bits first."""
+    """The length at the start of a block: seven bits per byte, the lowest bits first."""
     length = 0
     for place, byte in enumerate(block[:5]):
         length |= (byte & 0x7F) << (7 * place)

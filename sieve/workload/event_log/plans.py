@@ -1,8 +1,8 @@
 """Reads scans from the plans (``sparkPlanInfo``) of an event log: tables, filters and metrics.
 
-A node of a plan has ``nodeName``, ``simpleString`` (cut off at ``maxToStringFields`` and at 100
-characters per metadata value), ``metadata`` (for scans; only the schema is cut off), ``metrics``
-and ``children``.
+A node of a plan contains ``nodeName``, ``simpleString`` (cut off at ``maxToStringFields`` and at
+100 characters per metadata value), ``metadata`` (for scans; only the schema is cut off),
+``metrics`` and ``children``.
 """
 
 from __future__ import annotations
@@ -28,11 +28,12 @@ _JOIN = re.compile(
     r"(BroadcastHashJoin|SortMergeJoin|ShuffledHashJoin) \[(.*?)\], \[(.*?)\], "
     r"(Inner|LeftSemi)(?:, (BuildLeft|BuildRight))?"
 )
-# In a node's text, the keys are first, and constants of any length can follow.
+# A node's text begins with the keys; the constants after them can have any length.
 _LONGEST_NODE: Final = 2000
 _KEY = re.compile(r"([^#]+)#\d+L?")
 _TOP = re.compile(r"TakeOrderedAndProject\(limit=\d+, orderBy=\[([^#\]]+#\d+L?) ")
-# Nodes below TakeOrderedAndProject that do not affect which rows come first.
+# Nodes below TakeOrderedAndProject that process each row separately, so that the order applies to
+# the scan below.
 _ROW_BY_ROW = (
     "WholeStageCodegen",
     "InputAdapter",
@@ -44,7 +45,7 @@ _ROW_BY_ROW = (
 
 
 class Unread(StrEnum):
-    """The reason why a scan in an event log is not readable, as the report shows it."""
+    """Why a scan in an event log, or a part of it, was not read; the value is the report's text."""
 
     PATH = "scans of paths, not of tables"
     NAME = "scans of tables of other catalogs, or whose names have dots"
@@ -58,11 +59,12 @@ class Scan:
     """A scan in a plan.
 
     Attributes:
-        table: the scan's table, or None if unknown.
+        table: the scan's table, or None if the table is unknown.
         uses: the uses of the scan's columns.
         unread: the parts of the scan that could not be read.
-        files, bytes: accumulators of the scan's metrics, or -1 if it has none.
-        text: a text with the scan's columns as ``id#12L``, to which joins and orders refer.
+        files, bytes: accumulator ids of the scan's metrics, or -1 for a missing metric.
+        text: a text that contains the scan's columns in the form ``id#12L``, as joins and orders
+            name them.
         filters: whether the scan has filters of any kind.
     """
 
@@ -75,7 +77,7 @@ class Scan:
     filters: bool
 
     def column(self, key: str) -> Column | None:
-        """The scan's column for a key such as ``id#12L``, or None."""
+        """The scan's column for a key such as ``id#12L``; None if the scan has no such column."""
         found = _KEY.fullmatch(key)
         if found is None or re.search(rf"[\[(, ]{re.escape(key)}[\], )]", self.text) is None:
             return None
@@ -93,7 +95,7 @@ def scans_of(plan: Node) -> list[Scan]:
                     columns = [scan.column(key) for key in keys]
                     more = [{column: ColumnUse(kind)} for column in columns if column is not None]
                     found[id(inner)] = replace(scan, uses=all_of([scan.uses, *more]))
-    # If a plan reuses an exchange or a subquery, the plan repeats its scans.
+    # A plan repeats the scans of an exchange or subquery that it reuses, with equal accumulators.
     once = {scan.files if scan.files >= 0 else -key: scan for key, scan in found.items()}
     return list(once.values())
 
@@ -158,7 +160,7 @@ def _table(node_name: str) -> Table | Unread:
 def _keys_from_parents(
     node: Node, scans: Mapping[int, Scan]
 ) -> Iterator[tuple[Sequence[str], Sequence[Node], Kind]]:
-    """The keys of a join or an order, the nodes whose rows the keys filter, and the kind of use."""
+    """The keys of a join or an order, the nodes to which the keys apply, and the kind of use."""
     text = str(node.get("simpleString", ""))[:_LONGEST_NODE]
     children = node.get("children", ())
     if (top := _TOP.match(text)) is not None:
@@ -172,7 +174,7 @@ def _keys_from_parents(
     if join[1] != "BroadcastHashJoin":
         asked = [(0, Kind.SHUFFLED_JOIN), (1, Kind.SHUFFLED_JOIN)]
     else:
-        # In a broadcast join, the keys of the broadcast side select files of the other side.
+        # In a broadcast join, the keys of the broadcast side select the files of the other side.
         asked = [(1, Kind.JOIN)] if join[5] == "BuildLeft" else [(0, Kind.JOIN)]
     for side, kind in asked:
         if filtered[1 - side]:
@@ -180,7 +182,7 @@ def _keys_from_parents(
 
 
 def _row_by_row(top: Node) -> list[Node]:
-    """The nodes below an order, down to the first node that changes the set of rows."""
+    """The nodes below an order, down to and including the first node not in `_ROW_BY_ROW`."""
     found: list[Node] = []
     children = top.get("children", ())
     while len(children) == 1:

@@ -1,7 +1,7 @@
-"""Replays event logs into a workload, and counts the parts that could not be read.
+"""Adds the scans of event logs to a workload, and counts the parts that are unreadable.
 
-Adaptive execution replaces the plan of a query while the query runs. Only the last plan counts,
-with the values of its metrics. A scan whose metrics have no values did not run.
+Adaptive execution replaces the plan of a query while the query runs. This module counts only the
+last plan, with the values of the plan's metrics. A scan whose metrics have no values did not run.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from sieve.workload.record import Workload
 
 _DAY_MS: Final = 86_400_000
 _PACKAGE: Final = "org.apache.spark.sql.execution.ui."
-# Nearly all lines of a log are about tasks: these lines are not parsed.
+# Most lines of a log describe tasks, and this module does not parse those lines.
 _OF_SQL = _PACKAGE.encode()
 _DAMAGE = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
 _DAMAGED: Final = "events that are damaged"
@@ -43,10 +43,10 @@ class Replay:
     Attributes:
         workload: the scans of the logs.
         logs: number of applications whose logs were read.
-        executions: number of query executions, including those that had not ended at the end of the
-            log.
+        executions: number of query executions, including executions that had not ended at the end
+            of the log.
         scans: number of scans that ran.
-        unread: the numbers of parts that could not be read, by kind.
+        unread: the number of unreadable parts of each kind.
     """
 
     workload: Workload = field(default_factory=Workload)
