@@ -31,7 +31,7 @@ SHAPES = ("sieve", "intervals", "map", "auto")
 
 @dataclass(frozen=True)
 class Built:
-    """A run, and the counts of each file: rows, NULLs, NaNs."""
+    """A run, and the counts of rows, NULLs and NaNs of each file."""
 
     encoder: Encoder
     chunk: Chunk
@@ -42,14 +42,14 @@ class Built:
     ends: list[Ends]
 
     def keep(self, wanted):
-        """The files that can contain a value in the key ranges, from an in-memory version."""
+        """The files that can contain a value in the key ranges, according to an in-memory run."""
         found = self.locations_in(wanted.intervals)
         if self.maps and wanted.hashes is not None:
             found &= np.logical_or.reduce([one.locations_of(wanted.hashes) for one in self.maps])
         return found | (wanted.null & (self.nulls > 0)) | (wanted.nan & (self.nans > 0))
 
     def locations_in(self, intervals):
-        """The files that can contain a key code in any of the intervals."""
+        """The files that can contain a key code in one of the intervals."""
         found = np.zeros(len(self.rows), np.bool_)
         self.chunk.mark(merge(intervals), found)
         return found
@@ -75,16 +75,14 @@ def build(
         files: one Arrow array per file.
         encoder: the encoder for the arrays' type.
         shape: one of `SHAPES`.
-        budget: maximum number of bytes.
-        hashes: hashes of each file's values; these are needed if codes are not exact and the shape
-        is `map`.
-        batch: rows per batch; also the number of values at which a task cuts its buffer.
-        tasks_a_file: number of tasks that share the batches of each file.
-        borders: key codes that split the domain into stretches.
-        bits: number of bits of a map's fingerprints.
-        payback: the gain that a byte within the budget must bring, as for the budget `auto`; None
-            uses the whole budget.
-        sizes: bytes of each file; None means equal files.
+        budget: the maximum number of bytes.
+        hashes: the hashes of each file's values, which a map needs if codes are not exact.
+        batch: the number of rows per batch; a task cuts its buffer at the same number of values.
+        tasks_a_file: the number of tasks that share the batches of each file.
+        borders: the key codes that split the domain into stretches.
+        bits: the number of bits of a map's fingerprints.
+        payback: the gain that each byte of the budget must bring; None uses the whole budget.
+        sizes: the bytes of each file; None means files of equal size.
     """
     encoded = [encoder.encode(values) for values in files]
     keys = np.concatenate([e.codes[e.valid & ~e.nan] for e in encoded])
@@ -179,7 +177,7 @@ def _until(pieces, planner, n_files, borders, stop):
 
 
 def _maps(keys, encoder, n_files, bits):
-    """Maps of all values' hashes; each half of the range of hashes has one map."""
+    """Two maps of the hashes of all values; each map has half of the range of hashes."""
     pairs = list(hash_map_tasks.pack_hashes(encoder, None, 2, None)(iter(keys)))
     made = hash_map_tasks.write_maps(n_files, bits)(iter(pairs))
     return [decode_map(row["payload"]) for batch in made for row in batch.to_pylist()]
@@ -195,7 +193,7 @@ def _hashed(files, hashes):
 
 
 def _batches(files, size):
-    """Batches of values (or of hashes of values), each with its files."""
+    """Batches of values, or of hashes of values; each value has the number of its file."""
     for number, values in enumerate(files):
         columns = [values, pa.array(np.full(len(values), number, np.int32))]
         whole = pa.RecordBatch.from_arrays(columns, names=["key", "location"])

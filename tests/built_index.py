@@ -1,4 +1,4 @@
-"""Index versions on disk, made without Spark, and a store that records reads."""
+"""Index versions on disk that need no Spark, and a store that records reads."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PARTS = {"format": "parquet x"}
 """The parts of the reader's fingerprint."""
 
 Row = tuple[str, int, int, int, int, int, bytes]
-"""A row of a run file, one segment: shape, first, last, keys, rows, blocks, payload."""
+"""A row of a run file, which is a segment: shape, first, last, keys, rows, blocks, payload."""
 
 
 def row(segment: Segment) -> Row:
@@ -42,7 +42,7 @@ def row(segment: Segment) -> Row:
 def map_row(
     hashes: Sequence[int], locations: Sequence[int], n_locations: int, bits: int = 8
 ) -> Row:
-    """The row of a map of some hashes, given as signed numbers in ascending order."""
+    """The row of a map of some hashes, which are signed numbers in ascending order."""
     keys = np.array(hashes, np.int64).view(np.uint64)
     payload = build_map(keys, np.array(locations, np.int32), n_locations, bits)
     return ("map", hashes[0], hashes[-1], 0, 0, 0, payload)
@@ -55,7 +55,10 @@ def write_run(
     locations: int,
     run_id: RunId = RUN,
 ) -> RunRef:
-    """Writes a run over `locations` locations; each of its files has these segments."""
+    """Writes a run over `locations` locations.
+
+    Each argument's list gives the segments of one file.
+    """
     written = []
     (folder / "runs" / run_id).mkdir(parents=True)
     for number, rows in enumerate(files):
@@ -80,7 +83,7 @@ def run_file_bytes(rows: Sequence[Row]) -> bytes:
 
 
 def write_version(folder: Path, runs: Sequence[RunRef], locations: Locations) -> Manifest:
-    """Writes a version with these runs and locations; the locations are below `ROOT`."""
+    """Writes a version with these runs and locations, which are below `ROOT`."""
     data = render_locations(locations, (ROOT,))
     path = folder / "locations" / f"{'cd' * 16}.parquet"
     path.parent.mkdir(parents=True)
@@ -100,7 +103,7 @@ def write_version(folder: Path, runs: Sequence[RunRef], locations: Locations) ->
 
 
 def plain_locations(n: int) -> Locations:
-    """A list of files with ten rows each, without NULLs and NaNs."""
+    """A list of files with ten rows each, without NULL and NaN."""
     ones = np.ones(n, np.int64)
     paths = tuple(f"{ROOT}/{k}" for k in range(n))
     return Locations(paths, states_of(n), ones, ones, ones * 10, ones * 0, ones * 0, np.arange(n))
@@ -108,7 +111,7 @@ def plain_locations(n: int) -> Locations:
 
 @dataclass(frozen=True, slots=True)
 class CountingStore(LocalStore):
-    """Records the names of the files that are read, in order."""
+    """Records the names of the files that it reads, in order."""
 
     read_names: list[str] = field(default_factory=list)
 

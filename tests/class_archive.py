@@ -1,4 +1,6 @@
-"""Writes a class archive for test drivers (JEP 350, Dynamic CDS): ``python class_archive.py FILE``.
+"""Writes a class archive for test drivers (JEP 350, Dynamic CDS).
+
+Run it as ``python class_archive.py FILE``.
 
 With the archive, a JVM starts in half the CPU time, and a test run starts dozens of JVMs. A JVM
 with other jars on its class path ignores the archive.
@@ -17,7 +19,7 @@ from spark_session import start_session
 
 
 def main(archive: str) -> None:
-    """Does typical work of a driver, and archives the loaded classes."""
+    """Does the typical work of a driver, and archives the classes that this work loads."""
     os.environ["SPARK_SUBMIT_OPTS"] = (
         f"{JVM_OPTIONS} -XX:ArchiveClassesAtExit={archive} -Xlog:disable"
     )
@@ -27,7 +29,7 @@ def main(archive: str) -> None:
             spark.sql(statement).collect()
         driver = spark.sparkContext._gateway.proc
         spark.stop()
-        # The JVM writes the archive on exit, and exits when its input ends.
+        # The JVM exits when its input ends, and then writes the archive.
         driver.stdin.close()
         driver.wait()
 

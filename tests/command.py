@@ -9,11 +9,11 @@ from pathlib import Path
 
 
 def sieve(folder: Path, *args: str, **environ: str) -> str:
-    """Runs ``sieve`` in a folder to its end and returns its standard output.
+    """Runs ``sieve`` in a folder until it ends; returns the standard output.
 
     Args:
-        folder: working directory of the command.
-        args: arguments of the command.
+        folder: the working folder of the command.
+        args: the arguments of the command.
         environ: environment variables in addition to those of the test run.
     """
     done = subprocess.run(

@@ -19,31 +19,30 @@ sys.path.insert(0, str(Path(__file__).parent))
 from spark_session import THRIFT_PORT, Lab, start_session
 from xdist.scheduler import LoadFileScheduling
 
-# Every JVM of a test run lives for seconds or minutes: drivers, executors, metastores, beeline. At
-# first, the second compiler and a parallel collector would cost more than they save later (a third
-# of the run's CPU time in all). With one compiler, the JVM's code cache has a fifth of the usual
-# size. Spark's generated code fills this cache; code is then discarded and compiled again (another
-# sixth of the CPU time). Class data soon exceeds 21 MB, at which a JVM starts its first full
-# collection. Hadoop starts a `chmod` for each file and folder that it makes; with VFORK, `chmod`
-# starts fastest.
+# Every JVM of a test run lives for seconds or minutes: drivers, executors, metastores, beeline. In
+# such a short time, the second compiler and a parallel collector cost more than they save (in all,
+# a third of the run's CPU time). With one compiler, the JVM's code cache would have a fifth of the
+# usual size. Spark's generated code would fill this cache, and the JVM would discard code and
+# compile it again (another sixth of the CPU time). Class data soon exceeds 21 MB, at which size a
+# JVM by default starts its first full collection. Hadoop starts a `chmod` for each file and folder
+# that it makes; this is fastest with VFORK.
 JVM_OPTIONS = (
     "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m "
     "-XX:MetaspaceSize=256m -Djdk.lang.Process.launchMechanism=VFORK"
 )
 os.environ.setdefault("JDK_JAVA_OPTIONS", JVM_OPTIONS)
-# By default, a heap starts with a 64th of the machine's memory, and a third of the heap is for new
-# objects. New objects would then be collected every second, and objects that live slightly longer
-# would be copied each time.
+# By default, a heap starts with a 64th of the machine's memory, of which a third is for new
+# objects. The JVM would then collect new objects every second, and copy slightly older objects each
+# time.
 _HEAP = "-Xms896m -Xmn512m"
-# Uses the class archive that `make test` has made, if it exists: the archive halves the time to
-# start a driver. A JVM ignores the archive of another jar.
+# If `make test` has made a class archive, drivers use the archive, and start in half the time. A
+# JVM ignores an archive of other jars.
 _ARCHIVE = Path(__file__).parent.parent / "build" / "spark-4.1.jsa"
 _ARCHIVED = f"-XX:SharedArchiveFile={_ARCHIVE} -Xlog:disable" if _ARCHIVE.exists() else ""
 os.environ.setdefault("SPARK_SUBMIT_OPTS", f"{JVM_OPTIONS} {_HEAP} {_ARCHIVED}")
 
 
-# There is no deadline, because the time of one example depends more on the machine than on the
-# code.
+# There is no deadline, because the time of an example depends more on the machine than on the code.
 settings.register_profile("sieve", deadline=None, print_blob=True)
 settings.load_profile("sieve")
 
@@ -53,11 +52,11 @@ SHARING = {
     "tests/fault/test_metastore_gone.py": "metastore",
     "tests/fault/test_two_drivers.py": "metastore",
 }
-"""Folders and files whose tests share servers, and the names of these."""
+"""The folders and files whose tests share servers, with the names of the servers."""
 
 
 class _OneSite(LoadFileScheduling):
-    """Runs each file's tests on one worker; tests that share servers also run on one worker."""
+    """Runs the tests of one file on one worker, and also tests that share servers."""
 
     def _split_scope(self, nodeid: str) -> str:
         for start, servers in SHARING.items():
@@ -82,10 +81,10 @@ _watch = pytest.StashKey[threading.Timer]()
 
 
 def pytest_timeout_set_timer(item: pytest.Item, settings: Any) -> None:
-    """Lets the JVMs of a test print what their threads wait for, before the test's time is out.
+    """Shortly before a test's time is out, lets the test's JVMs print what their threads wait for.
 
-    When the time is out, the process ends. A failure of the test would not end a call to a JVM that
-    never answers, because PySpark makes a further call when the first ends.
+    When the time is out, the process ends. A failed test could not end a call to a JVM that never
+    answers: PySpark would call this JVM again.
     """
     item.stash[_watch] = threading.Timer(
         settings.timeout - _BEFORE_THE_END,
@@ -96,7 +95,7 @@ def pytest_timeout_set_timer(item: pytest.Item, settings: Any) -> None:
 
 
 def pytest_timeout_cancel_timer(item: pytest.Item) -> None:
-    """Ends the watch over a test."""
+    """Stops watching a test."""
     if _watch in item.stash:
         item.stash[_watch].cancel()
 
@@ -106,7 +105,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     """The Spark session of the test run."""
     with socket.create_server(("localhost", 0)) as free:
         port = str(free.getsockname()[1])
-    # Hive keeps the settings of its first use of the metastore, so the port must be set before the
+    # Hive keeps the settings of the first use of the metastore, so the port is set before the
     # server starts.
     spark = start_session(tmp_path_factory.mktemp("spark"), **{THRIFT_PORT: port})
     yield Lab(spark)

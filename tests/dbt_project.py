@@ -1,4 +1,4 @@
-"""Runs the project `examples/dbt` with the package `integrations/dbt` as users do."""
+"""Runs the project `examples/dbt` with the package `integrations/dbt`, as users do."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class Project:
     """A copy of the example and a copy of the package, on a Spark server.
 
     Args:
-        folder: folder of the copies.
-        port: port of the server.
-        target: target of the dbt profile.
+        folder: the folder of the copies.
+        port: the port of the server.
+        target: the target in the dbt profile.
     """
 
     def __init__(self, folder: Path, port: int, target: str = "dev") -> None:
@@ -52,31 +52,31 @@ class Project:
         return ["--profiles-dir", ".", *target]
 
     def change(self, model: str, old: str, new: str) -> None:
-        """Replaces a text in the file of a model."""
+        """Replaces a text in a model's file."""
         file = self.folder / "models" / f"{model}.sql"
         text = file.read_text()
         assert old in text
         file.write_text(text.replace(old, new))
 
     def sql(self, text: str) -> list[tuple[Any, ...]]:
-        """The rows of a statement in a new session."""
+        """The rows of a statement, run in a new session."""
         with thrift_session(self._port) as connection:
             cursor = connection.cursor()
             cursor.execute(text)
             return cursor.fetchall()
 
     def indexes(self) -> dict[tuple[str, str], tuple[str, int]]:
-        """State and version by table and index."""
+        """The state and version of each index, by table and index."""
         rows = self.sql("SELECT table, index, state, version FROM sieve_indexes('shop')")
         return {(table, index): (state, version) for table, index, state, version in rows}
 
     def changes(self, table: str, index: str) -> list[str]:
-        """The changes of an index's versions, newest first."""
+        """The changes of the versions of an index, newest first."""
         rows = self.sql(f"SELECT index, change FROM sieve_versions('shop.{table}')")
         return [change for name, change in rows if name == index]
 
     def check(self, query: str, at_most: int) -> None:
-        """Checks that rows are the same with and without the index, and that few files are read."""
+        """Checks that a query has the same rows with and without the index, and reads few files."""
         with thrift_session(self._port) as connection:
             cursor = connection.cursor()
             answers = []

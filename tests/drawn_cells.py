@@ -10,7 +10,7 @@ from sieve.segments.shapes.format import Cells
 from sieve.segments.shapes.grid import Grid
 
 N = 12
-"""Locations."""
+"""The number of locations."""
 
 _CODES = st.one_of(
     st.integers(-60, 60), st.integers(LEAST, GREATEST), st.sampled_from([LEAST, GREATEST])
@@ -19,7 +19,10 @@ _CODES = st.one_of(
 
 @st.composite
 def segments_of_cells(draw: st.DrawFn, most: int = 4) -> list[Cells]:
-    """One or more disjoint segments in ascending order; some neighbours have no gap."""
+    """One or more disjoint segments in ascending order.
+
+    Some neighbours have no gap between them.
+    """
     borders = sorted(draw(st.lists(_CODES, min_size=1, max_size=2 * most, unique=True)))
     if len(borders) % 2:
         borders.append(borders.pop())
@@ -34,7 +37,7 @@ def segments_of_cells(draw: st.DrawFn, most: int = 4) -> list[Cells]:
 @st.composite
 def _cells(draw: st.DrawFn, first: int, last: int) -> Cells:
     span = last - first
-    # A cell has at least 2^-16 of the codes, so that records are short enough to be packed.
+    # A cell spans at least 2^-16 of the codes, so that records are short enough to be packed.
     least = max(0, span.bit_length() - 16)
     shift = [draw(st.integers(least, 63))]
     start = [0]

@@ -9,7 +9,7 @@ from spark_session import Lab
 
 
 def edit_schema(lab: Lab, table: str, edit: Callable[[str], str]) -> None:
-    """Changes the columns of a table in the current database; the columns are given as JSON."""
+    """Changes the columns of a table in the current database; the columns are in JSON."""
     database = lab.spark.catalog.currentDatabase()
     catalog = lab.spark._jsparkSession.sharedState().externalCatalog()
     before = catalog.getTable(database, table).schema().json()
@@ -21,7 +21,7 @@ def edit_schema(lab: Lab, table: str, edit: Callable[[str], str]) -> None:
 
 
 def with_ids(lab: Lab, table: str, ids: dict[str, int]) -> None:
-    """Assigns ids to columns of a table; Parquet's readers can find columns by id."""
+    """Assigns ids to the columns of a table; Parquet's readers can find columns by id."""
 
     def edit(text: str) -> str:
         schema = json.loads(text)

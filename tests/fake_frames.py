@@ -1,7 +1,7 @@
 """Data frames without Spark, which replace PySpark's: rows in partitions, computed at once.
 
-The steps of a build run in these frames as on executors: on Arrow batches of few rows, and in one
-partition after the other. The frames have only the methods that `sieve` uses. `use` installs the
+The steps of a build run in these frames as on executors: on Arrow batches of few rows, and one
+partition after another. The frames have only the methods that `sieve` uses. `use` installs the
 functions that make columns.
 """
 
@@ -43,11 +43,11 @@ Values = dict[str, Any]
 
 @dataclass(frozen=True, eq=False)
 class Col:
-    """A column: the function that computes its value in a row, and its name.
+    """A column: a name, and the function that computes the column's value for a row.
 
     Attributes:
-        source: the column whose type is used if this column has no type of its own.
-        fold: the function by which an aggregate combines the values of all rows.
+        source: the column whose type is used if this column has no type.
+        fold: the function with which an aggregate combines the values of all rows.
     """
 
     of: Callable[[Values], Any]
@@ -81,15 +81,15 @@ class Col:
         return Col(lambda row: self.of(row) / by)
 
     def isin(self, values: Sequence[Any]) -> Col:
-        """Returns whether the value is one of the given values."""
+        """Whether the value is one of the given values."""
         return Col(lambda row: self.of(row) in values)
 
     def isNotNull(self) -> Col:  # noqa: N802 - PySpark's name
-        """Returns whether the value is not NULL."""
+        """Whether the value is not NULL."""
         return Col(lambda row: self.of(row) is not None)
 
     def otherwise(self, value: Col) -> Col:
-        """The value for rows that do not satisfy the condition of `when`."""
+        """The value of `when` for rows that do not satisfy the condition."""
 
         def of(row: Values) -> Any:
             found = self.of(row)
@@ -117,7 +117,7 @@ def _bytes(value: Any) -> bytes:
 
 
 def _hashed(value: Any) -> int:
-    """Spark's hash of text and bytes; a number gets an arbitrary hash, because no test uses it."""
+    """Spark's hash for text and bytes; an arbitrary hash for numbers, which no test uses."""
     if value is None:
         return 42
     return int(hash_bytes([_bytes(value)]).view(np.int64)[0])
@@ -161,10 +161,10 @@ functions = SimpleNamespace(
 
 @dataclass(frozen=True)
 class Cluster:
-    """The shared state of the frames of one session.
+    """The state that all frames of one session share.
 
     Attributes:
-        calls: names of the calls that have an effect, in order.
+        calls: the names of the calls with an effect, in order.
         sent: the values that have been broadcast and not yet destroyed.
     """
 
@@ -174,7 +174,7 @@ class Cluster:
     sent: list[Any] = field(default_factory=list)
 
     def broadcast(self, value: Any) -> Any:
-        """Stores a value until it is destroyed."""
+        """Stores a value until the value is destroyed."""
         self.sent.append(value)
         return SimpleNamespace(value=value, destroy=lambda: self.sent.remove(value))
 
@@ -203,7 +203,7 @@ class Frame:
 
     @property
     def columns(self) -> list[str]:
-        """Names of the columns."""
+        """The names of the columns."""
         return list(self.types)
 
     @property
@@ -215,7 +215,7 @@ class Frame:
         return replace(self, parts=[list(part) for part in parts])
 
     def collect(self) -> list[Row]:
-        """All rows, returned to the driver."""
+        """All rows, as the driver receives them."""
         self.cluster.calls.append("collect")
         return [Row(**row) for row in self.rows]
 
@@ -228,7 +228,7 @@ class Frame:
         return self.collect()[0]
 
     def select(self, *wanted: str | Col) -> Frame:
-        """The columns, computed for each row."""
+        """The given columns, computed for each row."""
         names = self.columns if any(isinstance(w, str) and w == "*" for w in wanted) else []
         added = [w for w in wanted if not isinstance(w, str) or w != "*"]
         columns = [_col(c) for c in (*names, *added)]
@@ -243,7 +243,7 @@ class Frame:
         return found.field(inner).type if inner else found
 
     def withColumn(self, name: str, column: Col) -> Frame:  # noqa: N802 - PySpark's name
-        """Adds a column, or replaces the column with the same name."""
+        """Adds a column, or replaces the column of the same name."""
         return self.select(*(column.alias(n) if n == name else n for n in self.columns))
 
     def drop(self, name: str) -> Frame:
@@ -260,7 +260,7 @@ class Frame:
         return self._of([self.rows[:n]])
 
     def sample(self, fraction: float, seed: int) -> Frame:
-        """Rows at random."""
+        """A random sample of the rows."""
         draw = np.random.default_rng(seed)
         return self._of((row for row in part if draw.random() < fraction) for part in self.parts)
 
@@ -282,7 +282,10 @@ class Frame:
         return self._of([self.rows])
 
     def repartition(self, n: int, name: str = "") -> Frame:
-        """Moves each row to the partition of a value's hash, or to one partition without a name."""
+        """Moves each row to the partition of a column's hash.
+
+        If no column is given, moves all rows to one partition.
+        """
         self.cluster.calls.append(f"repartition {n}")
         if not name:
             assert n == 1
@@ -291,7 +294,7 @@ class Frame:
         return self._of([row for row in self.rows if place(row[name]) == k] for k in range(n))
 
     def repartitionByRange(self, n: int, name: str) -> Frame:  # noqa: N802 - PySpark's name
-        """Moves rows with equal values to the same partition; the partitions are in order."""
+        """Moves equal values to the same partition; the partitions are in ascending order."""
         self.cluster.calls.append(f"repartitionByRange {n}")
         values = np.unique([row[name] for row in self.rows])
         borders = values[np.arange(1, n) * len(values) // n]
@@ -300,7 +303,7 @@ class Frame:
         return self._of([row for at, row in rows if at == k] for k in range(n))
 
     def unionByName(self, other: Frame) -> Frame:  # noqa: N802 - PySpark's name
-        """The partitions of both frames."""
+        """All partitions of both frames."""
         assert other.types == self.types
         return self._of([*self.parts, *other.parts])
 
@@ -322,7 +325,7 @@ class Frame:
         return Groups(self, names, groups)
 
     def agg(self, *columns: Col) -> Frame:
-        """Combines all rows into one row, even if there are no rows."""
+        """Combines all rows into one row, even if no rows exist."""
         return Groups(self, (), {(): self.rows}).agg(*columns)
 
     def mapInArrow(  # noqa: N802 - PySpark's name
@@ -330,7 +333,10 @@ class Frame:
         step: Callable[[Iterator[pa.RecordBatch]], Iterable[pa.RecordBatch]],
         schema: StructType,
     ) -> Frame:
-        """Applies a step to the batches of each partition; its output must have the schema."""
+        """Applies a step to the batches of each partition.
+
+        The step's output must fit the schema.
+        """
         self.cluster.calls.append("mapInArrow")
         wanted = to_arrow_schema(schema)
         types = dict(zip(wanted.names, wanted.types, strict=True))
@@ -350,7 +356,7 @@ class Frame:
 
     @property
     def write(self) -> Any:
-        """Writes one file for each partition that has rows."""
+        """Writes one file per partition that has rows."""
         return _Writer(self, {})
 
 
@@ -363,7 +369,7 @@ class Groups:
     groups: Mapping[tuple[Any, ...], Sequence[Values]]
 
     def agg(self, *columns: Col) -> Frame:
-        """Returns one row for each group."""
+        """Returns one row per group."""
         rows = []
         for key, of in self.groups.items():
             row = dict(zip(self.names, key, strict=True))
@@ -375,7 +381,7 @@ class Groups:
         return replace(self.frame, types={}, parts=[rows])
 
     def count(self) -> Frame:
-        """The number of rows in each group."""
+        """The number of rows of each group."""
         return self.agg(functions.count("*"))
 
 

@@ -1,6 +1,6 @@
-"""Scans without Spark: a query for one key of a `fake_spark` table, pruned as by the shim.
+"""Scans without Spark: a query for one key of a `fake_spark` table is pruned as by the shim.
 
-The front end's part is real: request, look-up, answer, and dictionary of files.
+The front end's part is real: the request, the look-up, the answer, and the dictionary of files.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ class Scan:
 
     Attributes:
         rows: for each file, the number of rows with the key.
-        files: number of files read.
-        total: number of files.
-        ranges: number of ranges of all files in the answer.
+        files: the number of files that the query reads.
+        total: the number of all files.
+        ranges: the number of ranges of all files in the answer.
         used: ``name@version`` of the used indexes.
         reasons: the reasons why other indexes were not used.
     """
@@ -42,7 +42,10 @@ class Scan:
 
 
 def scan(warehouse: Warehouse, name: str, key: int, store: Store | None = None) -> Scan:
-    """Queries a key of a table like a driver with empty caches; raises if a row is lost."""
+    """Queries a key of a table like a driver with empty caches.
+
+    Raises an error if a row is lost.
+    """
     info = warehouse.info(name)
     service = PruneService(
         Roots(Session(warehouse)), Pruner(lambda _: store or LocalStore(), 1 << 26)
@@ -60,7 +63,7 @@ def scan(warehouse: Warehouse, name: str, key: int, store: Store | None = None) 
         )
     ) if info["registrations"] else {"reasons": {"no-index": 1}}  # fmt: skip
     listed = warehouse.files(name)
-    # For each file in the answer: its ranges, and its skipped ranges.
+    # For each file in the answer: the number of ranges and the number of skipped ranges.
     ranges = 0
     skipped: dict[tuple[str, int, int], list[bool]] = {}
     cuts: dict[tuple[str, int, int], list[int]] = {}

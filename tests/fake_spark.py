@@ -1,9 +1,9 @@
-"""Statements without Spark: fakes over a table of text files and a one-file metastore.
+"""Statements without Spark: fakes for a table of text files and a metastore of one file.
 
-Everything about an index is real: grammar, statements, stores, index files, and pruning. Fakes
-replace only Spark: the catalog's entry point, the reading of a column and the writing of a run. A
-statement therefore runs for milliseconds, so tests can inject a fault at each of its calls, and can
-kill hundreds of processes. A location is a file, or a range of three keys of a file.
+Everything about an index is real: grammar, statements, stores, index files and pruning. Fakes
+replace only Spark's part: the catalog's entry point, the reading of a column, and the writing of a
+run. A statement therefore takes milliseconds, so tests can inject a fault at each call and kill
+hundreds of processes. A location is a file, or a range of three keys in a file.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ from tests.built_index import run_file_bytes
 DATABASE = "shop"
 EPOCH_S = 1_600_000_000
 MODES = ("files", "ranges")
-"""The kinds of location for `without_spark`."""
+"""The kinds of location that `without_spark` can use."""
 KEYS_A_RANGE = 3
 MARK = "e" * 64
 """A stand-in for the hash of the reader's fingerprint."""
@@ -62,7 +62,10 @@ RANGE_BYTES = DEFAULTS.range_bytes
 """Larger files are cut into ranges."""
 
 Seam = Callable[[str], None]
-"""Called before each call takes effect, and again after it; can raise, wait or kill."""
+"""A function that runs before and after each call takes effect.
+
+This function can raise, wait or kill.
+"""
 
 
 def no_fault(_: str) -> None:
@@ -71,13 +74,13 @@ def no_fault(_: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Warehouse:
-    """A folder with a database of plain tables, and their metastore."""
+    """A folder with plain tables and a metastore."""
 
     folder: Path
 
     @property
     def root(self) -> Path:
-        """The root of the indexes."""
+        """The root folder of the indexes."""
         return self.folder / ".sieve"
 
     def create_table(self, name: str, files: Sequence[Sequence[int]]) -> None:
@@ -88,7 +91,7 @@ class Warehouse:
             self.append(name, keys)
 
     def append(self, name: str, keys: Sequence[int]) -> None:
-        """Adds a file that is stable: its modification time is more than two seconds old."""
+        """Adds a stable file, whose modification time is more than two seconds ago."""
         folder = self.folder / name
         number = len(list(folder.iterdir()))
         path = folder / f"{number:05d}.txt"
@@ -101,7 +104,7 @@ class Warehouse:
         return told
 
     def alter(self, name: str, change: Callable[[dict[str, str]], dict[str, str]]) -> None:
-        """Changes a table's properties in one step, as the metastore does for one property."""
+        """Changes a table's properties in one step, as the metastore changes one property."""
         path = self.folder / f"{name}.properties"
         with (self.folder / f"{name}.lock").open("a") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
@@ -110,7 +113,7 @@ class Warehouse:
             path.with_suffix(".new").replace(path)
 
     def files(self, name: str) -> list[tuple[str, int, int]]:
-        """The URI, length and time in ms of each file of a table."""
+        """The URI, length and time (in ms) of each file of a table."""
         told = []
         for path in sorted((self.folder / name).iterdir()):
             status = path.stat()
@@ -162,7 +165,7 @@ def cuts_of(uri: str) -> list[int]:
 
 
 def keys_by_range(uri: str, cuts: Sequence[int]) -> list[list[int]]:
-    """The keys of each range of a file."""
+    """The keys in each range of a file."""
     data = Path(uri.removeprefix("file:")).read_text()
     ends = [*cuts, len(data)]
     return [
@@ -172,13 +175,13 @@ def keys_by_range(uri: str, cuts: Sequence[int]) -> list[list[int]]:
 
 
 class Access:
-    """The shim's access to a table; if the metastore refuses, the access raises Spark's error."""
+    """The shim's access to a table; raises Spark's error if the metastore refuses."""
 
     def __init__(self, warehouse: Warehouse, name: str, seam: Seam) -> None:
         self._warehouse, self._name, self._seam = warehouse, name, seam
 
     def kind(self) -> str:
-        return "".join("files")  # The string is new each time, as in py4j.
+        return "".join("files")  # The string is a new object each time, as in py4j.
 
     def info(self) -> str:
         return json.dumps(self._warehouse.info(self._name))
@@ -215,7 +218,7 @@ class MetastoreFault(PySparkException):
 
 @contextmanager
 def calling(seam: Seam, what: str, of: str) -> Iterator[None]:
-    """Reports a call of a store or a metastore to the seam, both before and after the call."""
+    """Reports a call of a store or a metastore to the seam, before and after the call."""
     seam(f"before {what} {of}")
     yield
     seam(f"after {what} {of}")
@@ -234,7 +237,7 @@ class PlainTable(CatalogTable):
         _news: object = (),
         cuts: Sequence[Sequence[int]] = (),
     ) -> Any:
-        """The keys of each location."""
+        """The keys at each location."""
         files = [self.files()[number].path for number in numbers]
         tiling = cuts or [()] * len(files)
         pairs = zip(files, tiling, strict=True)
@@ -278,7 +281,7 @@ class SeamStore(LocalStore):
 
 @dataclass(frozen=True, slots=True)
 class PlainStatement(StatementContext):
-    """The context in which a statement runs in a warehouse."""
+    """The context of a statement in a warehouse."""
 
     warehouse: Warehouse = field(kw_only=True)
     seam: Seam = field(kw_only=True)
@@ -292,18 +295,18 @@ class PlainStatement(StatementContext):
         return self.table(name)
 
     def plan_column(self, table: Sequence[str], column: Sequence[str]) -> None:
-        """Does nothing: the user is allowed to query every column."""
+        """Does nothing: the user may query every column."""
 
     def check_executors(self, table: CatalogTable, types: Sequence[str]) -> None:
         """Does nothing, because this process does the work of executors."""
 
 
 class Session:
-    """Runs statements and reports the files that a scan reads.
+    """Runs statements, and reports which files a scan reads.
 
     Args:
         warehouse: the warehouse.
-        seam: function that is called at every call of the store or metastore by statements.
+        seam: the function that is called at every call of a store or metastore by a statement.
     """
 
     def __init__(self, warehouse: Warehouse, seam: Seam = no_fault) -> None:
@@ -385,7 +388,7 @@ def build_run(
     """`sieve.indexing.build_run.build_run` without Spark: one run file of equal-width blocks."""
     pairs = sorted((key, k) for k, keys in enumerate(frame) for key in keys)
     rows = np.array([len(keys) for keys in frame], np.int64)
-    # A file without rows does not prove anything.
+    # A file without rows proves nothing.
     rows[(tiling.of_files(rows) == 0)[tiling.owners]] = -1
     none = np.zeros_like(rows)
     if not pairs:
@@ -413,10 +416,10 @@ def write_run(rows: Sequence[RunRow], uri: str, _claim: str) -> None:
 
 @contextmanager
 def without_spark(mode: str = "files") -> Iterator[None]:
-    """Replaces Spark in builds within the block, and does not sync files to the disk.
+    """Within the block, replaces Spark in builds, and does not sync files to the disk.
 
-    In the mode ``ranges``, every file with more than `KEYS_A_RANGE` keys is cut. The writes of a
-    killed process survive even without a sync; `test_power_cut` observes the syncs.
+    In the mode ``ranges``, files with more than `KEYS_A_RANGE` keys are cut. The writes of a killed
+    process survive even without a sync; `test_power_cut` observes the syncs.
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda _: None)

@@ -1,4 +1,4 @@
-"""The scalar functions of Spark, and calls of them with a column as one argument."""
+"""The scalar functions of Spark, and calls of such functions with a column as one argument."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ COLUMNS = {
     "ts": "TIMESTAMP",
     "n": "TIMESTAMP_NTZ",
 }
-"""The columns of the calls. A function of another type gets a cast of one of them."""
+"""The columns of the calls. If a function needs another type, the call casts a column."""
 
 OPERATORS = ("+", "-", "*", "/", "%", "div", "&", "|", "^")
 GROUPS = ("math_funcs", "datetime_funcs", "string_funcs", "conversion_funcs", "bitwise_funcs")
-"""The groups of the functions that can have an argument of a numbered type."""
+"""The groups of functions that can have an argument of a type with ordinals."""
 
 _LIKE = {True: ("l", "f", "x"), False: ("d", "ts", "n")}
-"""The columns to put in place of a number, and of any other constant."""
+"""The columns that replace a number, and those that replace any other constant."""
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What the shim claims of a call: in which part of a column its results are in order."""
+    """The shim's claim about a call: in which part of a column the results are in order."""
 
     call: str
     column: str
@@ -48,7 +48,7 @@ class Claim:
 
 
 def names(lab: Lab) -> dict[str, str]:
-    """All functions that come with Spark, operators included, with the group of each."""
+    """All functions that Spark contains, operators included, with the group of each."""
     registry = _registry(lab)
     found = registry.listFunction()
     groups = {}
@@ -59,7 +59,7 @@ def names(lab: Lab) -> dict[str, str]:
 
 
 def calls(lab: Lab, name: str) -> list[list[str]]:
-    """Calls of a function as in its examples, with a column in place of each argument in turn."""
+    """Calls as in a function's examples, each with a column in place of one argument."""
     if name in OPERATORS:
         return [[f"{c} {name} 3", f"3 {name} {c}"] for c in COLUMNS]
     found = []
@@ -72,7 +72,7 @@ def calls(lab: Lab, name: str) -> list[list[str]]:
 
 
 def claims(lab: Lab, texts: Sequence[str]) -> list[Claim]:
-    """What the shim claims of these calls. Calls that Spark refuses are left out."""
+    """The shim's claims about these calls. Calls that Spark refuses are left out."""
     if not texts:
         return []
     try:
@@ -115,7 +115,7 @@ _EXAMPLE = re.compile(r"> (SELECT .*?);", re.DOTALL)
 
 
 def examples(lab: Lab, name: str) -> Iterator[list[str]]:
-    """The arguments of each call of a function in its examples."""
+    """The arguments of each call in a function's examples."""
     identifier = lab.spark._jvm.org.apache.spark.sql.catalyst.FunctionIdentifier(name)
     info = _registry(lab).lookupFunction(identifier)
     parser = lab.spark._jsparkSession.sessionState().sqlParser()

@@ -1,4 +1,4 @@
-"""Random SQL predicates over a generated table; no predicate raises an error on any row."""
+"""Random SQL predicates on a generated table, which raise no error for any row."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
 
 
 def draw_predicate(rng: random.Random, table: GeneratedTable, depth: int = 3) -> str:
-    """A boolean SQL expression that uses the table's columns."""
+    """A boolean SQL expression of the table's columns."""
     if depth and rng.random() < 0.55:
         how = rng.random()
         if how < 0.2:
@@ -34,7 +34,7 @@ def draw_predicate(rng: random.Random, table: GeneratedTable, depth: int = 3) ->
 
 
 def literal(column: GeneratedColumn, value: Any) -> str:
-    """A constant in SQL that has the column's own type."""
+    """A SQL constant that has the type of the column."""
     kind = column.kind
     if value is None:
         return f"CAST(NULL AS {kind.sql})"
@@ -67,7 +67,7 @@ _LITERALS: Mapping[str, Callable[[Any], str]] = {
 
 
 def _value(rng: random.Random, column: GeneratedColumn) -> Any:
-    """Usually a value that occurs in the table, and sometimes a value near it or a random value."""
+    """Usually a value of the table; sometimes a nearby value or a random value."""
     value = rng.choice(column.pool) if rng.random() < 0.7 else column.kind.draw(rng)
     if rng.random() < 0.8:
         return value
@@ -96,7 +96,7 @@ def _comparison(rng: random.Random, column: GeneratedColumn) -> str:
 
 
 def _membership(rng: random.Random, column: GeneratedColumn) -> str:
-    # If a list has 10 constants or more, Spark evaluates IN by a set instead of single comparisons.
+    # For lists of 10 constants or more, Spark evaluates IN by a set instead of comparisons.
     values = [_value(rng, column) for _ in range(rng.choice([1, 2, 5, 14]))]
     if rng.random() < 0.2:
         values.append(None)
@@ -127,7 +127,7 @@ def _conditional(rng: random.Random, column: GeneratedColumn) -> str:
 
 
 def _typed(rng: random.Random, column: GeneratedColumn) -> str:
-    """Predicates in forms that only one type has: constants of other types, functions, casts."""
+    """Predicates in forms that exist for one type: other types' constants, functions and casts."""
     return _FORMS[column.kind.family](rng, column)
 
 

@@ -1,4 +1,4 @@
-"""Random tables: columns of all indexable types, with values that break statistics."""
+"""Random tables: columns of all indexable types, with values that are difficult for statistics."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _TURNS = tuple(
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A column type: its SQL name, its Arrow type, and a generator of values."""
+    """A column type: the SQL name, the Arrow type, and a generator of values."""
 
     sql: str
     arrow: pa.DataType
@@ -42,13 +42,13 @@ class Kind:
 
     @property
     def family(self) -> str:
-        """The name of the type, without its parameters."""
+        """The name of the type, without parameters."""
         return self.sql.partition("(")[0].lower()
 
 
 @dataclass(frozen=True, slots=True)
 class GeneratedColumn:
-    """A column, or a leaf of a struct: its SQL name, and some of its values."""
+    """A column, or a leaf of a struct: the SQL name, and some of its values."""
 
     sql: str
     kind: Kind
@@ -57,7 +57,7 @@ class GeneratedColumn:
 
 @dataclass(frozen=True, slots=True)
 class GeneratedTable:
-    """A generated table: its columns, and the columns with an index."""
+    """A generated table: all columns, and those with an index."""
 
     columns: tuple[GeneratedColumn, ...]
     indexed: tuple[str, ...]
@@ -176,7 +176,7 @@ KINDS = (
 
 
 def draw_table(rng: random.Random, staging: Path) -> GeneratedTable:
-    """Generates a table; writes its rows to Parquet files below ``staging``, one per table file."""
+    """Generates a table; writes the rows to Parquet files below ``staging``, one per table file."""
     format_name = rng.choice(FORMATS)
     kinds = [k for k in KINDS if k.family != "binary" or format_name != "csv"]
     chosen = rng.sample(kinds, k=rng.randint(3, 4))
@@ -223,9 +223,9 @@ def _write(
 
 
 def file_values(rng: random.Random, column: GeneratedColumn, size: int, number: int) -> list[Any]:
-    """The values of one file, with NULLs.
+    """The values of one file, some of which are NULL.
 
-    The values are drawn from a part of all values, so that files differ.
+    The values come from a part of all values, so that files differ.
     """
     pool = column.pool
     how = rng.random()
@@ -240,7 +240,7 @@ def file_values(rng: random.Random, column: GeneratedColumn, size: int, number: 
 
 
 def table_statements(table: GeneratedTable, staging: str, parts: str) -> list[str]:
-    """The statements that create table ``t`` from staged rows, with one file per staged file."""
+    """The statements that create table ``t`` from staged rows, with a file for each staged file."""
     leaves = [c.kind.sql for c in table.columns if c.sql == "s.a"]
     plain = [c for c in table.columns if c.sql != "s.a"]
     columns = [f"{c.sql} {c.kind.sql}" for c in plain]

@@ -1,4 +1,4 @@
-"""Values of every indexable type, including both ends of its range."""
+"""Values of every indexable type, including both ends of the type's range."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TEXTS = [
 
 @dataclass(frozen=True)
 class Kind:
-    """A column type: its Arrow name, and its values, which include both ends of its range."""
+    """A column type: the Arrow name, and values that include both ends of the type's range."""
 
     name: str
     arrow: pa.DataType
@@ -39,7 +39,7 @@ class Kind:
 
     @property
     def of_bytes(self):
-        """True for a kind of strings or binary."""
+        """Whether the kind is strings or binary."""
         return self.name.startswith(("string", "varchar", "binary"))
 
     def column(self, values):
@@ -55,7 +55,7 @@ class Kind:
         return pa.array(values, self.arrow)
 
     def wire(self, value):
-        """A constant in its wire form, as the driver sends it."""
+        """A constant in the form in which the driver sends constants."""
         if self.name == "float":
             return struct.unpack("<i", struct.pack("<f", value))[0]
         if self.name == "double":
@@ -66,12 +66,12 @@ class Kind:
 
 
 def image(value):
-    """The bytes that represent a text or binary value."""
+    """The bytes of a text or binary value."""
     return value.encode() if isinstance(value, str) else value
 
 
 def ends(bits, *more):
-    """Both ends of an integer type, their neighbours, and values around 0."""
+    """Both ends of an integer type, the neighbours of the two ends, and values around 0."""
     half = 1 << (bits - 1)
     return [-half, -half + 1, -2, -1, 0, 1, 2, half - 2, half - 1, *more]
 
@@ -113,7 +113,10 @@ KINDS = [
 
 
 def ordered(value):
-    """A sort key for Spark's order: NaN is greatest, bytes are unsigned, and -0.0 equals 0.0."""
+    """A sort key for Spark's order.
+
+    NaN is the greatest value, bytes are unsigned, and -0.0 equals 0.0.
+    """
     if isinstance(value, float):
         return (1, 0.0) if math.isnan(value) else (0, value)
     return image(value) if isinstance(value, str) else value

@@ -1,4 +1,4 @@
-"""A fact table and its dimensions, and the check of a query that joins them."""
+"""A fact table and dimensions, and the check of a query that joins these tables."""
 
 from __future__ import annotations
 
@@ -14,9 +14,11 @@ JOIN = "SELECT fact.k, v, attr FROM fact JOIN dim ON fact.k = dim.k"
 
 
 def create(lab: Lab) -> None:
-    """Forty files with a hundred ascending keys each, and a dimension with every twentieth key.
+    """Creates forty files with a hundred keys each, and a dimension with every twentieth key.
 
-    A second fact table has the same number of files, in four partitions.
+    The keys ascend from file to file.
+
+    A second fact table has as many files, in four partitions.
     """
     lab.sql(
         "CREATE TABLE fact USING parquet AS SELECT id AS k, CAST(id AS INT) AS i, "
@@ -39,7 +41,7 @@ def create(lab: Lab) -> None:
 
 
 def fact_files(frame: DataFrame) -> int:
-    """The files of `fact` that an executed query read."""
+    """The number of files of `fact` that an executed query read."""
     return sum(
         scan.metrics().apply("numFiles").value()
         for scan in scans(frame._jdf.queryExecution().executedPlan())
@@ -48,7 +50,7 @@ def fact_files(frame: DataFrame) -> int:
 
 
 def run(lab: Lab, query: str) -> tuple[Counter[str], int]:
-    """The rows of a query, and the files of `fact` that it read."""
+    """The rows of a query, and the number of files of `fact` that the query read."""
     frame = lab.spark.sql(query)
     rows = Counter(repr(tuple(row)) for row in frame.collect())
     return rows, fact_files(frame)
@@ -58,7 +60,7 @@ _ROWS: dict[str, Counter[str]] = {}
 
 
 def without(lab: Lab, query: str) -> Counter[str]:
-    """The query's rows without Sieve, computed once, because they are the same for every plan."""
+    """The query's rows without Sieve, computed once, because every plan returns the same rows."""
     if query not in _ROWS:
         with lab.setting("spark.sieve.enabled", "false"):
             _ROWS[query], _ = run(lab, query)
@@ -66,7 +68,7 @@ def without(lab: Lab, query: str) -> Counter[str]:
 
 
 def check(lab: Lab, query: str, files: int, conf: Mapping[str, str] | None = None) -> None:
-    """Asserts that the rows equal those without Sieve, and that `fact` reads this many files."""
+    """Asserts that the rows are those without Sieve, and that `fact` reads this many files."""
     strict = {"spark.sieve.strict": "true", "spark.sieve.audit.sample": "1.0"}
     with lab.settings(strict | (conf or {})):
         on, read = run(lab, query)

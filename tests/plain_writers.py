@@ -1,7 +1,7 @@
 """Writers in separate processes, which tests kill, stop or run concurrently.
 
-A fork server without JVM and threads has already loaded the writers' modules, so a writer costs
-milliseconds.
+A fork server without a JVM and threads has already loaded the writers' modules, so that a writer
+costs milliseconds.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from sql_ext.statements.parser import parse_statement
 from tests.fake_scan import scan
 from tests.fake_spark import Session, Warehouse, without_spark
 
-# Loads the grammar only once, in the fork server.
+# Loads the grammar once, in the fork server.
 parse_statement("SHOW SIEVE INDEXES")
 
 
@@ -42,14 +42,13 @@ def started(target: Callable[..., None], *args: object) -> ForkServerProcess:
 
 
 def struck(folder: Path, statement: str, at: str, number: int, how: signal.Signals) -> None:
-    """Runs a statement, and sends this process a signal at the n-th call that matches.
+    """Runs a statement, and sends a signal to this process at the n-th matching call.
 
     Args:
-        folder: folder of the warehouse.
+        folder: the folder of the warehouse.
         statement: the statement to run.
-        at: prefix of the names of the calls that are counted.
-        number: number of the call, counted from 1; if there are fewer calls, the process ends with
-            status 0.
+        at: the prefix of the names of calls that count.
+        number: the number n, from 1; if there are fewer calls, the process ends with status 0.
         how: the signal, SIGKILL or SIGSTOP.
     """
     calls = 0
@@ -66,7 +65,7 @@ def struck(folder: Path, statement: str, at: str, number: int, how: signal.Signa
 
 
 def begun(folder: Path, statement: str) -> None:
-    """Runs a statement; creates the file ``begun`` at the start."""
+    """Runs a statement; first creates the file ``begun``."""
     with without_spark():
         session = Session(Warehouse(folder))
         (folder / "begun").touch()
@@ -103,7 +102,10 @@ def busy(folder: Path, seed: int, statements: int, out: Path) -> None:
 
 
 def watching(folder: Path, seed: int, reads: int, stop: Path, out: Path) -> None:
-    """Scans the table at least ``reads`` times, until ``stop`` exists; fails if a row is lost."""
+    """Scans the table at least ``reads`` times, until the file ``stop`` exists.
+
+    Fails if a row is lost.
+    """
     chance, warehouse = random.Random(seed), Warehouse(folder)
     done = used = 0
     while done < reads or not stop.exists():

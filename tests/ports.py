@@ -8,7 +8,7 @@ import socket
 
 
 def free_ports(count: int) -> list[int]:
-    """Free ports below the range from which the system assigns ports, so that they stay free."""
+    """Free ports below the range from which the system assigns ports, so that all stay free."""
     ports: list[int] = []
     while len(ports) < count:
         port = secrets.randbelow(10_000) + 20_000

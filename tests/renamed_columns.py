@@ -1,4 +1,4 @@
-"""Checks of expressions on a table whose columns get other names, for formats that allow it."""
+"""Checks of expressions on a table with renamed columns, for formats that can rename columns."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ ROWS = (
 
 
 def check_renames(lab: Lab) -> None:
-    """The expression follows its columns; a new column of the old name is another column."""
+    """An index on an expression follows renamed columns.
+
+    A new column that gets the old name is a different column.
+    """
     lab.sql("CREATE SIEVE INDEX ON t (lower(v), s.a * 2)")
     lab.sql("CREATE SIEVE INDEX pair ON t ((id, s.a))")
     lab.sql("ALTER TABLE t RENAME COLUMN v TO w")
@@ -36,7 +39,10 @@ def check_renames(lab: Lab) -> None:
 
 
 def check_elements(lab: Lab) -> None:
-    """The index on elements follows a rename; the elements of a new column are others."""
+    """An index on elements follows the renamed column.
+
+    A new column that gets the old name is a different column.
+    """
     lab.sql("CREATE SIEVE INDEX ON t (l)")
     lab.check("SELECT * FROM t WHERE array_contains(l, 42L)", exactly=1)
     lab.sql("ALTER TABLE t RENAME COLUMN l TO list")
@@ -55,7 +61,7 @@ def check_elements(lab: Lab) -> None:
 
 
 def check_refused(lab: Lab) -> None:
-    """A field of a struct in an array can be renamed, and the index would not know it."""
+    """CREATE refuses fields of structs in arrays: the index would miss a rename of a field."""
     for typed in ("m[0].k", "m"):
         with pytest.raises(PySparkException) as error:
             lab.sql(f"CREATE SIEVE INDEX ON t ({typed})")

@@ -1,4 +1,4 @@
-"""A Spark session with Sieve, and the check that all query tests use: same rows, fewer files."""
+"""A Spark session with Sieve, and the check of all query tests: same rows, and fewer files."""
 
 from __future__ import annotations
 
@@ -21,43 +21,48 @@ from sql_ext.driver.attach import remember_names
 
 THRIFT_PORT = "spark.hadoop.hive.server2.thrift.port"
 DERBY = "-Dderby.language.statementCache.size=1000 -Dderby.system.durability=test"
-"""JVM options of Derby, the metastore's database: compiled statements are cached, and commits do
-not wait for the disk."""
+"""JVM options of Derby, the metastore's database:
+
+Derby caches compiled statements, and commits do not wait for the disk.
+"""
 INTERPRETED = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
-"""Settings for queries over a few hundred rows, too few to pay for compiling each query."""
+"""Settings for queries of so few rows that compiling would take longer than running."""
 COMPILED = {
     "spark.sql.codegen.wholeStage": "true",
     "spark.sql.codegen.factoryMode": "FALLBACK",
 }
-"""Settings for a query over millions of rows, in a session whose other queries are interpreted."""
+"""Settings for a query of millions of rows, in a session whose other queries are interpreted."""
 FRUGAL = {
     "spark.sql.shuffle.partitions": "2",
     "spark.ui.enabled": "false",
-    # Spark's shells show only warnings and errors, but by default they first format every message.
+    # Spark's shells show only warnings and errors, but by default they format every message first.
     "spark.log.level": "WARN",
     # The explain mode determines the format of each plan in the UI.
     "spark.sql.ui.explainMode": "simple",
-    # For each broadcast, Spark clears a buffer of one block (4 MB); for each sort or aggregation,
-    # Spark clears a buffer of one page (32 MB). Tests have only a few kB of data, so smaller
-    # buffers save a tenth of a query's CPU time.
+    # For each broadcast, Spark clears a buffer of one block (4 MB); for each sort or aggregation, a
+    # buffer of one page (32 MB). Tests have only a few kB of data, so smaller buffers save a tenth
+    # of a query's CPU time.
     "spark.broadcast.blockSize": "128k",
     "spark.buffer.pageSize": "1m",
     # No test uses the times of listeners.
     "spark.scheduler.listenerbus.metrics.maxListenerClassesTimed": "0",
 }
-"""Settings of every driver of the tests, since it has few rows and two cores."""
+"""Settings of every test driver, each of which has few rows and two cores."""
 RANGES = {
     "spark.sieve.range.bytes": "400",
     "parquet.block.row.count.limit": "25",
     "orc.stripe.row.count": "25",
 }
-"""Settings that cut the small files of tests into ranges; Parquet of Spark 3.5 has no limit."""
+"""Settings that cut the small files of tests into ranges.
+
+Parquet in Spark 3.5 has no such limit.
+"""
 
 _TICK = 0.01
-"""Seconds by which the time of a file may be before the clock, since a kernel counts in ticks."""
+"""Seconds by which a file's time may be before the clock, because a kernel counts in ticks."""
 _METASTORE = "spark.hadoop.javax.jdo.option.ConnectionURL"
 _WRITES = re.compile(
     r"\s*(CREATE\s+(OR\s+REPLACE\s+)?TABLE|INSERT|UPDATE|DELETE|MERGE|FROM|WITH)\b", re.IGNORECASE
@@ -66,7 +71,7 @@ _WRITES = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The rows of a query with their counts, and the number of data files that its scans read."""
+    """The rows of a query with counts, and the number of data files that the scans read."""
 
     rows: Counter[str]
     files: int
@@ -83,7 +88,7 @@ class Lab:
         return [tuple(row) for row in self.spark.sql(text).collect()]
 
     def run(self, text: str) -> Answer:
-        """The rows and the number of files read, from Spark's own scan metrics."""
+        """The rows of a query, and the number of files read, from the metrics of Spark's scans."""
         frame = self.spark.sql(text)
         rows = Counter(repr(tuple(row)) for row in frame.collect())
         return Answer(rows, files_read(frame))
@@ -99,10 +104,9 @@ class Lab:
         """Asserts that a query returns the same rows with and without the index, under `strict`.
 
         Args:
-            text: a query with rows that do not depend on the order of files or on a choice of
-            files.
-            at_most: maximum number of files read with the index on.
-            exactly: exact number of files read with the index on.
+            text: a query whose rows do not depend on the order or the choice of files.
+            at_most: the maximum number of files read with the index.
+            exactly: the exact number of files read with the index.
             known: answers without the index, for checks of the same files under other indexes.
         """
         known = {} if known is None else known
@@ -125,7 +129,7 @@ class Lab:
         return [row.asDict() for row in self.spark.sql(f"EXPLAIN SIEVE {query}").collect()]
 
     def files(self, table: str = "t") -> list[Path]:
-        """A table's data files, sorted by name."""
+        """The data files of a table, ordered by name."""
         uris = self.spark.table(table).inputFiles()
         return sorted(Path(uri.removeprefix("file:")) for uri in uris)
 
@@ -135,7 +139,7 @@ class Lab:
 
     @contextmanager
     def setting(self, key: str, value: str) -> Iterator[None]:
-        """Sets a setting of the session within the block."""
+        """Sets a setting of the session in the block."""
         before = self.spark.conf.get(key, None)
         self.spark.conf.set(key, value)
         try:
@@ -148,7 +152,7 @@ class Lab:
 
     @contextmanager
     def settings(self, values: Mapping[str, str]) -> Iterator[None]:
-        """Sets several settings of the session within the block."""
+        """Sets several settings of the session in the block."""
         with ExitStack() as stack:
             for key, value in values.items():
                 stack.enter_context(self.setting(key, value))
@@ -156,7 +160,7 @@ class Lab:
 
     @contextmanager
     def database(self, name: str) -> Iterator[str]:
-        """Creates a database, makes it current within the block, and drops it afterwards."""
+        """Creates a database, makes the database current in the block, and drops it afterwards."""
         self.spark.sql(f"CREATE DATABASE {name}")
         self.spark.sql(f"USE {name}")
         try:
@@ -167,27 +171,27 @@ class Lab:
 
 
 def together(queries: Iterable[str]) -> str:
-    """One query that returns the numbered rows of many, in a fraction of their total time."""
+    """One query that returns the numbered rows of many queries in a fraction of their time."""
     row = "to_json(struct(*), map('ignoreNullFields', 'false'))"
     branches = (f"SELECT {k} AS k, {row} AS r FROM ({query})" for k, query in enumerate(queries))
     return " UNION ALL ".join(branches)
 
 
 def files_read(frame: DataFrame) -> int:
-    """Sum of "number of files read" over the scans of an executed query."""
+    """The sum of "number of files read" over the scans of an executed query."""
     return sum(
         _files_of(scan.metrics()) for scan in scans(frame._jdf.queryExecution().executedPlan())
     )
 
 
 def _files_of(metrics: Any) -> int:
-    # Only a scan through Spark's second data source interface has another metric.
+    # Only scans through Spark's second data source interface have another metric.
     name = "numFiles" if metrics.contains("numFiles") else "resultDataFiles"
     return int(metrics.apply(name).value())
 
 
 def scans(plan: Any) -> Iterator[Any]:
-    """The file scans of a physical plan, including scans of subqueries and adaptive stages."""
+    """The file scans of a physical plan, including those of subqueries and adaptive stages."""
     kind = plan.getClass().getSimpleName()
     if kind == "AdaptiveSparkPlanExec":
         yield from scans(plan.executedPlan())
@@ -203,7 +207,7 @@ def scans(plan: Any) -> Iterator[Any]:
 
 
 def shown_scans(lab: Lab, query: str) -> list[dict[str, str]]:
-    """The scans of an executed query; for each, the text of its node in the SQL tab."""
+    """The scans of an executed query, each with the text in the SQL tab."""
     lab.sql(query)
     lab.spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()
     store = lab.spark._jsparkSession.sharedState().statusStore()
@@ -238,8 +242,8 @@ def start_session(folder: Path, **conf: str) -> SparkSession:
             "spark.ui.showConsoleProgress": "false",
             "spark.driver.memory": "2g",
             "spark.sql.session.timeZone": "UTC",
-            # A busy test machine must not cause a time-out; tests of time-outs have their own
-            # value.
+            # With a short time-out, tests would fail on a busy machine; tests of time-outs set
+            # another one.
             "spark.sieve.prune.timeout": "30s",
             "spark.sieve.start.timeout": "120s",
         }
@@ -253,9 +257,9 @@ def start_session(folder: Path, **conf: str) -> SparkSession:
 
 
 def _age_files(spark: SparkSession, warehouse: Path) -> None:
-    """Makes each file that a statement writes two seconds older.
+    """Sets the times of files that a statement writes back by two seconds.
 
-    A build waits until the newest file of a table is a second old, but tests need not wait.
+    A build waits until the newest file of a table is a second old; tests then need not wait.
     """
     run = spark.sql
 
@@ -266,7 +270,7 @@ def _age_files(spark: SparkSession, warehouse: Path) -> None:
             for path in (Path(at, name) for at, _, names in os.walk(warehouse) for name in names):
                 with suppress(FileNotFoundError):
                     written = path.stat().st_mtime
-                    # An index may exist already on files that are older than this statement.
+                    # An index may already exist on files that are older than this statement.
                     if written >= started:
                         os.utime(path, (written - 2, written - 2))
         return frame

@@ -1,4 +1,4 @@
-"""A client's session of a Thrift server."""
+"""A client's session on a Thrift server."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from pyhive import hive
 
 @contextmanager
 def thrift_session(port: int, **options: Any) -> Iterator[Any]:
-    """A PyHive connection to this machine; at the end, only its socket is closed.
+    """A PyHive connection to this machine; the end of the block closes only the socket.
 
-    Hive sometimes never answers CloseSession. The first session that registers functions can fail
-    on a class that is missing in Spark, and all later sessions wait for it.
+    Sometimes Hive never answers CloseSession. The first session that registers functions can fail
+    at a class that Spark lacks; all later sessions then wait for this session.
     """
     connection = hive.connect("localhost", port, **options)
     try:

@@ -30,13 +30,13 @@ def flags(text: str, n: int) -> Flags:
 
 
 def numbers(text: str, columns: int) -> list[list[int]]:
-    """The rows in a table of numbers."""
+    """The rows of a table of numbers."""
     rows: list[list[int]] = np.frombuffer(unzipped(text), "<i8").reshape(-1, columns).tolist()
     return rows
 
 
 def files_of(dictionary: Mapping[str, Any]) -> list[tuple[tuple[str, int, int], int]]:
-    """Path, length, time and number of ranges of each file in a dictionary."""
+    """The path, length, time and number of ranges of each file in a dictionary."""
     rows, text = numbers(dictionary["rows"], 4), unzipped(dictionary["paths"])
     assert len(rows) == dictionary["files"]
     found = []
@@ -54,7 +54,7 @@ def paths_of(dictionary: Mapping[str, Any]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A file that is read in part: its cuts, its footer, and its skipped ranges."""
+    """A file that is read in part: its cuts, its footer and its skipped ranges."""
 
     cuts: list[int]
     footer: int
@@ -62,7 +62,7 @@ class Part:
 
 
 def parts_of(answer: Mapping[str, Any]) -> dict[int, Part]:
-    """The files that are read in part according to an answer, by their numbers."""
+    """By number, the files that an answer reads in part."""
     parts = answer.get("parts")
     if parts is None:
         return {}

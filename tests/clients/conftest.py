@@ -1,4 +1,4 @@
-"""Fixtures of a real metastore server and a real Thrift server, shared by the client tests."""
+"""Fixtures of a real metastore server and a real Thrift server, which the client tests share."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from ports import free_ports
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A working directory in which servers and the ``sieve`` command run.
+    """A working folder in which servers and the ``sieve`` command run.
 
     Attributes:
-        folder: the working directory.
+        folder: the working folder.
         metastore_port: the port of the metastore server.
         thrift_port: the port of the Thrift server.
         ui_port: the port of the Thrift server's user interface.
@@ -36,19 +36,19 @@ class Site:
         return ["--conf", f"spark.hadoop.hive.metastore.uris={uri}"]
 
     def sieve(self, *args: str) -> str:
-        """Runs ``sieve`` in the folder until it ends, and returns its standard output."""
+        """Runs ``sieve`` in the folder until it ends; returns the standard output."""
         return sieve(self.folder, *args)
 
 
 @pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    """Starts and stops the servers with the commands that a user would use."""
+    """Starts and stops the servers with the commands that a user would type."""
     site = Site(tmp_path_factory.mktemp("site"), *free_ports(4))
     settings = {
         "spark.ui.port": site.ui_port,
         "spark.acls.enable": "true",
         "spark.sql.shuffle.partitions": 4,
-        # A busy test machine must not cause a time-out.
+        # With a short time-out, tests would fail on a busy machine.
         "spark.sieve.start.timeout": "120s",
     }
     conf = [word for key, value in settings.items() for word in ("--conf", f"{key}={value}")]

@@ -1,7 +1,7 @@
-"""Uses a running Superset as users do: in a browser, and over its API.
+"""Uses a running Superset as users do: in a browser and over the REST API.
 
-The Python of Superset's environment, which contains Selenium, runs this script. The script prints
-its findings as JSON.
+The Python of Superset's environment runs this script, because that environment has Selenium. The
+script prints its findings as JSON.
 
     superset_browser.py http://localhost:8088 spark+sieve://localhost:10000/db orders.sql pictures
 """
@@ -52,7 +52,7 @@ class Api:
         return answer.json()
 
     def query(self, database: int, schema: str, sql: str) -> Any:
-        """The rows of a query in SQL Lab, or the text of its error."""
+        """The rows of a query in SQL Lab, or the text of the error."""
         body = {"database_id": database, "schema": schema, "sql": sql, "runAsync": False}
         try:
             return self.post("sqllab/execute/", body | {"client_id": f"{time.time_ns() % 10**10}"})[
@@ -63,7 +63,7 @@ class Api:
 
 
 class Browser:
-    """A browser in which a user has logged in."""
+    """A browser in which a user is logged in."""
 
     def __init__(self, base: str, pictures: Path) -> None:
         options = webdriver.ChromeOptions()
@@ -80,8 +80,8 @@ class Browser:
         self.wait(lambda: "/login" not in self._driver.current_url)
 
     def wait(self, done: Any) -> Any:
-        """The first true result of a function, which is called again until its result is true."""
-        ignored = (Exception,)  # elements appear and disappear while a page is drawn
+        """Calls a function until the result is true; returns this result."""
+        ignored = (Exception,)  # elements appear and disappear while the browser draws a page
         waiting = WebDriverWait(self._driver, WAIT_S, 0.2, ignored_exceptions=ignored)
         return waiting.until(lambda _: done())
 
@@ -90,7 +90,7 @@ class Browser:
         self._driver.get(self._base + path)
 
     def find(self, selector: str, text: str = "") -> WebElement:
-        """The first visible element whose text contains `text`; waits until it appears."""
+        """Waits for a visible element whose text contains `text`; returns the first one."""
 
         def found() -> WebElement | None:
             elements = self._driver.find_elements(By.CSS_SELECTOR, selector)
@@ -101,7 +101,7 @@ class Browser:
         return element
 
     def press(self, name: str, within: str = "") -> None:
-        """Clicks a button with this name as soon as the button is enabled."""
+        """Clicks the button of this name as soon as the button is enabled."""
 
         def clicked() -> bool:
             for button in self._driver.find_elements(By.CSS_SELECTOR, f"{within} button"):
@@ -113,9 +113,12 @@ class Browser:
         self.wait(clicked)
 
     def picture(self, name: str) -> None:
-        """Saves a picture of the browser; the pointer is moved so that the page shows no hints."""
+        """Saves a picture of the browser.
+
+        First moves the pointer, so that the page shows no hints.
+        """
         webdriver.ActionChains(self._driver).move_by_offset(0, 0).perform()
-        time.sleep(1)  # wait until hints and bars fade
+        time.sleep(1)  # wait until hints and bars have faded
         self._driver.save_screenshot(str(self._pictures / f"{name}.png"))
 
     def close(self) -> None:
@@ -124,7 +127,7 @@ class Browser:
 
 
 def main(base: str, uri: str, statements: str, pictures: str) -> dict[str, Any]:
-    """Returns the rows of statements, texts in SQL Lab, the chart's query and that query's scan."""
+    """Returns the rows of statements, texts in SQL Lab, and the chart's query and scan."""
     api, schema = Api(base), uri.rpartition("/")[2]
     database = api.post("database/", {"database_name": DATABASE, "sqlalchemy_uri": uri})["id"]
     sent: list[str] = json.loads(statements)
@@ -159,7 +162,7 @@ def main(base: str, uri: str, statements: str, pictures: str) -> dict[str, Any]:
 
 
 def in_sql_lab(browser: Browser, database: int, schema: str, sql: str) -> list[str]:
-    """Runs a query in the editor and returns the texts of the cells shown."""
+    """Runs a query in the editor; returns the texts of the cells that the page shows."""
     query = f"new=true&dbid={database}&schema={schema}&title=Sieve&sql={quote(sql)}"
     browser.open(f"/sqllab/?{query}")
     browser.press("Run")
@@ -170,7 +173,7 @@ def in_sql_lab(browser: Browser, database: int, schema: str, sql: str) -> list[s
 
 
 def make_chart(browser: Browser, api: Api, dataset: int) -> None:
-    """Makes a bar chart of one week, takes a picture of the chart and saves the chart."""
+    """Makes a bar chart of one week, takes a picture of the chart, and saves the chart."""
     form = {
         "datasource": f"{dataset}__table",
         "viz_type": "echarts_timeseries_bar",

@@ -7,14 +7,13 @@ from pathlib import Path
 import pytest
 from command import sieve
 
-# Test drivers use an equal archive; this test writes its own archive in 20 s of CPU time.
+# Other tests share one archive; this test writes an archive, which takes 20 s of CPU time.
 pytestmark = pytest.mark.tools
 
 
 def test_a_later_start_maps_the_archive(tmp_path: Path) -> None:
-    """A later start loads its classes from the archive, and prints nothing about the archive."""
-    # The test run's own options load an archive, and Java cannot write an archive with these
-    # options.
+    """A later start loads classes from the archive, and prints nothing about the archive."""
+    # The test run's own options load an archive, and Java cannot write one under these options.
     cache = {
         "XDG_CACHE_HOME": str(tmp_path / "cache"),
         "SPARK_SUBMIT_OPTS": "",

@@ -1,4 +1,4 @@
-"""Cancels a long CREATE in each client by the client's own means."""
+"""Cancels a long CREATE in each client, by the client's own means."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ OLD = 1_600_000_000
 
 @pytest.fixture(scope="module")
 def slow(site: Site) -> Iterator[None]:
-    """A table of 80 million CSV rows: one file has many names, so the table is created at once."""
+    """A table of 80 million CSV rows, made at once by linking one file under many names."""
     folder = site.folder / "slow"
     folder.mkdir()
     first = folder / "0.csv"
@@ -49,7 +49,7 @@ def slow(site: Site) -> Iterator[None]:
 
 
 def jobs(ui_port: int) -> list[str]:
-    """The descriptions of a driver's running jobs, from its user interface."""
+    """The descriptions of a driver's running jobs, from the driver's user interface."""
     api = f"http://localhost:{ui_port}/api/v1/applications"
     try:
         with urlopen(api) as reply:
@@ -61,7 +61,7 @@ def jobs(ui_port: int) -> list[str]:
 
 
 def building(ui_port: int) -> bool:
-    """Returns whether a job of the build runs."""
+    """Returns whether a job of the build is running."""
     return any(job.startswith(f"{CREATE} (") for job in jobs(ui_port))
 
 
@@ -79,12 +79,16 @@ def leaves_nothing(site: Site, ui_port: int) -> Iterator[None]:
 
 @contextmanager
 def shell(site: Site, *args: str) -> Iterator[tuple[subprocess.Popen[str], Path]]:
-    """Starts a shell in a new terminal; returns the process and the file with its output."""
+    """Starts a shell in a new terminal.
+
+    Returns the process and the file with the shell's output.
+    """
     output = site.folder / f"{args[0]}.out"
     program = str(Path(sys.executable).with_name("sieve"))
     with output.open("w") as sink:
         process = subprocess.Popen(
-            # A test run in the background ignores Ctrl-C, and so do its child processes.
+            # If a test run in the background ignores Ctrl-C, processes that the run starts would
+            # ignore it, too.
             ["env", "--default-signal=INT", program, *args],
             cwd=site.folder, stdin=subprocess.PIPE, stdout=sink, stderr=sink, text=True,
             start_new_session=True,
@@ -105,7 +109,10 @@ def type_in(process: subprocess.Popen[str], *statements: str) -> None:
 
 
 def cancel_in_a_shell(site: Site, ui_port: int, *args: str) -> str:
-    """Presses Ctrl-C during a CREATE, then runs one more statement; returns the shell's output."""
+    """Presses Ctrl-C during a CREATE, and then runs one more statement.
+
+    Returns the shell's output.
+    """
     with leaves_nothing(site, ui_port), shell(site, *args) as (process, output):
         type_in(process, CREATE)
         wait_until(lambda: building(ui_port) or process.poll() is not None, "it builds", every=0.1)
@@ -155,7 +162,7 @@ def test_pyhive(site: Site) -> None:
 
 @pytest.mark.usefixtures("slow")
 def test_a_time_out(site: Site) -> None:
-    """The query time-out of a JDBC client ends a CREATE."""
+    """If the query time-out of a JDBC client expires, a CREATE ends."""
     with thrift_session(site.thrift_port) as connection:
         with leaves_nothing(site, site.ui_port):
             request = ttypes.TExecuteStatementReq(

@@ -1,4 +1,7 @@
-"""Runs the same statements in each client: CREATE, a query, EXPLAIN SIEVE, SHOW, DROP."""
+"""Runs the same statements in each client.
+
+The statements are CREATE, a query, EXPLAIN SIEVE, SHOW and DROP.
+"""
 
 from __future__ import annotations
 
@@ -78,7 +81,8 @@ def test_pyhive(site: Site) -> None:
         status = refused.value.args[0].status
         assert status.sqlState == "42P01"
         assert "[SIEVE_UNKNOWN_TABLE]" in status.errorMessage
-        # A client that shows the whole answer shows the message first.
+        # The error begins with the message, so that a client that shows the whole error shows the
+        # message first.
         shown = str(refused.value)
         assert 0 < shown.index("[SIEVE_UNKNOWN_TABLE]") < shown.index("runningQueryError")
     check(lines)
@@ -97,7 +101,7 @@ def test_procedures_and_functions_pass_clients(site: Site) -> None:
 
 
 def test_settings_of_a_connection_string(site: Site) -> None:
-    """When a session opens, its ``?key=value`` settings in the JDBC URL are checked and set."""
+    """When a session opens, it checks and applies the ``?key=value`` settings of the JDBC URL."""
     key = "set:hiveconf:spark.sieve.enabled"
     with thrift_session(site.thrift_port, configuration={key: "false"}) as connection:
         cursor = connection.cursor()
@@ -113,7 +117,7 @@ def test_settings_of_a_connection_string(site: Site) -> None:
 
 
 def test_sessions_of_one_server_are_apart(site: Site) -> None:
-    """Each of two sessions in different databases creates an index and queries its own table."""
+    """Two sessions each create an index and query a table, in different databases."""
     with (
         thrift_session(site.thrift_port) as one,
         thrift_session(site.thrift_port) as two,
@@ -135,7 +139,7 @@ def test_sessions_of_one_server_are_apart(site: Site) -> None:
 
 
 def test_a_foreign_client_reads_the_registration(site: Site) -> None:
-    """Any client of the metastore can read the table property in its documented form."""
+    """The table property has its documented form, which any client of the metastore can read."""
     with thrift_session(site.thrift_port) as connection:
         cursor = connection.cursor()
         for statement in tour("registered")[:2]:

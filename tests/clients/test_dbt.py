@@ -1,4 +1,4 @@
-"""Runs the dbt package `integrations/dbt` in the project `examples/dbt` as users do."""
+"""Runs the dbt package `integrations/dbt` on the project `examples/dbt`, as users do."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.tools
 
 @pytest.fixture(scope="module")
 def project(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """The example project after one run; some names are in upper case, which Sieve folds."""
+    """The example project after one run; some names are in upper case, which Sieve ignores."""
     project = Project(tmp_path_factory.mktemp("dbt"), site.thrift_port)
     project.change("events", "['id', 'kind']", "['ID', 'kind']")
     project.change("days", "'name': 'visitors'", "'name': 'Visitors'")
@@ -33,7 +33,7 @@ MADE = {
 
 
 def test_a_first_run_creates(project: Project) -> None:
-    """A first run creates each listed index, ready and in use; a view has no index."""
+    """A first run creates each listed index, which is ready and in use; a view has no index."""
     indexes = project.indexes()
     assert set(indexes) == MADE
     assert set(indexes.values()) == {("ready", 1)}
@@ -42,7 +42,7 @@ def test_a_first_run_creates(project: Project) -> None:
 
 
 def test_later_runs_refresh(project: Project) -> None:
-    """Runs that append or overwrite a partition refresh each index.
+    """A run that appends rows or overwrites a partition refreshes each index.
 
     A new table gets new indexes.
     """
@@ -59,9 +59,9 @@ def test_later_runs_refresh(project: Project) -> None:
 
 
 def test_a_run_follows_the_config(project: Project) -> None:
-    """A run rebuilds an index with new options, and drops an index that is not listed.
+    """A run rebuilds an index with new options, and drops an index that is no longer listed.
 
-    A user's index is kept.
+    A run keeps a user's own index.
     """
     project.sql("CREATE SIEVE INDEX by_hand ON shop.days (id) OPTIONS (budget = '5%')")
     options = "'options': {'payback': 99}"
@@ -77,7 +77,7 @@ def test_a_run_follows_the_config(project: Project) -> None:
 
 
 def test_a_run_fails_with_the_reason(project: Project) -> None:
-    """A missing column fails its model with the error of the CREATE statement."""
+    """If a column is missing, the model with this column fails with the error of CREATE."""
     project.change("orders", "['customer']", "['nowhere']")
     said = project.dbt("run", "--select", "orders", fails=True)
     assert "SIEVE_UNKNOWN_COLUMN" in said

@@ -1,4 +1,4 @@
-"""A dbt model that merges into a Hudi table, on Spark 3.5, for which Hudi has a bundle."""
+"""A dbt model that merges into a Hudi table, on Spark 3.5, for which a Hudi bundle exists."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_a_merge_refreshes_the_index(project: Project) -> None:
         counts = "SELECT count(*), count(DISTINCT id), max(turn) FROM shop.accounts"
         assert project.sql(counts) == [(4000 + 100 * turn,) * 2 + (turn,)]
         assert project.indexes() == {("accounts", "card_sieve"): ("ready", turn + 1)}
-        # The account numbers: one that this run updated, and one that this run added.
+        # Two account numbers: this run updated the first, and added the second.
         for number in (3900 + 100 * turn - 99, 3999 + 100 * turn):
             card = f"({number} + {turn}) * 7919 % 100003"
             query = f"SELECT id, turn FROM shop.accounts WHERE card = {card}"

@@ -1,4 +1,4 @@
-"""Tests the checker of `make test-sqlancer`, which must detect a lost row."""
+"""Tests that the checker of `make test-sqlancer` detects a lost row."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ONE, TWO = (f"SELECT a, input_file_name() FROM t WHERE a = {a}" for a in (1, 2))
 
 
 def test_sees_a_lost_row(site: Site) -> None:
-    """All columns are indexed before the first query, and the checker reports a lost row."""
+    """The checker indexes all columns before the first query, and reports a lost row."""
     tally = Tally()
     warehouse = site.folder / "spark-warehouse"
     proxy = HiveProxy(site.thrift_port, lambda each: IndexedDatabase(each, warehouse, tally))
@@ -53,7 +53,7 @@ def _rows(cursor: Any, query: str) -> list[tuple[Any, ...]]:
 
 
 def _replace(path: Path, by: Path) -> None:
-    """Replaces a file's content by another file's content of equal length; keeps the time."""
+    """Replaces a file's content by that of another file of equal length; keeps the time."""
     before = path.stat()
     for name in (".{}.crc", "{}"):
         shutil.copy(by.with_name(name.format(by.name)), path.with_name(name.format(path.name)))

@@ -1,4 +1,4 @@
-"""`sieve inspect` as a user types it, over a table of the site's metastore."""
+"""`sieve inspect` as a user types it, on a table in the site's metastore."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CREATE TABLE drawn USING parquet AS SELECT /*+ REPARTITION_BY_RANGE(10, arrived)
 
 @pytest.fixture(scope="module")
 def drawn(site: Site) -> Site:
-    """A site with a table in which late rows are in slightly later files."""
+    """A site with a table whose late rows are in slightly later files."""
     with thrift_session(site.thrift_port) as connection:
         for statement in (TABLE, "CREATE SIEVE INDEX ON drawn (id)"):
             connection.cursor().execute(statement)
@@ -44,7 +44,7 @@ def _inspect(site: Site, *args: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.long
 def test_an_index_is_drawn_and_told(drawn: Site, tmp_path: Path) -> None:
-    """The picture is a PNG of full size; the terminal shows a summary and the picture's path.
+    """The command writes a PNG of full size, and prints a summary and the PNG's path.
 
     A client of the Thrift server gets the same picture and summary.
     """
@@ -74,11 +74,11 @@ def test_an_index_is_drawn_and_told(drawn: Site, tmp_path: Path) -> None:
 def test_what_cannot_be_drawn_is_told(drawn: Site) -> None:
     """For an unknown index, the command prints one line and no stack trace.
 
-    Other errors are not hidden from the user.
+    The command does not hide other errors.
     """
     done = _inspect(drawn, *drawn.metastore_option, "drawn", "nope")
     assert done.returncode == 1
-    # spark-submit merges a Python program's standard output and error into one stream.
+    # spark-submit merges standard output and error of a Python program into one stream.
     assert "Error: [SIEVE_UNKNOWN_INDEX]" in done.stdout
     assert "Traceback" not in done.stdout + done.stderr
     assert not list(drawn.folder.glob("*.png"))
@@ -89,7 +89,7 @@ def test_what_cannot_be_drawn_is_told(drawn: Site) -> None:
     [["drawn"], ["drawn", "i", "--output", "/nowhere/x.png"], ["t", "i", "--output", "x.svg"]],
 )
 def test_a_wrong_command_line_is_told_at_once(site: Site, args: list[str]) -> None:
-    """`sieve inspect` reports a missing name or an unwritable file before it starts Spark."""
+    """`sieve inspect` reports a missing name or an unwritable file before Spark starts."""
     done = _inspect(site, *args)
     assert done.returncode == 2
     assert "Usage: sieve inspect" in done.stderr

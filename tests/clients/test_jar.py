@@ -1,4 +1,4 @@
-"""Tests a Scala program, compiled and submitted as a jar, without Python code."""
+"""Tests a compiled Scala program, submitted as a jar, without any Python code."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ object Tour {
 
 
 def compiled(folder: Path) -> Path:
-    """A jar of the program, compiled by the Scala compiler among Spark's own jars."""
+    """A jar of the program, compiled by the Scala compiler in Spark's jars."""
     source, classes, jar = folder / "Tour.scala", folder / "classes", folder / "tour.jar"
     source.write_text(PROGRAM)
     classes.mkdir()
@@ -55,7 +55,7 @@ def compiled(folder: Path) -> Path:
 def test_spark_submit_of_a_jar(site: Site, tmp_path: Path) -> None:
     """A Scala program creates, uses, explains, shows and drops an index.
 
-    The program has its own planner rules, which replace operators by their class as plug-ins do.
+    Like a plug-in, the program has planner rules, which replace operators by operator class.
     """
     output = site.sieve(
         *("submit", *site.metastore_option, "--class", "Tour", str(compiled(tmp_path))),

@@ -1,4 +1,4 @@
-"""Many sessions of one Thrift server query while others create, refresh and drop indexes."""
+"""Many sessions of one Thrift server query, while others create, refresh and drop indexes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from conftest import Site
 
 READERS, WRITERS, SECONDS = 32, 4, 5
-# Two users change one index at once, so a statement can find that the other statement was first.
+# If two users change one index at once, the slower statement can raise such an error.
 _CONFLICTS = re.compile(
     r"SIEVE_(INDEX_EXISTS|UNKNOWN_INDEX|INDEX_NOT_USABLE|INDEX_DROPPED|PUBLISH_CONFLICT|"
     r"REFRESH_CONFLICT|INDEX_GONE|FILE_GONE)"
@@ -26,7 +26,7 @@ _CONFLICTS = re.compile(
 
 @pytest.mark.long
 def test_many_sessions_at_once(site: Site) -> None:
-    """No session gets a wrong row, hangs, or fails, except by a conflict of two statements."""
+    """No session gets a wrong row or hangs; sessions fail only if two statements conflict."""
     with thrift_session(site.thrift_port) as connection:
         cursor = connection.cursor()
         cursor.execute("CREATE DATABASE many")
@@ -49,7 +49,7 @@ def test_many_sessions_at_once(site: Site) -> None:
 def _session(
     site: Site, work: Callable[[Any, int], Counter[str]], number: int, end: float
 ) -> Counter[str]:
-    """Repeats its work until the end time, but does it at least once."""
+    """Repeats a session's work until the end time, and at least once."""
     done: Counter[str] = Counter()
     with thrift_session(site.thrift_port, database="many") as connection:
         cursor = connection.cursor()

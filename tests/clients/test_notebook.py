@@ -28,12 +28,12 @@ notebook = nbformat.read(sys.argv[1], 4)
 NotebookClient(notebook, timeout=240, kernel_name="python3").execute()
 nbformat.write(notebook, "run.ipynb")
 """
-# Outputs that contain times or UUIDs (also in file names) differ from run to run.
+# Outputs with times or UUIDs (also in file names) differ between runs.
 VARYING = ("seconds", "uuid", "part-0")
 
 
 def results(path: Path) -> dict[str, dict[str, Any]]:
-    """The result that each cell shows, in text and in HTML."""
+    """The result that each cell shows, as text and as HTML."""
     cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
     return {
         cell["id"]: {kind: "".join(text) for kind, text in output["data"].items()}
@@ -45,7 +45,7 @@ def results(path: Path) -> dict[str, dict[str, Any]]:
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_shows_what_it_was_saved_with(path: Path, tmp_path: Path) -> None:
-    """No cell fails, and each cell shows its saved result, apart from times and UUIDs."""
+    """No cell fails, and each cell shows its saved result, except for times and UUIDs."""
     if not TOOLS.exists():
         pytest.fail("run `make test-clients`, which installs what runs notebooks")
     places = os.pathsep.join([str(HOME), str(TOOLS), os.environ.get("PYTHONPATH", "")])

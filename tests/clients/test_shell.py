@@ -36,7 +36,7 @@ def on_terminal(folder: Path, *args: str) -> str:
     while True:
         try:
             some = os.read(terminal, 1 << 16)
-        except OSError:  # The other end of the terminal is closed.
+        except OSError:  # The other side has closed the terminal.
             break
         if not some:
             break
@@ -47,9 +47,9 @@ def on_terminal(folder: Path, *args: str) -> str:
 
 
 def test_a_terminal_gets_aligned_rows_and_steps(tmp_path: Path) -> None:
-    """A wide last column is wrapped, and a wide table is printed as a list.
+    """On a terminal, a wide last column is wrapped, and a wide table is printed as a list.
 
-    At any width of the terminal, the command prints something.
+    The command prints its output on a terminal of any width.
     """
     (tmp_path / "s.sql").write_text(STATEMENTS)
     printed = on_terminal(tmp_path, "sql", "-f", "s.sql")
@@ -66,15 +66,18 @@ def test_a_terminal_gets_aligned_rows_and_steps(tmp_path: Path) -> None:
     assert "id_sieve  NULL  ok      files: 8 ok" in lines
     assert "\rreading " in printed
     assert " of 8 files" in printed
-    # The advice on the column s is printed below its title. Each value of the column s is in every
-    # file.
+    # The advice on the column s is below the column's title. Every file contains each value of the
+    # column s.
     advice = next(k for k, line in enumerate(lines) if "this index cannot" in line)
     assert lines[advice + 1].startswith(" " * (lines[advice].index("this index")))
 
 
 @pytest.mark.long
 def test_a_pipe_gets_tabs(tmp_path: Path) -> None:
-    """The output is the same as in Spark's own shell. A statement without columns has no header."""
+    """In a pipe, the output is that of Spark's own shell.
+
+    A statement without columns prints no header.
+    """
     (tmp_path / "s.sql").write_text(STATEMENTS)
     lines = sieve(tmp_path, "sql", "-f", "s.sql").splitlines()
     assert lines[0].split("\t") == [

@@ -58,7 +58,7 @@ print(json.dumps({
 """
 
 
-# The page's code, extended to print the results of its last two lines.
+# The page's code, extended to print the results of the last two lines.
 _PAGE = """
 import ast, json, sys
 
@@ -71,7 +71,7 @@ print(json.dumps([indexes, frame.to_dict("list")]))
 
 
 def test_the_page_on_sqlalchemy_is_true(site: Site) -> None:
-    """The page's code runs, and prints the indexes that the code's comment shows."""
+    """The page's code runs, and prints the indexes that a comment in the code shows."""
     page = (HOME / "docs" / "recipes" / "sqlalchemy.md").read_text(encoding="utf-8")
     (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     (told,) = re.findall(r"# (\[.*\])", code)
@@ -89,7 +89,7 @@ def test_the_page_on_sqlalchemy_is_true(site: Site) -> None:
 
 
 def run_python(release: str, script: str, *args: str) -> str:
-    """The output of a script that runs with one release of SQLAlchemy."""
+    """The output of a script under one release of SQLAlchemy."""
     python = HOME / "build" / f"sqlalchemy-{release}" / "bin" / "python"
     if not python.exists():
         pytest.fail("run `make test-clients`, which installs SQLAlchemy")
@@ -102,7 +102,7 @@ def run_python(release: str, script: str, *args: str) -> str:
 
 @pytest.mark.parametrize("release", ["1.4", "2"])
 def test_sqlalchemy_and_pandas(site: Site, release: str) -> None:
-    """SQLAlchemy shows tables, views, columns and indexes; queries run there and in pandas."""
+    """SQLAlchemy shows tables, views, columns and indexes, and runs queries, as pandas does."""
     database = f"alchemy_{release[0]}"
     with thrift_session(site.thrift_port) as connection:
         cursor = connection.cursor()

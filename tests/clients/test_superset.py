@@ -1,4 +1,4 @@
-"""Superset, started by the steps of its recipe, and used in a browser over the Thrift server."""
+"""Superset, started by the steps of the recipe, and used in a browser over the Thrift server."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TOOLS = HOME / "build" / "superset" / "bin"
 PAGE = (HOME / "docs" / "recipes" / "superset.md").read_text(encoding="utf-8")
 BROWSER = ("chromium", "chromedriver")
 
-# Twenty files in order of arrival; one order in fifty is late.
+# Twenty files in the order of arrival; one order in fifty is late.
 ORDERS = """
 CREATE TABLE superset_db.orders USING parquet AS
 SELECT /*+ REPARTITION_BY_RANGE(20, arrived) */ id,
@@ -38,14 +38,14 @@ FROM (SELECT id, if(id % 50 = 7, id + 20000, id) AS arrived FROM range(0, 100000
 
 
 def blocks(language: str) -> list[str]:
-    """The page's code blocks in one language."""
+    """The code blocks of the page in one language."""
     found = re.findall(r"^( *)```(\w*)\n(.*?)^\1```", PAGE, re.MULTILINE | re.DOTALL)
     return [textwrap.dedent(text) for _, marked, text in found if marked == language]
 
 
 @pytest.fixture(scope="module")
 def superset(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a new Superset, which the commands of the page start."""
+    """The address of a new Superset, which the page's commands start."""
     if not TOOLS.exists():
         pytest.fail("run `make test-clients`, which installs Superset")
     if any(shutil.which(program) is None for program in BROWSER):

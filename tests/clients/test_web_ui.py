@@ -26,7 +26,7 @@ HOSTILE = "<script>document.title='owned'</script>"
 
 
 def browse(url: str, profile: Path, *options: str) -> str:
-    """The page's source in the browser after its scripts have run."""
+    """The source of a page in the browser, after the page's scripts have run."""
     quiet = ("--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={profile}")
     done = subprocess.run(
         ["chromium", *quiet, "--window-size=1200,1400", *options, "--dump-dom", url],
@@ -39,7 +39,7 @@ def browse(url: str, profile: Path, *options: str) -> str:
 
 
 def test_who_may_not_see_the_ui_does_not_see_the_tab(site: Site) -> None:
-    """Spark's lists of UI users protect the tab in the same way as the page of jobs."""
+    """Spark's lists of UI users protect the tab as they protect the page of jobs."""
     for page in ("jobs", "sieve"):
         address = f"http://localhost:{site.ui_port}/{page}/"
         assert urlopen(address, timeout=30).status == 200
@@ -48,7 +48,7 @@ def test_who_may_not_see_the_ui_does_not_see_the_tab(site: Site) -> None:
 
 
 def test_the_tab_in_a_browser(site: Site, tmp_path: Path) -> None:
-    """The tab shows index and scan, and runs no script that is part of a name."""
+    """The tab shows the index and the scan, and runs no script that is part of a name."""
     with thrift_session(site.thrift_port) as connection:
         cursor = connection.cursor()
         cursor.execute("CREATE DATABASE web_ui")

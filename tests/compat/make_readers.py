@@ -1,6 +1,6 @@
 """Writes files of every type, and records the values that each Spark release reads as each type.
 
-Run it to add a release of Spark, with that release as SPARK_HOME:
+To add a release of Spark, run this program with the release as SPARK_HOME:
 
     python -m tests.compat.make_readers write    # files of this release, and of PyArrow
     python -m tests.compat.make_readers read     # its values of all files, into values.json
@@ -32,12 +32,12 @@ TYPES = (
     *("tinyint", "smallint", "int", "bigint", "boolean", "float", "double"),
     *("decimal(5,2)", "decimal(12,2)", "decimal(38,10)", "string", "binary", "date"),
 )
-"""The types as which each column of a file is read."""
+"""The types as which Spark reads each column of a file."""
 
 Values = dict[str, dict[str, str]]
-"""By manner of reading and by column of a file: the values that a reader returns."""
+"""The values that a reader returns, by manner of reading and by column of a file."""
 Golden = dict[str, dict[str, dict[str, dict[str, str]]]]
-"""By file, manner, column and Spark release line: the digest of the values."""
+"""The digest of the values, by file, manner, column and Spark release line."""
 
 
 def line_of(spark: Any) -> str:
@@ -46,7 +46,7 @@ def line_of(spark: Any) -> str:
 
 
 class Reader:
-    """Reads a file with the reader that Spark's scans use, without a job for each column."""
+    """Reads a file with the reader that Spark's scans use, without a job per column."""
 
     def __init__(self, spark: Any, path: Path) -> None:
         self.columns = columns_of(path)
@@ -72,13 +72,13 @@ class Reader:
     def read(
         self, name: str, kind: str, *, batches: bool = True, nested: bool = False
     ) -> str | None:
-        """The values of a column as a text; None if this Spark does not read it as the type.
+        """The values of a column as a text, or None if this Spark cannot read this type.
 
         Args:
             name: the column's name.
-            kind: the type as which to read the column.
-            batches: whether to read in batches.
-            nested: whether to read the column in the struct ``s``, by its name in upper case: by
+            kind: the type as which the column is read.
+            batches: whether the reader reads in batches.
+            nested: whether to read the column in the struct ``s`` by its upper-case name; by
                 default, Spark ignores the case of names.
         """
         for own in ("enableVectorizedReader", "enableNestedColumnVectorizedReader"):
@@ -108,7 +108,7 @@ class Reader:
 
 
 def _text(value: Any) -> str:
-    """The complete text of one of Spark's internal values."""
+    """One of Spark's internal values as a complete text."""
     if hasattr(value, "getClass"):
         is_text = value.getClass().getSimpleName() == "UTF8String"
         value = value.getBytes() if is_text else value.toString()
@@ -116,7 +116,7 @@ def _text(value: Any) -> str:
 
 
 def columns_of(path: Path) -> tuple[str, ...]:
-    """The columns of a file, and one column that it lacks."""
+    """The columns of a file, and one column that the file lacks."""
     reader = parquet.read_schema(path) if path.suffix == ".parquet" else orc.ORCFile(path).schema
     return (*reader.names, "absent")
 
@@ -167,7 +167,7 @@ def _arrow_columns(kind: str) -> dict[str, pa.Array]:
             "words": pa.array(texts).dictionary_encode(),
         }  # fmt: skip
     for unit in ("ms", "us", "ns") if kind == "parquet" else ("ns",):
-        # Spark cannot read an ORC file with ORC's own type of instants.
+        # Spark cannot read an ORC file that uses ORC's own type of instants.
         for zone in (None, "UTC") if kind == "parquet" else (None,):
             name = f"ts_{unit}{'_utc' if zone else ''}"
             made[name] = pa.array(_instants(_MODERN), pa.timestamp("us")).cast(
@@ -181,7 +181,10 @@ def _arrow_columns(kind: str) -> dict[str, pa.Array]:
 
 
 def write_by_arrow() -> None:
-    """Writes files with PyArrow: Parquet, also with other encodings or old timestamps, and ORC."""
+    """Writes Parquet and ORC files with PyArrow.
+
+    Some Parquet files have other encodings or old timestamps.
+    """
     made = _arrow_columns("parquet")
     fields = pa.StructArray.from_arrays(
         list(made.values()), list(made), mask=pa.array([False] * 6 + [True])
@@ -211,7 +214,7 @@ def write_by_arrow() -> None:
 
 
 def write_by_spark(spark: Any) -> None:
-    """Writes files with this Spark, with dates in its calendar and in that of old releases."""
+    """Writes files with this Spark, with dates in the present and in an older calendar."""
     line = line_of(spark)
     stamps = ", ".join(
         "NULL" if v is None else f"'{v.isoformat(' ')}'" for v in _instants(_ANCIENT)
@@ -269,7 +272,7 @@ def session() -> Any:
 
 
 def main(what: str) -> None:
-    """Writes the files of the running Spark, or the values that it reads in all files."""
+    """Writes the files of the running Spark, or the values that this Spark reads in all files."""
     spark = session()
     FOLDER.mkdir(exist_ok=True)
     if what == "write":
@@ -289,7 +292,7 @@ def rendered(golden: Golden) -> str:
 
 
 def digests(values: Values) -> Values:
-    """The same values, with a digest in place of each text."""
+    """The same values, with a digest instead of each text."""
     return {
         how: {name: hashlib.sha256(text.encode()).hexdigest()[:6] for name, text in own.items()}
         for how, own in values.items()
@@ -297,7 +300,7 @@ def digests(values: Values) -> Values:
 
 
 def merged(known: Golden, line: str, found: Mapping[str, Values]) -> Golden:
-    """The digests of all release lines, updated with those of one release line."""
+    """The digests of all release lines, updated with those of one line."""
     result: Golden = {}
     for file, how in sorted({(f, h) for of in (known, found) for f in of for h in of[f]}):
         old, new = known.get(file, {}).get(how, {}), found.get(file, {}).get(how, {})

@@ -18,7 +18,7 @@ BATCHES = [
     for own in ("enableVectorizedReader", "enableNestedColumnVectorizedReader")
 ]
 OF_TYPES = {"tinyint": "byte", "smallint": "short", "int": "integer", "bigint": "long"}
-"""The kind of a column by its type, if the kind is not the type's name."""
+"""The kind of a column by the column's type, if the kind is not the name of the type."""
 WRITTEN = {
     "byte": "int8",
     "short": "int16",
@@ -32,12 +32,12 @@ WRITTEN = {
     "binary": "raw",
     "date": "date",
 }
-"""By kind: the column of the files that writers give this kind."""
+"""By kind: the column with this kind in the written files."""
 SHARED = [(files, kind) for files, kinds in KINDS.items() for kind in sorted(kinds)]
 
 
 def _type(how: str) -> str:
-    """The type that a manner of reading names, such as `decimal(5,2), rows, nested`."""
+    """The type in a manner of reading, such as `decimal(5,2), rows, nested`."""
     return how[: how.rindex("batches" if "batches" in how else "rows") - 2]
 
 
@@ -47,12 +47,12 @@ def _kind(how: str) -> str:
 
 
 def _shared(line: str, file: str, how: str) -> str:
-    """The release lines of Spark whose index on such a column serves the given release line."""
+    """The release lines whose indexes on such a column also serve the given line."""
     return alike(line, Path(file).suffix[1:], _kind(how))
 
 
 def _check(lab: Lab, path: Path, types: tuple[str, ...]) -> None:
-    """Reads each column of a file as each type, in batches and in rows, also within a struct."""
+    """Reads each column of a file as each type, in batches and in rows, and within a struct."""
     line = line_of(lab.spark)
     with lab.settings(dict.fromkeys(BATCHES, "true")):
         found = digests(Reader(lab.spark, path).values(types))
@@ -74,7 +74,10 @@ def _check(lab: Lab, path: Path, types: tuple[str, ...]) -> None:
     ids=lambda path: path.name,
 )
 def test_this_line_reads_what_is_known(lab: Lab, path: Path) -> None:
-    """Reads each file as one type; the files together are read as all types."""
+    """This line reads each file as one type and finds the recorded values.
+
+    The files together cover all types.
+    """
     number = files().index(path)
     _check(lab, path, TYPES[number % len(TYPES) :][:1])
 
@@ -82,12 +85,12 @@ def test_this_line_reads_what_is_known(lab: Lab, path: Path) -> None:
 @pytest.mark.soak
 @pytest.mark.parametrize("path", files(), ids=lambda path: path.name)
 def test_this_line_reads_all_types_as_is_known(lab: Lab, path: Path) -> None:
-    """Reads each file as each type."""
+    """This line reads each file as each type and finds the recorded values."""
     _check(lab, path, TYPES)
 
 
 def test_lines_that_share_an_index_read_the_same_values() -> None:
-    """Compares columns that both lines can read; a reader that fails returns no value."""
+    """Lines that share an index read the same values of each column that both can read."""
     for file, hows in GOLDEN.items():
         for how, columns in hows.items():
             for name, lines in columns.items():
@@ -99,7 +102,10 @@ def test_lines_that_share_an_index_read_the_same_values() -> None:
 
 @pytest.mark.parametrize(("kind_of_files", "kind"), SHARED)
 def test_a_shared_kind_has_evidence(kind_of_files: str, kind: str) -> None:
-    """Each line reads the column that each line and PyArrow wrote, in batches and in rows."""
+    """Each line has read the columns of a shared kind that each line and PyArrow wrote.
+
+    The reads are in batches and in rows.
+    """
     column = WRITTEN[kind]
     for writer in ("arrow", *(f"spark-{line}" for line in LINES)):
         for manner in ("batches", "rows"):
@@ -115,7 +121,7 @@ def test_a_shared_kind_has_evidence(kind_of_files: str, kind: str) -> None:
 
 @pytest.mark.parametrize("kind_of_files", KINDS)
 def test_all_pairs_of_a_file_and_a_type_are_compared(kind_of_files: str) -> None:
-    """Each release line has values for each file, and has read the file as every type."""
+    """Each line has recorded values for each file and each type."""
     for path in files():
         if path.suffix == f".{kind_of_files}":
             for line in LINES:
@@ -125,7 +131,7 @@ def test_all_pairs_of_a_file_and_a_type_are_compared(kind_of_files: str) -> None
 
 
 def test_other_lines_share_no_index() -> None:
-    """A release line that is not in the table shares no index with another release line."""
+    """A release line that is not in the table shares no index with another line."""
     assert all(alike(line, "parquet", "integer") == line for line in ("3.4", "4.4", "5.0"))
 
 

@@ -1,4 +1,7 @@
-"""Indexes of other formats: REFRESH rebuilds an older one, and queries ignore a newer one."""
+"""Indexes of other formats.
+
+REFRESH rebuilds an index of an older format, and queries ignore one of a newer format.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ from tests.fake_scan import scan
 from tests.fake_spark import Session, Warehouse, without_spark
 
 (SAMPLE,) = (Path(__file__).parent / "format-2").iterdir()
-"""An index of format 2 with two versions, as its release wrote it."""
+"""An index of format 2 with two versions, written by a release of this format."""
 
 
 @pytest.fixture
@@ -35,9 +38,11 @@ def sealed(path: Path, body: Mapping[str, Any]) -> None:
 
 
 def test_an_older_format_is_rebuilt_by_refresh(warehouse: Warehouse) -> None:
-    """Queries read every file and suggest REFRESH, which keeps options, comment and name.
+    """With an older format, queries read every file and suggest REFRESH.
 
-    Before the REFRESH, statements that only show an index work.
+    REFRESH keeps the index's options, comment and name.
+
+    Before REFRESH, statements that only show an index work.
     """
     with without_spark():
         Session(warehouse).sql("CREATE SIEVE INDEX ON t (id)")
@@ -71,7 +76,7 @@ def test_an_older_format_is_rebuilt_by_refresh(warehouse: Warehouse) -> None:
 
 
 def test_a_disabled_index_of_an_older_format_is_rebuilt_too(warehouse: Warehouse) -> None:
-    """ALTER makes a version of the current format without contents; REFRESH reads every file."""
+    """ALTER makes an empty version of the current format, and REFRESH then reads every file."""
     with without_spark():
         Session(warehouse).sql("CREATE SIEVE INDEX ON t (id)")
         (path,) = warehouse.root.glob("*/versions/1.json")
@@ -87,7 +92,7 @@ def test_a_disabled_index_of_an_older_format_is_rebuilt_too(warehouse: Warehouse
 
 @pytest.mark.parametrize("later", [FORMAT + 1, 77])
 def test_a_later_format_is_left_alone(warehouse: Warehouse, later: int) -> None:
-    """Queries read all files if the intact manifest has the next format or an unknown format."""
+    """With the next format or an unknown one in an intact manifest, queries read all files."""
     with without_spark():
         Session(warehouse).sql("CREATE SIEVE INDEX ON t (id)")
         (path,) = warehouse.root.glob("*/versions/1.json")

@@ -1,4 +1,4 @@
-"""Two Spark release lines on one metastore: each uses the indexes that the other has built."""
+"""Two Spark release lines share one metastore, and each uses indexes that the other built."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from command import sieve
 HOME_35 = Path(__file__).parents[2] / "build" / "spark-3.5"
 ON_35 = {"SPARK_HOME": str(HOME_35 / "pyspark"), "PYTHONPATH": str(HOME_35)}
 SHARED = {"i": "5", "s": "'text 5'", "c": "5.00", "d": "DATE '1970-01-06'"}
-"""By column whose values both release lines read alike: a value that is in one of four files."""
+"""For columns that both lines read alike: a value that one of four files contains."""
 
 
 def _build(table: str, kind: str) -> str:
@@ -32,7 +32,10 @@ def _read(table: str) -> str:
 
 @pytest.mark.soak
 def test_each_line_uses_the_indexes_of_the_other(tmp_path: Path) -> None:
-    """Spark 3.5 makes the metastore, because the later Spark can open its Derby database, too."""
+    """Each line uses indexes that the other built.
+
+    Spark 3.5 makes the metastore, because the later Spark can open a Derby database of 3.5.
+    """
     made = {"p35": "parquet", "o35": "orc"}
     (tmp_path / "1.sql").write_text("".join(_build(*table) for table in made.items()))
     later = {"p41": "parquet", "o41": "orc"}

@@ -1,4 +1,4 @@
-"""One session of Spark and Delta for all tests of this folder, instead of the usual session."""
+"""One Spark session with Delta for all tests in this folder, instead of the usual session."""
 
 from __future__ import annotations
 

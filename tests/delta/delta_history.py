@@ -26,29 +26,29 @@ LAYOUTS = {
     "clustered": ("CLUSTER BY (amount)", VECTORS | MAPPED | TRACKED | CLUSTERED),
     "plain": ("", VECTORS),
 }
-"""For each kind of table: the SQL text after its columns, and its properties."""
+"""For each kind of table: the SQL text after the columns, and the table properties."""
 COLUMNS = "id BIGINT, amount INT, part INT, s STRUCT<a: BIGINT, b: STRING>"
 SETTINGS = INTERPRETED | {
     "spark.sieve.strict": "true",
     "spark.sieve.audit.sample": "0.1",
     "spark.databricks.delta.retentionDurationCheck.enabled": "false",
     "spark.databricks.delta.optimize.zorder.checkStatsCollection.enabled": "false",
-    # Tables are small, so each scan has one task.
+    # The tables are small, so each scan has one task.
     "spark.sql.files.minPartitionNum": "1",
 }
 
 
 class History:
-    """A table with its commands and refreshes.
+    """A table, on which commands and refreshes run.
 
-    The model computes the result of each command. After each command the whole table is read
-    without an index. The column `amount` can change its name, type and position; after DROP and
+    The model computes the result of each command. After each command, the history reads the whole
+    table without an index. The column `amount` can change name, type and position; after DROP and
     ADD, it is another column.
 
     Args:
         lab: the session.
-        layout: the kind of table that the history uses.
-        seed: seed of all choices.
+        layout: the kind of table.
+        seed: the seed of all choices.
     """
 
     def __init__(self, lab: Lab, layout: str, seed: str) -> None:
@@ -59,15 +59,15 @@ class History:
         self.names = 0
         self.past: dict[int, State] = {}
         self.has_lost_columns = False
-        """True if an index can belong to a column that is not in the table any more."""
+        """Whether an index can belong to a column that the table no longer has."""
         self.told: list[str] = []
         """The statements that have run so far."""
 
     def run(self, steps: int) -> Counter[str]:
-        """Makes the table, runs `steps` commands, and queries every version that still exists.
+        """Makes the table, runs `steps` commands, and queries each version that still exists.
 
         Returns:
-            For each kind of command, the number of commands that Delta has accepted.
+            For each kind of command, the number of commands that Delta accepted.
         """
         name = "delta_" + re.sub("[^a-z0-9]", "_", self.seed)
         with self.lab.database(name), self.lab.settings(SETTINGS):
@@ -84,7 +84,7 @@ class History:
         return self.done
 
     def steps(self) -> list[Callable[[], None]]:
-        """The commands that are possible now."""
+        """The commands that can be drawn."""
         return [
             self.insert, self.overwrite, self.update, self.delete, self.merge, self.merge,
             self.optimize, self.z_order, self.reorg, self.vacuum, self.vectors, self.restore,
@@ -148,8 +148,7 @@ class History:
             f"CREATE OR REPLACE TABLE t USING delta {made} AS SELECT * FROM t WHERE id % 9 <> 0"
         )
         if SPARK < (4, 0) and MAPPED.items() <= layout.items():
-            # In Delta 3.3, the columns have other names in the files, and a RESTORE changes the
-            # columns back to the old names.
+            # In Delta 3.3, the files have new column names, and a RESTORE brings back the old ones.
             self.has_lost_columns = True
             for (name,) in self.lab.sql("SELECT index FROM sieve_indexes()"):
                 self.sql(f"DROP SIEVE INDEX {name} ON t")
@@ -246,7 +245,7 @@ class History:
         self.lab.sql(statement)
 
     def accepts(self, statement: str) -> bool:
-        """Runs a statement that Delta is allowed to refuse; returns whether it ran."""
+        """Runs a statement that Delta may refuse; returns whether the statement ran."""
         before = self.newest()
         try:
             self.sql(statement)
@@ -258,12 +257,15 @@ class History:
         return True
 
     def service(self, kind: str, statement: str, rows: Sequence[Row] | None = None) -> None:
-        """Runs a command that leaves the table's rows unchanged, or with the given rows."""
+        """Runs a command after which the table has the same rows, or the given rows."""
         if self.accepts(statement):
             self.does(kind, self.rows if rows is None else rows)
 
     def does(self, kind: str, rows: Sequence[Row]) -> None:
-        """Counts a command, after which the table must have these rows; a REFRESH can follow."""
+        """Counts a command, after which the table must have these rows.
+
+        Sometimes runs a REFRESH.
+        """
         self.done[kind] += 1
         self.leaves(rows)
         if self.chance.random() < 0.5:
@@ -275,7 +277,7 @@ class History:
                         self.sql(f"REFRESH SIEVE INDEX {name} ON t")
 
     def leaves(self, rows: Sequence[Row]) -> None:
-        """Reads the table without an index and compares the rows."""
+        """Reads the table without an index, and compares the rows."""
         with self.lab.setting("spark.sieve.enabled", "false"):
             frame = self.lab.spark.sql("SELECT * FROM t")
             name = next(n for n in frame.columns if n not in ("id", "part", "s"))
@@ -292,7 +294,7 @@ class History:
     def queries_have_their_rows(self) -> None:
         """Queries points and ranges of all columns, in the newest version and in a random version.
 
-        Other queries have a LIMIT, a top-k or a join.
+        Some queries have a LIMIT, a top-k or a join.
         """
         version = self.chance.choice([v for v in self.past if v >= self.oldest])
         question = Question()
@@ -302,7 +304,7 @@ class History:
         question.ask(self.lab)
 
     def versions_have_their_rows(self) -> None:
-        """Each readable version has the keys in the model's first state from this version on."""
+        """Checks that each readable version has the keys of the model's state at that version."""
         question = Question()
         keys = tuple(self.chance.sample(range(KEYS), 3))
         for version in range(self.oldest, self.newest() + 1):
@@ -315,7 +317,7 @@ class History:
         question.ask(self.lab)
 
     def indexes_are_right(self) -> None:
-        """Checks the indexes by CHECK."""
+        """Checks the indexes with CHECK."""
         states = set()
         for (name,) in self.lab.sql("SELECT index FROM sieve_indexes()"):
             with dropped_columns_ignored():
@@ -325,7 +327,7 @@ class History:
 
 @contextlib.contextmanager
 def dropped_columns_ignored() -> Iterator[None]:
-    """An index on a dropped column cannot be refreshed and cannot be checked."""
+    """Asserts that REFRESH and CHECK fail for an index on a dropped column."""
     try:
         yield
     except PySparkException as error:

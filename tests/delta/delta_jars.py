@@ -18,12 +18,15 @@ SMALL = {
     # By default, VACUUM and RESTORE list folders in 10,000 tasks.
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
 }
-"""Settings of sessions whose tables are small."""
+"""Settings for sessions with small tables."""
 FOLDER = Path(__file__).parents[2] / "build" / "delta"
 
 
 def jars() -> list[Path]:
-    """The jars that ``make test-delta`` downloads for this Spark; a test without the jars fails."""
+    """The jars that ``make test-delta`` downloads for this Spark.
+
+    A test fails if these jars are missing.
+    """
     spark = find_spark(os.environ)
     name = "delta-spark_2.12" if spark.line == "3.5" else f"delta-spark_{spark.line}_2.13"
     found = sorted(FOLDER.glob(f"{name}-*.jar"))
@@ -34,7 +37,7 @@ def jars() -> list[Path]:
 
 
 def conf(extensions: Sequence[str] = (EXTENSIONS, DELTA_EXTENSION)) -> dict[str, str]:
-    """Settings of a session with Sieve and Delta, with the extensions in the given order."""
+    """The settings of a session with Sieve and Delta, with the extensions in the given order."""
     paths = [str(path) for path in (shim_jar(find_spark(os.environ)), *jars())]
     return SMALL | {
         "spark.jars": ",".join(paths),

@@ -1,4 +1,4 @@
-"""Computes in Python the rows of a Delta table after each command, and the answers of queries."""
+"""Computes in Python a Delta table's rows after each command, and the answers of queries."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class Row(NamedTuple):
 
 
 Stretch = tuple[int, int]
-"""Keys from one key to another, without the second key itself."""
+"""Keys from one key up to, but not including, another key."""
 
 
 def rows_of(keys: Stretch, word: str, *, wide: bool) -> list[Row]:
-    """The rows that ``select_of`` selects."""
+    """The rows that the query of ``select_of`` returns."""
     return [
         Row(k, (k * 37 + 11) % 100 + (WIDE if wide and k % 10 == 0 else 0), k % 3, k * 2, word)
         for k in range(*keys)
@@ -40,10 +40,10 @@ def select_of(columns: Iterable[str], keys: Stretch, word: str, *, wide: bool) -
     """A query that returns one row per key.
 
     Args:
-        columns: columns of the table in order; a column whose name is not fixed is `amount`.
-        keys: keys of the rows.
-        word: value of ``s.b`` in all rows.
-        wide: true if every tenth `amount` needs a BIGINT.
+        columns: the table's columns in order; a column without a fixed name is `amount`.
+        keys: the keys of the rows.
+        word: the value of ``s.b`` in all rows.
+        wide: whether every tenth `amount` needs a BIGINT.
     """
     more = f" + IF(id % 10 = 0, {WIDE}, 0)" if wide else ""
     values = {
@@ -61,10 +61,11 @@ class Merge:
     """The clauses of a MERGE.
 
     Attributes:
-        matched: true if matched rows whose key is divisible by five are deleted, and other matched
-        rows are updated.
-        inserts: true if rows of the source without a match are inserted.
-        unmatched: the action for unmatched rows below some key: ``DELETE``, ``UPDATE`` or "".
+        matched: whether MERGE deletes matched rows with a key divisible by five, and updates other
+        matched rows.
+        inserts: whether MERGE inserts source rows without a match.
+        unmatched: the action for target rows without a match whose key is below a limit:
+            ``DELETE``, ``UPDATE`` or "".
     """
 
     matched: bool
@@ -72,7 +73,7 @@ class Merge:
     unmatched: str = ""
 
     def clauses(self, below: int) -> str:
-        """The clauses for the table `t` and the view `source`."""
+        """The SQL of the clauses, for the table `t` and the view `source`."""
         listed = []
         if self.matched:
             listed.append(
@@ -90,7 +91,7 @@ class Merge:
         return " ".join(listed)
 
     def result(self, rows: Sequence[Row], source: Sequence[Row], low: int, below: int) -> list[Row]:
-        """The rows after a MERGE that compares keys and matches rows with keys from ``low`` on."""
+        """The rows after a MERGE that matches rows by key, from the key ``low`` on."""
         by_key = {row.id: row for row in source}
         left: list[Row] = []
         for row in rows:
@@ -118,14 +119,14 @@ MERGES = (
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """A version of the table: the name of its column `amount`, and its rows."""
+    """A version of the table: the name of the column `amount`, and the rows."""
 
     amount: str
     rows: tuple[Row, ...]
 
 
 class Question:
-    """Queries that run together as one query; each row contains the number of its query."""
+    """Queries that run together as one; each row contains the number of its query."""
 
     def __init__(self) -> None:
         self._branches: list[str] = []
@@ -138,7 +139,7 @@ class Question:
         self._expected.update((number, *row) for row in rows)
 
     def ask(self, lab: Lab) -> None:
-        """Runs the queries, and asserts that every query returns its rows."""
+        """Runs the queries, and asserts that each query returns the expected rows."""
         text = " UNION ALL ".join(self._branches)
         found = Counter(lab.sql(text))
         assert found == self._expected, text
@@ -167,7 +168,7 @@ class Question:
             self.add(f"{_columns(name)} FROM {source} WHERE {condition}", rows)
 
     def other(self, state: State, chance: random.Random) -> None:
-        """Adds a LIMIT, a top-k query or a join on the newest version."""
+        """Adds a LIMIT, a top-k query or a join, for the newest version."""
         rest = "CAST(NULL AS BIGINT) AS amount, 0 AS part, 0L AS a, '' AS b"
         low, key = chance.randrange(100), chance.randrange(KEYS)
         least = sorted(row.id for row in state.rows if row.id > low)[:5]

@@ -1,4 +1,4 @@
-"""Delta tables for tests: their files have no statistics, so only the index skips files."""
+"""Delta tables for tests: the files have no statistics, so only the index skips files."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ import pyspark
 from spark_session import Lab
 
 SPARK = tuple(int(part) for part in pyspark.__version__.split(".")[:2])
-"""The line of Spark, such as 4, 1."""
+"""The line of Spark, such as (4, 1)."""
 NO_STATISTICS = {"delta.dataSkippingNumIndexedCols": "0"}
 MAPPED = {"delta.columnMapping.mode": "name"}
-# In Delta 3.3, the files of a replaced table have other names for mapped columns, and no index
-# contains these names.
+# In Delta 3.3, files of a replaced table have other names for mapped columns, and no index contains
+# these names.
 REPLACEABLE = {} if SPARK < (4, 0) else MAPPED
 VECTORS = {"delta.enableDeletionVectors": "true"}
 AUDITED = {"spark.sieve.audit.sample": "1.0", "spark.sieve.strict": "true"}
-"""Settings of a session in which an audit reads all skipped files again."""
+"""Settings with which an audit reads all skipped files."""
 ROWS = "id, concat('v', id % 7) v"
-"""The expressions that `insert` selects."""
+"""The expressions of the rows that `insert` inserts."""
 
 
 def create(
@@ -29,7 +29,7 @@ def create(
     more: str = "",
     **properties: dict[str, str],
 ) -> None:
-    """Creates an empty table; ``properties`` are merged, and can have any names."""
+    """Creates an empty table; ``properties`` are dictionaries under any names, which are merged."""
     merged = dict(NO_STATISTICS)
     for some in properties.values():
         merged |= some
@@ -38,7 +38,7 @@ def create(
 
 
 def replace(lab: Lab) -> None:
-    """Replaces `t` by another table with the first 50 rows, in 5 files."""
+    """Replaces `t` by another table of the first 50 rows, in 5 files."""
     lab.sql(
         f"CREATE OR REPLACE TABLE t USING delta {given(NO_STATISTICS | REPLACEABLE)} "
         "AS SELECT /*+ REPARTITION_BY_RANGE(5, id) */ id, 'x' v FROM range(50)"
@@ -52,7 +52,7 @@ def given(properties: Mapping[str, str]) -> str:
 
 
 def insert(lab: Lab, select: str, name: str = "t", files: int = 10) -> None:
-    """Inserts rows, ten per file of ``range``, by expressions over ``id``, which starts at 0."""
+    """Inserts rows made of expressions over ``id``: ten per file, from 0 on."""
     lab.sql(
         f"INSERT INTO {name} SELECT /*+ REPARTITION_BY_RANGE({files}, id) */ {select} "
         f"FROM range(0, {10 * files})"

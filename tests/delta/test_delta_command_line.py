@@ -28,7 +28,7 @@ QUERY = "SELECT * FROM t WHERE id IN (42, 43)"
 
 
 def test_a_shell_with_jars_of_ones_own(tmp_path: Path) -> None:
-    """`sieve sql --delta` sets the catalog and both extensions, and uses the user's own jars."""
+    """`sieve sql --delta` sets the catalog and both extensions, and can use the user's own jars."""
     statements = (
         *MADE,
         "SELECT concat('rows: ', count(*), ' ', sum(id)) FROM t WHERE id IN (42, 43)",
@@ -41,7 +41,7 @@ def test_a_shell_with_jars_of_ones_own(tmp_path: Path) -> None:
 
 
 def test_a_server_with_the_package_of_this_spark(tmp_path: Path) -> None:
-    """The server finds and loads Delta's package; sessions create an index and skip files by it.
+    """The server finds and loads Delta's package; sessions create an index and skip files.
 
     Under `STRICT`, Delta plans its own scans, which need the complete package.
     """

@@ -25,8 +25,8 @@ class Case:
 
     Attributes:
         text: the statement.
-        read: number of files read if the source's keys are unknown.
-        keyed: number of files read if Spark broadcasts the source and its keys select the files.
+        read: the number of files read if the keys of the source are unknown.
+        keyed: the number of files read if Spark broadcasts the keys of the source.
     """
 
     text: str
@@ -49,12 +49,12 @@ CASES = {
     "inserts": Case(
         ON + "t.k >= 70 WHEN NOT MATCHED THEN INSERT (k, v) VALUES (s.k + 2000, 'd')", 1, 1
     ),
-    # MERGE refuses a target row that matches two source rows, even if no clause applies to the row.
-    # Such a row can be in any file.
+    # MERGE refuses a target row that matches two source rows, even if no clause applies to this
+    # row. Any file can contain such a row.
     "when": Case(
         "MERGE INTO {t} t USING s ON t.k = s.k WHEN MATCHED AND t.k >= 70 THEN DELETE", 8, 2
     ),
-    # MERGE can refuse any row of the target, so all rows of the target are candidates.
+    # With this clause, MERGE must look at every row of the target.
     "by-source": Case(
         ON + "t.k >= 70 WHEN MATCHED THEN UPDATE SET v = 'e' "
         "WHEN NOT MATCHED BY SOURCE AND t.k < 5 THEN UPDATE SET v = 'f'",
@@ -74,14 +74,14 @@ RUNS = [
     ),
     *(("rewriting", "shuffled", name) for name in ("on", "with-inserts", "by-source")),
 ]
-"""Tuples of: how rows are deleted, how Spark joins, and the name of the case."""
+"""Each run: how Delta deletes rows, how Spark joins, and the name of the case."""
 
 
 @pytest.fixture
 def tables(lab: Lab, request: pytest.FixtureRequest) -> Iterator[Lab]:
-    """The table `t` with an index, the table `twin` without an index, and a source.
+    """The indexed table `t`, the table `twin` without an index, and a source.
 
-    Both tables have eight files; the source has keys that are in two of the files.
+    Each table has eight files; two of these files contain the keys of the source.
     """
     kind = getattr(request, "param", "vectors")
     own = VECTORS if kind == "vectors" else {"delta.enableDeletionVectors": "false"}
@@ -108,9 +108,9 @@ def counted(lab: Lab) -> dict[str, int]:
 
 @pytest.mark.parametrize(("tables", "join", "name"), RUNS, indirect=["tables"])
 def test_conditions_on_the_target_skip_its_files(tables: Lab, join: str, name: str) -> None:
-    """The scan skips as many files as EXPLAIN SIEVE predicts.
+    """The first scan skips as many files as EXPLAIN SIEVE predicts.
 
-    Rows and counts are the same as in the twin.
+    Rows and counts are those of the twin.
     """
     case, lab = CASES[name], tables
     with lab.settings(SHUFFLED if join == "shuffled" else {}):
@@ -124,18 +124,18 @@ def test_conditions_on_the_target_skip_its_files(tables: Lab, join: str, name: s
     assert [(row["files_total"], row["indexes"], row["reasons"]) for row in later] == (
         [(case.read, None, f"found-file: {case.read}")] * len(later)
     )
-    # MERGE with inserts alone, and DELETE with vectors, read no file again.
+    # A MERGE that only inserts, and a DELETE with vectors, read no file a second time.
     again = case.read > 0 and name not in ("inserts", "delete")
     assert len(later) == again
     assert (run["scans"] > 1) == again
     if not case.read:
-        # Spark reads no file if the source also lacks this key.
+        # Spark can skip more files, because the source also lacks this key.
         assert run["files_skipped"] == run["files_listed"]
         return
     keys = "at run time" in (said["predicate"] or "")
     assert keys == (run["scans_at_run_time"] > 0)
     read = case.keyed if keys else case.read
-    # The first scan lists all files; later scans list only the files that the first scan found.
+    # The first scan lists all files, and later scans list only those that the first scan found.
     assert run["files_skipped"] >= 8 - read
     if join == "shuffled" and name in ("on", "with-inserts", "when"):
         assert "join-not-repeatable" in said["reasons"]
@@ -154,7 +154,10 @@ def test_conditions_on_the_target_skip_its_files(tables: Lab, join: str, name: s
 def test_merge_of_a_table_into_itself_names_the_files_of_its_target(
     tables: Lab, shuffled: bool, source: str, condition: str, reads: list[int]
 ) -> None:
-    """The source has scans of the same table. Only the target's files are read again."""
+    """The source is a scan of the target table.
+
+    Afterwards, MERGE reads only the files of the target a second time.
+    """
     text = f"USING {source} b ON t.k = b.k AND {condition} WHEN MATCHED THEN UPDATE SET v = 'm'"
     with tables.settings(SHUFFLED if shuffled else {}):
         rows = tables.explain(f"MERGE INTO t {text}")
@@ -172,7 +175,10 @@ def test_merge_of_a_table_into_itself_names_the_files_of_its_target(
 def test_a_row_that_no_clause_takes_is_refused_if_it_matches_twice(
     tables: Lab, shuffled: bool
 ) -> None:
-    """A condition of WHEN must not skip the file of this row, because MERGE must refuse the row."""
+    """MERGE refuses a row that matches twice, even if no WHEN clause applies to the row.
+
+    So a condition of WHEN must not skip this row's file.
+    """
     twice = "(SELECT 5L AS k UNION ALL SELECT 5L UNION ALL SELECT 75L)"
     on = "MERGE INTO {} t USING {} s ON t.k = s.k"
     text = f"{on} WHEN MATCHED AND t.k > 70 THEN UPDATE SET v = 'x'"
@@ -184,7 +190,10 @@ def test_a_row_that_no_clause_takes_is_refused_if_it_matches_twice(
 
 
 def test_rows_that_match_twice_are_refused_below_a_condition(tables: Lab) -> None:
-    """MERGE gives each row of its target a number; with a condition, numbers stay distinct."""
+    """MERGE refuses a row that matches twice, also below a condition on the target.
+
+    MERGE numbers the rows of the target; a condition must keep these numbers distinct.
+    """
     twice = "(SELECT 75L AS k UNION ALL SELECT 75L)"
     on = "MERGE INTO {} t USING {} s ON t.k = s.k AND t.k > 70"
     text = f"{on} WHEN MATCHED THEN UPDATE SET v = 'x'"

@@ -1,4 +1,4 @@
-"""Indexes on expressions and tuples follow the columns of a Delta table with column mapping."""
+"""Indexes on expressions and tuples follow columns of Delta tables with column mapping."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.delta
 
 @pytest.fixture(autouse=True)
 def database(lab: Lab) -> Iterator[None]:
-    """A new database for each test, in which each skip is audited."""
+    """A new database for each test; an audit checks every skipped file."""
     with lab.database("expressions"), lab.settings(AUDITED):
         lab.sql(
             f"CREATE TABLE t ({COLUMNS}) USING delta TBLPROPERTIES ('delta.columnMapping.mode' = "
@@ -25,17 +25,20 @@ def database(lab: Lab) -> Iterator[None]:
 
 
 def test_a_rename_keeps_an_expression(lab: Lab) -> None:
-    """The expression follows its columns; a new column of the old name is another column."""
+    """An index on an expression follows renamed columns.
+
+    A new column that gets the old name is a different column.
+    """
     check_renames(lab)
 
 
 def test_elements(lab: Lab) -> None:
-    """The index on elements follows its column."""
+    """An index on elements follows the renamed column."""
     check_elements(lab)
 
 
 def test_a_field_of_structs_in_an_array(lab: Lab) -> None:
-    """The index follows a rename of the array and of the field; a new field is another field."""
+    """An index follows renames of the array and of the struct's field, and ignores a new field."""
     lab.sql("CREATE SIEVE INDEX ON t (m.k)")
     lab.check("SELECT id FROM t WHERE array_contains(m.k, '42')", exactly=1)
     lab.sql("ALTER TABLE t RENAME COLUMN m.element.k TO j")
@@ -53,5 +56,5 @@ def test_a_field_of_structs_in_an_array(lab: Lab) -> None:
 
 
 def test_fields_in_arrays_are_refused(lab: Lab) -> None:
-    """A field of a struct in an array can be renamed, and the index would not know it."""
+    """CREATE refuses expressions on fields of structs in arrays: the index would miss a rename."""
     check_refused(lab)

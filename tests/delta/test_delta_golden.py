@@ -1,6 +1,6 @@
 """The golden corpus returns the same rows from Delta tables as from Parquet tables.
 
-Queries also read the same number of files.
+Queries also read the same numbers of files.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from spark_session import Lab
 
 pytestmark = pytest.mark.delta
 
-# The corpus file `statements` shows the table's format and the ranges of its files.
+# The corpus file `statements` shows table formats and ranges of files, which differ for Delta.
 OTHERS = {"statements"}
 SCRIPTS = [
     pytest.param(path, id=path.stem)
@@ -34,7 +34,7 @@ SETTINGS = {
 }
 
 
-# From 4.2 on, Spark fails for the earliest time; before, Spark returned the latest day.
+# From 4.2 on, Spark fails for the earliest time; older versions return the latest day.
 OVERFLOW = re.compile(r"FROM ends WHERE date_trunc\(")
 
 
@@ -42,13 +42,12 @@ class DeltaEngine(SparkEngine):
     """A session that makes Delta tables instead of Parquet tables."""
 
     def run(self, sql: str) -> Result:
-        """Rows as spark-sql prints them."""
+        """Runs a statement; the rows have the format in which spark-sql prints them."""
         if sql.startswith("ANALYZE TABLE"):
-            # Spark refuses the statement for Delta tables, because Delta tables have their own
-            # statistics.
+            # Spark refuses this statement for Delta tables, which have their own statistics.
             return Result(())
         if SPARK < (4, 0):
-            # Delta 3.3 refuses TRUNCATE, and DELETE returns a count.
+            # Delta 3.3 refuses TRUNCATE; DELETE returns a count, which the corpus does not contain.
             emptied = re.sub(r"^TRUNCATE TABLE", "DELETE FROM", sql)
             if emptied != sql:
                 super().run(emptied)

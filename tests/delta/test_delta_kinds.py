@@ -1,4 +1,4 @@
-"""Kinds of Delta tables and columns: files are skipped as usual, and rows equal Delta's rows."""
+"""Kinds of Delta tables and columns: the index skips files as usual, and rows equal Delta's."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def database(lab: Lab) -> Iterator[None]:
 
 
 def test_identity_and_generated_columns(lab: Lab) -> None:
-    """Each INSERT changes the metadata of an identity column, but not how Spark reads its files."""
+    """INSERTs change the metadata of an identity column, but queries still use the index."""
     tables = lab.spark._jvm.io.delta.tables.DeltaTable
     session = lab.spark._jsparkSession
 
@@ -52,7 +52,7 @@ def test_identity_and_generated_columns(lab: Lab) -> None:
 
 
 def test_converted_files_keep_their_names(lab: Lab) -> None:
-    """A Parquet table that is converted to Delta keeps its index."""
+    """A Parquet table that is converted to Delta keeps the index."""
     lab.sql(
         "CREATE TABLE t USING parquet AS "
         f"SELECT /*+ REPARTITION_BY_RANGE(10, id) */ {ROWS} FROM range(100)"
@@ -72,7 +72,7 @@ def test_converted_files_keep_their_names(lab: Lab) -> None:
 
 @pytest.mark.parametrize("vectors", ["true", "false"])
 def test_conditions_of_commands_pick_files(lab: Lab, vectors: str) -> None:
-    """DELETE and UPDATE search only files that can hold the rows to change."""
+    """DELETE and UPDATE search only the files that can contain rows to change."""
     create(lab, vectors={"delta.enableDeletionVectors": vectors})
     insert(lab, ROWS)
     lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -85,7 +85,7 @@ def test_conditions_of_commands_pick_files(lab: Lab, vectors: str) -> None:
 
 @pytest.mark.parametrize("vectors", ["true", "false"])
 def test_keys_of_a_merge_pick_files(lab: Lab, vectors: str) -> None:
-    """MERGE searches only files that can hold keys of its source."""
+    """MERGE searches only the files that can contain keys of the source."""
     create(lab, vectors={"delta.enableDeletionVectors": vectors})
     insert(lab, ROWS)
     lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -101,13 +101,13 @@ def test_keys_of_a_merge_pick_files(lab: Lab, vectors: str) -> None:
         twice = merge.replace("USING s", "USING (SELECT * FROM s UNION ALL SELECT * FROM s) s")
         with pytest.raises(PySparkException, match="MULTIPLE_SOURCE_ROW_MATCHING"):
             lab.sql(twice)
-        # WHEN NOT MATCHED BY SOURCE also needs the rows without a match.
+        # WHEN NOT MATCHED BY SOURCE also needs the target rows without a match.
         assert _skipped_by(lab, f"{merge} WHEN NOT MATCHED BY SOURCE THEN DELETE") == 0
     assert sorted(lab.sql("SELECT * FROM t")) == [(42, "m"), (77, "m")]
 
 
 def test_ranges_that_have_no_effect_are_told(lab: Lab) -> None:
-    """Files are read whole with any value of the option `granularity`."""
+    """With granularity = 'range', statements advise that Delta files are read as a whole."""
     create(lab)
     insert(lab, ROWS)
     words = "granularity = 'range' has no effect: files of Delta tables are read whole"
@@ -130,7 +130,7 @@ def test_ranges_that_have_no_effect_are_told(lab: Lab) -> None:
 
 
 def test_optimize_reads_all_files(lab: Lab) -> None:
-    """Compacted files are read whole, so an index on the partition skips none of them."""
+    """OPTIMIZE reads all files of a partition: the index skips no file that Delta compacts."""
     create(lab, more="PARTITIONED BY (v)")
     insert(lab, "id, 'all' v")
     lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -141,10 +141,7 @@ def test_optimize_reads_all_files(lab: Lab) -> None:
 
 
 def test_extensions_in_the_other_order(tmp_path: Path) -> None:
-    """Delta's extension can be named before Sieve's extension.
-
-    If Delta is first, scans still use deletion vectors, and commands skip files.
-    """
+    """Delta's extension can come before Sieve's: scans use deletion vectors and the index."""
     conf = delta_jars.conf((delta_jars.DELTA_EXTENSION, EXTENSIONS))
     with driver(tmp_path / "one", **conf) as one:
         one.sql(

@@ -1,4 +1,4 @@
-"""MERGE of all kinds has the same rows, metrics and change feed as on a twin without an index."""
+"""Each kind of MERGE leaves the same rows, metrics and change feed with and without an index."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ ODD_ROWS = (
     "(1000, 'k1000', -0.0D, 2, 'zero'), (1001, '', double('infinity'), 0, 'inf')"
 )
 SOURCES = {
-    # The source has four ids of the table and two new ids.
+    # The source has four ids of the table, and two new ids.
     "s": "SELECT id, concat('k', id) k, CAST(id AS DOUBLE) / 2 d, CAST(id % 3 AS INT) p, 'm' v "
     "FROM VALUES (3L), (42L), (43L), (77L), (500L), (501L) s(id)",
     "nulls": "SELECT * FROM VALUES (NULL, 'n1'), (44L, 'n2'), (NULL, 'n3') s(id, v)",
@@ -51,13 +51,13 @@ SOURCES = {
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of table, and a session that merges into the table.
+    """A kind of table, with the settings of a session that merges into the table.
 
     Attributes:
         more: SQL text that follows the table's columns.
-        properties: properties of the table.
-        settings: settings of the session.
-        picks: true if keys are broadcast, so that files are skipped.
+        properties: the properties of the table.
+        settings: the settings of the session.
+        picks: whether Spark broadcasts the keys, so that files are skipped.
     """
 
     more: str = ""
@@ -96,7 +96,7 @@ STATEMENTS = re.sub(
 
 @pytest.fixture(autouse=True)
 def database(lab: Lab) -> Iterator[None]:
-    """A new database for each test, with sources that each have one file."""
+    """A new database for each test, with sources of one file each."""
     with lab.database("merges"), lab.settings(INTERPRETED):
         for name, rows in SOURCES.items():
             lab.sql(
@@ -115,12 +115,12 @@ def make(lab: Lab, kind: Kind, files: int = 10) -> None:
 
 
 def stats_of(kind: Kind) -> dict[str, str]:
-    """The properties that keep the fewest statistics that Delta allows for this table."""
+    """The properties under which Delta stores the fewest statistics possible for this table."""
     return {"delta.dataSkippingStatsColumns": "v"} if "CLUSTER" in kind.more else NO_STATISTICS
 
 
 def merge(lab: Lab, statement: str, table: str) -> tuple[object, ...]:
-    """Runs a statement on one of the tables; returns its answer and the operation in the log."""
+    """Runs a statement on one of the tables; returns the answer and the operation in the log."""
     answer = lab.sql(statement.replace("{t}", table))
     folder = dict(row[:2] for row in lab.sql(f"DESCRIBE EXTENDED {table}"))["Location"]
     newest = max(Path(unquote(folder.removeprefix("file:")), "_delta_log").glob("*.json"))
@@ -138,14 +138,14 @@ def merge(lab: Lab, statement: str, table: str) -> tuple[object, ...]:
 
 
 def assert_same_rows(lab: Lab, told: str) -> None:
-    """Asserts that both tables have the same rows when read without an index."""
+    """Asserts that both tables contain the same rows, read without an index."""
     with lab.setting("spark.sieve.enabled", "false"):
         own, twin = (Counter(map(repr, lab.sql(f"SELECT * FROM {t}"))) for t in ("t", "twin"))
     assert own == twin, f"{told}: {own - twin}, not {twin - own}"
 
 
 def changes(lab: Lab, table: str) -> Counter[str]:
-    """The change feed of all MERGEs."""
+    """The change feed of all MERGE statements."""
     feed = f"SELECT * FROM table_changes('{table}', 3)"
     with lab.setting("spark.sieve.enabled", "false"):
         return Counter(map(repr, lab.spark.sql(feed).drop("_commit_timestamp").collect()))
@@ -159,10 +159,7 @@ def skipped(lab: Lab) -> int:
 
 @pytest.mark.parametrize("name", KINDS)
 def test_merges_of_all_kinds(lab: Lab, name: str) -> None:
-    """Rows, counts and the change feed are the same as in the twin.
-
-    Each kind of table runs a third of all MERGEs.
-    """
+    """A third of all MERGEs has the same rows, counts and change feed as a twin, in each kind."""
     kind, first = KINDS[name], [*KINDS].index(name)
     make(lab, kind)
     picked = 0
@@ -177,8 +174,8 @@ def test_merges_of_all_kinds(lab: Lab, name: str) -> None:
             log.info("%s: %d files skipped: %s", name, now, " ".join(statement.split()))
             assert found == merge(lab, statement, "twin"), statement
             assert_same_rows(lab, statement)
-            # REFRESH follows every second MERGE, so that the other MERGEs see files that are not in
-            # the index.
+            # After every second MERGE, no REFRESH runs, so the next MERGE meets files that the
+            # index does not know.
             if number % 2:
                 lab.sql("REFRESH SIEVE INDEX ON t")
         if kind.properties.get("delta.enableChangeDataFeed"):
@@ -191,7 +188,7 @@ def test_merges_of_all_kinds(lab: Lab, name: str) -> None:
 
 @pytest.mark.parametrize("name", ["rewriting", "vectors", "one-plan"])
 def test_rows_that_match_twice_are_refused(lab: Lab, name: str) -> None:
-    """A MERGE with rows that match twice fails as it does without an index, and changes nothing."""
+    """A MERGE with rows that match twice fails as without an index, and changes nothing."""
     kind = KINDS[name]
     make(lab, kind)
     before = lab.sql("SELECT count(*), sum(id) FROM t")
@@ -205,7 +202,7 @@ def test_rows_that_match_twice_are_refused(lab: Lab, name: str) -> None:
 
 @pytest.mark.parametrize("how", ["a setting", *(["its words"] if SPARK >= (4, 0) else [])])
 def test_columns_that_a_merge_adds(lab: Lab, how: str) -> None:
-    """MERGE adds a column of the source to the table, so the index's reader has changed."""
+    """A MERGE that adds a column of the source changes the reader; rows are those of the twin."""
     make(lab, KINDS["vectors"])
     evolving = {"spark.databricks.delta.schema.autoMerge.enabled": str(how == "a setting").lower()}
     words = "" if how == "a setting" else "WITH SCHEMA EVOLUTION "
@@ -225,7 +222,7 @@ def test_columns_that_a_merge_adds(lab: Lab, how: str) -> None:
 
 
 def test_a_source_with_an_index_is_counted_whole(lab: Lab) -> None:
-    """Keys of a small target skip no rows of a larger source, because MERGE counts these rows."""
+    """MERGE counts the rows of its source, so keys of a small target skip none of these rows."""
     kind = KINDS["vectors"]
     make(lab, kind, files=1)
     lab.sql(f"CREATE TABLE large USING parquet AS {ROWS.format(files=20, rows=200)}")
@@ -242,7 +239,7 @@ def test_a_source_with_an_index_is_counted_whole(lab: Lab) -> None:
 
 
 def test_batches_of_a_stream_are_merged(lab: Lab, tmp_path: Path) -> None:
-    """As in real upserts, the batches are merged with the session of the stream."""
+    """The batches of a stream can be merged; as usual, the MERGE runs in the stream's session."""
     kind = KINDS["vectors"]
     make(lab, kind)
     create(lab, "u", "id BIGINT, v STRING")
@@ -267,7 +264,7 @@ def test_batches_of_a_stream_are_merged(lab: Lab, tmp_path: Path) -> None:
 
 
 def plan_of_matches(store: Any, after: int) -> str:
-    """The plan by which a MERGE searches for matches, among the later executions."""
+    """Among the later executions, the plan with which a MERGE searches for matches."""
     deadline = time.monotonic() + 30
     while True:
         done = store.executionsList()
@@ -283,7 +280,7 @@ def plan_of_matches(store: Any, after: int) -> str:
 
 @pytest.mark.parametrize("adaptive", ["true", "false"])
 def test_the_scan_for_matches_reads_the_columns_that_it_needs(lab: Lab, adaptive: str) -> None:
-    """The scan for matches reads exactly the columns of the condition, as without an index."""
+    """MERGE's scan for matches reads only the columns of the condition, as without an index."""
     make(lab, KINDS["vectors"])
     store = lab.spark._jsparkSession.sharedState().statusStore()
     statement = "MERGE INTO {t} t USING s ON t.id = s.id WHEN MATCHED THEN UPDATE SET v = 'x'"

@@ -1,4 +1,4 @@
-"""Queries of Delta tables return Delta's rows, and read only files that can hold these rows."""
+"""Queries of Delta tables return Delta's rows, and read only files that can contain these rows."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def database(lab: Lab) -> Iterator[None]:
 
 
 def test_constants_pick_files(lab: Lab) -> None:
-    """A point, a list and a range read only files that contain them, after Delta's own listing."""
+    """A point, a list and a range read only the files that can contain these values."""
     create(lab)
     insert(lab, ROWS)
     lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -42,7 +42,7 @@ def test_constants_pick_files(lab: Lab) -> None:
 
 
 def test_new_files_are_read_until_a_refresh(lab: Lab) -> None:
-    """REFRESH indexes the files of an INSERT and of OPTIMIZE, and forgets deleted files."""
+    """After an INSERT or OPTIMIZE, REFRESH indexes the new files and forgets the deleted ones."""
     create(lab)
     insert(lab, ROWS)
     lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -62,9 +62,9 @@ def test_new_files_are_read_until_a_refresh(lab: Lab) -> None:
 @pytest.mark.parametrize("mapping", [{}, MAPPED], ids=["plain", "mapped"])
 @pytest.mark.parametrize("by_index", ["true", "false"])
 def test_deletion_vectors_hide_rows(lab: Lab, mapping: dict[str, str], by_index: str) -> None:
-    """Deletion vectors hide rows, and a file is skipped regardless of its vector.
+    """Queries do not return rows that deletion vectors hide, and still skip files.
 
-    Delta has two ways to number the rows of a file, and both have the same result.
+    Delta can number the rows of a file in two ways, and both give the same result.
     """
     create(lab, mapping=mapping, vectors=VECTORS)
     insert(lab, ROWS)
@@ -85,9 +85,9 @@ def test_deletion_vectors_hide_rows(lab: Lab, mapping: dict[str, str], by_index:
 
 
 def test_restore_brings_rows_back(lab: Lab) -> None:
-    """RESTORE makes an earlier deletion vector valid again, or removes the vector.
+    """RESTORE makes an earlier deletion vector current again, or removes the vector.
 
-    The index contains the restored rows before and after RESTORE.
+    Queries find the restored rows, both before and after REFRESH.
     """
     create(lab, vectors=VECTORS)
     insert(lab, ROWS)
@@ -100,7 +100,7 @@ def test_restore_brings_rows_back(lab: Lab) -> None:
 
 
 def test_earlier_versions_are_served_by_versions_of_then(lab: Lab) -> None:
-    """An earlier index version contains the files that a later commit has removed."""
+    """A query of an earlier version uses an earlier index version, which has removed files."""
     create(lab, vectors=VECTORS)
     insert(lab, ROWS)
     lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -117,10 +117,7 @@ def test_earlier_versions_are_served_by_versions_of_then(lab: Lab) -> None:
 
 
 def test_a_renamed_column_keeps_its_index(lab: Lab) -> None:
-    """A column can be renamed, and another column can get the old name.
-
-    Values of the two columns are not mixed.
-    """
+    """If a column is renamed and a new column gets the old name, each index keeps its column."""
     create(lab, columns="id BIGINT, other BIGINT, s STRUCT<a: BIGINT, b: STRING>", mapping=MAPPED)
     insert(lab, "id, 1000 - id, named_struct('a', id * 3, 'b', 'x')")
     lab.sql("CREATE SIEVE INDEX ON t (id, s.a)")
@@ -138,7 +135,10 @@ def test_a_renamed_column_keeps_its_index(lab: Lab) -> None:
 
 
 def test_a_column_dropped_and_added_is_another(lab: Lab) -> None:
-    """The new column is NULL in the old files, and its index must be created."""
+    """If a column is dropped and added again, the old index is not used.
+
+    The new column is NULL in old files.
+    """
     create(lab, columns="v STRING, id BIGINT", mapping=MAPPED)
     insert(lab, "'x', id")
     lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -156,7 +156,9 @@ def test_a_column_dropped_and_added_is_another(lab: Lab) -> None:
 
 @pytest.mark.parametrize("later", [False, True], ids=["mapped", "mapped-later"])
 def test_statements_tell_of_a_dropped_column(lab: Lab, later: bool) -> None:
-    """Statements name the index and a remedy, even if another column now has the dropped name.
+    """Statements name the index of a dropped column and a remedy.
+
+    They do so even if a new column has the dropped name.
 
     Other indexes work.
     """
@@ -188,7 +190,7 @@ def test_statements_tell_of_a_dropped_column(lab: Lab, later: bool) -> None:
         facts = lab.facts()
         assert re.search(GONE, f"[SIEVE_UNKNOWN_COLUMN] {facts['problem']}")
         assert "REFRESH" not in facts["reader"]
-        # The index on `v` has been refreshed for the schema without the dropped column.
+        # The index on `v` is up to date with the schema without the dropped column.
         lab.check("SELECT v FROM t WHERE v = 'v42'", exactly=1)
         assert {row[2] for row in lab.sql("CHECK SIEVE INDEX v_sieve ON t")} == {"ok"}
     (row,) = lab.sql("CREATE SIEVE INDEX IF NOT EXISTS ON t (id)")
@@ -200,9 +202,9 @@ def test_statements_tell_of_a_dropped_column(lab: Lab, later: bool) -> None:
 
 
 def test_partitions_and_a_widened_type(lab: Lab) -> None:
-    """Delta skips partitions first.
+    """The index skips files of the partitions that Delta selects.
 
-    After ALTER COLUMN TYPE, no file is skipped until a REFRESH.
+    After ALTER COLUMN TYPE, the index skips no file until REFRESH.
     """
     # Delta 3.3 cannot widen INT.
     narrow, wide, key = (
@@ -226,9 +228,9 @@ def test_partitions_and_a_widened_type(lab: Lab) -> None:
 
 
 def test_a_limit_stays_whole(lab: Lab) -> None:
-    """For a LIMIT, Delta lists only as many files as it needs.
+    """For a LIMIT, Delta lists only as many files as the LIMIT needs.
 
-    A filter above the LIMIT must not skip any file that Delta lists for the LIMIT.
+    A join above the LIMIT must not skip any file in this list.
     """
     create(lab)
     insert(lab, ROWS)
@@ -245,7 +247,7 @@ def test_a_limit_stays_whole(lab: Lab) -> None:
 
 @pytest.mark.parametrize("mapping", [{}, MAPPED], ids=["plain", "mapped"])
 def test_keys_of_a_join_pick_files(lab: Lab, mapping: dict[str, str]) -> None:
-    """Results of subqueries also skip files, even files with deletion vectors."""
+    """Join keys and results of subqueries skip files, even files with deletion vectors."""
     create(lab, mapping=mapping, vectors=VECTORS)
     insert(lab, ROWS)
     lab.sql("DELETE FROM t WHERE id = 43")
@@ -262,7 +264,10 @@ def test_keys_of_a_join_pick_files(lab: Lab, mapping: dict[str, str]) -> None:
 
 
 def test_keys_of_a_delta_table_are_fetched_at_one_version(lab: Lab) -> None:
-    """Delta lists the other side twice unless Delta's own rule has fixed the side's version."""
+    """Keys from a Delta table are fetched only if Delta's own rule has fixed the table's version.
+
+    Otherwise, Delta would list the table twice, perhaps at different versions.
+    """
     create(lab)
     insert(lab, ROWS)
     lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -281,7 +286,7 @@ def test_keys_of_a_delta_table_are_fetched_at_one_version(lab: Lab) -> None:
 
 
 def test_a_clone_is_a_table_of_its_own(lab: Lab) -> None:
-    """The files of a shallow clone are in the folder of its source."""
+    """A shallow clone can have an index, although the files are in the folder of the source."""
     create(lab)
     insert(lab, ROWS)
     lab.sql("CREATE TABLE c SHALLOW CLONE t")
@@ -294,7 +299,7 @@ def test_a_clone_is_a_table_of_its_own(lab: Lab) -> None:
 
 
 def test_what_is_left_alone(lab: Lab) -> None:
-    """Reads by path, change data feeds and streams work as they do without an index."""
+    """Reads by path, change data feeds and streams work as without an index."""
     create(lab, feed={"delta.enableChangeDataFeed": "true"})
     insert(lab, ROWS)
     lab.sql("CREATE SIEVE INDEX ON t (id)")

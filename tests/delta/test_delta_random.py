@@ -14,7 +14,7 @@ from spark_session import Lab
 
 log = logging.getLogger(__name__)
 
-# Number of histories of each layout.
+# The number of histories of each layout.
 HISTORIES, SOAKED = 4, 100
 STEPS = 30
 SCANS, SKIPPED = 30, 60
@@ -24,7 +24,7 @@ KINDS = {
     "optimize", "reorg", "vectors", "widen", "z-order", "rename", "renew",
 }  # fmt: skip
 REFUSED = {"plain": {"rename", "renew"}, "clustered": {"z-order"}}
-"""Kinds of steps that Delta refuses for a layout."""
+"""The kinds of steps that Delta refuses, by layout."""
 
 # Delta 3.3 cannot widen INT.
 NEVER = {"widen"} if SPARK < (4, 0) else set()
@@ -36,14 +36,14 @@ def counted(lab: Lab) -> Counter[str]:
 
 
 def live_through(lab: Lab, layout: str, histories: int, seed: str) -> None:
-    """Runs this many histories; a failure shows the statements that preceded it."""
+    """Runs a number of histories; a failure shows the statements of the failing history."""
     before = counted(lab)
 
     def live(number: int) -> Counter[str]:
         own = Lab(lab.spark.newSession())
         return History(own, layout, f"{seed} {layout} {number}").run(STEPS)
 
-    # Planning needs most of the time, and uses one core.
+    # Planning takes most of the time, and uses one core.
     with ThreadPoolExecutor(2) as pool:
         done = sum(pool.map(live, range(histories)), Counter[str]())
     made = counted(lab) - before
@@ -57,12 +57,12 @@ def live_through(lab: Lab, layout: str, histories: int, seed: str) -> None:
 @pytest.mark.delta
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_a_random_history_loses_nothing(lab: Lab, layout: str) -> None:
-    """After every step, all existing versions have the rows of the model."""
+    """After each step, every existing version has the rows of the model."""
     live_through(lab, layout, HISTORIES, "0")
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_many_random_histories_lose_nothing(lab: Lab, layout: str) -> None:
-    """The soak runs 500 histories in all, which are different each time."""
+    """In 500 other histories, every existing version also has the rows of the model."""
     live_through(lab, layout, SOAKED, str(random.randrange(1 << 32)))

@@ -1,4 +1,4 @@
-"""A refresh reads the log of a Delta table, or lists the files if the log is incomplete."""
+"""REFRESH reads the log of a Delta table, or lists all files if the log is incomplete."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ def table(lab: Lab) -> Iterator[None]:
 
 
 def log_of(lab: Lab) -> Path:
-    """The folder of the table's commits."""
+    """The folder with the table's commits."""
     folder = dict(row[:2] for row in lab.sql("DESCRIBE EXTENDED t"))["Location"]
     return Path(unquote(folder.removeprefix("file:"))) / "_delta_log"
 
 
 def built(lab: Lab) -> tuple[str, str]:
-    """The number of files read to build the newest index version, and its Delta version."""
+    """The number of files in the newest index version, and the version of the Delta table."""
     facts = lab.facts()
     return facts["files"], facts["instant"].partition(" ")[2]
 
 
 def test_a_commit_that_is_gone(lab: Lab) -> None:
-    """If a commit is missing, REFRESH lists all files; no file is lost or invented."""
+    """If a commit is missing, REFRESH lists all files, and neither loses nor invents a file."""
     lab.sql("INSERT INTO t VALUES (500, 'a')")
     lab.sql("DELETE FROM t WHERE id = 42")
     session = lab.spark._jsparkSession
@@ -63,7 +63,7 @@ def test_a_commit_that_is_gone(lab: Lab) -> None:
 
 
 def test_a_table_of_another_identity(lab: Lab) -> None:
-    """After CREATE OR REPLACE, the commit numbers continue although all files are new."""
+    """After CREATE OR REPLACE, REFRESH indexes all files, although commit numbers continue."""
     replace(lab)
     lab.sql("REFRESH SIEVE INDEX ON t")
     assert built(lab) == ("5", "(version 2)")
@@ -73,7 +73,7 @@ def test_a_table_of_another_identity(lab: Lab) -> None:
 
 
 def test_a_change_of_the_protocol(lab: Lab) -> None:
-    """Turning on deletion vectors changes neither a file nor the index's content."""
+    """A commit that turns on deletion vectors changes no file; queries use the index as before."""
     lab.sql("ALTER TABLE t SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')")
     lab.sql("DELETE FROM t WHERE id = 43")
     lab.check("SELECT * FROM t WHERE id = 42", exactly=1)
@@ -83,7 +83,7 @@ def test_a_change_of_the_protocol(lab: Lab) -> None:
 
 
 def test_a_change_of_the_columns(lab: Lab) -> None:
-    """A new column does not change how another column is read; new files are read until REFRESH."""
+    """After a new column, queries use the index as before, and read new files until REFRESH."""
     lab.sql("ALTER TABLE t ADD COLUMN more INT")
     lab.sql("INSERT INTO t VALUES (500, 'a', 1)")
     lab.check("SELECT * FROM t WHERE id = 42", exactly=2)
@@ -94,7 +94,7 @@ def test_a_change_of_the_columns(lab: Lab) -> None:
 
 
 def test_commits_that_say_they_change_no_data(lab: Lab) -> None:
-    """A writer has replaced files with ``dataChange`` false, and queries still read these files."""
+    """If a writer replaces files with ``dataChange`` false, queries still read the new files."""
     rows = lab.spark.sql("SELECT /*+ REPARTITION_BY_RANGE(4, id) */ * FROM t")
     writer = rows.write.format("delta").mode("overwrite").option("dataChange", "false")
     writer.saveAsTable("t")
@@ -106,7 +106,7 @@ def test_commits_that_say_they_change_no_data(lab: Lab) -> None:
 
 @pytest.mark.parametrize("after", [0.05, 0.3, 1.0])
 def test_a_refresh_that_is_killed(lab: Lab, after: float) -> None:
-    """After a kill at any time, queries return their rows, and REFRESH finishes the work."""
+    """If a REFRESH is killed, queries return their rows, and a second REFRESH succeeds."""
     lab.sql("ALTER TABLE t SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')")
     for key in (500, 600):
         lab.sql(f"INSERT INTO t VALUES ({key}, 'a')")

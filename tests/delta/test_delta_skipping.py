@@ -1,6 +1,6 @@
-"""Predicates of all forms on one file, which is read only if it contains a matching row.
+"""For predicates of all forms, a query reads a table's only file only if a row matches.
 
-The forms of predicates are taken from Delta's own tests of skipping (``DataSkippingDeltaTests``).
+The forms come from Delta's own tests of skipping (``DataSkippingDeltaTests``).
 """
 
 from __future__ import annotations
@@ -51,13 +51,15 @@ SKIPPED = (
 )  # fmt: skip
 
 IN_VAIN = ("long = repeat('A', 999)", "a + 1 = 12")
-"""Predicates that skip nothing: an index distinguishes strings by their first bytes, and does not
-invert sums."""
+"""Predicates that skip nothing.
+
+An index tells strings apart by their first bytes only, and does not invert sums.
+"""
 
 
 @pytest.mark.parametrize("statistics", [False, True], ids=["index", "both"])
 def test_predicates_of_all_forms(lab: Lab, statistics: bool) -> None:
-    """The index alone skips all files that Delta's statistics skip, and also other files."""
+    """The index skips every file that Delta's statistics skip, and more."""
     properties = {} if statistics else NO_STATISTICS
     with lab.database("skipping"), lab.settings(INTERPRETED):
         lab.sql(f"CREATE TABLE s USING delta {given(properties)} AS {TABLE}")
@@ -71,7 +73,7 @@ def test_predicates_of_all_forms(lab: Lab, statistics: bool) -> None:
             for predicate in predicates:
                 found = lab.check(f"SELECT * FROM s WHERE {predicate}")
                 assert bool(found.rows) == has_rows, predicate
-                # Delta's statistics are allowed to skip more files.
+                # With Delta's statistics, a query may read fewer files.
                 if found.files > files if statistics else found.files != files:
                     wrong.append(f"{found.files} files: {predicate}")
         assert not wrong

@@ -1,4 +1,4 @@
-"""Streams of this driver that read from indexed Delta tables or write to them."""
+"""Streams of this driver that read indexed Delta tables or write to them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.delta
 
 @pytest.fixture(autouse=True)
 def tables(lab: Lab) -> Iterator[None]:
-    """A table `t` of ten files with an index, and an empty table `u`."""
+    """An indexed table `t` of ten files, and an empty table `u`."""
     with lab.database("streams"), lab.settings(AUDITED):
         create(lab)
         insert(lab, ROWS)
@@ -32,7 +32,7 @@ def append(frame: DataFrame, table: str, folder: Path) -> None:
 
 
 def test_a_source_is_read_as_without_an_index(lab: Lab, tmp_path: Path) -> None:
-    """A stream reads commits, not the table, so its filters skip no file of a batch."""
+    """A stream reads the commits of an indexed table, so a filter skips no file of a batch."""
     counters = "SELECT value FROM sieve_status() WHERE counter = 'scans_pruned'"
     before = lab.sql(counters)
     append(lab.spark.readStream.table("t").where("id IN (42, 97)"), "u", tmp_path / "first")
@@ -41,7 +41,7 @@ def test_a_source_is_read_as_without_an_index(lab: Lab, tmp_path: Path) -> None:
 
 
 def test_a_refresh_follows_each_batch_of_a_sink(lab: Lab, tmp_path: Path) -> None:
-    """A session with spark.sieve.refresh.auto starts the stream."""
+    """If the session has spark.sieve.refresh.auto, a refresh follows each batch of a stream."""
     lab.sql("INSERT INTO u VALUES (500, 'a')")
     source = lab.spark.readStream.table("u")
     with lab.setting("spark.sieve.refresh.auto", "true"):

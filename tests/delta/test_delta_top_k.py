@@ -1,4 +1,7 @@
-"""ORDER BY ... LIMIT, MIN and MAX of Delta tables read few files, unless vectors hide rows."""
+"""ORDER BY ...
+
+LIMIT, MIN and MAX of Delta tables read few files, unless deletion vectors hide rows.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,10 @@ def database(lab: Lab) -> Iterator[None]:
 
 @pytest.mark.parametrize("shape", ["auto", "map"])
 def test_first_rows_read_few_files(lab: Lab, shape: str) -> None:
-    """New files are read until a REFRESH. A version of the past has no bound."""
+    """First rows read few files; until REFRESH, queries also read new files.
+
+    A query of a past version has no bound.
+    """
     create(lab, more="", properties=MAPPED)
     insert(lab, SCATTERED)
     lab.sql(f"CREATE SIEVE INDEX ON t (id) OPTIONS (shape = '{shape}')")
@@ -38,7 +44,7 @@ def test_first_rows_read_few_files(lab: Lab, shape: str) -> None:
 
 
 def test_rows_that_vectors_hide_bound_nothing(lab: Lab) -> None:
-    """If a table can have vectors, Delta adds a filter to each scan, which then has no bound."""
+    """For a table that can have vectors, Delta adds a filter to each scan, so there is no bound."""
     create(lab, properties=VECTORS)
     insert(lab, SCATTERED)
     lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -53,7 +59,7 @@ def test_rows_that_vectors_hide_bound_nothing(lab: Lab) -> None:
 
 
 def test_a_deleted_row_of_a_rewritten_file_is_gone(lab: Lab) -> None:
-    """Without vectors, Delta rewrites the file, and the new file is read."""
+    """Without vectors, Delta rewrites a file to delete a row; queries then read the new file."""
     create(lab)
     insert(lab, SCATTERED)
     lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -63,7 +69,7 @@ def test_a_deleted_row_of_a_rewritten_file_is_gone(lab: Lab) -> None:
 
 
 def test_groups_of_partitions_have_their_own_first_rows(lab: Lab) -> None:
-    """A bound of a group counts only rows of its files."""
+    """The bound of a group of partitions counts only rows of the group's files."""
     create(lab, columns="id BIGINT, p INT", more="PARTITIONED BY (p)")
     lab.sql(
         "INSERT INTO t SELECT /*+ REPARTITION(4, p, q) */ id, p FROM "

@@ -1,4 +1,4 @@
-"""Commands that write to indexed Delta tables lose no row, and indexes are kept and refreshed."""
+"""Commands that write to indexed Delta tables lose no row; indexes are kept and refreshed."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_dml_changes_what_it_would_without_an_index(lab: Lab, vectors: dict[str,
 
 
 def test_a_replaced_table_keeps_its_indexes(lab: Lab) -> None:
-    """CREATE OR REPLACE drops all table properties; afterwards the index is registered again."""
+    """CREATE OR REPLACE drops all table properties; Sieve then registers the indexes again."""
     create(lab, mapping=REPLACEABLE)
     insert(lab, ROWS)
     lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -83,7 +83,10 @@ def test_a_replaced_table_keeps_its_indexes(lab: Lab) -> None:
 
 
 def test_overwriting_by_save_as_table_keeps_the_indexes(lab: Lab) -> None:
-    """The write drops the index's property in the metastore; afterwards it is registered again."""
+    """An overwriting saveAsTable drops an index's property.
+
+    Sieve then registers the index again.
+    """
     create(lab)
     insert(lab, ROWS)
     lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -97,9 +100,9 @@ def test_overwriting_by_save_as_table_keeps_the_indexes(lab: Lab) -> None:
 
 
 def test_an_index_outlives_changes_of_the_catalog(lab: Lab) -> None:
-    """After a change of columns, Delta can rewrite the catalog's entry without the index.
+    """After a change of columns, Delta can rewrite the table's catalog entry without the index.
 
-    Queries still use the index.
+    Queries still use the index then.
     """
     with lab.setting("spark.databricks.delta.catalog.update.enabled", "true"):
         create(lab)
@@ -121,9 +124,9 @@ def test_an_index_outlives_changes_of_the_catalog(lab: Lab) -> None:
 
 
 def test_a_new_table_of_the_name_has_none(lab: Lab) -> None:
-    """DROP removes the index with its table.
+    """DROP TABLE deletes the table's index.
 
-    If a new table has the same name and folder, it has no index.
+    A new table of the same name and folder has no index.
     """
     create(lab)
     insert(lab, ROWS)
@@ -136,7 +139,7 @@ def test_a_new_table_of_the_name_has_none(lab: Lab) -> None:
 
 
 def test_refreshes_follow_writes(lab: Lab) -> None:
-    """With spark.sieve.refresh.auto, each kind of commit of a session is indexed soon after."""
+    """With spark.sieve.refresh.auto, a refresh soon follows each kind of commit of a session."""
     create(lab, vectors=VECTORS)
     insert(lab, ROWS)
     lab.sql("CREATE SIEVE INDEX ON t (id)")

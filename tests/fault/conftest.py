@@ -17,15 +17,15 @@ from spark_session import INTERPRETED, RANGES, Lab
 
 @pytest.fixture(scope="session")
 def jvm(lab: Lab) -> int:
-    """Process id of the test run's driver."""
+    """The process id of the JVM of the test run's driver."""
     return int(lab.spark._jvm.java.lang.ProcessHandle.current().pid())
 
 
 @pytest.fixture
 def table(lab: Lab) -> Iterator[str]:
-    """A new database with an indexed table of ten files, which are in the order of ``id``.
+    """A new database with an indexed table of ten files in the order of ``id``.
 
-    Each file has several ranges. Queries are interpreted, as in statement tests.
+    Each file has several ranges. Spark interprets the queries, as in the tests of statements.
     """
     with lab.settings(RANGES | INTERPRETED), lab.database("fault"):
         lab.spark.range(0, 1000, 1, 10).selectExpr(
@@ -45,7 +45,7 @@ def root(lab: Lab, table: str) -> Path:
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CutMetastore]:
-    """A running metastore; tests that kill it permanently run last (see `_OneSite`)."""
+    """A running metastore; tests that kill the metastore for good run last (see `_OneSite`)."""
     made = CutMetastore(tmp_path_factory.mktemp("metastore"))
     made.start()
     yield made

@@ -26,11 +26,11 @@ STATEMENTS = {
     "vacuum all": [CREATE, "drop table", "age", "VACUUM SIEVE INDEXES"],
     "drop": [CREATE, "DROP SIEVE INDEX IF EXISTS id_sieve ON t"],
 }
-"""For each scenario, its preparing statements, followed by the statement under test."""
+"""For each scenario: the preparing statements, and then the statement under test."""
 
 
 def prepared(folder: Path, name: str) -> tuple[Warehouse, str]:
-    """A warehouse after the statements that prepare a scenario, and the statement under test."""
+    """A warehouse after a scenario's preparing statements, and the statement under test."""
     warehouse = Warehouse(folder / "shop")
     warehouse.create_table("t", [range(10 * k, 10 * k + 10) for k in range(4)])
     *before, last = STATEMENTS[name]
@@ -63,9 +63,9 @@ WHOLE = frozenset({"no-index", "disabled"})
 
 
 def looked_at(warehouse: Warehouse, reasons: frozenset[str] = WHOLE) -> Scan | None:
-    """Checks that queries lose no row and report only the given reasons.
+    """Checks that queries lose no row and report no other reasons than the given ones.
 
-    Returns None if there is no table.
+    Returns None if the table does not exist.
     """
     if not (warehouse.folder / "t.properties").exists():
         return None
@@ -75,11 +75,10 @@ def looked_at(warehouse: Warehouse, reasons: frozenset[str] = WHOLE) -> Scan | N
 
 
 def stable(warehouse: Warehouse, last: str) -> tuple[int | None, dict[str, int]]:
-    """Repeats the statement, and vacuums two days later.
+    """Runs the statement again, and VACUUM two days later.
 
     Returns:
-        The number of files that a query then reads, and the number of files of each kind in an
-        index.
+        The number of files that a query then reads, and the number of index files of each kind.
     """
     Session(warehouse).sql(last)
     end = looked_at(warehouse)
@@ -93,7 +92,7 @@ def stable(warehouse: Warehouse, last: str) -> tuple[int | None, dict[str, int]]
 
 
 def _candidates(warehouse: Warehouse) -> list[str]:
-    """The orphans: files in folders of the root that no table refers to."""
+    """The files in index folders to which no table refers."""
     there = (warehouse.folder / "t.properties").exists()
     properties = registrations(warehouse.properties("t")) if there else {}
     known = {json.loads(value)["uuid"] for value in properties.values()}
@@ -103,7 +102,7 @@ def _candidates(warehouse: Warehouse) -> list[str]:
 
 
 def _left(warehouse: Warehouse) -> dict[str, int]:
-    """Number of files of each kind below the root, except manifests and ``_SUCCESS`` files."""
+    """The number of files of each kind below the root, except manifests and ``_SUCCESS`` files."""
     told = dict.fromkeys(("intent.json", "registered", "runs", "locations", "intents"), 0)
     for path in warehouse.root.rglob("*"):
         kind = path.relative_to(warehouse.root).parts[1:2]

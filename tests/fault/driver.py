@@ -30,12 +30,12 @@ RANGES = {
     "spark.sieve.range.bytes": "100",
     "spark.hadoop.parquet.block.row.count.limit": "20",
 }
-"""Settings of a driver that cut the small files of its tables into ranges."""
+"""Settings of a driver that cut small files of tables into ranges."""
 TESTS = Path(__file__).resolve().parent.parent
 
 
 class DriverError(Exception):
-    """A statement failed in the driver; the text is the message that the user saw."""
+    """The driver reports that a statement failed; the text is the message that a user sees."""
 
 
 class Driver:
@@ -64,13 +64,16 @@ class Driver:
         self.jvm = int(self._reply()["jvm"])
 
     def send(self, sql: str) -> None:
-        """Starts a statement; `receive` waits for its end."""
+        """Starts a statement without waiting for the end; `receive` waits."""
         assert self.process.stdin is not None
         self.process.stdin.write(json.dumps(sql) + "\n")
         self.process.stdin.flush()
 
     def receive(self) -> tuple[list[list[Any]], int]:
-        """The rows of the last statement sent, and the files read. Raises DriverError."""
+        """The rows of the last statement that `send` started, and the number of files read.
+
+        Raises DriverError.
+        """
         reply = self._reply()
         if "error" in reply:
             raise DriverError(reply["error"])
@@ -82,12 +85,12 @@ class Driver:
         return self.receive()[0]
 
     def files(self, text: str) -> int:
-        """Number of files that a query reads."""
+        """The number of files that a query reads."""
         self.send(text)
         return self.receive()[1]
 
     def logged(self, text: str) -> int:
-        """Number of lines of the driver's log that contain a text."""
+        """The number of lines of the driver's log that contain a text."""
         return sum(text in line for line in self.log.read_text(errors="replace").splitlines())
 
     def kill_front_end(self) -> None:
@@ -97,13 +100,13 @@ class Driver:
         wait_until(lambda: not alive(pid), "the front end is dead")
 
     def end(self) -> None:
-        """Ends the driver as its user would."""
+        """Ends the driver as a user would."""
         assert self.process.stdin is not None
         self.process.stdin.close()
         self.process.wait(120)
 
     def kill(self) -> None:
-        """Kills the driver, as the operating system does when memory runs out."""
+        """Kills the driver with SIGKILL, as the operating system does when memory runs out."""
         for pid in (self.jvm, self.process.pid):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
@@ -120,7 +123,7 @@ class Driver:
 
 @contextlib.contextmanager
 def driver(folder: Path, *, under: Sequence[str] = (), **conf: str) -> Iterator[Driver]:
-    """Starts a driver, and ends it when the block ends.
+    """Starts a driver, and ends the driver after the block.
 
     Args:
         folder: working folder of the driver.

@@ -1,8 +1,8 @@
-"""A metastore that disappears or disconnects at a given point between a request and its reply.
+"""A metastore that vanishes or disconnects at a chosen point between a request and the reply.
 
-For clients, the metastore behaves like a killed server: connections end, and later connections are
-refused. The server itself survives behind a proxy, because a restart would need as long as three
-tests. `test_two_drivers` kills a real server.
+To clients, the metastore then looks like a killed server: connections end, and new ones are
+refused. The server itself keeps running behind a proxy, because a restart would take as long as
+three tests. `test_two_drivers` kills a real server.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ class CutMetastore:
     """A metastore server on Derby, and the proxy through which clients reach it.
 
     Attributes:
-        conf: settings of a Spark that uses the metastore.
+        conf: settings of a Spark that uses the metastore through the proxy.
         direct: settings of a Spark that connects to the server directly.
-        before: predicate on a client's request; if it is true, the server vanishes before the
-            request arrives.
-        after: predicate on a client's request; if it is true, the server vanishes after its reply,
-            and the reply is dropped.
-        hangs_up: true if only the connection is cut, so that the server is still reachable.
+        before: predicate on a client's request; if true, the server vanishes before the request
+            arrives.
+        after: predicate on a client's request; if true, the server vanishes after replying, and the
+            proxy drops the reply.
+        hangs_up: whether only the connection is cut, so that the server stays reachable.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -66,7 +66,7 @@ class CutMetastore:
         self._command = metastore.command(find_spark(os.environ), os.environ, site, self._port)
 
     def start(self) -> None:
-        """Starts the server, or makes it reachable again."""
+        """Starts the server, or makes the server reachable again."""
         self.before = self.after = never
         self.hangs_up = self._gone = False
         if self._process is None:
@@ -79,10 +79,10 @@ class CutMetastore:
         threading.Thread(target=self._serve, args=(self._door,), daemon=True).start()
 
     def vanish(self) -> None:
-        """Makes the server vanish: its connections end, and later connections are refused."""
+        """Makes the server vanish: the proxy ends all connections and refuses new ones."""
         self._gone = True
         if self._door is not None:
-            # A thread that is blocked in `accept` would keep the socket open.
+            # A thread blocked in `accept` would keep the socket open.
             with contextlib.suppress(OSError):
                 self._door.shutdown(socket.SHUT_RDWR)
             self._door.close()

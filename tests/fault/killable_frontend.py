@@ -1,8 +1,8 @@
-"""A front end that kills its driver and itself by SIGKILL at an effect.
+"""A front end that kills the driver and itself with SIGKILL at the n-th effect.
 
-A file contains the number of the effect.
+A file contains the number n.
 
-This program replaces Python: the first argument is the file, and the rest is Python's command line.
+Drivers start this program instead of Python; the arguments are the file and Python's command line.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ _counting = threading.Lock()
 
 
 def mortal(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
-    """Wraps a method so that the process can die before each effect of the method."""
+    """Wraps a method so that the process can die before each of the method's effects."""
 
     def called(self: Any, *args: Any) -> Any:
         uri = str(args[0])
         if due(f"before {name} {uri.partition('/.sieve/')[2] or uri}"):
             end()
         result = call(self, *args)
-        # Spark will write the run of this pending write next.
+        # Spark then writes the run of this pending write.
         if name == "create" and "/intents/run-" in uri and due("while a run is written"):
             run = Path(uri.removeprefix("file:").replace("/intents/run-", "/runs/"))
             threading.Thread(target=end_when, args=(run / "_temporary",), daemon=True).start()
@@ -42,9 +42,9 @@ def mortal(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def due(what: str) -> bool:
-    """Counts an effect if the file with its number exists.
+    """Counts an effect if the file with the number exists.
 
-    Returns true for the n-th effect, which it records first.
+    Returns true for the n-th effect, and first records this effect.
     """
     with _counting:
         if not COUNT.exists():
@@ -64,7 +64,7 @@ def end_when(path: Path) -> None:
 
 
 def end() -> None:
-    """Kills the driver first, because the driver must not report the death of this process."""
+    """Kills the driver first, so that the driver cannot report the death of this process."""
     os.kill(os.getppid(), signal.SIGKILL)
     os.kill(os.getpid(), signal.SIGKILL)
 

@@ -1,4 +1,4 @@
-"""Facts about processes, read from the system: a driver's front ends, their groups and sockets."""
+"""Facts about a driver's front ends, read from the system: processes, groups and sockets."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 def wait_until(
     true: Callable[[], object], what: str, seconds: float = 120, every: float = 0.01
 ) -> None:
-    """Polls a condition; fails if ``what`` does not happen within the given time."""
+    """Polls a condition; fails if the condition (``what``) does not become true in time."""
     end = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < end, f"still not so after {seconds} s: {what}"
@@ -23,7 +23,7 @@ def alive(pid: int) -> bool:
 
 
 def children(parent: int, word: str) -> list[int]:
-    """The living child processes of a process that have a word on their command lines."""
+    """A process's living children with a word on their command lines."""
     pids = (int(path.name) for path in Path("/proc").iterdir() if path.name.isdecimal())
     return [p for p in pids if _state(p)[1] == parent and alive(p) and word in argv(p)]
 
@@ -39,13 +39,13 @@ def argv(pid: int) -> list[str]:
 
 
 def environment(pid: int) -> dict[str, str]:
-    """The environment variables with which a process was started."""
+    """The environment variables with which a process started."""
     entries = (entry.decode().partition("=") for entry in _read(pid, "environ").split(b"\0"))
     return {key: value for key, _, value in entries}
 
 
 def listening(pid: int) -> list[tuple[str, int]]:
-    """The addresses (in hex) and ports on which a process accepts TCP connections or UDP."""
+    """The addresses (in hex) and ports on which a process accepts TCP connections or UDP data."""
     inodes = set()
     for link in Path(f"/proc/{pid}/fd").iterdir():
         target = str(link.readlink())

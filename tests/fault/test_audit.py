@@ -1,4 +1,4 @@
-"""Audits detect a wrong index, because they read the files that scans skipped."""
+"""Audits detect a wrong index, because an audit reads the files that scans skipped."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SAMPLE = "spark.sieve.audit.sample"
 
 @pytest.fixture(scope="module")
 def table(lab: Lab) -> Iterator[Lab]:
-    """Four files in the order of ``id`` with ten rows each, and an index."""
+    """Four files of ten rows in the order of ``id``, and an index."""
     with lab.database("audited"):
         lab.sql(
             "CREATE TABLE u USING parquet AS SELECT id, cast(id AS string) AS s "
@@ -43,7 +43,7 @@ def table(lab: Lab) -> Iterator[Lab]:
 def forged(table: Lab) -> Lab:
     """A forged version 2 of the index, copied from another table's index.
 
-    According to the forged version, the first file does not have the keys 0 to 9.
+    The forged version says that the first file does not contain the keys 0 to 9.
     """
     table.sql(
         "CREATE TABLE t USING parquet AS SELECT id, id % 7 AS r, cast(id AS string) AS s "
@@ -77,7 +77,7 @@ def forged(table: Lab) -> Lab:
 def test_a_lying_index_is_found_out(forged: Lab) -> None:
     """Without an audit, the query loses the row.
 
-    With an audit, the query fails, and its error names a remedy.
+    With an audit, the query fails with an error that names a remedy.
     """
     lost = forged.run(QUERY)
     assert (lost.rows, lost.files) == ({}, 0)
@@ -92,7 +92,7 @@ def test_a_lying_index_is_found_out(forged: Lab) -> None:
 
 @pytest.mark.parametrize("adaptive", ["true", "false"])
 def test_it_is_found_out_wherever_the_scan_stands(forged: Lab, adaptive: str) -> None:
-    """The audit works in a join, an aggregate, a subquery or a view, with and without AQE."""
+    """Audits detect the forgery in joins, aggregates, subqueries and views, also without AQE."""
     view = "SELECT id + 0L AS k, s FROM t WHERE id < 9"
     forged.sql(f"CREATE OR REPLACE TEMPORARY VIEW below AS {view}")
     with forged.setting("spark.sql.adaptive.enabled", adaptive), forged.setting(SAMPLE, "1"):
@@ -108,9 +108,9 @@ def test_it_is_found_out_wherever_the_scan_stands(forged: Lab, adaptive: str) ->
 
 
 def test_a_match_is_the_index_s_fault_whatever_else_the_query_asks(forged: Lab) -> None:
-    """Another filter of the query is a subquery that would drop all rows of the skipped file.
+    """In the query, a subquery would remove all rows of the skipped file.
 
-    The audit still detects that the index skips rows that satisfy the scan's filters.
+    The audit still reports that the index skips rows that satisfy the scan's filters.
     """
     query = f"{QUERY} AND r < (SELECT min(r) FROM t)"
     assert forged.run(query).rows == {}
@@ -119,16 +119,16 @@ def test_a_match_is_the_index_s_fault_whatever_else_the_query_asks(forged: Lab) 
 
 
 def test_a_share_of_nothing_audits_nothing(forged: Lab) -> None:
-    """If the audited share of files is zero, the audit does not detect the lost rows."""
+    """If the audited share of files is zero, the audit detects no lost rows."""
     for share in ("0", "0.0"):
         with forged.setting(SAMPLE, share):
             assert forged.run(QUERY).rows == {}
 
 
 def test_an_audit_that_cannot_read_says_so(table: Lab) -> None:
-    """A skipped file is deleted.
+    """If a skipped file was deleted, a query without an audit returns the right rows.
 
-    A query that skips a deleted file returns its rows, but the audit of the query fails.
+    With an audit, the query fails, because the audit cannot read the file.
     """
     query = "SELECT id FROM u WHERE id = 5"
     ((uri,),) = table.sql("SELECT DISTINCT _metadata.file_path FROM u WHERE id = 35")
@@ -146,7 +146,7 @@ def test_an_audit_that_cannot_read_says_so(table: Lab) -> None:
 
 
 def test_a_row_in_a_skipped_range_is_found_out(lab: Lab, tmp_path: Path) -> None:
-    """A scan reads a part of a file; the row that the wrong index misses is in another part."""
+    """An audit detects a row that a wrong index misses in the skipped part of a file."""
     file = tmp_path / "a.csv"
     file.write_text("".join(f"{key:08}\n" for key in range(1000)))
     with lab.database("audited_ranges"), lab.setting("spark.sieve.range.bytes", "1000"):

@@ -1,4 +1,4 @@
-"""Many writers and readers use one table at once, each in a separate process."""
+"""Many writers and readers in separate processes use one table at once."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ EXPECTED = {
     "SIEVE_INDEX_NOT_USABLE", "SIEVE_INDEX_GONE", "SIEVE_FILE_GONE",
     "SIEVE_STORE_UNAVAILABLE", "SIEVE_REFRESH_CONFLICT", "SIEVE_PUBLISH_CONFLICT",
 }  # fmt: skip
-"""The allowed outcomes of a statement that runs at the same time as others."""
+"""The outcomes that a statement may have if other statements run at the same time."""
 
 
 @pytest.fixture(autouse=True)
 def plain() -> Iterator[None]:
-    """Replaces Spark, which these tests do not need."""
+    """Stands in for Spark, which these tests do not need."""
     with without_spark():
         yield
 
 
 def crowd(folder: Path, writers: int, statements: int, readers: int, reads: int) -> str:
-    """Runs writers and readers, and then checks the result; returns a line of numbers."""
+    """Runs writers and readers, then checks the result; returns a line of numbers."""
     warehouse = Warehouse(folder / "shop")
     warehouse.create_table("t", [range(10 * k, 10 * k + 10) for k in range(6)])
     for name in ("one", "two"):
@@ -73,9 +73,9 @@ def crowd(folder: Path, writers: int, statements: int, readers: int, reads: int)
 
 
 def chains(warehouse: Warehouse) -> int:
-    """Returns the number of versions; checks that the versions of each index have no gap.
+    """Returns the number of versions, and checks that each index's versions have no gap.
 
-    If a version was published while its index was being deleted, it belongs to no index. A later
+    A version that was published during the deletion of the index belongs to no index. A later
     VACUUM deletes such a version.
     """
     versions = 0
@@ -91,13 +91,13 @@ def chains(warehouse: Warehouse) -> int:
 
 
 def cleaned(warehouse: Warehouse) -> None:
-    """After a VACUUM two days later, only the indexes of the table are left."""
+    """Checks that a VACUUM two days later leaves only the indexes of the table."""
     looked_at(warehouse)
     age(warehouse)
     session = Session(warehouse)
     session.sql("VACUUM SIEVE INDEXES RETAIN 0 HOURS")
     states = [row[6].partition(":")[0] for row in session.sql("SHOW SIEVE INDEXES ON t")]
-    # A dropped index can keep its name: statements report this state, and can free the name.
+    # A dropped index can still be registered: SHOW then says "gone", and DROP removes the entry.
     assert set(states) <= {"ready", "stale", "gone"}
     folders = list(warehouse.root.iterdir())
     left = [str(path.relative_to(warehouse.root)) for path in warehouse.root.rglob("*")]
@@ -114,11 +114,11 @@ def cleaned(warehouse: Warehouse) -> None:
 
 
 def test_writers_and_readers_at_once(tmp_path: Path) -> None:
-    """Four writers and two readers cause no gap in versions, no wrong row, and no extra file."""
+    """Four writers and two readers at once cause no version gap, wrong row or extra file."""
     crowd(tmp_path, writers=4, statements=20, readers=2, reads=40)
 
 
 @pytest.mark.soak
 def test_a_crowd(tmp_path: Path) -> None:
-    """Each of eight writers runs fifty statements, while four readers run queries."""
+    """Eight writers run fifty statements each, while four readers run queries."""
     sys.stdout.write(crowd(tmp_path, writers=8, statements=50, readers=4, reads=3200) + "\n")

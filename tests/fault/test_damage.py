@@ -1,6 +1,6 @@
-"""Damaged, missing and foreign index files and wrong properties: queries return the right rows.
+"""With damaged, missing or foreign index files or wrong properties, queries return all rows.
 
-Errors name a remedy.
+Errors of statements name a remedy.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ ROWS = {"(5,)": 1}
 def small(lab: Lab) -> Iterator[Lab]:
     """An indexed table of four files with several ranges each, and a second table.
 
-    No scan has used the two tables yet.
+    No scan has read these two tables yet.
     """
     with lab.settings(CUT | INTERPRETED), lab.database("damage"):
         lab.sql(f"CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, {FILES})")
@@ -46,7 +46,7 @@ def root_of(lab: Lab) -> Path:
 
 
 def registration(lab: Lab, table: str = "t") -> tuple[str, str]:
-    """Key and value of the only registration in a table."""
+    """The key and the value of a table's only registration."""
     ((key, value),) = (
         row for row in lab.sql(f"SHOW TBLPROPERTIES {table}") if row[0].startswith("sieve.index.")
     )
@@ -62,9 +62,9 @@ def fresh(lab: Lab) -> Lab:
 
 
 def read_in_full(lab: Lab, reason: str, *, strict_fails: bool, table: str = "t") -> None:
-    """Checks that a query reads all files and returns its rows, with this reason.
+    """Checks that a query reads all files for this reason, and returns the right rows.
 
-    With ``strict``, the query is allowed to fail.
+    With ``strict``, the query may fail instead.
     """
     query = QUERY.replace("FROM t", f"FROM {table}")
     with lab.setting("spark.sieve.strict", "false"):
@@ -80,7 +80,7 @@ def read_in_full(lab: Lab, reason: str, *, strict_fails: bool, table: str = "t")
 
 
 def cut(path: Path) -> None:
-    """Truncates a file by its last third."""
+    """Removes the last third of a file."""
     data = path.read_bytes()
     path.write_bytes(data[: len(data) * 2 // 3])
 
@@ -93,12 +93,12 @@ def flip(path: Path) -> None:
 
 
 def zeroed(path: Path) -> None:
-    """Replaces the content by zeros of the same length."""
+    """Replaces a file's content by zeros of the same length."""
     path.write_bytes(bytes(path.stat().st_size))
 
 
 def swap(path: Path) -> None:
-    """Replaces a file by the same kind of file from another index."""
+    """Replaces a file by a file of the same kind from another index."""
     kind = path.relative_to(path.parents[2 if path.parent.parent.name == "runs" else 1])
     other = next(
         p
@@ -110,7 +110,7 @@ def swap(path: Path) -> None:
 
 
 def remove(path: Path) -> None:
-    """Deletes the file."""
+    """Deletes a file."""
     path.unlink()
 
 
@@ -139,7 +139,7 @@ DAMAGE = [
 def test_a_damaged_index_costs_speed_and_is_replaced(
     small: Lab, kind: str, how: Callable[[Path], None]
 ) -> None:
-    """For any damage of any file of an index, the damage is detected, reported and repaired."""
+    """Queries detect and report any damage to any file of an index, and statements repair it."""
     if how is swap:
         small.sql("CREATE TABLE u USING parquet AS SELECT id + 9 AS id FROM range(0, 40, 1, 4)")
         small.sql("CREATE SIEVE INDEX ON u (id)")
@@ -155,7 +155,7 @@ def test_a_damaged_index_costs_speed_and_is_replaced(
         with pytest.raises(Exception, match=r"SIEVE_INDEX_NOT_USABLE.*DROP SIEVE INDEX"):
             small.sql("REFRESH SIEVE INDEX ON t")
         assert small.sql("DROP SIEVE INDEX id_sieve ON t") == [("id_sieve",)]
-        # Without any version, the table of the index is unknown, so a later VACUUM SIEVE INDEXES
+        # Without any version, nothing names the table of the index, so a later VACUUM SIEVE INDEXES
         # deletes the index.
         assert (root_of(small) / uuid).exists() == (how is remove)
         if how is swap:
@@ -168,7 +168,7 @@ def test_a_damaged_index_costs_speed_and_is_replaced(
 
 
 def test_a_damaged_index_goes_with_its_table_and_no_other_does(small: Lab) -> None:
-    """A damaged index belongs to the table that its readable content names."""
+    """DROP TABLE deletes a damaged index only if the index's readable content names the table."""
     (own,) = root_of(small).iterdir()
     small.sql("CREATE TABLE u USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
     small.sql("CREATE SIEVE INDEX ON u (id)")
@@ -191,7 +191,7 @@ def test_a_damaged_index_goes_with_its_table_and_no_other_does(small: Lab) -> No
 
 
 def test_refresh_replaces_a_list_of_files_that_it_cannot_read(small: Lab) -> None:
-    """REFRESH without FULL also works, because an unreadable list does not prove anything."""
+    """REFRESH replaces an unreadable list of files, even without FULL."""
     (path,) = root_of(small).glob("*/locations/*.parquet")
     flip(path)
     assert small.sql("REFRESH SIEVE INDEX ON t")[0][1] == 2
@@ -199,9 +199,9 @@ def test_refresh_replaces_a_list_of_files_that_it_cannot_read(small: Lab) -> Non
 
 
 def test_a_version_of_a_later_release_is_left_alone(small: Lab) -> None:
-    """An intact manifest of an unknown format is neither used nor overwritten.
+    """Sieve neither uses nor overwrites an intact manifest of an unknown format.
 
-    The error reports that the manifest is from a later release.
+    The error says that a later release wrote the manifest.
     """
     (path,) = root_of(small).glob("*/versions/1.json")
     record = json.loads(path.read_bytes())
@@ -227,9 +227,9 @@ def test_an_index_without_its_root_is_gone_and_can_be_made_anew(small: Lab) -> N
 
 
 def test_a_running_index_whose_files_go_keeps_queries_right(small: Lab) -> None:
-    """The driver has the index in memory when its files vanish.
+    """Queries stay right if index files vanish after the driver has loaded the index.
 
-    Data that the driver has read stays valid after the files vanish.
+    Data in the driver's memory stays valid.
     """
     small.check(QUERY, exactly=1)
     shutil.rmtree(root_of(small))
@@ -241,9 +241,9 @@ def test_a_running_index_whose_files_go_keeps_queries_right(small: Lab) -> None:
 
 
 def test_a_run_file_damaged_under_a_driver_is_met_by_the_scan_that_needs_it(small: Lab) -> None:
-    """The driver has opened the index, and has not yet read its run.
+    """A run file is damaged after the driver has opened the index, and before a scan needs the run.
 
-    A scan that needs the damaged run reads all files, and other scans are pruned.
+    A scan that needs this run reads all files; other scans are pruned.
     """
     elsewhere = "SELECT * FROM t WHERE id = 1000"
     small.check(elsewhere, exactly=0)
@@ -256,7 +256,7 @@ def test_a_run_file_damaged_under_a_driver_is_met_by_the_scan_that_needs_it(smal
 
 
 def test_a_cache_without_room_costs_speed_only(small: Lab) -> None:
-    """If the cache has no room, each scan reads the index files that it needs."""
+    """If the cache has no room, each scan reads the index files again."""
     with small.setting("spark.sieve.cache.bytes", "0"):
         small.check(QUERY, exactly=1)
         small.check(QUERY, exactly=1)
@@ -296,19 +296,19 @@ HOSTILE = {
 
 
 OFTEN = {"no JSON", "huge", "climbing root", "unknown root", "wrong uuid"}
-"""What `make test` runs of `HOSTILE`."""
+"""The part of `HOSTILE` that `make test` runs."""
 
 
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=() if name in OFTEN else LONG) for name in HOSTILE]
 )
 def test_a_hostile_registration_leads_nowhere(lab: Lab, name: str) -> None:
-    """For any value of the property, rows are right and statements work.
+    """Whatever the value of the property, rows are right, and statements work.
 
-    The property can be removed.
+    Statements can remove the property.
     """
     value, reason = HOSTILE[name]
-    # Each property value has its own database, so that its tables are new to this driver.
+    # Each value has a database of its own, so that the tables are new to this driver.
     with lab.database(f"hostile_{list(HOSTILE).index(name)}"):
         lab.sql(f"CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, {FILES})")
         value = value.replace("ROOT", f"file:{root_of(lab)}")
@@ -327,7 +327,7 @@ def test_a_hostile_registration_leads_nowhere(lab: Lab, name: str) -> None:
 def test_a_registration_put_back_after_drop_is_gone(small: Lab) -> None:
     """Another tool restores the registration of a dropped index.
 
-    Queries read all files until CREATE.
+    Queries then read all files until CREATE.
     """
     key, value = registration(small)
     small.sql("DROP SIEVE INDEX id_sieve ON t")
@@ -340,9 +340,9 @@ def test_a_registration_put_back_after_drop_is_gone(small: Lab) -> None:
 
 
 def test_a_registration_taken_away_costs_speed_only(small: Lab) -> None:
-    """Another tool removes the property that registers the index.
+    """Another tool removes the property that registers an index.
 
-    New sessions read all files, and CREATE makes a new index.
+    New sessions then read all files, and CREATE makes a new index.
     """
     key, _ = registration(small)
     small.sql(f"ALTER TABLE t UNSET TBLPROPERTIES ('{key}')")

@@ -1,4 +1,4 @@
-"""Writers that are killed or stopped at any point: real processes, real signals."""
+"""Writers that are killed or stopped at any point, in real processes and by real signals."""
 
 from __future__ import annotations
 
@@ -20,8 +20,10 @@ from tests.fake_spark import MODES, Session, Warehouse, without_spark
 from tests.plain_writers import begun, started, struck
 
 EFFECTS = ("before create", "before delete", "before mkdirs", "before metastore")
-"""Calls that change something. A death between two other calls is equal to a death before the next
-of these."""
+"""The calls that change something.
+
+A death before any other call equals a death before the next of these calls.
+"""
 
 RANDOM_KILLS = 1000
 PAUSES = 100
@@ -29,13 +31,13 @@ PAUSES = 100
 
 @pytest.fixture(autouse=True, params=MODES)
 def plain(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Replaces Spark, which these tests do not need."""
+    """Stands in for Spark, which these tests do not need."""
     with without_spark(request.param):
         yield
 
 
 def recovered(warehouse: Warehouse, statement: str, undisturbed: tuple[object, object]) -> None:
-    """Checks that queries are right, other writers continue at once, and no extra files stay."""
+    """Checks that queries are right, a new writer works at once, and no extra file stays."""
     looked_at(warehouse)
     files, left = stable(warehouse, statement)
     assert files == undisturbed[0]
@@ -49,7 +51,7 @@ def recovered(warehouse: Warehouse, statement: str, undisturbed: tuple[object, o
 )
 @pytest.mark.parametrize("name", ["create", "refresh", "vacuum", "drop"])
 def test_killed_at_every_effect(name: str, tmp_path: Path) -> None:
-    """After SIGKILL before each effect, either the old or the new index is complete."""
+    """After SIGKILL before any effect, the old or the new index is complete."""
     undisturbed = stable(*prepared(tmp_path / "undisturbed", name))
     kills = 0
     for at in EFFECTS:
@@ -67,7 +69,7 @@ def test_killed_at_every_effect(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.soak
 def test_killed_at_any_time(tmp_path: Path) -> None:
-    """SIGKILL arrives at a random time, also during a call or while a file is written."""
+    """SIGKILL at a random time, such as during a call or a write, leaves a complete index."""
     seed = os.environ.get("SIEVE_SEED", str(random.SystemRandom().getrandbits(32)))
     chance = random.Random(seed)
     undisturbed = {name: stable(*prepared(tmp_path / name, name)) for name in STATEMENTS}
@@ -88,7 +90,7 @@ def test_killed_at_any_time(tmp_path: Path) -> None:
 
 
 def test_a_draft_in_hand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """If a writer dies before it names a written file, it leaves a draft, which VACUUM deletes."""
+    """A writer that dies before renaming a draft leaves the draft; VACUUM deletes the draft."""
     warehouse, statement = prepared(tmp_path, "disable")
     monkeypatch.setattr("sieve.storage.local._link", lambda *_: sys.exit("killed"))
     monkeypatch.setattr("sieve.storage.local.os.unlink", lambda *_: None)
@@ -109,7 +111,7 @@ def stopped(pid: int) -> bool:
 
 
 def pause(folder: Path, meanwhile: str) -> list[str]:
-    """Stops a writer before its create, lets another writer commit, and then resumes the first.
+    """Stops a writer before its create, lets another writer commit, and resumes the first writer.
 
     Returns:
         The change of each version, oldest first.
@@ -129,9 +131,9 @@ def pause(folder: Path, meanwhile: str) -> list[str]:
 
 
 def test_a_stopped_writer_plans_on_top_of_others(tmp_path: Path) -> None:
-    """The stopped writer's version number is already in use.
+    """Another writer publishes the version number of a stopped writer.
 
-    The next version contains the changes of both writers.
+    After the stopped writer resumes, the next version contains the changes of both.
     """
     for number, (meanwhile, change) in enumerate(MEANWHILE):
         told = pause(tmp_path / str(number), meanwhile)
@@ -146,7 +148,7 @@ MEANWHILE = [
 
 @pytest.mark.soak
 def test_a_hundred_stopped_writers(tmp_path: Path) -> None:
-    """A hundred repetitions also produce rare orders of events."""
+    """A hundred repetitions, which also produce rare orders of events, lose no change."""
     for number in range(PAUSES):
         meanwhile, change = MEANWHILE[number % 2]
         told = pause(tmp_path / str(number), meanwhile)
@@ -155,7 +157,7 @@ def test_a_hundred_stopped_writers(tmp_path: Path) -> None:
 
 
 def test_nobody_waits_for_a_stopped_writer(tmp_path: Path) -> None:
-    """While one writer is stopped during a CREATE, others create, refresh and drop."""
+    """While a writer is stopped during CREATE, other writers create, refresh and drop."""
     warehouse = Warehouse(tmp_path / "shop")
     warehouse.create_table("t", [range(10 * k, 10 * k + 10) for k in range(4)])
     writer = started(struck, warehouse.folder, CREATE, "before metastore", 1, signal.SIGSTOP)

@@ -1,4 +1,4 @@
-"""A driver is killed with its JVM at each effect of a CREATE and of a REFRESH."""
+"""A driver and the driver's JVM are killed at each effect of a CREATE and of a REFRESH."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ DAY_S = 24 * 3600
 
 @pytest.fixture
 def conf(tmp_path: Path) -> dict[str, str]:
-    """Settings for a metastore and a warehouse that survive the end of a driver.
+    """Settings for a metastore and a warehouse that outlive a driver.
 
-    A file states when front ends must end.
+    A file in the settings says when front ends must die.
     """
     script = tmp_path / "python"
     mortal = [sys.executable, str(Path(__file__).with_name("killable_frontend.py"))]
@@ -54,10 +54,12 @@ def check(it: Driver, query: str) -> int:
 
 
 def dies(it: Driver, statement: str, number: int, folder: Path) -> str:
-    """Runs a statement and kills the driver before the given effect; returns the effect.
+    """Runs a statement, and kills the driver before the effect of the given number.
+
+    Returns the effect.
 
     Returns:
-        The result is "" if there were fewer effects, so that the statement succeeded.
+        Returns "" if the statement has fewer effects and so succeeded.
     """
     (folder / "told").unlink(missing_ok=True)
     (folder / "count").write_text(str(number))
@@ -73,16 +75,16 @@ def dies(it: Driver, statement: str, number: int, folder: Path) -> str:
 
 
 def names(it: Driver) -> list[str]:
-    """The names of the table's indexes; asserts that all indexes are ready."""
+    """The names of the table's indexes; asserts that each index is ready."""
     rows = it.sql("SHOW SIEVE INDEXES ON d.t")
     assert {row[6] for row in rows} <= {"ready"}
     return sorted(row[2] for row in rows)
 
 
 def swept(it: Driver, root: Path) -> None:
-    """A day later, VACUUM deletes the leftovers and keeps the table's indexes.
+    """Checks that a VACUUM a day later deletes the leftovers and keeps the table's indexes.
 
-    A folder without its intent (the first file) belongs to no index, and is empty.
+    A folder without an intent, which is the first file, belongs to no index and is empty.
     """
     for mark in (*root.glob("*/intent.json"), *root.glob("*/registered")):
         os.utime(mark, (time.time() - DAY_S - 60,) * 2)
@@ -97,7 +99,7 @@ def swept(it: Driver, root: Path) -> None:
 
 
 def drivers(folder: Path, conf: dict[str, str]) -> Iterator[tuple[int, Driver]]:
-    """Starts drivers one after the other; the first driver makes the table and its first index."""
+    """Starts one driver after another; the first driver makes the table and an index."""
     for number in itertools.count():
         with driver(folder / f"driver-{number}", **conf) as it:
             if number == 0:
@@ -109,7 +111,7 @@ def drivers(folder: Path, conf: dict[str, str]) -> Iterator[tuple[int, Driver]]:
 
 @pytest.mark.soak
 def test_a_driver_killed_at_each_effect_of_a_create(tmp_path: Path, conf: dict[str, str]) -> None:
-    """Queries of the table work, the next CREATE works, and VACUUM deletes all leftovers."""
+    """After each death, queries and the next CREATE work, and VACUUM deletes all leftovers."""
     root = tmp_path / "warehouse" / "d.db" / ".sieve"
     deaths = []
     for number, it in drivers(tmp_path, conf):
@@ -136,7 +138,7 @@ def test_a_driver_killed_at_each_effect_of_a_create(tmp_path: Path, conf: dict[s
 
 @pytest.mark.soak
 def test_a_driver_killed_at_each_effect_of_a_refresh(tmp_path: Path, conf: dict[str, str]) -> None:
-    """Either the old or the new version is in use and complete, and the next REFRESH works."""
+    """After each death, the old or the new version is complete and in use, and REFRESH works."""
     deaths = []
     for number, it in drivers(tmp_path, conf):
         if number > 0:

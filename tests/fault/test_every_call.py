@@ -1,4 +1,4 @@
-"""A statement gets an error at its first, second, ... call, before or after the call's effect."""
+"""A fault strikes each call of a statement in turn, before or after the call takes effect."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from tests.fake_spark import MODES, MetastoreFault, Session, without_spark
 
 
 class Fault:
-    """A hook that fails once, at the call with a given number (counted from 1).
+    """A hook that raises an error once, at the call of a given number (the first is 1).
 
     Attributes:
-        struck: the call that failed.
+        struck: the call at which the error was raised.
     """
 
     def __init__(self, when: str, at: int) -> None:
@@ -40,22 +40,24 @@ class Fault:
 
 
 STEPS = {"files": 1, "ranges": 3}
-"""The distance between failing calls. With ranges, every third call is enough, because the calls
-are the same as with files."""
+"""The distance between two calls that fail, each in a separate run of the statement.
+
+With ranges, every third call suffices, because the calls are the same as with files.
+"""
 
 
 @pytest.fixture(autouse=True, params=MODES)
 def step(request: pytest.FixtureRequest) -> Iterator[int]:
-    """Replaces Spark; the parameter is the distance between two failing calls."""
+    """Stands in for Spark; the value is the distance between two failing calls."""
     with without_spark(request.param):
         yield STEPS[request.param]
 
 
 @pytest.mark.parametrize("name", STATEMENTS)
 def test_changes_are_announced(name: str, tmp_path: Path) -> None:
-    """A statement announces its first visible change.
+    """A statement announces a visible change before making the first one.
 
-    During the build, the statement announces nothing.
+    A statement announces nothing during the build.
     """
     warehouse, statement = prepared(tmp_path, name)
     age(warehouse)
@@ -83,10 +85,10 @@ def test_changes_are_announced(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("name", STATEMENTS)
 def test_an_error_at_every_call(name: str, when: str, step: int, tmp_path: Path) -> None:
-    """After a fault, the statement either works or reports the error.
+    """After a fault at any call, the statement works or reports the error.
 
-    No row is lost, and no version is partial. After the error, the same statement succeeds when it
-    runs again, and leftovers can be deleted.
+    No row is lost, and no version is partial. After an error, the statement succeeds when repeated,
+    and VACUUM deletes the leftovers.
     """
     undisturbed = stable(*prepared(tmp_path / "undisturbed", name))
     for number in itertools.count(1, step):
@@ -101,7 +103,7 @@ def test_an_error_at_every_call(name: str, when: str, step: int, tmp_path: Path)
         if not fault.struck:
             break
         seen = looked_at(warehouse)
-        # After a failed replacement, either the old or the new index is used.
+        # After a failed replacement, the old or the new index is in use.
         assert name != "replace" or (seen is not None and seen.used), fault.struck
         files, left = stable(warehouse, statement)
         assert files == undisturbed[0], fault.struck

@@ -1,4 +1,4 @@
-"""An executor is killed during a build, while speculative copies of its tasks run."""
+"""An executor is killed during a build, while Spark runs speculative copies of tasks."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def executors(jvm: int) -> list[int]:
 
 @pytest.mark.soak
 def test_a_build_survives_its_executors_or_fails_whole(tmp_path: Path) -> None:
-    """The build succeeds, or reports the error.
+    """If executors die during a build, the build succeeds or reports the error.
 
-    A finished index causes no wrong rows, and has no extra file.
+    A finished index causes no wrong row, and has no extra file.
     """
     ended = 0
     with driver(tmp_path / "driver", **CLUSTER) as it:

@@ -1,4 +1,4 @@
-"""Flipped bits, truncation and zeros anywhere in an index are detected or harmless."""
+"""Sieve detects flipped bits, truncation and zeros in any index file, unless they are harmless."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ HARMLESS = frozenset({"intent.json", "registered", "_SUCCESS"})
 
 @pytest.fixture(autouse=True, params=MODES)
 def plain(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Replaces Spark, which these tests do not need."""
+    """Stands in for Spark, which these tests do not need."""
     with without_spark(request.param):
         yield
 
 
 def damaged(chance: random.Random, data: bytes) -> bytes:
-    """The data with one flipped bit; one case in five is truncated or partly zeroed instead."""
+    """The data with one flipped bit; in one of five cases, truncated or partly zeroed instead."""
     place = chance.randrange(len(data))
     match chance.randrange(10):
         case 0:
@@ -40,7 +40,7 @@ def damaged(chance: random.Random, data: bytes) -> bytes:
 
 
 def play(folder: Path, times: int) -> None:
-    """Damages a file of an index, queries, and repairs the file, repeatedly."""
+    """Repeatedly damages a file of an index, runs queries, and repairs the file."""
     seed = os.environ.get("SIEVE_SEED", str(random.SystemRandom().getrandbits(32)))
     chance = random.Random(seed)
     warehouse, _ = prepared(folder, "optimize")
@@ -56,7 +56,7 @@ def play(folder: Path, times: int) -> None:
 
 
 def looked_at(warehouse: Warehouse, key: int, path: Path, same: bool) -> str:
-    """Returns the reason of a scan, or that the scan did not need the damaged kind of file."""
+    """Returns the reason that a scan gives, or that the scan did not need this kind of file."""
     told = scan(warehouse, "t", key)
     if told.reasons:
         assert path.name not in HARMLESS
@@ -70,11 +70,11 @@ def looked_at(warehouse: Warehouse, key: int, path: Path, same: bool) -> str:
 
 
 def test_damage_anywhere(tmp_path: Path) -> None:
-    """Random bits, truncation and zeros cause no wrong row, and a reason if the file was needed."""
+    """Random damage causes no wrong row, and a reason if the scan needed the file."""
     play(tmp_path, SHORT)
 
 
 @pytest.mark.soak
 def test_much_damage_anywhere(tmp_path: Path) -> None:
-    """The soak damages ten thousand files."""
+    """Random damage to ten thousand files causes no wrong row."""
     play(tmp_path, LONG)

@@ -1,4 +1,4 @@
-"""Another tool reads a table's properties, and later writes all back, as Hive clients do."""
+"""Another tool reads a table's properties and later writes all of them back, like Hive clients."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ DROP = "DROP SIEVE INDEX id_sieve ON t"
 
 @pytest.fixture(autouse=True)
 def plain() -> Iterator[None]:
-    """Replaces Spark, which these tests do not need."""
+    """Stands in for Spark, which these tests do not need."""
     with without_spark():
         yield
 
 
 def after(warehouse: Warehouse, *statements: str) -> Scan:
-    """The tool reads the properties, statements run, and the tool writes the old properties."""
+    """A tool reads the properties, statements run, and the tool restores the old properties."""
     before = warehouse.properties("t")
     for statement in statements:
         Session(warehouse).sql(statement)
@@ -40,7 +40,7 @@ def warehouse(tmp_path: Path) -> Warehouse:
 
 
 def test_create_is_undone(warehouse: Warehouse) -> None:
-    """Scans read all files until REFRESH registers the table's index again.
+    """If the tool undoes CREATE's registration, scans read all files until REFRESH.
 
     VACUUM keeps the index.
     """
@@ -52,7 +52,7 @@ def test_create_is_undone(warehouse: Warehouse) -> None:
 
 
 def test_drop_is_undone(warehouse: Warehouse) -> None:
-    """The restored property refers to an index that does not exist.
+    """If the tool undoes DROP, the restored property refers to an index that does not exist.
 
     No statement restores the dropped index, and CREATE makes a new index.
     """
@@ -68,7 +68,7 @@ def test_drop_is_undone(warehouse: Warehouse) -> None:
 
 @pytest.mark.parametrize("name", ["", "id_sieve "])
 def test_drop_and_create_are_undone(warehouse: Warehouse, name: str) -> None:
-    """The restored registration has the new index's name.
+    """The restored registration has the name of the new index.
 
     REFRESH registers the new index again.
     """
@@ -83,7 +83,7 @@ def test_drop_and_create_are_undone(warehouse: Warehouse, name: str) -> None:
 
 
 def test_a_refresh_and_a_switch_are_not_undone(warehouse: Warehouse) -> None:
-    """The table's properties do not contain the contents of a version, so no version is undone."""
+    """The tool cannot undo a REFRESH or ALTER, because properties contain no version's content."""
     Session(warehouse).sql(CREATE)
     warehouse.append("t", range(40, 50))
     told = after(warehouse, "REFRESH SIEVE INDEX ON t")
@@ -93,7 +93,7 @@ def test_a_refresh_and_a_switch_are_not_undone(warehouse: Warehouse) -> None:
 
 
 def test_a_drop_that_died_and_a_create_are_undone(warehouse: Warehouse) -> None:
-    """The restored registration refers to a tombstone, and the later index is kept."""
+    """The restored registration refers to a tombstone, and Sieve keeps the later index."""
     Session(warehouse).sql(CREATE)
     before = warehouse.properties("t")
 

@@ -1,4 +1,4 @@
-"""The front end is killed or delayed: statements report this, and queries return their rows."""
+"""If the front end is killed or slow, statements report this, and queries return all rows."""
 
 from __future__ import annotations
 
@@ -42,18 +42,18 @@ def kill(jvm: int) -> None:
 
 
 def folders(root: Path) -> set[str]:
-    """Names of the indexes' folders."""
+    """The names of the index folders."""
     return {path.name for path in root.iterdir()}
 
 
 def indexes(lab: Lab) -> list[str]:
-    """Names of the table's indexes."""
+    """The names of the table's indexes."""
     return [row[2] for row in lab.sql("SHOW SIEVE INDEXES ON fault.t")]
 
 
 @pytest.mark.usefixtures("table")
 def test_a_query_after_a_kill_keeps_its_rows(lab: Lab, jvm: int) -> None:
-    """A scan that finds the front end dead returns all rows; a statement restarts it at once."""
+    """A scan that finds the front end dead returns all rows; a statement restarts the front end."""
     kill(jvm)
     assert lab.sql(POINT) == ROWS
     for pid in front_ends(jvm):
@@ -65,7 +65,7 @@ def test_a_query_after_a_kill_keeps_its_rows(lab: Lab, jvm: int) -> None:
 
 @pytest.mark.long
 def test_statements_after_a_kill_work(lab: Lab, jvm: int, table: str) -> None:
-    """CREATE, ALTER and DROP work even if the front end was killed before each statement."""
+    """CREATE, ALTER and DROP each work if the front end was killed before the statement."""
     for statement, then in (
         (f"CREATE SIEVE INDEX ON {table} (r)", ["id_sieve", "r_sieve"]),
         (f"ALTER SIEVE INDEX r_sieve ON {table} DISABLE", ["id_sieve", "r_sieve"]),
@@ -81,9 +81,9 @@ def test_statements_after_a_kill_work(lab: Lab, jvm: int, table: str) -> None:
 def test_a_create_whose_front_end_is_killed_makes_nothing(
     lab: Lab, jvm: int, table: str, root: Path, other_thread: Callable[..., Future[Any]]
 ) -> None:
-    """If the front end is killed during a CREATE, the CREATE fails and registers nothing.
+    """If the front end is killed during CREATE, CREATE fails and registers nothing.
 
-    A second CREATE works.
+    A second CREATE then works.
     """
     before = folders(root)
     create = other_thread(lab.sql, f"CREATE SIEVE INDEX ON {table} (s)")
@@ -104,7 +104,7 @@ def test_a_create_whose_front_end_is_killed_makes_nothing(
 def test_a_drop_whose_front_end_is_killed_says_that_its_outcome_is_unknown(
     lab: Lab, jvm: int, table: str, root: Path, other_thread: Callable[..., Future[Any]]
 ) -> None:
-    """After a visible change, the error of a failed DROP does not claim that nothing changed."""
+    """If DROP fails after a visible change, the error does not claim that nothing changed."""
     (index,) = folders(root)
     tombstone = root / index / "versions" / "2.json"
     front_end = the_front_end(jvm)
@@ -124,7 +124,7 @@ def test_a_drop_whose_front_end_is_killed_says_that_its_outcome_is_unknown(
 def test_the_next_create_sweeps_what_a_killed_one_left(
     lab: Lab, jvm: int, table: str, root: Path, other_thread: Callable[..., Future[Any]]
 ) -> None:
-    """CREATE deletes only folders of this table that were begun a day ago and never registered."""
+    """CREATE deletes this table's leftover folders: a day old, and never registered."""
     before = folders(root)
     create = other_thread(lab.sql, f"CREATE SIEVE INDEX ON {table} (s)")
     wait_until(lambda: folders(root) > before, "it has begun")
@@ -154,7 +154,7 @@ def test_the_next_create_sweeps_what_a_killed_one_left(
 def test_a_query_whose_front_end_is_killed_meanwhile_keeps_its_rows(
     lab: Lab, jvm: int, other_thread: Callable[..., Future[Any]]
 ) -> None:
-    """If the front end dies while a scan waits for an answer, the scan reads all needed files."""
+    """If the front end dies while a scan waits for an answer, the scan returns all rows."""
     pid = the_front_end(jvm)
     with lab.setting("spark.sieve.prune.timeout", "1h"):
         os.kill(pid, signal.SIGSTOP)
@@ -171,7 +171,7 @@ def test_a_query_whose_front_end_is_killed_meanwhile_keeps_its_rows(
 
 @pytest.mark.usefixtures("table")
 def test_an_answer_that_is_late_is_not_waited_for(lab: Lab, jvm: int) -> None:
-    """After the prune time-out, a scan reads all files; under `strict`, the query fails instead."""
+    """After the prune time-out, a scan reads all files; under `strict`, the query fails."""
     lab.check(POINT, exactly=1)
     timeouts = "SELECT value FROM sieve_status() WHERE reason = 'timeout'"
     ((before,),) = lab.sql(timeouts)
@@ -194,9 +194,9 @@ def test_an_answer_that_is_late_is_not_waited_for(lab: Lab, jvm: int) -> None:
 
 @pytest.mark.usefixtures("table")
 def test_a_front_end_that_is_too_slow_again_and_again_is_left_alone(lab: Lab, jvm: int) -> None:
-    """After three consecutive time-outs, scans do not wait for the front end.
+    """After three time-outs in a row, scans no longer wait for the front end.
 
-    As soon as the front end answers again, scans prune files.
+    As soon as the front end answers again, scans prune files again.
     """
     pid = the_front_end(jvm)
     os.kill(pid, signal.SIGSTOP)
@@ -205,7 +205,7 @@ def test_a_front_end_that_is_too_slow_again_and_again_is_left_alone(lab: Lab, jv
             for _ in range(3):
                 assert lab.run(POINT).files == 10
         with lab.setting("spark.sieve.prune.timeout", "1h"):
-            # A scan that sent a request now would wait for ever.
+            # A scan that sent a request now would wait forever.
             answer = lab.run(POINT)
             assert (sum(answer.rows.values()), answer.files) == (1, 10)
     finally:
@@ -216,9 +216,9 @@ def test_a_front_end_that_is_too_slow_again_and_again_is_left_alone(lab: Lab, jv
 
 @pytest.mark.usefixtures("table")
 def test_a_store_that_hangs_holds_up_its_own_indexes_alone(lab: Lab) -> None:
-    """Scans of other tables are pruned, and any number of the store's own scans can continue.
+    """If a store hangs, scans of its tables read all files, and scans of other tables are pruned.
 
-    A file without a writer simulates a hanging store, because opening this file blocks.
+    A named pipe without a writer stands in for a hanging store, because opening the pipe blocks.
     """
     query = "SELECT * FROM hanging.u WHERE id = 5"
     with (
@@ -241,8 +241,7 @@ def test_a_store_that_hangs_holds_up_its_own_indexes_alone(lab: Lab) -> None:
             for _ in range(4):
                 answer = lab.run(query)
                 assert (answer.rows, answer.files) == ({"(5,)": 1}, 4)
-            # None of these scans has timed out yet, because the circuit breaker would then stop
-            # requests.
+            # No scan has timed out yet; otherwise, the circuit breaker would stop requests.
             lab.check(POINT, exactly=1)
             with (
                 lab.setting("spark.sieve.strict", "true"),
@@ -256,7 +255,7 @@ def test_a_store_that_hangs_holds_up_its_own_indexes_alone(lab: Lab) -> None:
 
 
 def planned(lab: Lab) -> DataFrame:
-    """Plans the query without running it, and waits as long as an answer needs."""
+    """Plans the query without running the query, and waits long enough for the answer."""
     frame = lab.spark.sql(POINT)
     frame._jdf.queryExecution().executedPlan()
     time.sleep(1)
@@ -265,7 +264,7 @@ def planned(lab: Lab) -> DataFrame:
 
 @pytest.mark.usefixtures("table")
 def test_a_scan_asks_before_it_lists_files(lab: Lab, jvm: int) -> None:
-    """The query uses the answer from the planning phase, even if the front end dies later."""
+    """A query uses the answer from the planning phase, even if the front end then stops."""
     lab.check(POINT, exactly=1)
     with lab.setting("spark.sieve.strict", "true"):
         frame = planned(lab)
@@ -280,7 +279,7 @@ def test_a_scan_asks_before_it_lists_files(lab: Lab, jvm: int) -> None:
 
 @pytest.mark.usefixtures("table")
 def test_what_was_asked_under_other_settings_does_not_serve(lab: Lab) -> None:
-    """The proof must be valid for the settings of the session that reads the files."""
+    """A query does not use an answer from planning under other settings."""
     frame = planned(lab)
     with lab.setting("spark.sql.caseSensitive", "true"):
         assert [tuple(row) for row in frame.collect()] == ROWS
@@ -292,7 +291,7 @@ def test_what_was_asked_under_other_settings_does_not_serve(lab: Lab) -> None:
 def test_a_cancelled_create_leaves_nothing(
     lab: Lab, table: str, root: Path, by: str, other_thread: Callable[..., Future[Any]]
 ) -> None:
-    """If the user's job group or tag is cancelled, CREATE ends and leaves nothing."""
+    """If the user cancels the job group or tag, CREATE ends and leaves nothing behind."""
     context = lab.spark.sparkContext
     before = folders(root)
 

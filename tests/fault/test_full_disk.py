@@ -1,4 +1,4 @@
-"""The disk becomes full at each file that a statement writes, one after the other."""
+"""The disk becomes full at each of the files that a statement writes."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def disk(tmp_path: Path) -> Iterator[Path]:
 
 
 def free(disk: Path) -> int:
-    """The number of free pages."""
+    """The number of free pages of the disk."""
     return os.statvfs(disk).f_bavail
 
 
 def leave(disk: Path, pages: int) -> None:
-    """Fills the disk until this many pages are free."""
+    """Fills the disk, leaving this many free pages."""
     filler = disk / "filler"
     filler.unlink(missing_ok=True)
     filler.write_bytes(bytes((free(disk) - pages) * PAGE))
@@ -45,9 +45,9 @@ def leave(disk: Path, pages: int) -> None:
 
 
 def squeeze(lab: Lab, disk: Path, statement: str) -> int:
-    """Repeats a statement with more free pages each time until it works; returns the failures.
+    """Repeats a statement with ever more free pages until it works; returns the number of failures.
 
-    A failed attempt reports the reason and leaves nothing on the disk; the query returns its rows.
+    After each failed attempt, the disk is as before, and the query returns the right rows.
     """
     for pages in range(PAGES // 2):
         leave(disk, pages)
@@ -65,7 +65,7 @@ def squeeze(lab: Lab, disk: Path, statement: str) -> int:
 
 @pytest.mark.long
 def test_a_full_disk_fails_statements_and_nothing_else(lab: Lab, disk: Path) -> None:
-    """When the disk is full at a step, CREATE, REFRESH and DROP succeed or change nothing."""
+    """If the disk becomes full at any step, CREATE, REFRESH and DROP succeed or change nothing."""
     with (
         lab.database("full"),
         lab.setting("spark.sieve.path", disk.as_uri()),

@@ -1,4 +1,4 @@
-"""Hostile metadata is refused or harmless, and nothing outside the index is touched."""
+"""Sieve refuses hostile metadata or survives it, and touches nothing outside the index."""
 
 from __future__ import annotations
 
@@ -38,22 +38,22 @@ def _noted(event: str, arguments: tuple[Any, ...]) -> None:
 
 @pytest.fixture(scope="module", autouse=True)
 def hook() -> None:
-    """An audit hook of the interpreter, which cannot be removed but can be inactive."""
+    """An audit hook of the interpreter: it cannot be removed, but it can be inactive."""
     sys.addaudithook(_noted)
 
 
 @pytest.fixture(autouse=True)
 def plain() -> Iterator[None]:
-    """Replaces Spark, which these tests do not need."""
+    """Stands in for Spark, which these tests do not need."""
     with without_spark():
         yield
 
 
 @contextmanager
 def confined(folder: Path) -> Iterator[None]:
-    """Checks that no file outside a folder is opened.
+    """Checks that no file outside a folder is opened in the block.
 
-    Asserts also that no process or socket is made and no code is loaded.
+    Also checks that no process or socket is made and no code is loaded.
     """
     _trails.append([])
     try:
@@ -75,7 +75,7 @@ def registration(warehouse: Warehouse) -> dict[str, Any]:
 
 
 def deep(levels: int) -> str:
-    """JSON that is nested in this many brackets."""
+    """JSON nested in this many brackets."""
     return "[" * levels + "]" * levels
 
 
@@ -99,9 +99,9 @@ REGISTRATIONS: dict[str, Callable[[dict[str, Any], Path], str]] = {
 
 @pytest.mark.parametrize("name", REGISTRATIONS)
 def test_a_hostile_property(name: str, tmp_path: Path) -> None:
-    """Scans read all files, and statements work or report the error.
+    """With a hostile property, scans read all files, and statements work or report an error.
 
-    No file outside the root is read.
+    Sieve reads no file outside the root.
     """
     warehouse, _ = prepared(tmp_path / "here", "disable")
     outside = tmp_path / "outside"
@@ -122,7 +122,7 @@ def test_a_hostile_property(name: str, tmp_path: Path) -> None:
 
 
 def test_a_property_of_a_hundred_megabytes() -> None:
-    """A property of a hundred megabytes is not accepted as a registration, and is not parsed."""
+    """Sieve neither accepts nor parses a registration of a hundred megabytes."""
     assert parse_registration('{"format":1,"more":"' + "x" * 100_000_000 + '"}') is None
 
 
@@ -134,7 +134,7 @@ def sealed(body: dict[str, Any]) -> bytes:
 
 
 def deeper(path: str, value: object) -> Callable[[dict[str, Any]], None]:
-    """Sets a member of a manifest; the path to the member has names and list positions."""
+    """Sets a member of a manifest; the path to the member consists of names and list positions."""
 
     def change(body: dict[str, Any]) -> None:
         *places, last = path.split(".")
@@ -169,9 +169,9 @@ MANIFESTS = {
 
 @pytest.mark.parametrize("name", MANIFESTS)
 def test_a_hostile_manifest(name: str, tmp_path: Path) -> None:
-    """An attacker who can write below the root has given the manifest a correct checksum.
+    """A hostile manifest with a correct checksum is refused, or makes queries skip no file.
 
-    A hostile manifest is refused, or does not skip any file.
+    An attacker who can write below the root could make such a manifest.
     """
     warehouse, _ = prepared(tmp_path / "here", "disable")
     (path,) = warehouse.root.glob("*/versions/1.json")
@@ -191,10 +191,10 @@ def test_a_hostile_manifest(name: str, tmp_path: Path) -> None:
 
 
 def fuzzed(inputs: int) -> float:
-    """Changes valid bytes and texts, and asserts that readers accept or refuse them.
+    """Changes valid bytes and texts, and asserts that readers accept or refuse each result.
 
     Returns:
-        The maximum CPU seconds of one input.
+        Returns the greatest CPU time of one input, in seconds.
     """
     seed = os.environ.get("SIEVE_SEED", str(random.SystemRandom().getrandbits(32)))
     chance = random.Random(seed)
@@ -235,5 +235,5 @@ def test_readers_of_text_and_bytes_refuse_nonsense() -> None:
 
 @pytest.mark.soak
 def test_readers_of_very_much_nonsense() -> None:
-    """The soak tries a million inputs, and each input is handled quickly."""
+    """For each of a million inputs, a reader also needs little time."""
     assert fuzzed(LONG) < 1

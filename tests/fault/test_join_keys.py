@@ -1,4 +1,4 @@
-"""Join keys that are being sent to a scan: after any failure, rows or error are Spark's."""
+"""If anything fails while a scan waits for join keys, rows and errors are those of Spark alone."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MODES = {"broadcast": {}, "fetched": FETCHED}
 LONG = pytest.mark.long
 JOIN = "SELECT id, d.a FROM fault.t JOIN fault.d ON t.id = d.k WHERE d.a = 3"
 FILES = {"broadcast": 2 + 1, "fetched": 2 + 2}
-"""Files read of both tables; a job for the keys reads the dimension a second time."""
+"""The files read of both tables; a job that fetches keys reads the dimension a second time."""
 ROWS = [(123, 3), (703, 3)]
 
 
@@ -25,7 +25,7 @@ ROWS = [(123, 3), (703, 3)]
 def dimension(lab: Lab, table: str) -> str:
     """The keys of `fault.t` from 3 on, in steps of twenty.
 
-    The dimension is stored in files, because keys are read from files.
+    Files store the dimension, because Sieve reads keys only from files.
     """
     lab.sql(
         "CREATE TABLE d USING parquet AS "
@@ -43,7 +43,7 @@ def _rows(lab: Lab) -> list[tuple[int, int]]:
 def test_a_front_end_killed_with_keys_on_their_way_costs_no_rows(
     lab: Lab, jvm: int, mode: str
 ) -> None:
-    """The scan that is waiting for its answer reads all files; the next scan is pruned again."""
+    """If the front end is killed, the scan that waits reads all files; the next scan is pruned."""
     with lab.settings(MODES[mode]):
         lab.check(JOIN, exactly=FILES[mode])
         (pid,) = front_ends(jvm)
@@ -89,13 +89,14 @@ def test_keys_whose_answer_is_late_are_not_waited_for(lab: Lab, jvm: int, mode: 
 def test_a_build_side_that_fails_fails_with_the_error_of_spark(
     lab: Lab, mode: str, adaptive: str
 ) -> None:
-    """For any job that fails first, the error condition is the same as without Sieve."""
+    """If the build side fails, the error has the same condition as without Sieve."""
     query = f"{JOIN} AND 1 div (d.k - 123) < 5"
     conditions = []
     for enabled in ("false", "true"):
         conf = {"spark.sieve.enabled": enabled, "spark.sql.ansi.enabled": "true"}
         conf |= {"spark.sql.adaptive.enabled": adaptive}
-        # Otherwise both sides have the predicate. Spark has another error if both fail at once.
+        # Otherwise, Spark would copy the predicate to the other side. If both sides fail at once,
+        # Spark raises another error.
         conf |= {"spark.sql.constraintPropagation.enabled": "false"}
         with lab.settings(MODES[mode] | conf), pytest.raises(PySparkException) as failure:
             lab.sql(query)
@@ -112,9 +113,9 @@ def test_a_build_side_that_fails_fails_with_the_error_of_spark(
 def test_keys_that_cannot_be_read_fail_no_query_that_spark_answers(
     lab: Lab, below: int, adaptive: str
 ) -> None:
-    """Spark returns the first row before it reaches the failing row, but the keys need all rows.
+    """A query succeeds even if a job for join keys fails at a row that Spark never reaches.
 
-    A scan of a range of a file builds its own reader; a scan of whole files uses Spark's reader.
+    Two kinds of scan are tested: a range of a file (own reader), and whole files (Spark's reader).
     """
     query = (
         "SELECT /*+ BROADCAST(t) */ k, id FROM fault.d "
@@ -146,10 +147,10 @@ def test_keys_that_cannot_be_read_fail_no_query_that_spark_answers(
 def test_a_query_that_is_cancelled_while_keys_are_read_ends(
     lab: Lab, adaptive: str, jobs: int
 ) -> None:
-    """A cancelled query does not continue without keys.
+    """A cancelled query ends, instead of continuing without keys.
 
-    An adaptive query runs the job for the keys at the same time as a job for the join. Spark
-    cancels only jobs that have started, so the test waits until both jobs have started.
+    In an adaptive query, the job for the keys runs at the same time as a job of the join. Spark
+    cancels only jobs that have started, so the test waits until both have.
     """
     context, group = lab.spark.sparkContext, f"cancelled {adaptive}"
     running = context.statusTracker().getJobIdsForGroup
@@ -172,9 +173,9 @@ def test_a_query_that_is_cancelled_while_keys_are_read_ends(
 
 
 def test_a_front_end_that_dies_after_planning_loses_no_row(lab: Lab, jvm: int, table: str) -> None:
-    """Planning sends the request; the scan waits for the answer, or reads all files without it.
+    """Planning sends a request; if the front end then dies, the scan reads all files.
 
-    A statement starts the front end again, and the next query skips files as before.
+    A statement restarts the front end, and the next query skips files as before.
     """
     query = (
         f"SELECT a.s FROM {table} a JOIN {table} b ON a.r = b.r WHERE a.id = 123 AND b.s > 'k99'"

@@ -1,4 +1,4 @@
-"""When a front end runs, and when none runs."""
+"""Tests that a front end starts, ends, or does not start at all."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ REGISTRATION = f'{{"format":1,"uuid":"{UUID}","column":["id"],"root":"file:/nowh
 
 
 class Python:
-    """The Python that a driver uses to start its front ends: it works, hangs, or lacks Sieve."""
+    """The Python with which a driver starts front ends: one that works, hangs, or lacks Sieve."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def becomes(self, first: str) -> None:
-        """Puts a line of shell code at the start of the program."""
+        """Puts a line of shell code at the start of this Python's script."""
         self.path.write_text(f'#!/bin/sh\n{first}\nexec {sys.executable} "$@"\n')
         self.path.chmod(0o755)
 
 
 @pytest.fixture(scope="module")
 def python(tmp_path_factory: pytest.TempPathFactory) -> Python:
-    """A Python program that works."""
+    """A Python that works."""
     made = Python(tmp_path_factory.mktemp("python") / "python")
     made.becomes("")
     return made
@@ -41,7 +41,7 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Python:
 
 @pytest.fixture(scope="module")
 def alive_driver(python: Python, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Driver]:
-    """The driver of the next tests; each test starts without a front end."""
+    """The driver of the next tests, each of which starts without a front end."""
     conf = {"spark.sieve.python": str(python.path), "spark.sieve.start.timeout": "3s"}
     with driver(tmp_path_factory.mktemp("life") / "driver", **conf) as it:
         yield it
@@ -49,7 +49,7 @@ def alive_driver(python: Python, tmp_path_factory: pytest.TempPathFactory) -> It
 
 @pytest.fixture
 def it(alive_driver: Driver, request: pytest.FixtureRequest) -> Driver:
-    """A driver without a front end; its database has a table of ten files."""
+    """A driver without a front end, and a database with a table of ten files."""
     alive_driver.sql(f"CREATE DATABASE {request.node.name}")
     alive_driver.sql(f"USE {request.node.name}")
     alive_driver.sql(f"CREATE TABLE t USING parquet AS {ROWS}")
@@ -59,9 +59,9 @@ def it(alive_driver: Driver, request: pytest.FixtureRequest) -> Driver:
 
 
 def test_it_starts_while_the_first_query_is_planned(it: Driver) -> None:
-    """EXPLAIN runs no query, and the front end starts if an index could serve the query.
+    """EXPLAIN starts a front end if an index could serve the query, and does not run the query.
 
-    This test is the first of the driver, because later front ends start when a scan needs them.
+    This is the driver's first test: later front ends start only when a scan needs an answer.
     """
     it.sql(f"EXPLAIN {POINT}")
     it.sql(
@@ -77,9 +77,9 @@ def test_it_starts_while_the_first_query_is_planned(it: Driver) -> None:
 
 @pytest.mark.long
 def test_a_front_end_that_never_comes_up_is_started_anew(it: Driver, python: Python) -> None:
-    """A new front end starts only when no caller can still be waiting for the old one.
+    """A hanging front end is replaced when no caller can still be waiting for the front end.
 
-    Until a new front end starts, statements fail before their time-out.
+    Before the replacement, statements fail before their time-out.
     """
     python.becomes("exec sleep 1000")
     with pytest.raises(DriverError, match="SIEVE_FRONT_END"):
@@ -93,9 +93,9 @@ def test_a_front_end_that_never_comes_up_is_started_anew(it: Driver, python: Pyt
 
 
 def test_a_front_end_that_cannot_start_costs_no_rows(it: Driver, python: Python) -> None:
-    """The error of a statement names the setting to change.
+    """If no front end can start, a statement's error names the setting to change.
 
-    Queries return their rows and one warning; in strict mode they fail.
+    Queries return the right rows and log one warning; in strict mode, queries fail.
     """
     python.becomes("echo no module named sql_ext; exit 3")
     it.sql("SET spark.sieve.start.timeout = 120s")
@@ -122,11 +122,11 @@ def test_a_front_end_that_cannot_start_costs_no_rows(it: Driver, python: Python)
 
 
 def test_it_lives_with_its_driver(it: Driver, python: Python) -> None:
-    """Queries of tables without an index do not start a front end.
+    """Queries of tables without an index start no front end.
 
-    The first statement starts a front end, which ends with its driver. The front end has its own
-    process group, so Ctrl-C in the driver's terminal does not stop it. The driver notifies the
-    front end of changes to tables.
+    The first statement starts a front end, which ends with the driver. The front end has its own
+    process group, so that Ctrl-C in the driver's terminal does not stop it. The driver tells the
+    front end about changes of tables.
     """
     python.becomes("")
     it.sql("SET spark.sieve.start.timeout = 120s")
@@ -147,9 +147,9 @@ def test_it_lives_with_its_driver(it: Driver, python: Python) -> None:
 
 @pytest.mark.long
 def test_a_driver_starts_with_wrong_settings(tmp_path: Path) -> None:
-    """The driver warns once about each wrong value and each wrong name.
+    """The driver warns once about each wrong value and each unknown name of a setting.
 
-    Queries return their rows, and errors of statements name the wrong values.
+    Queries return the right rows, and errors of statements name the wrong values.
     """
     conf = {
         "spark.sieve.enabled": "maybe",

@@ -1,4 +1,4 @@
-"""Only the front end can use the link, and it does not change the user's session."""
+"""Only the front end can use the link to the driver; the link does not change user sessions."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ print(heard.hex())
 
 @pytest.fixture
 def front_end(lab: Lab, jvm: int) -> int:
-    """Process id of the front end; starts the front end if necessary."""
+    """The process id of the front end; the fixture starts the front end if necessary."""
     lab.sql("SHOW SIEVE INDEXES IN default")
     (pid,) = front_ends(jvm)
     return pid
@@ -45,12 +45,12 @@ def front_end(lab: Lab, jvm: int) -> int:
 
 @pytest.fixture
 def port(front_end: int) -> int:
-    """The port of the driver to which the front end connects."""
+    """The driver's port to which the front end connects."""
     return int(environment(front_end)["PYSPARK_GATEWAY_PORT"])
 
 
 def talk(port: int, words: bytes, prefix: Sequence[str] = ()) -> bytes:
-    """Returns the reply to a process that sends these bytes; reads until the other side closes."""
+    """Sends bytes to the driver; returns what the driver replies before closing the connection."""
     command = [*(prefix or [sys.executable]), "-c", TALK, str(port), words.hex()]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd="/")
     assert done.returncode == 0, done.stderr
@@ -58,7 +58,7 @@ def talk(port: int, words: bytes, prefix: Sequence[str] = ()) -> bytes:
 
 
 def test_the_front_end_listens_nowhere(lab: Lab, front_end: int) -> None:
-    """The front end does not accept a connection of any kind, even after it has built an index."""
+    """The front end listens on no socket, even after building an index."""
     with lab.database("listens"):
         lab.spark.range(100).write.saveAsTable("t")
         lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -74,9 +74,9 @@ def test_the_gateway_is_on_loopback(jvm: int, port: int) -> None:
 
 
 def test_the_gateway_wants_the_whole_token(front_end: int, port: int) -> None:
-    """A process without the complete right token cannot use any object.
+    """A process without the complete token cannot use any object.
 
-    The test tries no token, a wrong token, and the first half of the right token.
+    The test sends no token, a wrong token, and the first half of the right token.
     """
     secret = environment(front_end)["PYSPARK_GATEWAY_SECRET"]
     assert len(secret) == 64
@@ -93,7 +93,7 @@ def test_the_gateway_wants_the_whole_token(front_end: int, port: int) -> None:
 
 
 def test_another_user_is_refused_too(front_end: int, port: int) -> None:
-    """Another user's process on this machine is refused, and cannot read the token."""
+    """A process of another user on this machine is refused, and cannot read the token."""
     setpriv = shutil.which("setpriv")
     if setpriv is None or os.geteuid() != 0:
         pytest.skip("needs root and setpriv to become another user")
@@ -107,7 +107,7 @@ def test_another_user_is_refused_too(front_end: int, port: int) -> None:
 
 
 def test_the_token_is_on_no_command_line(front_end: int) -> None:
-    """A list of processes does not show the token."""
+    """The command lines in the list of processes do not show the token."""
     secret = environment(front_end)["PYSPARK_GATEWAY_SECRET"]
     for path in Path("/proc").iterdir():
         if path.name.isdecimal():
@@ -115,7 +115,7 @@ def test_the_token_is_on_no_command_line(front_end: int) -> None:
 
 
 def test_the_users_sessions_stay_what_they_were(lab: Lab) -> None:
-    """After statements and scans, the driver's default and active sessions are still the user's."""
+    """After statements and scans, the driver's default and active sessions are the user's."""
     with lab.database("sessions_stay"):
         lab.spark.range(100).write.saveAsTable("t")
         lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -127,7 +127,7 @@ def test_the_users_sessions_stay_what_they_were(lab: Lab) -> None:
 
 
 def test_an_interrupted_front_end_cancels_nothing(lab: Lab, front_end: int) -> None:
-    """SIGINT can end the front end, but the users' jobs and the Spark context continue."""
+    """SIGINT to the front end cancels no job of a user, and does not stop the Spark context."""
     with lab.database("interrupted"):
         lab.spark.range(100).write.saveAsTable("t")
         lab.sql("CREATE SIEVE INDEX ON t (id)")

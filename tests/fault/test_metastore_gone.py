@@ -1,4 +1,4 @@
-"""If the metastore dies during a statement, the statement fails with a clear error or succeeds."""
+"""If the metastore dies during a statement, the statement succeeds or fails with a clear error."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CREATE = "CREATE SIEVE INDEX ON shop.t (id) OPTIONS (error = 1)"
 
 @pytest.fixture
 def index(user: Driver, server: CutMetastore) -> Iterator[Path]:
-    """The folder of an index on the table; afterwards the index is dropped if it still exists."""
+    """The folder of an index on the table; an index that still exists at the end is dropped."""
     user.sql(CREATE)
     (property_,) = user.sql("SHOW TBLPROPERTIES shop.t ('sieve.index.id_sieve')")
     yield root(server) / json.loads(property_[1])["uuid"]
@@ -25,23 +25,23 @@ def index(user: Driver, server: CutMetastore) -> Iterator[Path]:
 
 
 def root(server: CutMetastore) -> Path:
-    """The root of the database's indexes."""
+    """The root folder of the database's indexes."""
     return Path(server.conf["spark.sql.warehouse.dir"], "shop.db", ".sieve")
 
 
 def folders(server: CutMetastore) -> list[str]:
-    """The folders of indexes."""
+    """The folders of the indexes."""
     return [path.name for path in root(server).iterdir()]
 
 
 def is_registration(request: bytes) -> bool:
-    """Returns whether the request of a client writes the index's property."""
+    """Returns whether a client's request writes the property of the index."""
     return b"alter_table" in request and b"sieve.index.id_sieve" in request
 
 
 @pytest.mark.long
 def test_gone_from_the_start(user: Driver, server: CutMetastore, index: Path) -> None:
-    """Statements fail and change nothing, and the index stays the same."""
+    """Without a metastore, statements fail and change nothing, and the index stays the same."""
     server.vanish()
     before = set(root(server).rglob("*"))
     for statement in (
@@ -59,7 +59,7 @@ def test_gone_from_the_start(user: Driver, server: CutMetastore, index: Path) ->
 
 @pytest.mark.long
 def test_gone_when_a_version_is_out(user: Driver, server: CutMetastore, index: Path) -> None:
-    """If their version is published, REFRESH and ALTER succeed without the metastore."""
+    """If the metastore vanishes after a version is published, REFRESH and ALTER succeed."""
     server.before = lambda _: (index / "versions" / "2.json").exists()
     assert user.sql("REFRESH SIEVE INDEX ON shop.t FULL")[0][1] == 2
     server.start()
@@ -74,9 +74,9 @@ def test_gone_when_a_version_is_out(user: Driver, server: CutMetastore, index: P
 def test_gone_when_an_index_is_half_dropped(
     user: Driver, server: CutMetastore, index: Path
 ) -> None:
-    """The error of DROP names the steps that remain.
+    """If the metastore vanishes during DROP, the error names the steps that remain.
 
-    A half dropped index is not used, and a second DROP removes the rest.
+    Queries do not use a half dropped index, and a second DROP removes the rest.
     """
     server.before = lambda _: (index / "versions" / "2.json").exists()
     with pytest.raises(DriverError, match=r"(?i)metastore.*DROP SIEVE INDEX again"):
@@ -97,10 +97,10 @@ def test_gone_when_an_index_is_half_dropped(
 def test_gone_at_the_registration(
     user: Driver, server: CutMetastore, moment: str, shown: list[str]
 ) -> None:
-    """Without a reply, the outcome of a registration is unknown, so CREATE refers to SHOW.
+    """If CREATE gets no reply to the registration, the error refers to SHOW.
 
     If the metastore has stored the registration, the index is complete. If the metastore has not
-    stored it, there is no index, and a second CREATE makes the index.
+    stored the registration, no index exists, and a second CREATE makes one.
     """
     setattr(server, moment, is_registration)
     with pytest.raises(DriverError, match=r"SIEVE_REGISTRATION_UNKNOWN.*SHOW SIEVE INDEXES"):
@@ -112,7 +112,7 @@ def test_gone_at_the_registration(
     assert user.files(POINT) == 1
     user.sql("DROP SIEVE INDEX ON shop.t (id)")
     assert user.files(POINT) == 4
-    # Files that a registration could refer to are kept until they are known to be unused.
+    # Sieve keeps files to which a registration may refer, until they are known to be unused.
     assert len(folders(server)) == (0 if shown else 1)
 
 
@@ -130,7 +130,7 @@ def test_a_line_that_is_cut_at_the_registration(
 ) -> None:
     """If only the connection is cut, the client repeats the call, or CREATE finds out the result.
 
-    An applied write is not repeated, a lost write has no effect, and no extra file is left.
+    No applied write is repeated, a lost write has no effect, and no extra file is left.
     """
     left = times
 

@@ -1,4 +1,4 @@
-"""The power fails at every call: names and contents that were not synced are lost."""
+"""The power fails at every call, and names and contents that were not synced are lost."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from crash_scenarios import CREATE, WHOLE, age, looked_at, prepared
 from tests.fake_spark import MODES, Session, Warehouse, without_spark
 
 Image = dict[Path, bytes | None]
-"""Content of each file, None for a folder, by its path below the warehouse."""
+"""By path below the warehouse: the content of a file, or None for a folder."""
 
 
 class Disk:
-    """Observes `os.fsync`, and records the names and contents that are synced.
+    """Observes `os.fsync`, and records which names and contents are durable.
 
     Attributes:
-        images: the disk contents after a power cut at each call; equal contents of successive calls
-            occur once.
+        images: the disk's contents after a power cut at each call; equal contents of successive
+            calls occur once.
     """
 
     def __init__(self, warehouse: Warehouse, flushed: bool) -> None:
@@ -34,7 +34,7 @@ class Disk:
                 self.note(path)
 
     def note(self, path: Path) -> None:
-        """Records that a file or a folder is now durable."""
+        """Records that a file or a folder is durable now."""
         number = path.stat().st_ino
         if path.is_dir():
             self._names[number] = {one.name: one.stat().st_ino for one in path.iterdir()}
@@ -42,7 +42,7 @@ class Disk:
             self._contents[number] = path.read_bytes()
 
     def seam(self, what: str) -> None:
-        """A power cut can happen at this call."""
+        """Records the disk's contents after a power cut at this call."""
         if self._flushed and what.startswith("after list") and "/runs/" in what:
             # The file system writes the data that Spark's writer has not synced.
             folder = Path(what.partition("file:")[2])
@@ -70,13 +70,13 @@ class Disk:
 
 @pytest.fixture(autouse=True, params=MODES)
 def plain(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Replaces Spark, which these tests do not need."""
+    """Stands in for Spark, which these tests do not need."""
     with without_spark(request.param):
         yield
 
 
 def restore(warehouse: Warehouse, properties: str, image: Image) -> None:
-    """Restores the disk contents that the power cut has left."""
+    """Restores the disk's contents after a power cut."""
     shutil.rmtree(warehouse.root, ignore_errors=True)
     (warehouse.folder / "t.properties").write_text(properties)
     for path, content in image.items():
@@ -94,7 +94,10 @@ def restore(warehouse: Warehouse, properties: str, image: Image) -> None:
 def test_a_power_cut_at_every_call(
     name: str, flushed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The last version opens, or its checksums reveal data of Spark that was never written."""
+    """After a power cut at any call, queries return all rows, and CREATE and VACUUM work.
+
+    If Spark's data were lost, checksums reveal this loss.
+    """
     warehouse, statement = prepared(tmp_path, name)
     disk = Disk(warehouse, flushed)
     fsync = os.fsync
@@ -121,6 +124,7 @@ def test_a_power_cut_at_every_call(
         assert again.files == 1, what
         age(warehouse)
         session.sql("VACUUM SIEVE INDEXES RETAIN 0 HOURS")
-        # A folder without an intent can belong to another program.
+        # VACUUM keeps a folder without an intent, because the folder could belong to another
+        # program.
         assert len([folder for folder in warehouse.root.iterdir() if any(folder.iterdir())]) == 1
     assert not flushed or told == done

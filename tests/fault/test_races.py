@@ -1,4 +1,4 @@
-"""Two statements run at once in chosen orders: one within the other, or phase by phase."""
+"""Two statements run at once in chosen orders: one within a call of the other, or in phases."""
 
 from __future__ import annotations
 
@@ -42,23 +42,28 @@ PHASES = (
     "before create .*/versions/",
     "before delete .*/intents/",
 )
-"""The calls at which the second to fifth phase of a refresh begin: write, list, publish, settle.
-The first phase reads and plans."""
+"""The calls with which the second to fifth phase of a refresh begin: write, list, publish, settle.
+
+The first phase reads and plans.
+"""
 
 
 STEPS = {"files": 1, "ranges": 3}
-"""The distance between tested orders of phases: all orders with files, every third with ranges."""
+"""With files, the tests run all orders of phases.
+
+With ranges, every third.
+"""
 
 
 @pytest.fixture(autouse=True, params=MODES)
 def step(request: pytest.FixtureRequest) -> Iterator[int]:
-    """Replaces Spark; the parameter is the distance between two tested orders."""
+    """Stands in for Spark; the value is the distance between two tested orders."""
     with without_spark(request.param):
         yield STEPS[request.param]
 
 
 def versions(warehouse: Warehouse) -> list[str]:
-    """Returns the change of each version of the only index; checks that there is no gap."""
+    """Returns the change of each version of the only index; checks that no version is missing."""
     (index,) = warehouse.root.iterdir()
     past = history(LocalStore(), f"file:{index}")[::-1]
     for before, after in itertools.pairwise(past):
@@ -67,7 +72,7 @@ def versions(warehouse: Warehouse) -> list[str]:
 
 
 class Within:
-    """A hook that runs other statements during the call with a given number."""
+    """A hook that runs other statements during the call of a given number."""
 
     def __init__(
         self, warehouse: Warehouse, at: int, statements: str, seam: Seam = no_fault
@@ -79,7 +84,7 @@ class Within:
         self._calls, self.struck = 0, ""
 
     def __call__(self, what: str) -> None:
-        # Two statements of one process cannot register at the same time.
+        # Two statements in one process cannot change the metastore at the same time.
         if what.startswith("after") or " metastore " in what:
             return
         self._calls += 1
@@ -135,13 +140,13 @@ def one_within_another(folder: Path, name: str, other: str) -> int:
     ],
 )
 def test_one_statement_within_another(name: str, other: str, tmp_path: Path) -> None:
-    """At any call of one statement, the other runs; no row is lost and no used file is deleted."""
+    """If one statement runs at any call of another, no row is lost and no used file is deleted."""
     assert one_within_another(tmp_path, name, other) >= 10
 
 
 @pytest.mark.soak
 def test_every_statement_within_every_other(tmp_path: Path) -> None:
-    """The soak tests all pairs of statements."""
+    """For each pair of statements, one within the other loses no row and no used file."""
     names = ("create", "refresh", "optimize", "adopt", "disable", "set options", "vacuum", "drop")
     places = sum(one_within_another(tmp_path, name, other) for name in names for other in OTHERS)
     sys.stdout.write(f"{places} places for {len(OTHERS)} statements within {len(names)}\n")
@@ -165,7 +170,7 @@ def cut_at(place: str) -> Callable[[str], None]:
 def test_who_works_on_an_index_that_is_dropped_is_told_so(
     name: str, place: str, tmp_path: Path
 ) -> None:
-    """The drop begins at any call of the other statement, and can stop at any point."""
+    """A statement on an index says so if another statement drops the index at any call."""
     ends = []
     for number in itertools.count(1):
         warehouse, statement = prepared(tmp_path / str(number), name)
@@ -180,7 +185,7 @@ def test_who_works_on_an_index_that_is_dropped_is_told_so(
         age(warehouse)
         Session(warehouse).sql("VACUUM SIEVE INDEXES RETAIN 0 HOURS")
         assert not list(warehouse.root.iterdir()), within.struck
-    # While the statement looks for its index, no index exists yet.
+    # While the statement looks for the index, no index exists yet.
     found = sum(1 for _ in itertools.takewhile(lambda e: e != "SIEVE_INDEX_DROPPED", ends))
     assert set(ends[:found]) <= {"SIEVE_INDEX_NOT_USABLE", "done"}, ends
     assert set(ends[found:-1]) == {"SIEVE_INDEX_DROPPED"}, ends
@@ -191,7 +196,7 @@ def test_who_works_on_an_index_that_is_dropped_is_told_so(
 def test_an_index_that_lost_its_first_version_is_not_taken_for_a_dropped_one(
     name: str, tmp_path: Path
 ) -> None:
-    """Another tool could have deleted the first version, so the remaining files are kept."""
+    """If another tool deleted an index's first version, statements keep the remaining files."""
     warehouse, statement = prepared(tmp_path, name)
     age(warehouse)
     (index,) = warehouse.root.iterdir()
@@ -208,7 +213,7 @@ def test_an_index_that_lost_its_first_version_is_not_taken_for_a_dropped_one(
 
 
 class Turns:
-    """Runs two statements in turns, one phase at a time, in a given order."""
+    """Runs two statements by turns, one phase at a time, in a given order."""
 
     def __init__(self, order: Sequence[int]) -> None:
         self._left = list(order)
@@ -216,9 +221,9 @@ class Turns:
         self._running: int | None = None
 
     def run(self, who: int, session: Session, statement: str) -> list[str]:
-        """Runs one of the statements, starting at its first turn.
+        """Runs one of the statements from its first turn on.
 
-        The result is the statement's rows, or the condition of its error.
+        Returns the rows of the statement, or the condition of the error.
         """
         self._wait(who)
         try:
@@ -232,7 +237,7 @@ class Turns:
                 self._moved.notify_all()
 
     def seam(self, who: int) -> Callable[[str], None]:
-        """The hook of one statement. A repeated phase is not a new phase."""
+        """The hook of one statement. A phase that runs again is not a new phase."""
         phases = list(PHASES)
 
         def step(what: str) -> None:
@@ -256,7 +261,7 @@ class Turns:
 
 
 def in_order(warehouse: Warehouse, order: Sequence[int]) -> list[list[str]]:
-    """Runs two full refreshes in a given order of phases; returns the version of each refresh."""
+    """Runs two full refreshes in an order of phases; returns the version of each refresh."""
     turns = Turns(order)
     with ThreadPoolExecutor(2) as pool:
         told = [
@@ -269,9 +274,9 @@ def in_order(warehouse: Warehouse, order: Sequence[int]) -> list[list[str]]:
     "step", [pytest.param("files", marks=pytest.mark.long), "ranges"], indirect=True
 )
 def test_every_order_of_two_refreshes(step: int, tmp_path: Path) -> None:
-    """Two commits with five phases each have 252 possible orders.
+    """Two refreshes of five phases each can run in 252 orders.
 
-    In each order, the result is the same as if one refresh ran after the other.
+    In each order, the result is that of the two refreshes one after the other.
     """
     warehouse, _ = prepared(tmp_path, "disable")
     orders = [
@@ -284,7 +289,7 @@ def test_every_order_of_two_refreshes(step: int, tmp_path: Path) -> None:
     for order in orders[::step]:
         told = sorted(int(version) for (version,) in in_order(warehouse, order))
         # The second refresh makes the next version, or has read the same state of the table as the
-        # first refresh.
+        # first one.
         assert told in ([newest + 1, newest + 2], [newest + 1, newest + 1]), order
         newest = told[1]
         both += told[0] < told[1]
@@ -301,9 +306,9 @@ def test_every_order_of_two_refreshes(step: int, tmp_path: Path) -> None:
 
 
 def test_a_refresh_whose_runs_are_taken_away(tmp_path: Path) -> None:
-    """Another refresh ends before this refresh, and names none of this refresh's runs.
+    """A refresh ends while a slower refresh runs, and does not name the slower one's runs.
 
-    VACUUM then deletes the runs that this refresh has written.
+    VACUUM then deletes the runs that the slower refresh has written.
     """
     warehouse, refresh = prepared(tmp_path, "refresh")
     planned, go = threading.Event(), threading.Event()
@@ -332,10 +337,10 @@ def test_a_refresh_whose_runs_are_taken_away(tmp_path: Path) -> None:
 
 
 def test_a_refresh_whose_part_of_the_list_is_taken_away(tmp_path: Path) -> None:
-    """Another refresh began earlier, and merges a part of the list that this refresh also uses.
+    """An earlier refresh merges a part of the list that a later refresh also uses.
 
-    Both refreshes keep the runs of the base version. VACUUM deletes this part of the list before
-    this refresh publishes.
+    Each refresh keeps the runs of the base version. VACUUM deletes this part of the list before the
+    later refresh publishes.
     """
     warehouse = Warehouse(tmp_path / "shop")
     warehouse.create_table("t", [range(10 * k, 10 * k + 10) for k in range(40)])
@@ -375,7 +380,7 @@ def test_a_refresh_whose_part_of_the_list_is_taken_away(tmp_path: Path) -> None:
 
 
 def parts(warehouse: Warehouse) -> list[int]:
-    """The rows in each part of the location list."""
+    """The number of rows in each part of the location list."""
     (index,) = warehouse.root.iterdir()
     version = newest(LocalStore(), f"file:{index}")
     assert version is not None
@@ -384,7 +389,7 @@ def parts(warehouse: Warehouse) -> list[int]:
 
 @pytest.mark.parametrize("seen", [0, 1])
 def test_versions_that_are_not_listed_keep_their_files(seen: int, tmp_path: Path) -> None:
-    """If a listing lacks some or all versions, the files of these versions are not deleted."""
+    """If a listing lacks some or all versions, VACUUM fails, and deletes no file of a version."""
 
     class Forgetful(SeamStore):
         def list(self, uri: str) -> Entries:
@@ -408,7 +413,7 @@ def test_versions_that_are_not_listed_keep_their_files(seen: int, tmp_path: Path
 
 @pytest.mark.parametrize("hours", [-10, 10])
 def test_a_clock_that_is_wrong_by_hours(hours: int, tmp_path: Path) -> None:
-    """A build that began an hour ago keeps its folder, and the files of its pending writes."""
+    """If the clock is wrong, VACUUM still keeps a new build's folder and pending writes."""
 
     class Skewed(SeamStore):
         def now_ms(self, dir_uri: str) -> int:
@@ -433,9 +438,9 @@ def test_a_clock_that_is_wrong_by_hours(hours: int, tmp_path: Path) -> None:
 def test_a_table_that_moves_while_its_index_is_refreshed(
     tmp_path: Path, renamed: dict[str, str]
 ) -> None:
-    """The table with the new name does not have the files that the refresh has read.
+    """The moved table does not contain the files that the refresh has read.
 
-    After the table has moved, the refresh fails and leaves nothing.
+    The refresh of a table that has moved meanwhile fails, and leaves nothing behind.
     """
     warehouse, statement = prepared(tmp_path, "refresh in full")
     (index,) = warehouse.root.iterdir()
@@ -462,7 +467,10 @@ def test_a_table_that_moves_while_its_index_is_refreshed(
 
 
 def test_vacuum_keeps_what_versions_share(tmp_path: Path) -> None:
-    """A later version uses a run of an expired version; another run has a pending write."""
+    """VACUUM keeps a run that a later version shares with an expired one.
+
+    VACUUM keeps runs in use, but deletes a run that has only a pending write.
+    """
     warehouse, _ = prepared(tmp_path, "refresh")
     Session(warehouse).sql("REFRESH SIEVE INDEX ON t")
     (index,) = warehouse.root.iterdir()

@@ -1,4 +1,4 @@
-"""The user is not allowed to write to the table's folder or to the index's folder."""
+"""The user may not write to the table's folder or to the index's folder."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ AS_A_USER = ("setpriv", "--inh-caps=-all", f"--bounding-set={POWERS}") if not os
 
 @pytest.fixture
 def user(tmp_path: Path) -> Iterator[Driver]:
-    """A driver of a user who can only read the table ``theirs.t`` and its folder."""
+    """A driver of a user who can only read the table ``theirs.t`` and the table's folder."""
     with driver(tmp_path / "driver", under=AS_A_USER) as it:
         it.sql(f"CREATE DATABASE theirs LOCATION '{tmp_path / 'theirs'}'")
         it.sql(f"CREATE TABLE theirs.t USING parquet AS {ROWS}")
@@ -33,7 +33,7 @@ def user(tmp_path: Path) -> Iterator[Driver]:
 
 
 def close(folder: Path) -> None:
-    """Gives a folder and its content to another user; all users can read them."""
+    """Gives a folder and its content to another user; all users can still read the folder."""
     for path in (folder, *folder.rglob("*")):
         path.chmod(0o555 if path.is_dir() else 0o444)
         if os.geteuid() == 0:
@@ -41,7 +41,7 @@ def close(folder: Path) -> None:
 
 
 def open_up(folder: Path) -> None:
-    """Gives the folder back to this user."""
+    """Gives the folder back to the current user."""
     for path in (folder, *folder.rglob("*")):
         if os.geteuid() == 0:
             os.chown(path, 0, 0)
@@ -51,9 +51,9 @@ def open_up(folder: Path) -> None:
 
 @pytest.mark.long
 def test_a_table_that_may_only_be_read(user: Driver, tmp_path: Path) -> None:
-    """The error of CREATE reports that CREATE cannot write, and names the setting that helps.
+    """If CREATE cannot write, the error says so, and names the setting that helps.
 
-    A read-only index is still used, and errors of statements that change it contain its name.
+    Queries use a read-only index; statements that would change this index fail and name it.
     """
     theirs, mine = tmp_path / "theirs", tmp_path / "mine"
     with pytest.raises(DriverError, match=CANNOT_CREATE):

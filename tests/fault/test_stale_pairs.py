@@ -1,4 +1,4 @@
-"""Two arbitrary changes of a table's files happen between build and query."""
+"""Any two changes of a table's files between build and query lose no row."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.fake_spark import EPOCH_S, MODES, Session, Warehouse, keys_of, withou
 
 @pytest.fixture(autouse=True, params=MODES)
 def mode(request: pytest.FixtureRequest) -> Iterator[str]:
-    """Replaces Spark, which these tests do not need."""
+    """Stands in for Spark, which these tests do not need."""
     with without_spark(request.param):
         yield request.param
 
@@ -27,7 +27,7 @@ def files(warehouse: Warehouse) -> list[Path]:
 
 
 def write(path: Path, keys: range, later_s: int) -> None:
-    """Writes a file with these keys and with a given time."""
+    """Writes a file with these keys and this modification time."""
     path.write_text("\n".join(map(str, keys)))
     os.utime(path, (EPOCH_S + later_s, EPOCH_S + later_s))
 
@@ -59,14 +59,14 @@ def compact(warehouse: Warehouse) -> None:
 
 
 def replace(warehouse: Warehouse) -> None:
-    """Changes the keys of a file; its name and length stay, and its time is a second later."""
+    """Changes the keys of a file; the file keeps its name and length, and gets a later time."""
     path = files(warehouse)[0]
     status = path.stat()
     write(path, range(40, 50), int(status.st_mtime) - EPOCH_S + 1)
 
 
 def lengthen(warehouse: Warehouse) -> None:
-    """Changes the keys of a file; its name and time stay."""
+    """Changes the keys of a file; the file keeps its name and time, but not its length."""
     path = files(warehouse)[-1]
     status = path.stat()
     write(path, range(10, 45), int(status.st_mtime) - EPOCH_S)
@@ -80,7 +80,7 @@ def empty(warehouse: Warehouse) -> None:
 CHANGES = (append, delete, overwrite, compact, replace, lengthen, empty)
 
 
-# Each of the changes is the second one of each pair.
+# The parameter is the first change of a pair; the test tries each change as the second one.
 @pytest.mark.parametrize(
     "first",
     [
@@ -96,9 +96,9 @@ CHANGES = (append, delete, overwrite, compact, replace, lengthen, empty)
 def test_a_table_that_has_changed_twice(
     first: Callable[[Warehouse], None], mode: str, tmp_path: Path
 ) -> None:
-    """Before REFRESH, queries find every row. After REFRESH, no file is unknown.
+    """Queries after two changes find every row, with and without a REFRESH between the two.
 
-    The test runs with and without a refresh between the two changes.
+    After a final REFRESH, the index knows every file.
     """
     for second, between in itertools.product(CHANGES, (True, False)):
         warehouse, _ = prepared(tmp_path / f"{second.__name__} {between}", "disable")

@@ -1,4 +1,4 @@
-"""Several drivers on one standalone metastore; and a metastore that dies during a statement."""
+"""Several drivers on one standalone metastore, and a metastore that dies during a statement."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def one(user: Driver) -> Driver:
-    """A driver with a table of ten files; every second it checks for changes by other drivers."""
+    """A driver with a table of ten files; the driver checks for others' changes each second."""
     user.sql("SET spark.sieve.registry.ttl = 1s")
     user.sql("CREATE DATABASE store")
     user.sql(f"CREATE TABLE store.t USING parquet AS {ROWS}")
@@ -32,14 +32,14 @@ def one(user: Driver) -> Driver:
 
 @pytest.fixture(scope="module")
 def two(server: CutMetastore, folder: Path) -> Iterator[Driver]:
-    """Another driver, which connects to the metastore without the proxy."""
+    """Another driver, which does not connect to the metastore through the proxy."""
     conf = server.direct | {"spark.sieve.registry.ttl": "1s"}
     with driver(folder / "two", **conf) as it:
         yield it
 
 
 def reads(it: Driver, files: int) -> None:
-    """Waits until the driver's point query reads this many files; checks its rows each time."""
+    """Waits until a driver's point query reads this many files; checks the rows each time."""
 
     def so() -> bool:
         it.send(POINT)
@@ -51,7 +51,7 @@ def reads(it: Driver, files: int) -> None:
 
 
 def test_a_driver_acts_on_what_another_publishes(one: Driver, two: Driver) -> None:
-    """One driver also applies DISABLE and DROP of another driver, within the registry's time limit.
+    """A driver follows CREATE, DISABLE and DROP of another driver within the registry's time limit.
 
     A registration that another tool restores causes one warning, and the next CREATE repairs it.
     """
@@ -91,9 +91,9 @@ def test_a_driver_acts_on_what_another_publishes(one: Driver, two: Driver) -> No
 def test_a_driver_advises_by_what_others_have_scanned(
     server: CutMetastore, user: Driver, folder: Path
 ) -> None:
-    """With ``spark.sieve.history``, scans of other drivers count, too; their constants are unknown.
+    """With ``spark.sieve.history``, ADVISE counts other drivers' scans, without constants.
 
-    A damaged file is ignored. A driver that ends also ends its front end.
+    ADVISE ignores a damaged file of this history. When a driver ends, its front end also ends.
     """
     conf = server.conf | {"spark.sieve.history": "true"}
     with driver(folder / "first", **conf) as first:
@@ -122,7 +122,7 @@ def test_a_driver_advises_by_what_others_have_scanned(
 @pytest.mark.long
 @pytest.mark.usefixtures("one")
 def test_the_metastore_goes_away_under_a_create(server: CutMetastore, two: Driver) -> None:
-    """CREATE reports the failure and leaves no file, and its driver continues."""
+    """If the metastore vanishes, CREATE reports this and leaves no file; the driver continues."""
     two.sql("CREATE SIEVE INDEX IF NOT EXISTS ON store.t (id) OPTIONS (error = 1)")
     root = Path(server.conf["spark.sql.warehouse.dir"], "store.db", ".sieve")
     before = {path.name for path in root.iterdir()}

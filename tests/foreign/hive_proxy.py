@@ -1,8 +1,8 @@
-"""A proxy of a Thrift server that shows a test each statement of a client, and its rows.
+"""A proxy of a Thrift server that shows a test each statement of a client, and the rows.
 
-A HiveServer2 client sends one request, waits for its reply, then sends the next. The proxy relays
-requests one by one on the client's own connection. A test can therefore run its own statements in
-the client's session while the client waits.
+A HiveServer2 client sends one request at a time, and waits for each reply. The proxy relays these
+requests one by one on the client's own connection. While the client waits, a test can therefore run
+statements in the client's session.
 """
 
 from __future__ import annotations
@@ -23,30 +23,33 @@ from thrift.transport.TTransport import TFramedTransport, TMemoryBuffer, TTransp
 
 BATCH = 10_000
 _START, _BAD, _ERROR, _COMPLETE = 1, 3, 4, 5
-"""Status bytes of SASL messages. A frame's first byte is 0 while it is shorter than 16 MB."""
+"""Status bytes of SASL messages.
+
+The first byte of a frame is 0 as long as the frame is shorter than 16 MB.
+"""
 
 Row = tuple[Any, ...]
 
 
 class StatementError(Exception):
-    """The server's answer to a statement is an error."""
+    """The server has answered a statement with an error."""
 
 
 class Watcher(Protocol):
-    """Callbacks of a test while the client waits."""
+    """The callbacks of a test, which run while the client waits."""
 
     def before(self, statement: str) -> None:
-        """Called when the client has sent a statement; the server gets the statement afterwards."""
+        """Called after a client has sent a statement, and before the server gets this statement."""
 
     def after(self, statement: str, rows: list[Row] | StatementError) -> None:
-        """Called when the client has closed a statement, with the statement's rows or error."""
+        """Called with a statement's rows or error, after the client has closed the statement."""
 
     def closed(self) -> None:
-        """Called when the client has left; its session is still open."""
+        """Called after the client has left; the client's session is still open."""
 
 
 class Session:
-    """A client's session, in which the test also runs statements."""
+    """The session of a client, in which a test can also run statements."""
 
     def __init__(self, upstream: socket.socket) -> None:
         transport = TSocket()
@@ -81,14 +84,14 @@ class Session:
 
 
 class HiveProxy(socketserver.ThreadingTCPServer):
-    """Listens on a port of its own and relays each connection to a server on this machine.
+    """Listens on a port, and relays each connection to a server on this machine.
 
     Args:
-        server_port: port of the Thrift server.
-        watch: makes the watcher of a session that a client has opened.
+        server_port: the port of the Thrift server.
+        watch: makes the watcher of a session when a client has opened the session.
 
     Attributes:
-        errors: tracebacks of watchers; each error has closed a client's connection.
+        errors: the tracebacks of watchers; each such error has closed a client's connection.
     """
 
     daemon_threads = True
@@ -105,16 +108,16 @@ class HiveProxy(socketserver.ThreadingTCPServer):
         return int(self.server_address[1])
 
     def start(self) -> None:
-        """Serves in a background thread."""
+        """Serves clients in a background thread."""
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002 - its signature
-        """Stores an error of a connection's thread."""
+        """Stores the error of a connection's thread."""
         self.errors.append(traceback.format_exc())
 
 
 class _Connection(socketserver.BaseRequestHandler):
-    """One client: relays its messages, and stores statements and rows by operation."""
+    """One client, whose messages this thread relays; stores statements and rows by operation."""
 
     server: HiveProxy
 
@@ -131,7 +134,7 @@ class _Connection(socketserver.BaseRequestHandler):
                     self._relay(message)
                 self._close()
             except (ConnectionError, TTransportException):
-                pass  # a client or a server that is stopped leaves in the middle of a message
+                pass  # a client or server that is being stopped ends in the middle of a message
 
     def _relay(self, message: bytes) -> None:
         if 0 < message[0] <= _COMPLETE:
@@ -206,7 +209,7 @@ def _rows(reply: Any) -> list[Row]:
 
 
 def _parse(message: bytes, part: str) -> tuple[str, Any]:
-    """The name of a call, and its request (``args``) or reply (``result``)."""
+    """The name of a call, and the request (``args``) or the reply (``result``)."""
     protocol = TBinaryProtocol(TMemoryBuffer(message[4:]))
     name, _, _ = protocol.readMessageBegin()
     found = getattr(TCLIService, f"{name}_{part}", None)
@@ -218,7 +221,7 @@ def _parse(message: bytes, part: str) -> tuple[str, Any]:
 
 
 def _read(source: socket.socket) -> bytes:
-    """One message with its header; empty at the end of the connection."""
+    """One message with the header; empty at the end of the connection."""
     first = source.recv(1)
     if not first:
         return b""

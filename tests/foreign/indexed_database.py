@@ -1,4 +1,4 @@
-"""Indexes each column of a client's tables before its first query, and runs each query twice."""
+"""Indexes each column of a client's tables before the first query; runs each query twice."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ _WRITE = re.compile(r"\s*(CREATE|INSERT|DROP|ALTER|TRUNCATE)\b", re.IGNORECASE)
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_.]+)\]")
 
 Answer = Counter[str] | str
-"""Rows as a multiset, or what the error is."""
+"""The rows as a multiset, or the kind of the error."""
 
 
 class Tally:
     """The counts of all connections, whose threads share this object.
 
     Attributes:
-        counts: number of events by name.
-        refused: number of statements that Sieve refused, by condition.
-        differences: for each difference, the database, the query and both answers.
+        counts: the number of events, by name.
+        refused: the number of statements that Sieve refused, by error condition.
+        differences: the database, the query and both answers of each difference.
     """
 
     def __init__(self) -> None:
@@ -44,12 +44,15 @@ class Tally:
             self.counts[name] += number
 
     def refuse(self, condition: str) -> None:
-        """Counts a statement that Sieve has refused."""
+        """Counts a statement that Sieve refused."""
         with self._lock:
             self.refused[condition] += 1
 
     def differ(self, text: str) -> None:
-        """Stores a difference and prints it at once, because a run may be stopped at any time."""
+        """Stores and prints a difference.
+
+        Prints at once, because a user may stop the run at any time.
+        """
         with self._lock:
             self.differences.append(text)
             sys.stdout.write(f"DIFFERENCE in {text}\n")
@@ -57,11 +60,11 @@ class Tally:
 
 
 class IndexedDatabase:
-    """Watches one connection, whose client fills a database and then queries it.
+    """Watches one connection, whose client fills a database and then queries this database.
 
-    Before a query that follows a change, the watcher sets the files of all tables back in time, so
-    that they are stable, and indexes each column. Before each query, the watcher runs the same
-    query in the client's session without the index. The client must get the same rows.
+    Before the first query after a change, the watcher indexes each column. It first sets the times
+    of all files back, so that the files are stable. Before each query, the watcher runs the same
+    query in the client's session without the index. The client must then get the same rows.
 
     Args:
         session: the client's session.
@@ -107,7 +110,7 @@ class IndexedDatabase:
             self._tally.count("errors spared")
             return
         if isinstance(off, str) and not on:
-            # The server names no cause if the client has left, as SQLancer does at the end of a
+            # The server gives no cause if the client has left; SQLancer leaves at the end of a
             # round.
             self._tally.count("errors without a message")
             return
@@ -142,9 +145,9 @@ class IndexedDatabase:
         return _answer(rows)
 
     def _age(self, table: str) -> int:
-        """Sets each file of a table back in time, to its own second.
+        """Sets the time of each file of a table back, to a different second for each file.
 
-        Returns the number of files of the table.
+        Returns the number of the table's files.
         """
         then = int(time.time()) - 2 * _HOUR_S
         folder = self._warehouse / f"{self._database}.db" / table

@@ -1,4 +1,4 @@
-"""A session whose tables have files old enough to be skipped, with indexes for each query."""
+"""A session that makes files old enough to be skipped, and indexes the tables of each query."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.spark_session import Lab
 
 FAILURES = (PySparkException, Py4JJavaError)
 FILES = 3
-"""Files of each table that a view becomes, as long as it has so many rows."""
+"""The number of files of a table that replaces a view, if the view has so many rows."""
 
 _HOUR_S = 3600
 _INDEXED = re.compile(
@@ -41,7 +41,7 @@ _WORD = re.compile(r"\w+")
 
 @dataclass(slots=True)
 class _Table:
-    """A table: its indexable columns, its indexed columns, and whether its files have changed."""
+    """A table: the columns that can be indexed, the indexed columns, and whether files changed."""
 
     columns: dict[str, str]
     indexed: set[str] = field(default_factory=set)
@@ -50,12 +50,12 @@ class _Table:
 
 
 class IndexedSession:
-    """Runs statements that are no queries, and prepares the tables of queries.
+    """Runs statements other than queries, and prepares the tables of queries.
 
     Attributes:
-        indexed: names of tables that ever had an index.
-        saved: names of tables that were made from views.
-        refused: number of statements that Sieve refused, by condition.
+        indexed: the names of tables that have ever had an index.
+        saved: the names of tables that were made from views.
+        refused: the number of statements that Sieve refused, by error condition.
     """
 
     def __init__(self, lab: Lab, warehouse: Path) -> None:
@@ -69,7 +69,7 @@ class IndexedSession:
         self._clock = itertools.count()
 
     def change(self, statement: str) -> None:
-        """Runs a statement that is no query; a temporary view over VALUES becomes a table."""
+        """Runs a statement other than a query; saves a temporary view over VALUES as a table."""
         view = _DROP_VIEW.match(statement)
         if view and view[1].lower() in self._tables:
             statement = f"DROP TABLE {view[1]}"
@@ -94,7 +94,10 @@ class IndexedSession:
         self.lab.spark.catalog.dropTempView(name)
 
     def look(self) -> None:
-        """Sets new files back in time since the last call; records which tables changed."""
+        """Sets the times of new files back.
+
+        Records which tables have changed since the last call.
+        """
         young = time.time() - _HOUR_S / 2
         written = set()
         for path in self._data_files():
@@ -124,7 +127,7 @@ class IndexedSession:
                     yield Path(folder, name)
 
     def prepare(self, query: str) -> bool:
-        """Indexes the columns that a query names; returns whether the query names any table."""
+        """Indexes the columns that a query names; returns whether the query names a table."""
         words = {word.lower() for word in _WORD.findall(query)}
         for name in list(words & set(self._views)):
             words |= {word.lower() for word in _WORD.findall(self._views[name])}
@@ -153,7 +156,7 @@ class IndexedSession:
                 table.refused.update(some)
 
     def _sieve(self, statement: str) -> list[tuple[object, ...]]:
-        """The rows of a statement of Sieve; empty if Sieve refuses the table or a column."""
+        """The rows of a SIEVE statement, or none if Sieve refuses the table or a column."""
         try:
             return self.lab.sql(statement)
         except FAILURES as error:

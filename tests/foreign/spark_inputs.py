@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _ROOT = "sql-tests/inputs/"
-# Some functions are only defined in the Scala and Python sources of Spark's test suite.
+# Only the Scala and Python sources of Spark's test suite define some functions.
 _OWN_FUNCTIONS = ("udf/", "udaf/", "udtf/")
 _TOKEN = re.compile(
     r"""'(?:[^'\\]|\\.)*' | "(?:[^"\\]|\\.)*" | `[^`]*` | --[^\n]* | /\*.*?\*/ | ; | . """,
@@ -25,8 +25,8 @@ class SqlInput:
     """One input file.
 
     Attributes:
-        name: path of the file below the folder of inputs.
-        settings: settings of the session that runs the file.
+        name: the path of the file below the folder of inputs.
+        settings: the settings of the session that runs the file.
         statements: the statements in order.
     """
 
@@ -36,7 +36,7 @@ class SqlInput:
 
 
 def read_inputs(jar: Path, only: str = "") -> Iterator[SqlInput]:
-    """The inputs whose name contains ``only``, in the order of their names."""
+    """The inputs whose name contains ``only``, ordered by name."""
     with zipfile.ZipFile(jar) as archive:
         names = sorted(n.removeprefix(_ROOT) for n in archive.namelist() if n.startswith(_ROOT))
         for name in names:
@@ -70,7 +70,7 @@ def _parse(archive: zipfile.ZipFile, name: str) -> SqlInput:
 
 
 def split(text: str) -> list[str]:
-    """The statements of a script; text between the delimiters of a query is one statement."""
+    """The statements of a script; a text between query delimiters is one statement."""
     found: list[str] = []
     end = 0
     for block in _BLOCK.finditer(text):

@@ -1,8 +1,8 @@
-"""Runs Spark's own SQL test inputs without indexes, and with one on every filtered column.
+"""Runs Spark's own SQL test inputs without indexes, and with an index on each filtered column.
 
-Each query runs both ways in one session, with the index under `strict`. Both ways must give the
-same rows, or the same error. `UNCERTAIN` lists the queries whose answers differ in Spark by
-themselves.
+Each query runs both ways in one session, and with the index also under `strict`. With and without
+indexes, a query must return the same rows or the same error. `UNCERTAIN` lists the queries whose
+answers differ even in Spark alone.
 """
 
 from __future__ import annotations
@@ -28,8 +28,7 @@ JARS = ROOT / "build" / "foreign"
 LEAST_ASKED, LEAST_SKIPPED = 1_000, 300
 _QUERY = re.compile(r"\s*(\(\s*)*(select|with|from|values|table|map|reduce)\b", re.IGNORECASE)
 _WRITES = re.compile(r"\binsert\b", re.IGNORECASE)
-# The answers of uncertain queries depend on time, on chance, or on which files are read in which
-# order.
+# The answers of these queries depend on time, on randomness, or on the order of files.
 UNCERTAIN = re.compile(
     r"\b(rand|randn|uuid|shuffle|current_\w+|now|unix_timestamp|localtimestamp|tablesample|first|"
     r"last|any_value|first_value|last_value|collect_\w+|array_agg|listagg|string_agg|"
@@ -39,7 +38,7 @@ UNCERTAIN = re.compile(
 )
 _SETTINGS = {
     "spark.sql.legacy.createHiveTableByDefault": "false",
-    # With these settings VALUES become several files, and one task reads and writes each file.
+    # With these settings, VALUES become several files, and one task reads or writes each file.
     "spark.sql.leafNodeDefaultParallelism": "3",
     "spark.sql.files.openCostInBytes": str(1 << 30),
     "spark.sql.session.timeZone": "America/Los_Angeles",
@@ -59,12 +58,12 @@ _SHARED = {"testdata", *_TABLES}
 
 
 class Suite:
-    """Runs inputs and counts.
+    """Runs inputs, and counts events.
 
     Attributes:
-        counts: number of events by name.
-        differences: for each difference, the input, the statement and both answers.
-        refused: number of statements that Sieve refused, by condition.
+        counts: the number of events, by name.
+        differences: the input, the statement and both answers of each difference.
+        refused: the number of statements that Sieve refused, by error condition.
     """
 
     def __init__(self, spark: SparkSession, warehouse: Path) -> None:
@@ -75,7 +74,10 @@ class Suite:
         self._warehouse = warehouse
 
     def run(self, given: SqlInput, end: float) -> None:
-        """Runs one input in a new session, until the time ``end``; removes what the input made."""
+        """Runs one input in a new session, until the time ``end``.
+
+        Then removes the tables of the input.
+        """
         lab = Lab(self._spark.newSession())
         for key, value in (_SETTINGS | given.settings).items():
             try:
@@ -99,7 +101,10 @@ class Suite:
             self.make_tables()
 
     def make_tables(self) -> None:
-        """Creates the tables that all inputs share, again if an input has replaced one."""
+        """Creates the tables that all inputs share.
+
+        Creates a table again if an input replaced it.
+        """
         lab = Lab(self._spark.newSession())
         session = IndexedSession(lab, self._warehouse)
         numbers = lab.spark.range(1, 101)
@@ -141,7 +146,7 @@ class Suite:
         else:
             difference = f"{name}: {query}\n  without: {off}\n  with:    {on}"
             self.differences.append(difference)
-            # printed at once, because a run may be stopped
+            # printed at once, because a user may stop the run
             sys.stdout.write(f"DIFFERENCE in {difference}\n")
 
     def _clean(self) -> None:
@@ -171,7 +176,7 @@ def _answer(lab: Lab, query: str) -> Counter[str] | str:
 
 
 def main() -> int:
-    """Runs the inputs; fails on differences, or if no index was used."""
+    """Runs the inputs; fails if answers differ, or if no query used an index."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=60, help="stop after so many")
     parser.add_argument("--only", default="", help="inputs whose names contain this")

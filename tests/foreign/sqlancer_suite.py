@@ -1,10 +1,10 @@
-"""Runs SQLancer against a Thrift server whose tables have an index on every column.
+"""Runs SQLancer against a Thrift server on which each column of each table has an index.
 
-SQLancer makes small tables of random rows. SQLancer checks by TLP (ternary logic partitioning) that
-the rows for which a random predicate is true, false and unknown add up to the table. SQLancer
-connects to a proxy, which indexes the tables before their first query and runs each query with the
-index off, too. Runs with and without the index must give the same rows, so a TLP failure also
-occurs without an index.
+SQLancer makes small tables of random rows. By TLP (ternary logic partitioning), SQLancer checks
+that the rows for which a predicate is true, false and unknown add up to the table. SQLancer
+connects to a proxy, which indexes the tables before the first query. The proxy runs each query with
+and without the index, and both runs must return the same rows; so a TLP failure also occurs without
+an index.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ ROOT = Path(__file__).parents[2]
 LEAST_ASKED, LEAST_SKIPPED = 1_000, 300
 ROUND_S = 600
 DEPTHS = (1, 2, 3)
-"""Of random expressions, a round each: what is deep seldom is a predicate that an index answers."""
+"""Depths of random expressions, one per round; an index can rarely serve a deep predicate."""
 
 _NO_JAR = """\
 No SQLancer: give the path of its jar, with its libraries in the folder lib beside it.
@@ -39,10 +39,10 @@ The jar must hold the Spark provider (sqlancer/spark); Maven Central has no such
 _SETTINGS = {
     "spark.sieve.strict": "true",
     "spark.sieve.prune.timeout": "120s",
-    # SQLancer's constants have any type; under ANSI rules most of its INSERTs would fail.
+    # SQLancer's constants have any type, so most INSERTs would fail under ANSI rules.
     "spark.sql.storeAssignmentPolicy": "LEGACY",
     "spark.sql.leafNodeDefaultParallelism": "3",
-    # SQLancer's tables have a few rows, so the cost of a query is its planning and its tasks.
+    # SQLancer's tables have a few rows, so planning and tasks take most of a query's time.
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.files.minPartitionNum": "1",
     "spark.sql.adaptive.enabled": "false",
@@ -58,7 +58,7 @@ _EXCEPTION = re.compile(r"^(?:--)?\s*(java\.[\w.]+.{0,80})", re.MULTILINE)
 
 
 def main() -> int:
-    """Runs SQLancer for a while; fails on differences, or if no index was used."""
+    """Runs SQLancer for a while; fails if answers differ, or if no query used an index."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--jar", default=os.environ.get("SQLANCER_JAR", ""))
     parser.add_argument("--minutes", type=float, default=120, help="how long SQLancer runs")
@@ -103,7 +103,7 @@ def main() -> int:
 def _round(
     folder: Path, given: argparse.Namespace, port: int, number: int, left: float
 ) -> Counter[str]:
-    """Runs SQLancer until the round ends; returns its reports by kind."""
+    """Runs SQLancer until the round ends; returns the number of its reports by kind."""
     folder.mkdir()
     options = {
         "--host": "localhost",
@@ -113,8 +113,8 @@ def _round(
         "--max-generated-databases": 1,
         "--num-queries": given.queries,
         "--max-num-inserts": 20,
-        # Most rows do not fit the types of their table, so SQLancer abandons tables that refuse
-        # nearly all.
+        # Most rows do not fit the types of the table, so SQLancer must give up tables that refuse
+        # nearly all rows.
         "--num-statement-kind-retries": 20,
         "--test-only-nonempty-tables": "true",
         "--max-expression-depth": DEPTHS[number % len(DEPTHS)],
@@ -122,8 +122,7 @@ def _round(
         "--database-prefix": f"round{number}_",
         "--timeout-seconds": int(min(ROUND_S, left)) + 1,
         "--log-execution-time": "false",
-        # Without its reducer, SQLancer does not report its findings, but it need not reduce
-        # anything.
+        # SQLancer reports findings only with the reducer, which need not take any step.
         "--statement-reducer-max-steps": 0,
         "--statement-reducer-max-time": 0,
     }
@@ -142,7 +141,10 @@ def _round(
 
 
 def _kind(log: Path) -> str:
-    """Why SQLancer has left a database: TLP, the condition of an error, or its own exception."""
+    """Why SQLancer has left a database.
+
+    The reason is TLP, the condition of an error, or an exception of SQLancer.
+    """
     text = log.read_text(errors="replace")
     if _MISMATCH in text:
         sys.stdout.write(f"TLP fails, with the index and without: {text[-3000:]}\n")

@@ -1,20 +1,20 @@
-"""The golden corpus as files: statements with annotations, and the rows expected for each.
+"""The golden corpus as files: statements with annotations, and the expected rows of each.
 
-A ``.sql`` file has statements that end with ``;`` at the end of a line. The statements before the
-line ``--@ queries`` make the file's tables, and run once. Every later statement runs once in every
-mode. The ``.out`` file of the same name has the sorted rows of each statement. Annotations precede
-a statement:
+In a ``.sql`` file, each statement ends with ``;`` at the end of a line. The statements before the
+line ``--@ queries`` make the file's tables, and run once. Each later statement runs once in every
+mode. The ``.out`` file of the same name contains the sorted rows of each statement. Annotations
+precede a statement:
 
     --! files <= 2 of 20      with the index at most 2 files are read, without it 20 (also: = )
     --! modes on strict       the statement is run in these modes only (EXPLAIN SIEVE, say)
 
-Every file runs with the index in strict mode. `make test` runs only every third query of the files
-of ``THINNED``, which have many queries of one kind. `make test-long` runs all queries, and also
-audits the files that scans skip. Every file also runs without the index, unless a stored digest
-proves that this run passes (``proven``). The files of ``EVERY_MODE`` also run over the Thrift
-server and, in `make test-long`, with default settings. The files of ``OVER_THRIFT`` also run over
-the Thrift server, with one query in four in `make test`. Spark compiles the queries of these files,
-and interprets the queries of other files. With ``--every 6``, only one query in six runs.
+Each file runs with the index in strict mode. `make test` runs only every third query of the files
+in ``THINNED``, which have many queries of one kind. `make test-long` runs all queries, and also
+audits the files that scans skip. A file also runs without the index, unless a stored digest proves
+that this run would pass (``proven``). The files in ``EVERY_MODE`` also run over the Thrift server
+and, in `make test-long`, with default settings. The files in ``OVER_THRIFT`` also run over the
+Thrift server, with one query in four in `make test`. Spark compiles the queries of the files in
+these two sets, and interprets those of other files. With ``--every 6``, only one query in six runs.
 
 In a statement, ``{{3..9 step 2}}`` stands for ``3, 5, 7, 9``, because long lists are hard to read.
 """
@@ -27,19 +27,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 MODES = ("off", "on", "strict", "audited", "thrift")
-"""How a statement can be run."""
+"""The ways in which a statement can run."""
 
 EVERY_MODE = {"statements"}
-"""The files that are run in every mode, not only in ``off`` and ``strict``."""
+"""The files that run in every mode, not only in ``off`` and ``strict``."""
 OVER_THRIFT = {"structs", "timestamps"}
-"""The files that are also run through the Thrift server, because it shows their values in other
-forms."""
+"""The files that also run over the Thrift server, which shows the values in other forms."""
 
 THINNED = {
     "dates", "decimals", "dynamic", "floats", "functions", "inlists", "joinkinds", "joins",
     "partitions", "structs", "subqueries", "timestamps", "zones",
 }  # fmt: skip
-"""The files of which `make test` runs every third query."""
+"""The files of which `make test` runs only every third query."""
 
 _QUERIES = "--@ queries"
 _SERIES = re.compile(r"\{\{(-?\d+)\.\.(-?\d+)(?: step (\d+))?\}\}")
@@ -49,20 +48,20 @@ _FILES = re.compile(r"files (<=|=) (\d+) of (\d+)")
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """The allowed numbers of files read with the index, and the number read without the index."""
+    """The numbers of files that a query may read with the index, and the number read without it."""
 
     exact: bool
     most: int
     total: int
 
     def allow(self, read: int) -> bool:
-        """Returns whether a scan with the index is allowed to read this many files."""
+        """Returns whether a scan with the index may read this many files."""
         return read == self.most if self.exact else read <= self.most
 
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One statement in a file, with its annotations."""
+    """One statement of a file, with its annotations."""
 
     text: str
     files: Files | None = None
@@ -70,7 +69,7 @@ class Statement:
 
     @property
     def only_reads(self) -> bool:
-        """Returns whether later statements have the same result without this statement."""
+        """Returns whether the statement changes nothing that later statements depend on."""
         return _ROWS.match(self.text) is not None
 
     @property
@@ -81,7 +80,7 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """A ``.sql`` file: the statements that make its tables, and the queries."""
+    """A ``.sql`` file: the statements that make tables, and the queries."""
 
     path: Path
     setup: tuple[Statement, ...]
@@ -89,7 +88,7 @@ class Script:
 
     @property
     def name(self) -> str:
-        """The name of the theme."""
+        """The name of the file's theme."""
         return self.path.stem
 
     @property
@@ -99,7 +98,7 @@ class Script:
 
 
 def step(name: str, mode: str) -> int:
-    """`make test` runs each n-th query of a file in a mode; returns n."""
+    """Returns n if `make test` runs every n-th query of the file in a mode."""
     if mode == "thrift" and name in OVER_THRIFT:
         return 4
     return 3 if mode == "strict" and name in THINNED else 1

@@ -1,4 +1,4 @@
-"""Ways to run the golden corpus; each way runs a statement and returns its rows as text."""
+"""Ways to run the golden corpus: each way runs a statement and returns the rows as text."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SETTINGS: Mapping[str, Mapping[str, str]] = {
 """The settings of a session in each mode."""
 
 MASKED = {"instant", "bytes", "seconds", "bytes_total", "bytes_read"}
-"""Result columns of SIEVE statements that differ between runs."""
+"""Columns in results of SIEVE statements whose values differ between runs."""
 
 MASKED_PROPERTIES = {
     "uuid", "instant", "bytes", "bytes as share of column", "build seconds", "built by", "path",
@@ -34,13 +34,13 @@ MASKED_PROPERTIES = {
 
 _SIEVE = re.compile(r"\s*\w+\s+SIEVE\b", re.IGNORECASE)
 _SILENT = re.compile(r"\s*(SET|RESET|USE)\b", re.IGNORECASE)
-# The Thrift server repeats the condition, with the exception's class between both copies.
+# The Thrift server repeats the error condition, with the exception's class between the copies.
 _ERROR = re.compile(r".*(\[SIEVE_[A-Z_]+\] [^\n]*)")
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The sorted rows of a statement, and the number of files that its scans read, if known."""
+    """The sorted rows of a statement, and the number of files read, if known."""
 
     rows: tuple[str, ...]
     files: int | None = None
@@ -52,7 +52,7 @@ class Engine(Protocol):
     def run(self, sql: str) -> Result:
         """Runs one statement.
 
-        If Sieve refuses a statement, the refusal is its only row; other errors are raised.
+        If Sieve refuses the statement, the error is the only row; other errors are raised.
         """
 
 
@@ -63,11 +63,11 @@ class SparkEngine:
         self._spark = spark
 
     def run(self, sql: str) -> Result:
-        """The rows in the format in which spark-sql prints them."""
+        """Runs a statement; returns the rows as spark-sql prints them."""
         try:
             frame = self._spark.sql(sql)
             plan = frame._jdf.queryExecution().executedPlan()
-            # If a plan runs outside a query, Spark does not pass the session's settings to its
+            # If a plan runs outside a query, Spark does not pass the session's settings to the
             # tasks.
             for key in INTERPRETED:
                 self._spark.sparkContext.setLocalProperty(key, self._spark.conf.get(key, None))
@@ -81,11 +81,11 @@ class SparkEngine:
 
 
 class ThriftEngine:
-    """A connection to a Thrift server, as BI tools and notebooks use it.
+    """A connection to a Thrift server, like that of BI tools and notebooks.
 
     Args:
         cursor: a cursor of PyHive.
-        server: a session of the server's driver; this session counts the files read.
+        server: a session of the server's driver, which counts the files read.
     """
 
     def __init__(self, cursor: Any, server: SparkSession) -> None:
@@ -94,7 +94,7 @@ class ThriftEngine:
         self._store = server._jsparkSession.sharedState().statusStore()
 
     def run(self, sql: str) -> Result:
-        """Rows in the format of spark-sql."""
+        """Runs a statement; returns the rows as spark-sql prints them."""
         before = self._last_execution()
         try:
             self._cursor.execute(sql)
@@ -113,7 +113,7 @@ class ThriftEngine:
         return int(known.last().executionId()) if known.size() else -1
 
     def _files_read(self, before: int) -> int:
-        """Sum of the files that scans of executions since `before` have read, as in the UI."""
+        """The number of files that executions since `before` have read, according to the UI."""
         read = 0
         for number in range(before + 1, self._last_execution() + 1):
             found = self._store.execution(number)
@@ -132,7 +132,7 @@ class ThriftEngine:
 
 
 def presented(sql: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> tuple[str, ...]:
-    """The rows as sorted lines; in answers of SIEVE statements, times and sizes are masked."""
+    """The rows as sorted lines; times and sizes in results of SIEVE statements are masked."""
     if _SILENT.match(sql):
         return ()
     if not _SIEVE.match(sql):
@@ -148,7 +148,7 @@ def presented(sql: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -
 
 
 def refusal(error: Exception) -> str:
-    """Returns Sieve's own error in a client's exception; raises any other exception again."""
+    """Returns Sieve's error from a client's exception; raises any other exception again."""
     text = str(error)
     if isinstance(error, OperationalError) and hasattr(error.args[0], "status"):
         text = error.args[0].status.errorMessage

@@ -1,4 +1,4 @@
-"""For each query of the corpus, compares EXPLAIN SIEVE's answer with a run of the query."""
+"""Compares EXPLAIN SIEVE with a run, for each query of the corpus."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from spark_session import Lab
 
 AT_RUN_TIME = "at run time"
 OF_VALUES = {"keys-too-many", "keys-failed", "unbounded"}
-"""Reasons that depend on values known only at run time."""
+"""Reasons that depend on values which only a run knows."""
 
 Counts = Mapping[tuple[str, str | None], int]
 
 
 def differences(lab: Lab, script: Script, every: int) -> list[str]:
-    """The queries for which the run differs from the answer of EXPLAIN SIEVE."""
+    """The queries whose run differs from EXPLAIN SIEVE."""
     wrong = []
     for number, statement in enumerate(script.queries):
         if not statement.only_reads:
@@ -30,7 +30,7 @@ def differences(lab: Lab, script: Script, every: int) -> list[str]:
 
 
 def difference(lab: Lab, statement: Statement) -> list[str]:
-    """The differences between a run and the answer of EXPLAIN SIEVE, in both directions."""
+    """The differences between a run and EXPLAIN SIEVE, in both directions."""
     try:
         rows = [row for row in lab.explain(statement.sql) if reasons(row) != {"no-index"}]
     except PySparkException as error:
@@ -46,7 +46,7 @@ def difference(lab: Lab, statement: Statement) -> list[str]:
 def compared(rows: Sequence[Mapping[str, Any]], run: Counts) -> Iterator[str]:
     """See `difference`.
 
-    A run has fewer scans than EXPLAIN if two scans share an exchange, or a join is empty.
+    A run has fewer scans than EXPLAIN shows if scans share an exchange or a join is empty.
     """
     later = [row for row in rows if AT_RUN_TIME in (row["predicate"] or "")]
     said = {
@@ -74,6 +74,6 @@ def reasons(row: Mapping[str, Any]) -> set[str]:
 
 
 def counts(lab: Lab) -> Counts:
-    """The counters of all scans so far."""
+    """The counters over all scans so far."""
     rows = lab.sql("SELECT counter, reason, value FROM sieve_status()")
     return {(counter, reason): int(value) for counter, reason, value in rows}

@@ -1,12 +1,12 @@
-"""Stores which runs without the index have passed, so that the tests need not repeat them.
+"""Stores which runs without the index have passed, so that tests need not repeat these runs.
 
-Without the index, the rows of a file and the number of data files read depend only on Spark's
-release, the statements and their data. For each file that has passed in the mode ``off``,
-``off.json`` has a digest of the release, the ``.sql`` and the ``.out``. As long as the digest is
-the same, the file would pass again. ``pytest tests/golden --regenerate`` stores digests.
+Without the index, a file's rows and the number of data files read depend only on Spark's release,
+the statements and their data. For each file that has passed in the mode ``off``, ``off.json``
+contains a digest of the release, the ``.sql`` and the ``.out``. While the digest is unchanged, the
+file would pass again. ``pytest tests/golden --regenerate`` stores digests.
 
-The files of ``EVERY_MODE`` always also run without the index. They prove that Spark uses its own
-plans if Sieve is switched off.
+The files in ``EVERY_MODE`` still run without the index each time. These runs prove that Spark uses
+its own plans if Sieve is disabled.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ RECORD = Path(__file__).with_name("off.json")
 
 
 def digest(script: Script) -> str:
-    """The digest of the answers, and of everything that determines Spark's answers."""
+    """The digest of a file's answers and of everything that determines Spark's answers."""
     parts = [pyspark.__version__.encode()]
     parts += [path.read_bytes() for path in (script.path, script.expected)]
     return sha256(b"".join(sha256(part).digest() for part in parts)).hexdigest()
@@ -34,12 +34,12 @@ def is_proven(script: Script) -> bool:
 
 
 def record(script: Script) -> None:
-    """Stores that the mode ``off`` has passed."""
+    """Records that a file has passed in the mode ``off``."""
     noted = read_record() | {script.name: digest(script)}
     RECORD.write_text(json.dumps(noted, indent=2, sort_keys=True) + "\n", encoding="utf-8")
 
 
 def read_record() -> dict[str, str]:
-    """The digests by the names of the files."""
+    """The digests by file name."""
     found: dict[str, str] = json.loads(RECORD.read_text(encoding="utf-8"))
     return found

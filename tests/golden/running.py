@@ -1,4 +1,4 @@
-"""Runs a file of the golden corpus, and compares its results with the expected results."""
+"""Runs a file of the golden corpus, and compares the results with the expected ones."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from spark_session import INTERPRETED
 
 
 def prepare(engine: Engine, script: Script) -> None:
-    """Makes the tables and indexes of a file."""
+    """Makes a file's tables and indexes."""
     for statement in script.setup:
         rows = engine.run(statement.sql).rows
         assert not any(row.startswith("error:") for row in rows), (statement.text, rows)
 
 
 def answers(engine: Engine, mode: str, script: Script, every: int = 1) -> list[Result | None]:
-    """The result of each statement in a mode; None for a statement that does not run.
+    """The result of each statement in a mode, or None for a statement that does not run.
 
     Args:
         engine: the engine that runs the statements.
         mode: one of `MODES`.
         script: the script with the statements.
-        every: only each n-th query runs.
+        every: only every n-th query runs.
     """
     interpreted = {} if script.name in EVERY_MODE | OVER_THRIFT else INTERPRETED
     for key, value in (SETTINGS[mode] | interpreted).items():
@@ -35,7 +35,7 @@ def answers(engine: Engine, mode: str, script: Script, every: int = 1) -> list[R
 
 
 def wrong_files(statement: Statement, mode: str, read: int | None) -> list[str]:
-    """Describes a wrong number of files that a statement has read; returns "" if it is right."""
+    """Describes a wrong number of files that a statement read; returns "" for a right number."""
     allowed = statement.files
     if allowed is None or read is None:
         return []
@@ -44,7 +44,7 @@ def wrong_files(statement: Statement, mode: str, read: int | None) -> list[str]:
 
 
 def differences(script: Script, mode: str, results: Sequence[Result | None]) -> list[str]:
-    """Rows that differ from the ``.out`` file, and numbers of files that are not allowed."""
+    """The rows that differ from the ``.out`` file, and the wrong numbers of files."""
     expected = read_expected(script.expected)
     assert len(expected) == len(script.queries), "the .out file is of another .sql file"
     wrong = []

@@ -1,4 +1,4 @@
-"""In every mode, every statement of the corpus returns its rows and reads few files."""
+"""In each mode, each statement of the corpus returns the expected rows and reads few files."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from spark_session import INTERPRETED, RANGES, Lab
 from thrift_session import thrift_session
 
 OFTEN = {"dynamic", "joinkinds", "joins", "subqueries"}
-"""The files about pruning at run time, in which EXPLAIN is compared for one query in eight.
+"""The files about run-time pruning; EXPLAIN is compared for every eighth query of such a file.
 
-For the other files it is compared for one query in 48.
+For the other files, EXPLAIN is compared for every 48th query.
 """
 
 FORETOLD = OFTEN | {"integers", "nulls", "partitions", "timestamps"}
-"""The files in which `make test` compares EXPLAIN."""
+"""The files for which `make test` compares EXPLAIN."""
 
 Connect = Callable[[], Engine]
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Each file runs in its modes.
+    """Runs each file in the modes that apply to the file.
 
-    Spark alone runs only files whose answers have no stored proof.
+    The mode without the index is left out for files with a stored proof.
     """
     if "mode" in metafunc.fixturenames:
         anew = metafunc.config.getoption("regenerate")
@@ -53,7 +53,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         ]
         metafunc.parametrize(("script", "mode", "each"), runs, indirect=["script"])
     elif "script" in metafunc.fixturenames:
-        # Statements of the files of `EVERY_MODE` report on the scans of the whole session.
+        # Statements of the files in `EVERY_MODE` report on all scans of the session.
         paths = sorted(Path(__file__).parent.glob("*.sql"))
         undisturbed = [
             pytest.param(
@@ -73,7 +73,7 @@ def script(request: pytest.FixtureRequest) -> Script:
 
 @pytest.fixture(scope="module")
 def spark(script: Script, lab: Lab) -> Iterator[Connect]:
-    """Makes the file's tables once. Then it opens sessions in the driver of the test run."""
+    """Makes the tables of the file once, and then opens sessions in the test run's driver."""
     with lab.database(f"golden_{script.name}") as database:
 
         def connect() -> Engine:
@@ -109,7 +109,7 @@ def in_ranges(engine: Engine, script: Script) -> Engine:
 
 @pytest.fixture
 def every(request: pytest.FixtureRequest) -> int | None:
-    """The option `--every`, which runs only each n-th query."""
+    """The option `--every`: only every n-th query runs."""
     found: int | None = request.config.getoption("every")
     return found
 
@@ -117,10 +117,10 @@ def every(request: pytest.FixtureRequest) -> int | None:
 def test_same_rows_in_every_mode(
     script: Script, mode: str, each: int, every: int | None, request: pytest.FixtureRequest
 ) -> None:
-    """A statement returns the rows of its ``.out`` file, and reads at most the allowed files."""
+    """In each mode, a statement returns the rows of the ``.out`` file, and reads few files."""
     regenerate = mode == "off" and request.config.getoption("regenerate")
     connect: Connect = request.getfixturevalue("thrift" if mode == "thrift" else "spark")
-    # Statements of the files of `EVERY_MODE` report on all earlier scans, so all statements must
+    # In the files of `EVERY_MODE`, statements report on all earlier scans, so every statement must
     # run.
     results = answers(connect(), mode, script, 1 if script.name in EVERY_MODE else every or each)
     if regenerate:
@@ -133,7 +133,7 @@ def test_same_rows_in_every_mode(
 def test_explain_foretells_the_run(
     script: Script, lab: Lab, spark: Connect, every: int | None
 ) -> None:
-    """EXPLAIN predicts files listed and skipped, scans with run-time values, and reasons."""
+    """EXPLAIN predicts the files listed and skipped, scans with run-time values, and reasons."""
     assert spark
     session = Lab(lab.spark.newSession())
     session.sql(f"USE golden_{script.name}")
@@ -145,7 +145,7 @@ def test_explain_foretells_the_run(
 
 
 def regenerated(off: list[Result | None], script: Script, connect: Connect) -> str:
-    """The text of an ``.out`` file: the rows without the index, or with it if they need it."""
+    """The text of an ``.out`` file: rows without the index, or with the index if rows need it."""
     strict = answers(connect(), "strict", script) if None in off else off
     chosen = [one or other or Result(()) for one, other in zip(off, strict, strict=True)]
     return "".join(render(s, r.rows) for s, r in zip(script.queries, chosen, strict=True))

@@ -1,4 +1,4 @@
-"""The statements of a corpus file that run if only some of its queries run."""
+"""Which statements of a corpus file run if only some queries run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from running import answers
 
 
 class Noted:
-    """An engine that records the statements."""
+    """An engine that records each statement."""
 
     def __init__(self) -> None:
         self.given: list[str] = []
@@ -21,7 +21,7 @@ class Noted:
 
 
 def test_each_third_query_is_run_and_every_change(tmp_path: Path) -> None:
-    """If a query is omitted, it has no result; all statements that change something run."""
+    """An omitted query has no result, and all statements that change something run."""
     path = tmp_path / "some.sql"
     changes = ["INSERT INTO t SELECT 1", "SET a = b", "REFRESH SIEVE INDEX ON t"]
     queries = ["SELECT 0", *changes, "with x as (select 4) table x", "SELECT 5", "SELECT 6"]

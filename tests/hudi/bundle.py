@@ -27,7 +27,7 @@ def bundle() -> Path:
 
 
 def conf(extensions: Sequence[str] = (EXTENSIONS, HUDI_EXTENSION)) -> dict[str, str]:
-    """Settings of a session with Sieve and Hudi, with the extensions in the given order."""
+    """The settings of a session with Sieve and Hudi, with the extensions in the given order."""
     jars = [str(shim_jar(find_spark(os.environ))), str(bundle())]
     return {
         "spark.jars": ",".join(jars),

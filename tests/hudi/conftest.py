@@ -1,4 +1,4 @@
-"""One session of Spark and Hudi for all tests in this folder, instead of the usual session."""
+"""One Spark session with Hudi for all tests in this folder, instead of the usual session."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from spark_session import Lab, start_session
 
 @pytest.fixture(scope="session")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    """A session in which Hudi itself does not skip slices, unless a test turns this on."""
-    # Hive compares columns by position, so Hive would drop only the last column.
+    """A session in which Hudi skips no slices by itself, unless a test turns this on."""
+    # Hive compares columns by position, so without this setting it would only drop the last column.
     places = {"spark.hadoop.hive.metastore.disallow.incompatible.col.type.changes": "false"}
     spark = start_session(tmp_path_factory.mktemp("hudi"), **bundle.conf(), **places)
     spark.sparkContext.setLogLevel("ERROR")

@@ -12,11 +12,9 @@ COLUMNS = "id BIGINT, amount BIGINT, word STRING, ts BIGINT, part INT"
 SOURCE = "id, id * 7919 % 1000 AS amount, concat('w', id * 31 % 500) AS word, 1 AS ts, {} AS part"
 
 BUCKETS = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "4"}
-"""Table properties for four buckets. In tables with log files, new keys are written to log
-files."""
+"""Table properties for four buckets. Tables with log files then write new keys to log files."""
 LOCK = "org.apache.hudi.client.transaction.lock.InProcessLockProvider"
-"""The lock provider that Hudi requires for several writers, and for an index of its own even
-without them."""
+"""The lock provider that Hudi requires for several writers, and for any index of Hudi."""
 _SORTED = {
     "hoodie.spark.sql.insert.into.operation": "bulk_insert",
     "hoodie.bulkinsert.sort.mode": "NONE",
@@ -30,7 +28,7 @@ def create(lab: Lab, kind: str, *, name: str = "t", parts: bool = False, **prope
         lab: the session.
         kind: ``cow`` (copy-on-write) or ``mor`` (merge-on-read).
         name: name of the table.
-        parts: true if the table is partitioned by ``part``.
+        parts: whether the table is partitioned by ``part``.
         properties: additional properties, with two underscores for each dot.
     """
     own = {
@@ -47,19 +45,19 @@ def create(lab: Lab, kind: str, *, name: str = "t", parts: bool = False, **prope
 
 
 def rows(first: int, last: int, part: str = "id div 100") -> str:
-    """A query for rows with the keys from `first` to `last`, without `last` itself."""
+    """A query that returns rows with the keys from `first` up to, but not including, `last`."""
     return f"SELECT {SOURCE.format(part)} FROM range({first}, {last})"
 
 
 def fill(lab: Lab, first: int, last: int, name: str = "t") -> None:
-    """Inserts rows of these keys in one commit."""
+    """Inserts rows with these keys in one commit."""
     lab.sql(f"INSERT INTO {name} {rows(first, last)}")
 
 
 def fill_sorted(lab: Lab, first: int, last: int, name: str = "t") -> None:
-    """Inserts rows of these keys into eight slices; each slice has a range of keys."""
-    # In Hudi 1.0, a bulk insert distributes rows arbitrarily, so each slice is a separate commit
-    # there.
+    """Inserts rows with these keys into eight slices, each with a range of keys."""
+    # In Hudi 1.0, a bulk insert distributes rows arbitrarily, so a separate commit makes each
+    # slice.
     step = (last - first) // 8 if bundle.VERSION.startswith("1.0.") else last - first
     hint = "REPARTITION_BY_RANGE(8, id)" if step == last - first else "COALESCE(1)"
     with contextlib.ExitStack() as stack:
@@ -71,13 +69,16 @@ def fill_sorted(lab: Lab, first: int, last: int, name: str = "t") -> None:
 
 
 def upsert(lab: Lab, query: str, name: str = "t") -> None:
-    """Inserts rows; a row replaces the row with the same key if its ordering value is later."""
+    """Inserts rows.
+
+    A row replaces the row with the same key if the new ordering value is higher.
+    """
     with lab.setting("hoodie.spark.sql.insert.into.operation", "upsert"):
         lab.sql(f"INSERT INTO {name} {query}")
 
 
 def compact(lab: Lab, name: str = "t") -> None:
-    """Creates a new base file for every slice that has log files."""
+    """Creates a new base file for each slice that has log files."""
     with lab.setting("hoodie.compact.inline.max.delta.commits", "1"):
         lab.sql(f"CALL run_compaction(op => 'schedule', table => '{name}')")
         lab.sql(f"CALL run_compaction(op => 'run', table => '{name}')")
@@ -95,7 +96,7 @@ def instants(lab: Lab, name: str = "t") -> list[str]:
 
 
 def completions(lab: Lab, name: str = "t") -> dict[str, str]:
-    """The completed commits in order, with their completion times in ISO 8601 and UTC."""
+    """The completed commits in order, each with the completion time in ISO 8601 and UTC."""
     timeline = folder(lab, name) / ".hoodie" / "timeline"
     kinds = (".commit", ".deltacommit", ".replacecommit")
     done = (path.stem for path in timeline.iterdir() if path.name.endswith(kinds))

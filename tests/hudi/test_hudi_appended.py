@@ -1,4 +1,4 @@
-"""A refresh reads only the new log files of a slice if these files suffice."""
+"""A refresh reads only the new log files of a slice, if these files suffice."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ROWS = 100
 
 
 def known(lab: Lab) -> dict[int, tuple[int, int]]:
-    """For the slice in each partition: the number of indexed rows, and the runs with the slice."""
+    """For each partition: the number of indexed rows, and the number of runs with the slice."""
     folder = lab.facts("amount_sieve")["path"]
     manifest = newest(LocalStore(), folder)
     assert manifest is not None
@@ -42,7 +42,7 @@ def indexed(lab: Lab, options: str = "", **properties: str) -> None:
 
 
 def right(lab: Lab) -> None:
-    """Checks that a query finds every old and new key, and that the index contains every slice."""
+    """Checks that queries find every old and new key, and that the index contains every slice."""
     for amount in (100 * 7919 % 1000, 250 * 7919 % 1000, 5000, 5001):
         lab.check(f"SELECT * FROM t WHERE amount = {amount}")
     lab.check("SELECT * FROM t WHERE amount BETWEEN 4000 AND 6000", at_most=PARTS - 1)
@@ -51,7 +51,7 @@ def right(lab: Lab) -> None:
 
 @contextlib.contextmanager
 def unreadable(lab: Lab) -> Iterator[None]:
-    """Fills all base files with zeros until the block ends."""
+    """Fills all base files with zeros while the block runs."""
     held = {path: path.read_bytes() for path in tables.folder(lab).rglob("*.parquet")}
     held = {path: data for path, data in held.items() if ".hoodie" not in path.parts}
     assert len(held) == PARTS
@@ -66,7 +66,7 @@ def unreadable(lab: Lab) -> Iterator[None]:
 
 @pytest.mark.parametrize("metadata", ["true", "false"])
 def test_base_files_are_not_read(lab: Lab, metadata: str) -> None:
-    """The refresh succeeds, although the base files cannot be read."""
+    """If all changes are in log files, a refresh succeeds without readable base files."""
     with lab.database("hudi_news"):
         indexed(lab, hoodie__metadata__enable=metadata)
         lab.sql("UPDATE t SET amount = 5000 WHERE id IN (150, 250, 251)")
@@ -95,28 +95,28 @@ def merge_whole(lab: Lab) -> None:
 
 
 def update_then_delete(lab: Lab) -> None:
-    """A commit deletes the rows that the previous commit has logged."""
+    """Deletes, in a second commit, the rows that the first commit has logged."""
     lab.sql("UPDATE t SET amount = 5000 WHERE id = 250")
     lab.sql("DELETE FROM t WHERE id = 250")
 
 
 def update_twice(lab: Lab) -> None:
-    """Two log files have the same key; the second log file replaces all rows of its slice."""
+    """Logs a key in two log files; the second file replaces all rows of the slice."""
     lab.sql("UPDATE t SET amount = 5000 WHERE id = 250")
     lab.sql("UPDATE t SET amount = amount + 1 WHERE part = 2")
 
 
 def compact(lab: Lab) -> None:
-    """A new base file replaces the old base file and its log file."""
+    """Replaces the base file and its log file by a new base file."""
     lab.sql("UPDATE t SET amount = 5000 WHERE id = 250")
     tables.compact(lab)
 
 
 STEPS: dict[str, tuple[Callable[[Lab], object], tuple[int, int]]] = {
     "update": (lambda lab: lab.sql("UPDATE t SET amount = 5000 WHERE id = 250"), (ROWS + 1, 2)),
-    # All logged records of each key are indexed, including records that are not visible.
+    # The index contains all logged records of a key, including records that are not visible.
     "twice": (update_twice, (ROWS + 1 + ROWS, 2)),
-    # Only a read of the whole slice shows which rows were deleted.
+    # Only a read of the whole slice shows which rows a delete removed.
     "delete": (lambda lab: lab.sql("DELETE FROM t WHERE id IN (205, 206)"), (ROWS - 2, 1)),
     "update, then delete": (update_then_delete, (ROWS - 1, 1)),
     "late upsert": (
@@ -127,14 +127,17 @@ STEPS: dict[str, tuple[Callable[[Lab], object], tuple[int, int]]] = {
     "merge of whole records": (merge_whole, (ROWS + 1, 2)),
     "compaction": (compact, (ROWS, 1)),
 }
-"""Commands. For each: the rows, and the runs, that the index then has of the changed slice."""
+"""Commands.
+
+For each: the numbers of rows and of runs that the index then has for the changed slice.
+"""
 
 
 @pytest.mark.parametrize("step", STEPS)
 def test_what_is_read_after_each_command(lab: Lab, step: str) -> None:
-    """If new log files have whole records, only they are read; otherwise the whole slice is read.
+    """A refresh reads only new log files if these contain whole records, or else the whole slice.
 
-    Other slices stay.
+    The refresh does not read other slices.
     """
     does, expected = STEPS[step]
     with lab.database("hudi_news_steps"):
@@ -149,7 +152,7 @@ OLD, HIDDEN = 777_777, 888_888
 
 
 def upsert(amount: int, ts: int) -> Callable[[Lab], object]:
-    """A record of one key with its ordering value."""
+    """Upserts a record of one key with this ordering value."""
     return lambda lab: tables.upsert(lab, f"SELECT 250, {amount}, 'new', {ts}, 2")
 
 
@@ -167,16 +170,15 @@ LATE, HIDES, EARLY = upsert(OLD, 10), upsert(HIDDEN, 20), upsert(5000, 5)
 COMPACT = tables.compact
 
 HISTORIES: dict[str, tuple[Callable[[Lab], object], ...]] = {
-    # A delete has hidden this row, which is in the base file. The ordering value of the next write
-    # is earlier.
+    # A delete hides this row of the base file. The next write has a lower ordering value.
     "deleted": (LATE, COMPACT, DELETE, INDEX, EARLY),
     "deleted later": (LATE, COMPACT, HIDES, INDEX, DELETE, EARLY),
     "deleted step by step": (LATE, COMPACT, INDEX, HIDES, REFRESH, DELETE, REFRESH, EARLY),
     # An update by position replaces two rows with the same key. The next log file has no positions,
-    # and so only one row is visible.
+    # so that only one of the rows is visible.
     "twins": (TWIN, upsert(HIDDEN, 2), INDEX, OTHER),
     "twins step by step": (TWIN, INDEX, upsert(HIDDEN, 2), REFRESH, OTHER),
-    # Each of the rows has its own value.
+    # The update gives each of the two rows a new value.
     "twins updated": (
         TWIN,
         INDEX,
@@ -188,7 +190,7 @@ HISTORIES: dict[str, tuple[Callable[[Lab], object], ...]] = {
 @pytest.mark.parametrize("mode", ["EVENT_TIME_ORDERING", "COMMIT_TIME_ORDERING"])
 @pytest.mark.parametrize("history", HISTORIES)
 def test_what_was_hidden_may_show_again(lab: Lab, history: str, mode: str) -> None:
-    """All records of a key decide which one is visible, so every possible record is indexed."""
+    """A hidden record can become visible again, so the index contains every record of a key."""
     after_delete = history.startswith("deleted") and mode.startswith("EVENT")
     if bundle.VERSION.startswith("1.0.") and after_delete:
         pytest.skip("that Hudi compares a deleted key's order, an Integer, with a Long, and fails")
@@ -203,7 +205,7 @@ def test_what_was_hidden_may_show_again(lab: Lab, history: str, mode: str) -> No
 
 
 def test_rows_that_say_they_are_deleted(lab: Lab) -> None:
-    """Rows that are marked as deleted also take part in the ordering.
+    """Rows that are marked as deleted take part in the ordering, and queries stay right.
 
     A row that hides another row can itself be hidden.
     """
@@ -241,7 +243,7 @@ PAYLOADS = "org.apache.hudi.common.model."
 def test_what_is_read_of_each_way_to_merge(
     lab: Lab, properties: dict[str, str], *, whole: bool
 ) -> None:
-    """The whole slice is read if one record can be merged from several records."""
+    """A refresh reads the whole slice if Hudi can merge several records into one."""
     with lab.database("hudi_news_merging"):
         indexed(lab, **{key.replace(".", "__"): value for key, value in properties.items()})
         tables.upsert(lab, "SELECT 250, CAST(NULL AS BIGINT), 'new', 9, 2")
@@ -253,7 +255,10 @@ def test_what_is_read_of_each_way_to_merge(
 
 
 def test_all_is_read_for_a_map(lab: Lab) -> None:
-    """The check cannot detect that a map lost a key of a slice that is also in another run."""
+    """For a map, a refresh reads whole slices.
+
+    CHECK could not detect that a map lost a key of a slice that is also in another run.
+    """
     with lab.database("hudi_news_map"):
         indexed(lab, "OPTIONS (shape = 'map', budget = '50%')")
         lab.sql("UPDATE t SET amount = 5000 WHERE id = 250")
@@ -263,9 +268,9 @@ def test_all_is_read_for_a_map(lab: Lab) -> None:
 
 
 def test_much_is_read_whole(lab: Lab) -> None:
-    """If a slice is read whole, its deleted keys are removed from the index.
+    """A refresh that reads a slice whole removes deleted keys from the index.
 
-    The total bytes of all log files decide if a slice is read whole.
+    The refresh reads the slice whole if the total size of all log files is large enough.
     """
     with lab.database("hudi_news_much"):
         indexed(lab, hoodie__parquet__bloom__filter__enabled="false")
@@ -283,9 +288,9 @@ def test_much_is_read_whole(lab: Lab) -> None:
 
 
 def test_after_many_refreshes_all_is_read_once(lab: Lab) -> None:
-    """The number of runs from log files has the same limit as the number of other deltas.
+    """The limit for the number of deltas also counts runs from log files.
 
-    At this limit, slices are read whole.
+    At this limit, a refresh reads slices whole.
     """
     with lab.database("hudi_news_many"):
         indexed(lab)

@@ -1,4 +1,4 @@
-"""Queries for changes between instants, which use no index; and other kinds of merges."""
+"""Queries for changes between instants, which use no index, and other kinds of merges."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ WAS = 250 * 7919 % 1000
 
 
 def in_full(lab: Lab, query: str) -> Counter[str]:
-    """The rows of a query; asserts that it reads the same slices with and without the index."""
+    """The rows of a query.
+
+    Asserts that the query reads the same slices with and without the index.
+    """
     answers = []
     for on in ("false", "true"):
         # With incremental settings, only the first query of a listing returns rows.
@@ -32,9 +35,9 @@ def in_full(lab: Lab, query: str) -> Counter[str]:
 
 @contextmanager
 def changed(lab: Lab, kind: str, **properties: str) -> Iterator[str]:
-    """Makes four indexed slices, followed by an update, a delete and an insert.
+    """Makes four indexed slices; then updates, deletes and inserts a row.
 
-    Returns the database's name.
+    Yields the name of the database.
     """
     with lab.database("hudi_changes_between") as database:
         tables.create(lab, kind, parts=True, **properties)
@@ -48,7 +51,7 @@ def changed(lab: Lab, kind: str, **properties: str) -> Iterator[str]:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_change_data(lab: Lab, kind: str) -> None:
-    """With CDC, each change has its values before and after, with any content of the index."""
+    """A CDC query returns the values before and after each change, with a stale or fresh index."""
     with changed(lab, kind, hoodie__table__cdc__enabled="true") as database:
         first = tables.instants(lab)[0]
         query = (
@@ -69,7 +72,7 @@ def test_change_data(lab: Lab, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_incremental_reads(lab: Lab, kind: str) -> None:
-    """Incremental reads use the table function, reader options, or settings of the session."""
+    """Incremental reads by table function, reader options or session settings use no index."""
     with changed(lab, kind) as database:
         options = {
             "hoodie.datasource.query.type": "incremental",
@@ -95,10 +98,7 @@ def test_incremental_reads(lab: Lab, kind: str) -> None:
 
 
 def test_partial_updates(lab: Lab) -> None:
-    """A MERGE logs only the assigned columns.
-
-    Queries find unassigned columns by their earlier values.
-    """
+    """If a MERGE logs only the assigned columns, queries still find rows by other columns."""
     with (
         lab.database("hudi_partial"),
         lab.setting("hoodie.spark.sql.merge.into.partial.updates", "true"),
@@ -119,8 +119,7 @@ def test_partial_updates(lab: Lab) -> None:
                 query = f"SELECT id, amount, word FROM t WHERE {condition}"
                 assert lab.check(query, exactly=1).rows == row
             lab.check(f"SELECT * FROM t WHERE amount = {WAS}", exactly=int(stale))
-            # The row that queries find is in an indexed slice, and not in the slice that the index
-            # lacks.
+            # The row is in an indexed slice; the query also reads the slice that the index lacks.
             assert lab.check("SELECT * FROM t WHERE word = 'w251'", exactly=1 + stale).rows
             lab.sql("REFRESH SIEVE INDEX ON t")
         assert {row[2] for row in lab.sql("CHECK SIEVE INDEX ON t")} == {"ok"}
@@ -129,12 +128,12 @@ def test_partial_updates(lab: Lab) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("mode", ["COMMIT_TIME_ORDERING", "EVENT_TIME_ORDERING"])
 def test_an_update_of_a_lower_ordering_value(lab: Lab, kind: str, mode: str) -> None:
-    """In the merge mode by commit time, an update with a lower ordering value has an effect.
+    """With merging by commit time, an update with a lower ordering value has an effect.
 
-    In the merge mode by event time, an update with a lower ordering value has no effect.
+    With merging by event time, the update has no effect.
 
-    If an update was logged, queries for the old and the new value read the slice, until it is read
-    whole.
+    If the update was logged, queries for the old and the new value read the slice until OPTIMIZE
+    reads the slice whole.
     """
     with lab.database("hudi_ordering"):
         tables.create(lab, kind, parts=True, hoodie__record__merge__mode=mode)

@@ -35,10 +35,7 @@ QUERY = "SELECT id FROM t WHERE amount = 345 * 7919 % 1000"
 
 
 def test_a_program_a_server_and_a_shell(tmp_path: Path) -> None:
-    """A program creates a table and an index.
-
-    Sessions of a Thrift server and of a shell use the index.
-    """
+    """A program creates a table and an index, and a Thrift server and a shell use this index."""
     jars = ["--hudi", "--jars", str(bundle.bundle())]
     small = ["--conf", "spark.sql.shuffle.partitions=2", "--conf", "spark.ui.enabled=false"]
     program = tmp_path / "program.py"
@@ -68,5 +65,5 @@ def test_a_program_a_server_and_a_shell(tmp_path: Path) -> None:
         sieve(tmp_path, "thriftserver", "stop", "--port", str(port))
 
     shown = sieve(tmp_path, "sql", *jars, *small, "-e", "SELECT id FROM t WHERE amount = 5000")
-    # Hudi measures the size of objects, and prints a warning to the standard output.
+    # Hudi measures the size of objects, and prints a warning to standard output.
     assert shown.splitlines()[-1] == "345"

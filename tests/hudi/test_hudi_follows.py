@@ -1,4 +1,4 @@
-"""With spark.sieve.refresh.auto, each Hudi commit is followed by a refresh in the background."""
+"""With spark.sieve.refresh.auto, a refresh in the background follows each Hudi commit."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_statements_are_followed(lab: Lab, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_dataframe_writer_is_followed(lab: Lab, kind: str) -> None:
-    """The DataFrame writer saves to the table's folder, or uses saveAsTable or insertInto."""
+    """A refresh follows the DataFrame writer: into the folder, saveAsTable or insertInto."""
     with followed(lab, "hudi_saved", kind):
         options = {
             "hoodie.table.name": "t",
@@ -85,7 +85,7 @@ def test_the_dataframe_writer_is_followed(lab: Lab, kind: str) -> None:
         written = lab.spark.sql(tables.rows(400, 450)).write.format("hudi").options(**options)
         written.mode("append").save(str(tables.folder(lab)))
         caught_up(lab, 5)
-        # If a session has read a table, Spark does not notify it of writes to the table's folder.
+        # Spark does not tell a session that has read a table about writes to the table's folder.
         lab.sql("REFRESH TABLE t")
         assert lab.check("SELECT * FROM t WHERE id = 440", exactly=1).rows
         lab.check("SELECT * FROM t WHERE id = 45", exactly=1)
@@ -96,8 +96,8 @@ def test_the_dataframe_writer_is_followed(lab: Lab, kind: str) -> None:
         lab.sql("REFRESH TABLE t")
         assert lab.check("SELECT * FROM t WHERE amount = 5000", exactly=1).rows
         written = lab.spark.sql(tables.rows(500, 550)).write.format("hudi").partitionBy("part")
-        # The write creates two slices. Without the path, Hudi would try to create a managed table,
-        # which it refuses.
+        # This write makes two slices. Without the path, Hudi would try to create a managed table,
+        # and fail.
         written.option("path", str(tables.folder(lab))).mode("append").saveAsTable("t")
         caught_up(lab, 7)
         lab.sql("REFRESH TABLE t")
@@ -111,7 +111,7 @@ def test_the_dataframe_writer_is_followed(lab: Lab, kind: str) -> None:
     bundle.VERSION.startswith("1.0."), reason="that Hudi asks saveAsTable for a path, and fails"
 )
 def test_a_table_saved_anew_gets_its_indexes_back(lab: Lab) -> None:
-    """In overwrite mode, saveAsTable drops the table and creates a new one."""
+    """After saveAsTable in overwrite mode drops and creates the table, the indexes come back."""
     with followed(lab, "hudi_saved_anew", "cow"):
         written = lab.spark.sql(tables.rows(1000, 1200)).write.format("hudi").partitionBy("part")
         written = written.options(primaryKey="id", **{"hoodie.metadata.enable": "false"})
@@ -122,7 +122,7 @@ def test_a_table_saved_anew_gets_its_indexes_back(lab: Lab) -> None:
 
 
 def test_a_folder_that_is_no_table_is_nobodys(lab: Lab) -> None:
-    """If a folder is saved under the name of another table, that other table does not change."""
+    """A write of a folder under the name of another table leaves that table's index unchanged."""
     with followed(lab, "hudi_elsewhere", "cow"):
         other = tables.folder(lab).with_name("elsewhere")
         written = lab.spark.sql(tables.rows(0, 100)).write.format("hudi")
@@ -135,7 +135,7 @@ def test_a_folder_that_is_no_table_is_nobodys(lab: Lab) -> None:
 
 
 def test_a_compaction_is_followed(lab: Lab) -> None:
-    """RUN COMPACTION creates new base files for all slices with log files."""
+    """A refresh follows RUN COMPACTION, which makes base files for all slices with log files."""
     with followed(lab, "hudi_compacted", "mor"):
         with lab.setting("spark.sieve.refresh.auto", "false"):
             lab.sql("UPDATE t SET amount = 5000 WHERE id = 345")

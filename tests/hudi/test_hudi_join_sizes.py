@@ -1,4 +1,4 @@
-"""The price of keys counts the bytes that an index selects in a Hudi table, not an estimate."""
+"""The cost of join keys counts the bytes that a Hudi table's index selects, not an estimate."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ JOIN = "SELECT a.id, b.word FROM t a JOIN t b ON a.amount = b.amount WHERE a.id 
 
 
 def _sizes(lab: Lab, query: str) -> tuple[int, int]:
-    """The smallest size of a scan of `t`: by Spark's estimate, and by its index."""
+    """The size of the smallest scan of `t`, by Spark's estimate and by the index."""
     plan = lab.spark.sql(query)._jdf.queryExecution().optimizedPlan()
     own = lab.spark._jvm.org.apache.spark.sql.sieve.plan.BytesLeft(lab.spark._jsparkSession, plan)
     leaves = plan.collectLeaves()
@@ -26,7 +26,10 @@ def _sizes(lab: Lab, query: str) -> tuple[int, int]:
 @pytest.mark.parametrize("kind", ["cow", "mor"])
 @pytest.mark.parametrize("parts", [False, True])
 def test_the_price_of_a_table_of_which_one_slice_is_read(lab: Lab, kind: str, parts: bool) -> None:
-    """The price is this slice's bytes, even with partitions and with log files of other slices."""
+    """If the index selects one slice, the size is the bytes of this slice.
+
+    Partitions, and log files of other slices, do not change this size.
+    """
     with lab.database("hudi_sizes"):
         tables.create(lab, kind, parts=parts)
         tables.fill_sorted(lab, 0, 400)
@@ -36,20 +39,21 @@ def test_the_price_of_a_table_of_which_one_slice_is_read(lab: Lab, kind: str, pa
         whole, left = _sizes(lab, JOIN.format("= 5"))
         assert left < whole / 4
         assert _sizes(lab, JOIN.format(">= 0")) == (whole, whole)
-        # The join is Spark's own, because a slice of few bytes can have many rows.
+        # Sieve does not change the algorithm of the join, because a slice of few bytes can have
+        # many rows.
         with lab.setting("spark.sql.autoBroadcastJoinThreshold", str(whole // 10)):
             plan = lab.spark.sql(JOIN.format("= 5"))._jdf.queryExecution().sparkPlan()
             assert "BroadcastHashJoin" not in plan.toString()
             lab.check(JOIN.format("= 5"), at_most=9)
         if parts:
-            # The scan reads one of the two slices in the partition, and the table has eight slices.
+            # The scan reads one of two slices in the partition; the table has eight slices.
             of_partition = JOIN.format("BETWEEN 300 AND 320 AND a.PART = 3")
             assert _sizes(lab, of_partition)[1] < whole / 6
             lab.check(of_partition, at_most=9)
 
 
 def test_partitions_that_hudi_has_listed_before_make_no_size_smaller(lab: Lab) -> None:
-    """One query has listed two of the four partitions, or another query has listed one partition.
+    """If Hudi has already listed some partitions, the size of the table does not get smaller.
 
     The rows that the index selects are in two partitions.
     """
@@ -68,7 +72,7 @@ def test_partitions_that_hudi_has_listed_before_make_no_size_smaller(lab: Lab) -
                 lab.sql("REFRESH TABLE t")
                 lab.sql(before)
                 own, left = _sizes(lab, query)
-                # Hudi's estimate for a table includes only the partitions that it has listed so
+                # Hudi's estimate for a table contains only the partitions that Hudi has listed so
                 # far.
                 assert min(own, whole / 3) <= left <= own
                 lab.check(query, at_most=12)

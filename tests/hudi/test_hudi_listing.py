@@ -1,4 +1,4 @@
-"""A refresh lists only partitions that have new commits in the timeline."""
+"""A refresh lists only partitions to which the timeline has new commits."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ pytestmark = pytest.mark.hudi
 KINDS = ["cow", "mor"]
 PARTS = 4
 IN_PART = not bundle.VERSION.startswith("1.0.")
-"""True if this Hudi can list only some of the partitions."""
+"""Whether this version of Hudi can list only some of the partitions."""
 
 
 def version(lab: Lab) -> tuple[Manifest, set[tuple[str, int, int]]]:
-    """The newest version and its slices, with the path, length and time of each slice."""
+    """The newest version; and for each slice, the path, length and time."""
     folder = lab.facts("amount_sieve")["path"]
     manifest = newest(LocalStore(), folder)
     assert manifest is not None
@@ -47,7 +47,7 @@ def access(lab: Lab) -> Any:
 
 
 def in_full(lab: Lab) -> set[tuple[str, int, int]]:
-    """All slices of the table, found by a full listing."""
+    """All slices of the table, from a full listing."""
     return {tuple(row) for row in json.loads(access(lab).list())}
 
 
@@ -62,7 +62,7 @@ def listed(lab: Lab) -> set[int] | None:
 
 
 def refreshed(lab: Lab, expected: set[int] | None) -> None:
-    """Asserts that REFRESH lists only these partitions, and has the result of a full listing."""
+    """Asserts that REFRESH lists only these partitions, with the result of a full listing."""
     lab.sql("REFRESH TABLE t")
     assert listed(lab) == (expected if IN_PART else None)
     lab.sql("REFRESH SIEVE INDEX ON t")
@@ -82,7 +82,10 @@ def indexed(lab: Lab, kind: str, **properties: str) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("metadata", ["true", "false"])
 def test_other_partitions_are_not_looked_at(lab: Lab, kind: str, metadata: str) -> None:
-    """The folder of one partition is missing during the refresh, and the index keeps its slice."""
+    """A refresh does not look into the folder of an unchanged partition.
+
+    The folder is missing during this refresh.
+    """
     with lab.database("hudi_not_looked_at"):
         indexed(lab, kind, hoodie__metadata__enable=metadata)
         lab.sql("UPDATE t SET amount = 5000 WHERE id = 250")
@@ -104,7 +107,7 @@ def cluster(lab: Lab) -> None:
 
 
 def compact(lab: Lab) -> None:
-    """Logs rows in one partition, and then merges its log files."""
+    """Logs rows in one partition, and then compacts the slice."""
     lab.sql("UPDATE t SET amount = 7000 WHERE id = 20")
     tables.compact(lab)
 
@@ -142,14 +145,14 @@ STEPS: dict[str, tuple[Callable[[Lab], object], set[int] | None]] = {
     "first after it": (lambda lab: lab.sql("UPDATE t SET amount = 1 WHERE id = 250"), None),
     "next after it": (lambda lab: lab.sql("UPDATE t SET amount = 2 WHERE id = 250"), {2}),
 }
-"""Commands, and the partitions that the refresh after each lists; None for all."""
+"""Commands, each with the partitions that the next refresh lists; None means all partitions."""
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_each_command_has_listed(lab: Lab, kind: str) -> None:
-    """The result of a refresh equals that of a full listing.
+    """After each command, a refresh lists only the changed partitions, or all if necessary.
 
-    If necessary, a refresh makes a full listing.
+    In each case, the result equals that of a full listing.
     """
     with lab.database("hudi_listed"):
         indexed(lab, kind)
@@ -161,7 +164,7 @@ def test_what_each_command_has_listed(lab: Lab, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_table_made_anew_is_listed_whole(lab: Lab, kind: str) -> None:
-    """After TRUNCATE, the timeline no longer contains the commit of the index version."""
+    """After TRUNCATE, a refresh lists all: the timeline no longer contains the version's commit."""
     with lab.database("hudi_anew"):
         indexed(lab, kind)
         lab.sql("TRUNCATE TABLE t")
@@ -170,7 +173,7 @@ def test_a_table_made_anew_is_listed_whole(lab: Lab, kind: str) -> None:
 
 
 def test_a_table_without_partitions_is_listed_whole(lab: Lab) -> None:
-    """If a table has no partitions, its only folder is the whole table."""
+    """A refresh of a table without partitions lists the only folder, which is the whole table."""
     with lab.database("hudi_flat"):
         tables.create(lab, "cow")
         tables.fill(lab, 0, 100)
@@ -180,7 +183,7 @@ def test_a_table_without_partitions_is_listed_whole(lab: Lab) -> None:
 
 
 def test_an_archived_commit_is_not_asked(lab: Lab) -> None:
-    """The commit of the index version is archived, so the timeline no longer contains it."""
+    """If the version's commit is archived, a refresh makes a full listing."""
     with lab.database("hudi_archived"):
         indexed(
             lab, "cow", hoodie__keep__min__commits="2", hoodie__keep__max__commits="3",
@@ -189,7 +192,6 @@ def test_an_archived_commit_is_not_asked(lab: Lab) -> None:
         for number in range(7):
             lab.sql(f"UPDATE t SET amount = {5000 + number} WHERE id = 250")
         refreshed(lab, None)
-        # The version's commit is in the timeline, but archived commits can be later than this
-        # commit.
+        # The timeline contains the version's commit, but later commits may be archived.
         lab.sql("UPDATE t SET amount = 6000 WHERE id = 250")
         refreshed(lab, None)

@@ -1,4 +1,4 @@
-"""Queries of indexed Hudi tables return the same rows as Hudi, and read fewer slices."""
+"""Queries of indexed Hudi tables return the same rows as Hudi alone, and read fewer slices."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LAYOUTS = [(kind, parts) for kind in ("cow", "mor") for parts in (False, True)]
 
 
 def filled(lab: Lab, kind: str, parts: bool) -> None:
-    """Makes eight slices of a hundred keys each, with indexes on record key and another column."""
+    """Makes eight slices of a hundred keys each, and indexes on the key and another column."""
     tables.create(lab, kind, parts=parts)
     (tables.fill if parts else tables.fill_sorted)(lab, 0, 800)
     assert lab.sql("CREATE SIEVE INDEX ON t (id, amount)")[0][:3] == ("id_sieve", 1, 8)
@@ -20,7 +20,7 @@ def filled(lab: Lab, kind: str, parts: bool) -> None:
 
 @pytest.mark.parametrize(("kind", "parts"), LAYOUTS)
 def test_keys_and_other_columns_read_few_slices(lab: Lab, kind: str, parts: bool) -> None:
-    """The queries are point, range, IN and IS NULL, on the record key and on a scattered column."""
+    """Point, range, IN and IS NULL queries on the key and a scattered column read few slices."""
     with lab.database("hudi_queries"):
         filled(lab, kind, parts)
         lab.check("SELECT * FROM t WHERE id = 345", exactly=1)
@@ -36,7 +36,7 @@ def test_keys_and_other_columns_read_few_slices(lab: Lab, kind: str, parts: bool
 
 @pytest.mark.parametrize(("kind", "parts"), LAYOUTS)
 def test_changed_slices_are_read_until_refreshed(lab: Lab, kind: str, parts: bool) -> None:
-    """After UPDATE, DELETE and MERGE, the rows are right at once.
+    """After UPDATE, DELETE and MERGE, queries return the right rows at once.
 
     After REFRESH, queries skip slices again.
     """
@@ -55,12 +55,13 @@ def test_changed_slices_are_read_until_refreshed(lab: Lab, kind: str, parts: boo
         assert len(lab.check("SELECT * FROM t WHERE amount = 6000").rows) == 4
         slices = lab.sql("REFRESH SIEVE INDEX ON t")[0][2]
         assert slices == (9 if parts else 8)
-        # In a table without partitions, Hudi can write new keys into the slices of updated keys.
+        # Without partitions, Hudi can write new keys into the slices of the updated keys.
         places = {"exactly": 2} if parts else {"at_most": 2}
         assert len(lab.check("SELECT * FROM t WHERE amount = 6000", **places).rows) == 4
         lab.check("SELECT * FROM t WHERE amount = 5000", exactly=1)
         lab.check("SELECT * FROM t WHERE id = 123", exactly=0)
-        # In a merge-on-read table, queries find the hidden value until the slice is read whole.
+        # In a merge-on-read table, the index contains the hidden value until a refresh reads the
+        # slice whole.
         lab.check("SELECT * FROM t WHERE amount = 345 * 7919 % 1000", exactly=int(kind == "mor"))
         states = lab.sql("CHECK SIEVE INDEX ON t")
         assert {row[2] for row in states} == {"ok"}
@@ -68,13 +69,14 @@ def test_changed_slices_are_read_until_refreshed(lab: Lab, kind: str, parts: boo
 
 
 def test_a_refresh_reads_changed_slices_alone(lab: Lab) -> None:
-    """A refresh keeps the valid part of the version, and the new run has only the changed slice."""
+    """REFRESH reads only the changed slice into a new run, and keeps the existing run."""
     with lab.database("hudi_refresh"):
         filled(lab, "mor", True)
         lab.sql("UPDATE t SET amount = 5000 WHERE id = 345")
         lab.sql("REFRESH SIEVE INDEX amount_sieve ON t")
         facts = dict(lab.sql("DESCRIBE SIEVE INDEX EXTENDED amount_sieve ON t"))
-        # The changed slice contains the logged row, and the older row that the logged row hides.
+        # In the index, the changed slice has the logged row and the older row that the logged row
+        # hides.
         assert (facts["runs"], facts["freshness"], facts["rows"]) == ("2", "current", "801")
         newest = lab.sql("SHOW SIEVE VERSIONS amount_sieve ON t")[0]
         assert newest[1:3] == (2, "refreshed")
@@ -86,7 +88,7 @@ def test_a_refresh_reads_changed_slices_alone(lab: Lab) -> None:
 
 @pytest.mark.parametrize("kind", ["cow", "mor"])
 def test_an_overwrite_leaves_no_old_slice(lab: Lab, kind: str) -> None:
-    """INSERT OVERWRITE replaces the file groups, so all slices are new."""
+    """After INSERT OVERWRITE, which replaces the file groups, the index contains no old slice."""
     with lab.database("hudi_overwrite"):
         filled(lab, kind, True)
         lab.sql(f"INSERT OVERWRITE t {tables.rows(1000, 1300)}")
@@ -98,7 +100,10 @@ def test_an_overwrite_leaves_no_old_slice(lab: Lab, kind: str) -> None:
 
 
 def test_slices_of_log_files_alone(lab: Lab) -> None:
-    """With a bucket index, new keys are logged, and a base file exists only after a compaction."""
+    """Queries of slices without a base file are right.
+
+    With a bucket index, new keys are logged, and only a compaction makes a base file.
+    """
     with lab.database("hudi_logs"):
         tables.create(lab, "mor", **tables.BUCKETS)
         tables.fill(lab, 0, 1)

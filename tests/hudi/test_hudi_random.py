@@ -1,4 +1,4 @@
-"""Random histories of Hudi tables: after each step, rows are the same as without an index."""
+"""Random histories of Hudi tables: after each step, an index does not change the rows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from pyspark.errors import PySparkException
 from spark_session import Lab
 
 KEYS = 600
-# The first history that is generated is the simplest. Creating the table counts as a step.
+# The first generated history is the simplest one. The creation of the table counts as a step.
 HISTORIES, STEPS, SOAKED = 3, 6, 200
 KINDS = ["cow", "mor"]
 LAYOUTS = {
@@ -38,23 +38,23 @@ COMPACTED = {
     "hoodie__compact__inline__max__delta__commits": "3",
 }
 CLEANED = "Cleaner cleaned up the timestamp of interest"
-"""Hudi's error for a query of an instant for which files can be missing."""
+"""Hudi's error for a query of an instant for which files may be missing."""
 STATE = 6
 """The position of the column `state` in SHOW SIEVE INDEXES."""
 NOT_CLUSTERED = ("buckets", "bare")
-"""Kinds of table that Hudi cannot cluster, or of which clustering leaves a partition unreadable."""
+"""Kinds of table that Hudi cannot cluster, or of which clustering makes a partition unreadable."""
 
 _STRETCHES = st.builds(
     lambda first, length: (first, first + length),
     st.integers(0, KEYS - 1),
     st.sampled_from([60, 7, 1]),
 )
-"""Keys from one key to another, without the second key itself."""
+"""Keys from one key up to, but not including, another key."""
 _AMOUNTS = st.integers(0, 999)
 
 
 class History(RuleBasedStateMachine):
-    """A table on which writers, services and refreshes work."""
+    """A table that writers, services and refreshes change."""
 
     def __init__(self, lab: Lab, kind: str, layout: str) -> None:
         super().__init__()
@@ -64,13 +64,13 @@ class History(RuleBasedStateMachine):
         self.made = False
 
     def do(self, does: Callable[[], object], refreshed: bool) -> None:
-        # Hudi cannot run every command on every kind of table. Even after a failed command, reads
-        # must return the right rows.
+        # Hudi cannot run every command on every kind of table. Reads must return the right rows
+        # after a failed command, too.
         with contextlib.suppress(Py4JJavaError, PySparkException):
             does()
         if refreshed:
             self.lab.sql("REFRESH SIEVE INDEX ON t")
-            # If the refresh has not listed slices again, they are unchanged.
+            # If the refresh has not listed slices again, the slices are unchanged.
             assert {row[STATE] for row in self.lab.sql("SHOW SIEVE INDEXES ON t")} == {"ready"}
 
     def sql(self, statement: str, refreshed: bool) -> None:
@@ -153,7 +153,7 @@ class History(RuleBasedStateMachine):
 
     @invariant()
     def queries_have_their_rows(self) -> None:
-        """Queries points, ranges and first rows of both columns, now and at an earlier instant."""
+        """Queries both columns for points, ranges and first rows, now and at an earlier instant."""
         instant = self.chance.choice(tables.instants(self.lab)[-4:])
         for source in ("t", f"t TIMESTAMP AS OF '{instant}'"):
             try:
@@ -182,7 +182,7 @@ class History(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         with self.stack:
-            # If the table could not be created, the test has failed before this point.
+            # If the table was not created, the test has already failed.
             states = (
                 {row[2] for row in self.lab.sql("CHECK SIEVE INDEX ON t")} if self.made else set()
             )
@@ -190,10 +190,10 @@ class History(RuleBasedStateMachine):
 
 
 def live_through(lab: Lab, kind: str, layout: str, histories: int, **how: object) -> None:
-    """Runs this many histories.
+    """Runs a number of histories.
 
-    A failing history is printed step by step. A failing history is not shortened, because each run
-    takes long.
+    Prints a failing history step by step. The test does not shrink a failing history, because each
+    run takes long.
     """
     run_state_machine_as_test(
         lambda: History(lab, kind, layout),
@@ -213,7 +213,7 @@ def live_through(lab: Lab, kind: str, layout: str, histories: int, **how: object
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_a_random_history_loses_nothing(lab: Lab, kind: str, layout: str) -> None:
-    """After every step, rows are equal with and without the index, now and at an earlier time."""
+    """After each step, rows are equal with and without the index, now and at an earlier instant."""
     live_through(lab, kind, layout, HISTORIES, derandomize=True)
 
 
@@ -221,5 +221,5 @@ def test_a_random_history_loses_nothing(lab: Lab, kind: str, layout: str) -> Non
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_many_random_histories_lose_nothing(lab: Lab, kind: str, layout: str) -> None:
-    """The soak runs 2,000 histories in all."""
+    """In 2,000 histories, rows are also equal with and without the index."""
     live_through(lab, kind, layout, SOAKED, print_blob=True)

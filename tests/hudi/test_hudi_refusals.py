@@ -1,4 +1,4 @@
-"""Hudi tables that cannot be indexed, and the reasons; queries of these tables still work."""
+"""Hudi tables that CREATE refuses, with the reasons; queries of such tables still work."""
 
 from __future__ import annotations
 
@@ -23,13 +23,16 @@ pytestmark = pytest.mark.hudi
 
 
 def refused(lab: Lab, words: str) -> None:
-    """Checks that CREATE fails and states the reason."""
+    """Checks that CREATE fails and gives the reason."""
     with pytest.raises(PySparkException, match=rf"(?s)SIEVE_UNSUPPORTED_TABLE.*{words}"):
         lab.sql("CREATE SIEVE INDEX ON t (id)")
 
 
 def test_a_table_of_an_older_version(lab: Lab) -> None:
-    """In table version 6, log files have fixed names, and show rows of incomplete commits."""
+    """CREATE refuses a table of version 6.
+
+    In this version, log files have fixed names, and show rows of incomplete commits.
+    """
     with lab.database("hudi_old"), lab.setting("hoodie.write.table.version", "6"):
         tables.create(lab, "mor", parts=True, hoodie__write__table__version="6")
         tables.fill(lab, 0, 10)
@@ -38,14 +41,17 @@ def test_a_table_of_an_older_version(lab: Lab) -> None:
 
 
 def test_a_table_without_a_commit(lab: Lab) -> None:
-    """A table without a commit has no slices, and Hudi presents it as another kind of relation."""
+    """CREATE refuses a table without a commit, which has no slices.
+
+    Hudi presents such a table as another kind of relation.
+    """
     with lab.database("hudi_empty"):
         tables.create(lab, "cow", parts=True)
         refused(lab, "Hudi table without a commit.*insert rows first")
 
 
 def test_base_files_of_another_format(lab: Lab) -> None:
-    """Readers of other file formats depend on other settings than readers of Parquet do."""
+    """CREATE refuses base files that are not Parquet: the readers depend on other settings."""
     with lab.database("hudi_orc"):
         tables.create(lab, "cow", parts=True, hoodie__table__base__file__format="ORC")
         with lab.setting("hoodie.table.base.file.format", "ORC"):
@@ -54,7 +60,7 @@ def test_base_files_of_another_format(lab: Lab) -> None:
 
 
 def test_a_partition_column(lab: Lab) -> None:
-    """Hudi itself already skips partitions."""
+    """CREATE refuses a partition column, because Hudi already skips partitions."""
     with lab.database("hudi_partition"):
         tables.create(lab, "cow", parts=True)
         tables.fill(lab, 0, 10)
@@ -63,9 +69,9 @@ def test_a_partition_column(lab: Lab) -> None:
 
 
 def _forms(run: Callable[[str], list[Any]]) -> None:
-    """If Hudi also parses a statement, Sieve runs it only for an index of Sieve.
+    """Sieve runs a form that Hudi also parses only if the statement names an index of Sieve.
 
-    There is a plain table, and a Hudi table with both an index of Hudi and an index of Sieve.
+    The tables are a plain one, and a Hudi table with an index of Hudi and an index of Sieve.
     """
     run("CREATE TABLE plain USING parquet AS SELECT id, id * 7 AS ts FROM range(0, 40, 1, 4)")
     for table in ("plain", "t"):
@@ -96,7 +102,7 @@ def _forms(run: Callable[[str], list[Any]]) -> None:
 
 
 def test_forms_that_hudi_has_as_well(lab: Lab) -> None:
-    """If Sieve's extension is named first, Spark calls Sieve's parser last."""
+    """If Sieve's extension comes first, Spark calls Sieve's parser last; the forms still work."""
     with lab.database("hudi_forms"):
         tables.create(lab, "cow", parts=False)
         tables.fill(lab, 0, 10)
@@ -104,9 +110,9 @@ def test_forms_that_hudi_has_as_well(lab: Lab) -> None:
 
 
 def test_extensions_in_the_other_order_and_a_driver_without_hudi(tmp_path: Path) -> None:
-    """Either of the two extensions can be named first.
+    """The extensions of Hudi and Sieve work in any order.
 
-    In a driver without Hudi, CREATE and queries report that Hudi is missing.
+    In a driver without Hudi, CREATE and queries say that Hudi is missing.
     """
     conf = bundle.conf((bundle.HUDI_EXTENSION, EXTENSIONS))
     with driver(tmp_path / "one", **conf) as one:

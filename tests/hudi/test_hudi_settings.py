@@ -1,4 +1,4 @@
-"""Settings of tables and sessions."""
+"""Settings of Hudi tables and of sessions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.hudi
 
 @pytest.mark.parametrize("kind", ["cow", "mor"])
 def test_tables_without_meta_columns(lab: Lab, kind: str) -> None:
-    """With populate.meta.fields = false, the names of slices are the same."""
+    """With populate.meta.fields = false, queries still skip slices, whose names stay the same."""
     with lab.database("hudi_bare"):
         tables.create(lab, kind, parts=True, hoodie__populate__meta__fields="false")
         tables.fill(lab, 0, 400)
@@ -28,7 +28,7 @@ def test_tables_without_meta_columns(lab: Lab, kind: str) -> None:
 
 
 def test_an_index_of_the_read_optimized_table(lab: Lab) -> None:
-    """A read-optimized table reads only base files, and has its own indexes and its own rows."""
+    """A read-optimized table reads only base files; it has separate indexes and rows."""
     with lab.database("hudi_ro") as database:
         tables.create(lab, "mor", parts=True)
         tables.fill(lab, 0, 400)
@@ -52,7 +52,7 @@ def test_an_index_of_the_read_optimized_table(lab: Lab) -> None:
 def test_a_setting_that_readers_may_go_by(lab: Lab) -> None:
     """If an unknown reader setting is set, queries read all slices.
 
-    An unknown setting of writers does not affect skipping.
+    An unknown writer setting does not affect skipping.
     """
     with lab.database("hudi_settings"):
         tables.create(lab, "mor", parts=True)
@@ -73,7 +73,10 @@ def test_a_setting_that_readers_may_go_by(lab: Lab) -> None:
 
 @pytest.mark.parametrize("kind", ["cow", "mor"])
 def test_a_new_column_leaves_indexes_of_others_in_use(lab: Lab, kind: str) -> None:
-    """If logged records are merged, other columns decide which record of a key is visible."""
+    """A new column does not disable the indexes of other columns.
+
+    If logged records are merged, other columns decide which record of a key is visible.
+    """
     with lab.database("hudi_added"):
         tables.create(lab, kind, parts=True)
         tables.fill(lab, 0, 400)
@@ -93,7 +96,7 @@ def test_a_new_column_leaves_indexes_of_others_in_use(lab: Lab, kind: str) -> No
 
 @contextmanager
 def evolving(lab: Lab) -> Iterator[None]:
-    """Allows columns to be added and dropped, and identifies them by ids."""
+    """Lets columns be added and dropped, and identifies columns by id."""
     with (
         lab.setting("hoodie.schema.on.read.enable", "true"),
         lab.setting("hoodie.datasource.write.schema.allow.auto.evolution.column.drop", "true"),
@@ -102,9 +105,9 @@ def evolving(lab: Lab) -> Iterator[None]:
 
 
 def test_a_column_dropped_and_added_again_is_another(lab: Lab) -> None:
-    """Two columns with different values can have equal names, types and positions.
+    """Two columns with different values can have the same name, type and position.
 
-    Only the column ids distinguish the old column from the new column.
+    Only the column ids distinguish the old column from the new one.
     """
 
     def exchange() -> None:
@@ -115,7 +118,7 @@ def test_a_column_dropped_and_added_again_is_another(lab: Lab) -> None:
         tables.create(lab, "cow")
         tables.fill_sorted(lab, 0, 800)
         with evolving(lab):
-            # The first change of columns with ids also changes the columns' comments.
+            # The first change of columns with ids also changes the comments of columns.
             exchange()
         # A commit without column ids can be indexed, and a commit with column ids cannot.
         tables.fill(lab, 800, 801)

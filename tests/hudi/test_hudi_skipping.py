@@ -1,4 +1,4 @@
-"""Hudi's own ways to skip slices, each together with the index, which skips further slices."""
+"""Hudi's own ways to skip slices, each together with the index, which skips more slices."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.hudi
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """A way of Hudi to skip slices: its metadata, queries, and a query that reads two slices."""
+    """A way of Hudi to skip slices: metadata, properties, and a query that reads two slices."""
 
     part: str
     properties: dict[str, str]
@@ -27,7 +27,7 @@ _KEYS = {
     "hoodie__metadata__record__index__min__filegroup__count": "1",
     "hoodie__metadata__record__index__max__filegroup__count": "1",
 }
-# With each way, Hudi reads only the slices with the keys 100 to 299 of four hundred keys.
+# In each way, Hudi reads only the slices with the keys 100 to 299 of four hundred keys.
 WAYS = [
     Way(
         "column_stats",
@@ -42,9 +42,9 @@ WAYS = [
     Way("record_index", _KEYS, "id IN (150, 250)"),
     Way("secondary_index_by_word", _KEYS, "word IN ('w150', 'w250')"),
 ]
-# The second slice contains the amount 850, and the fourth contains 650; no slice contains 849 or
-# 851. Each entry has the numbers of slices read with Hudi's skipping, with the index, and with
-# both, and the number of rows.
+# The amount 850 is in the second slice and 650 is in the fourth; no slice contains 849 or 851. Each
+# entry: the numbers of slices read with Hudi's skipping, with the index and with both; and the
+# number of rows.
 QUESTIONS = {
     "amount IN (850, 650)": (2, 2, 1, 1),
     "amount BETWEEN 849 AND 851": (2, 1, 1, 1),
@@ -53,8 +53,8 @@ QUESTIONS = {
 
 
 def answers(lab: Lab, queries: Sequence[str], *, hudi: bool, sieve: bool) -> list[Answer]:
-    """The answers with Hudi's and Sieve's skipping on or off."""
-    # A session keeps the Hudi settings with which it first read the table.
+    """The answers with the skipping of Hudi and of Sieve each on or off."""
+    # A session keeps the Hudi settings of the first read of the table.
     lab.sql("REFRESH TABLE t")
     with (
         lab.setting("hoodie.enable.data.skipping", str(hudi).lower()),
@@ -67,7 +67,7 @@ def answers(lab: Lab, queries: Sequence[str], *, hudi: bool, sieve: bool) -> lis
 @pytest.mark.parametrize("kind", ["cow", "mor"])
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.part)
 def test_what_is_read_is_what_neither_can_skip(lab: Lab, way: Way, kind: str) -> None:
-    """Points and ranges read only slices that neither Hudi nor the index skips.
+    """Points and ranges read only the slices that neither Hudi nor the index skips.
 
     The rows are the same.
     """
@@ -97,10 +97,7 @@ def test_what_is_read_is_what_neither_can_skip(lab: Lab, way: Way, kind: str) ->
 
 
 def test_with_and_without_the_metadata_table(lab: Lab) -> None:
-    """The index is built and refreshed with both ways to list files.
-
-    Slices have the same names in both listings.
-    """
+    """An index works with both ways to list files, because both give slices the same names."""
     with lab.database("hudi_metadata"):
         tables.create(lab, "mor", parts=True, hoodie__metadata__enable="")
         with lab.setting("hoodie.metadata.enable", "true"):

@@ -1,4 +1,4 @@
-"""EXPLAIN SIEVE predicts the slices that UPDATE, DELETE and MERGE read to find rows."""
+"""EXPLAIN SIEVE predicts which slices UPDATE, DELETE and MERGE read to find rows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.hudi
 
 Row = tuple[int, str]
 Change = Callable[[Row], Row | None]
-"""A function from a row to the changed row; None if the row is deleted."""
+"""A function from a row to the changed row, or to None if the row is deleted."""
 
 UPDATE = "UPDATE t SET word = 'u' WHERE id >= 350"
 DELETE = "DELETE FROM t WHERE id BETWEEN 190 AND 210"
@@ -24,7 +24,7 @@ CHANGES: dict[str, tuple[int, Change]] = {
     DELETE: (2, lambda row: None if 190 <= row[0] <= 210 else row),
     MERGE: (1, lambda row: (row[0], "m") if row[0] in {372, 373} else row),
 }
-"""For each statement: the number of slices, of four, that it reads, and its change of a row."""
+"""For each statement: how many of the four slices it reads, and how it changes a row."""
 
 
 def counted(lab: Lab) -> tuple[int, int]:
@@ -52,7 +52,7 @@ def rows(lab: Lab) -> list[Row]:
 def test_explain_foretells_the_scan_for_rows(
     lab: Lab, kind: str, key: str, statements: tuple[str, ...]
 ) -> None:
-    """A condition on the table alone skips slices, and the statement still changes every row."""
+    """Statements with a condition on the table skip the predicted slices, and change every row."""
     with lab.database("hudi_statements"), lab.setting("spark.sieve.strict", "true"):
         own = {} if key else {"primaryKey": "", "preCombineField": ""}
         tables.create(lab, kind, parts=True, **own)
@@ -73,7 +73,7 @@ def test_explain_foretells_the_scan_for_rows(
 
 
 def test_explain_shows_that_a_merge_by_record_keys_reads_nothing_of_the_table(lab: Lab) -> None:
-    """If the table has a record key, Hudi finds the rows by its own index."""
+    """EXPLAIN shows that MERGE reads nothing if Hudi finds the rows by the table's record key."""
     with lab.database("hudi_statements"):
         tables.create(lab, "cow", parts=True)
         tables.fill(lab, 0, 4)

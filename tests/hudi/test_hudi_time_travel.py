@@ -1,4 +1,4 @@
-"""Queries of earlier instants: the names of slices decide, and later log files are ignored."""
+"""Queries of earlier instants: slices are identified by name, and later log files do not count."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def at(instant: str, condition: str) -> str:
 
 
 def followed(lab: Lab, kind: str, *values: int) -> None:
-    """Makes a table of four slices, and updates one row several times, each with a refresh."""
+    """Makes a table of four slices, and updates one row several times, each time with a REFRESH."""
     tables.create(lab, kind, parts=True)
     tables.fill(lab, 0, 400)
     lab.sql("CREATE SIEVE INDEX ON t (amount)")
@@ -30,7 +30,7 @@ def followed(lab: Lab, kind: str, *values: int) -> None:
 
 @pytest.mark.parametrize("kind", ["cow", "mor"])
 def test_each_instant_has_the_rows_of_its_time(lab: Lab, kind: str) -> None:
-    """One row is updated and refreshed three times, and each instant returns its own value."""
+    """One row is updated and refreshed three times; each instant returns the row's value then."""
     with lab.database("hudi_travel"):
         followed(lab, kind, 5001, 5002, 5003)
         first, *later = tables.instants(lab)
@@ -40,16 +40,16 @@ def test_each_instant_has_the_rows_of_its_time(lab: Lab, kind: str) -> None:
         for instant, value in zip(later, (5001, 5002, 5003), strict=True):
             found = lab.check(at(instant, f"amount = {value}"), exactly=1)
             assert found.rows == {repr((250, value)): 1}
-            # A query reads a slice for a value that is in it, even if the value is hidden at the
-            # instant.
+            # A query for a value reads the slice that contains the value, even if the value is
+            # hidden at the instant.
             assert not lab.check(at(instant, f"amount = {was}"), at_most=1).rows
         lab.check(at(later[0], "amount = 100 * 7919 % 1000"), exactly=1)
-        # Queries find a hidden logged value until the slice is read whole.
+        # The index contains a hidden logged value until a refresh reads the slice whole.
         lab.check("SELECT * FROM t WHERE amount = 5002", exactly=int(kind == "mor"))
 
 
 def test_versions_know_their_commits(lab: Lab) -> None:
-    """A version of the index belongs to the commit that it reflects.
+    """Each version of the index belongs to the commit that the version reflects.
 
     A query as of a commit uses the index version of this commit.
     """
@@ -68,9 +68,9 @@ def test_versions_know_their_commits(lab: Lab) -> None:
 
 
 def test_what_was_logged_later_is_not_taken_for_read(lab: Lab) -> None:
-    """Even as of an earlier instant, Hudi lists the later log files of a slice.
+    """A query of an earlier instant is right, although Hudi also lists later log files.
 
-    Therefore a slice has the same names at both instants.
+    A slice therefore has the same name at both instants.
     """
     with lab.database("hudi_later"):
         tables.create(lab, "mor", parts=True)
@@ -86,9 +86,9 @@ def test_what_was_logged_later_is_not_taken_for_read(lab: Lab) -> None:
 
 
 def test_updates_of_many_slices_leave_earlier_instants_pruned(lab: Lab) -> None:
-    """All slices get three log files each, and are then compacted.
+    """Each slice gets three log files, and is then compacted.
 
-    A query as of any of these instants reads only the slices that it needs.
+    A query as of any of these instants reads only the slices that the query needs.
     """
     with lab.database("hudi_travel_all"):
         tables.create(lab, "mor", parts=True)
@@ -117,12 +117,12 @@ def test_updates_of_many_slices_leave_earlier_instants_pruned(lab: Lab) -> None:
 
 
 def merged(lab: Lab) -> None:
-    """Makes REFRESH read slices whole, as they are visible now."""
+    """Makes a refresh read slices whole, so that hidden records are no longer in the index."""
     lab.sql("REFRESH SIEVE INDEX ON t FULL")
 
 
 def deleted(lab: Lab) -> None:
-    """Makes REFRESH read one slice whole, by deleting a row."""
+    """Deletes a row, so that REFRESH reads the row's slice whole."""
     lab.sql("DELETE FROM t WHERE id = 251")
     lab.sql("REFRESH SIEVE INDEX ON t")
 
@@ -131,7 +131,7 @@ def deleted(lab: Lab) -> None:
 def test_what_is_read_merged_later_says_nothing_of_earlier_instants(
     lab: Lab, step: Callable[[Lab], None]
 ) -> None:
-    """The index version of the queried time finds rows that were hidden later."""
+    """A query finds a row that was hidden later, by the index version of the queried instant."""
     with lab.database("hudi_travel_merged"):
         followed(lab, "mor", 5001, 5002)
         _, second, *_ = tables.instants(lab)
@@ -146,7 +146,7 @@ def test_what_is_read_merged_later_says_nothing_of_earlier_instants(
 def test_a_slice_read_merged_tells_what_it_showed_then(lab: Lab) -> None:
     """A query of any instant reads only needed slices, even after deletes and partial records.
 
-    After a rollback, the effect of the commit's log files on earlier log files is unknown.
+    After a rollback, queries read a slice if log files of the undone commit could affect others.
     """
     if bundle.VERSION.startswith("1.0."):
         pytest.skip("that Hudi compares a deleted key's order, an Integer, with a Long, and fails")
@@ -181,7 +181,7 @@ def test_a_slice_read_merged_tells_what_it_showed_then(lab: Lab) -> None:
 
 
 def test_a_date_means_an_instant(lab: Lab) -> None:
-    """Instants can be given as dates and times, or as numbers."""
+    """Queries can name instants as dates and times, or as numbers."""
     with lab.database("hudi_dates"):
         tables.create(lab, "mor", parts=True)
         tables.fill(lab, 0, 400)
@@ -196,7 +196,7 @@ def test_a_date_means_an_instant(lab: Lab) -> None:
 
 
 def test_columns_added_since(lab: Lab) -> None:
-    """One query reads an instant before the column was added, another reads the present rows.
+    """Queries before and after ADD COLUMN return the right rows.
 
     The index is older than the column.
     """
@@ -218,13 +218,10 @@ def test_columns_added_since(lab: Lab) -> None:
 
 
 def test_instants_that_are_not_there(lab: Lab) -> None:
-    """Some instants are in the future, before the table, cleaned or invalid.
-
-    For such instants, the answers are the same with and without an index.
-    """
+    """For instants in the future, before the table, cleaned or invalid, an index has no effect."""
 
     def told(instant: str) -> str:
-        """Hudi's error, which is the same with and without the index."""
+        """Hudi's error, which must be the same with and without the index."""
         found = set()
         for on in ("false", "true"):
             with (

@@ -1,4 +1,4 @@
-"""ORDER BY ... LIMIT, MIN and MAX on Hudi tables: only slices without log files have a bound."""
+"""ORDER BY ... LIMIT, MIN and MAX on Hudi tables: only slices without log files give a bound."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def indexed(lab: Lab, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["cow", "mor"])
 def test_slices_without_log_files_are_bounded(lab: Lab, kind: str) -> None:
-    """A query reads one slice at each end, or the slice of the next page of results.
+    """First rows, last rows and a next page read only the slices that contain these rows.
 
-    A comparison with another column gives no bound.
+    With a filter on another column, there is no bound.
     """
     with lab.database("hudi_top"):
         indexed(lab, kind)
@@ -37,9 +37,9 @@ def test_slices_without_log_files_are_bounded(lab: Lab, kind: str) -> None:
 
 
 def test_groups_of_partitions_have_no_bound(lab: Lab) -> None:
-    """Each of four partitions has two slices.
+    """MIN and MAX by partition read all slices; there are two in each of four partitions.
 
-    Partition values can come from files instead of folders, so the groups are unknown.
+    Files, not folders, can define partition values, so the groups of the slices are unknown.
     """
     with lab.database("hudi_top_groups"):
         tables.create(lab, "cow", parts=True)
@@ -50,7 +50,7 @@ def test_groups_of_partitions_have_no_bound(lab: Lab) -> None:
 
 
 def test_a_new_base_file_is_read_until_it_is_known(lab: Lab) -> None:
-    """In a copy-on-write table, another slice gets the least row, and the old slices disappear."""
+    """In a copy-on-write table, queries read new slices until REFRESH, even for the least row."""
     with lab.database("hudi_top_cow"):
         indexed(lab, "cow")
         lab.sql("DELETE FROM t WHERE id < 3")
@@ -63,7 +63,7 @@ def test_a_new_base_file_is_read_until_it_is_known(lab: Lab) -> None:
 
 
 def test_rows_that_log_files_hide_bound_nothing(lab: Lab) -> None:
-    """In a merge-on-read table, log files hide most rows of the first slice."""
+    """If log files hide most rows of the first slice, queries read further slices."""
     with lab.database("hudi_top_deletes"):
         indexed(lab, "mor")
         lab.sql("DELETE FROM t WHERE id < 99")
@@ -71,7 +71,7 @@ def test_rows_that_log_files_hide_bound_nothing(lab: Lab) -> None:
         lab.check(LAST, exactly=2)
         lab.sql("REFRESH SIEVE INDEX ON t")
         lab.check(FIRST, exactly=2)
-        # The remaining rows in the first slice are after the bound.
+        # The remaining rows of the first slice are after the bound.
         lab.check(LAST, exactly=1)
         tables.compact(lab)
         lab.sql("REFRESH TABLE t")
@@ -80,7 +80,7 @@ def test_rows_that_log_files_hide_bound_nothing(lab: Lab) -> None:
 
 
 def test_a_slice_that_was_refreshed_by_its_logs_is_read(lab: Lab) -> None:
-    """A slice that was refreshed by its logs has no bound, because its counts are sums."""
+    """A slice that was refreshed from log files has no bound, because the row counts are sums."""
     with lab.database("hudi_top_news"):
         indexed(lab, "mor")
         lab.sql("UPDATE t SET amount = -7 WHERE id = 250")
@@ -93,7 +93,7 @@ def test_a_slice_that_was_refreshed_by_its_logs_is_read(lab: Lab) -> None:
 
 
 def test_updates_that_hide_the_bounding_rows(lab: Lab) -> None:
-    """Log files raise most of the lowest amounts in a slice; the index has read only log files."""
+    """Updates in log files raise the lowest amounts; queries are right before and after REFRESH."""
     with lab.database("hudi_top_updates"):
         indexed(lab, "mor")
         lab.sql("UPDATE t SET amount = amount + 2000 WHERE part = 1 AND amount < 300")
@@ -104,7 +104,7 @@ def test_updates_that_hide_the_bounding_rows(lab: Lab) -> None:
 
 
 def test_an_earlier_instant_has_no_bound(lab: Lab) -> None:
-    """The current counts do not show which rows of a slice were visible at an earlier instant."""
+    """A query of an earlier instant has no bound: counts do not show the rows visible then."""
     with lab.database("hudi_top_past"):
         indexed(lab, "cow")
         before = lab.sql("SELECT max(_hoodie_commit_time) FROM t")[0][0]

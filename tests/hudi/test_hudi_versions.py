@@ -1,4 +1,4 @@
-"""Queries of earlier instants use several versions, and do not affect other queries."""
+"""Queries of earlier instants use several index versions, and do not affect other queries."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def at(instant: str, condition: str) -> str:
 
 
 def made(lab: Lab, *columns: str) -> None:
-    """Makes a slice in each of four partitions, and makes indexes."""
+    """Makes a slice in each of four partitions, and the given indexes."""
     tables.create(lab, "mor", parts=True)
     tables.fill(lab, 0, 400)
     for column in columns:
@@ -40,7 +40,7 @@ def logged(lab: Lab, *bases: int, refreshed: str = "") -> None:
 
 
 def schedule(lab: Lab) -> None:
-    """Schedules a compaction, and does not run it."""
+    """Schedules a compaction without running the compaction."""
     with lab.setting("hoodie.compact.inline.max.delta.commits", "1"):
         lab.sql("CALL run_compaction(op => 'schedule', table => 't')")
 
@@ -54,9 +54,9 @@ def right(lab: Lab, instants: Sequence[str]) -> None:
 
 
 def test_an_index_without_a_say_changes_nothing(lab: Lab) -> None:
-    """One index was created later from merged slices, so it does not contain hidden rows.
+    """An index made later, which lacks hidden rows, does not affect queries of earlier instants.
 
-    The other index contains the hidden rows.
+    The other index, which contains the hidden rows, prunes these queries.
     """
     with lab.database("hudi_say"):
         made(lab, "amount")
@@ -70,7 +70,7 @@ def test_an_index_without_a_say_changes_nothing(lab: Lab) -> None:
 
 
 def test_indexes_need_not_have_been_refreshed_together(lab: Lab) -> None:
-    """All versions of each index are looked up before the results of the indexes are combined."""
+    """An OR of two columns is pruned, even if the two indexes were refreshed at different times."""
     with lab.database("hudi_or"):
         made(lab, "amount", "word")
         logged(lab, 5000, 6000, 7000, refreshed="amount")
@@ -81,7 +81,7 @@ def test_indexes_need_not_have_been_refreshed_together(lab: Lab) -> None:
 
 
 def test_queries_of_now_go_on_after_those_of_then(lab: Lab) -> None:
-    """After a rollback, the newest version has an earlier instant than the previous version."""
+    """After a rollback, the newest version is of an earlier instant, and queries stay right."""
     with lab.database("hudi_undone"):
         made(lab, "amount")
         logged(lab, 5000, 6000)
@@ -96,7 +96,10 @@ def test_queries_of_now_go_on_after_those_of_then(lab: Lab) -> None:
 
 
 def test_logged_to_beside_a_pending_compaction(lab: Lab) -> None:
-    """Until the compaction ends, slices have log files that belong to other slices afterwards."""
+    """Queries stay right if slices get log files while a compaction is pending.
+
+    After the compaction, these log files belong to other slices.
+    """
     with lab.database("hudi_pending"):
         made(lab, "amount")
         logged(lab, 5000)
@@ -108,13 +111,13 @@ def test_logged_to_beside_a_pending_compaction(lab: Lab) -> None:
         lab.sql("REFRESH TABLE t")
         lab.sql("REFRESH SIEVE INDEX ON t")
         right(lab, [first, second, last])
-        # When the new slices were read, they had log files; the instant `third` includes the first
-        # log file of each.
+        # The refresh read the new slices with all log files; at the instant `third`, only the first
+        # ones are visible.
         assert lab.check(at(third, "amount = 6002"), exactly=4).rows
 
 
 def test_one_version_that_is_broken_leaves_it_to_the_others(lab: Lab) -> None:
-    """The list of the broken version can exist or be missing when the version is opened."""
+    """If files of an index version are missing, queries of earlier instants use other versions."""
     with lab.database("hudi_broken"), lab.setting("spark.sieve.cache.bytes", "0"):
         made(lab, "amount")
         logged(lab, 5000, 6000)
@@ -135,7 +138,7 @@ def test_one_version_that_is_broken_leaves_it_to_the_others(lab: Lab) -> None:
 
 
 def test_versions_that_were_vacuumed_keep_none_from_serving(lab: Lab) -> None:
-    """If a list of versions includes vacuumed versions, the list is made again without them."""
+    """Queries of earlier instants work after VACUUM has removed some of the listed versions."""
     with lab.database("hudi_vacuumed"), lab.setting("spark.sieve.cache.bytes", "0"):
         made(lab, "amount")
         logged(lab, 5000, 6000, 7000)

@@ -1,4 +1,4 @@
-"""Several writers at once under Hudi's optimistic concurrency control, and unfinished commits."""
+"""Several writers under Hudi's optimistic concurrency control, and unfinished commits."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def timeline(lab: Lab) -> Path:
 
 
 def updates(session: SparkSession, number: int) -> dict[int, bool]:
-    """Each writer updates its own slice and a shared slice.
+    """Updates a writer's own slice and a shared slice.
 
     Returns the written values, and which of these values were committed.
     """
@@ -68,13 +68,16 @@ def updates(session: SparkSession, number: int) -> dict[int, bool]:
 
 @pytest.mark.parametrize(("kind", "lock"), SETUPS)
 def test_two_write_while_a_third_refreshes_and_asks(lab: Lab, kind: str, lock: str) -> None:
-    """No committed row is lost, and no uncommitted row is returned."""
+    """While two writers write, a third session refreshes and loses no committed row.
+
+    Queries return no uncommitted row.
+    """
     changed = "SELECT id, amount FROM t WHERE amount >= 5000"
     with shared(lab, kind, lock) as sessions, ThreadPoolExecutor(2) as pool:
         writers = [pool.submit(updates, session, k) for k, session in enumerate(sessions)]
         while not all(writer.done() for writer in writers):
             lab.sql("REFRESH SIEVE INDEX ON t")
-            # After REFRESH TABLE, the queries with and without the index use one listing.
+            # After REFRESH TABLE, queries with and without the index use one listing.
             lab.sql("REFRESH TABLE t")
             lab.check(changed)
         outcomes = {k: v for writer in writers for k, v in writer.result().items()}
@@ -90,9 +93,9 @@ def test_two_write_while_a_third_refreshes_and_asks(lab: Lab, kind: str, lock: s
 
 @pytest.mark.parametrize(("kind", "lock"), SETUPS)
 def test_a_commit_that_loses_is_in_no_index(lab: Lab, kind: str, lock: str, tmp_path: Path) -> None:
-    """While the commit waits, another commit changes the same slice.
+    """A commit that loses a conflict is never indexed.
 
-    The commit that loses this conflict is never indexed.
+    While this commit waits, another commit changes the same slice.
     """
     gate = str(tmp_path / "gate")
 
@@ -131,10 +134,7 @@ def test_a_commit_that_loses_is_in_no_index(lab: Lab, kind: str, lock: str, tmp_
 
 @pytest.mark.parametrize("kind", ["cow", "mor"])
 def test_a_commit_in_flight_is_in_no_index(lab: Lab, kind: str) -> None:
-    """The files of an unfinished commit exist in addition to the other files.
-
-    REFRESH ignores these files until the commit is complete.
-    """
+    """REFRESH ignores the files of an unfinished commit until the commit is complete."""
     new, old = (f"SELECT id FROM t WHERE amount = {v}" for v in (5000, 250 * 7919 % 1000))
     with lab.database("hudi_inflight"):
         tables.create(lab, kind, parts=True)
@@ -142,7 +142,7 @@ def test_a_commit_in_flight_is_in_no_index(lab: Lab, kind: str) -> None:
         lab.sql("CREATE SIEVE INDEX ON t (amount)")
         lab.sql("UPDATE t SET amount = 5000, ts = 2 WHERE id = 250")
         completed = max(timeline(lab).glob("*_*commit"))
-        # A commit without its last file is unfinished, and stays unfinished if its writer dies.
+        # A commit without its last file is unfinished, and stays unfinished if the writer dies.
         aside = completed.rename(timeline(lab).parent / "aside")
         lab.sql("REFRESH TABLE t")
         assert lab.sql("REFRESH SIEVE INDEX ON t")[0][1] == 1
@@ -153,5 +153,6 @@ def test_a_commit_in_flight_is_in_no_index(lab: Lab, kind: str) -> None:
         assert lab.check(new, exactly=1).rows
         lab.sql("REFRESH SIEVE INDEX ON t")
         assert lab.check(new, exactly=1).rows
-        # In a merge-on-read table, a hidden value is found until the slice is read whole.
+        # In a merge-on-read table, the index contains a hidden value until a refresh reads the
+        # slice whole.
         assert not lab.check(old, exactly=int(kind == "mor")).rows

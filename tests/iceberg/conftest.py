@@ -1,4 +1,4 @@
-"""One session of Spark and Iceberg for all tests of this folder, instead of the usual session."""
+"""One Spark session with Iceberg for all tests in this folder, instead of the usual session."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from spark_session import Lab, start_session
 
 @pytest.fixture(scope="session")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    """A session with Iceberg in the session catalog and in two catalogs of its own."""
+    """A session with Iceberg in the session catalog and in two other catalogs."""
     folder = tmp_path_factory.mktemp("iceberg")
     spark = start_session(folder / "session", **iceberg_jars.conf(folder / "own"))
     spark.sparkContext.setLogLevel("ERROR")

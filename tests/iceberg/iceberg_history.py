@@ -13,15 +13,15 @@ from spark_session import Lab
 
 TABLE = "spark_catalog.histories.t"
 CONFLICTS = ("ValidationException", "CommitFailedException")
-"""Errors of one of two statements that ran at the same time."""
+"""Errors that one of two concurrent statements may raise."""
 
 
 class History:
     """Runs random operations on a table, and compares random queries with and without the index.
 
     Args:
-        labs: the sessions of two writers; each has its own cache of tables.
-        seed: decides the whole history.
+        labs: the sessions of two writers; each session has a cache of tables.
+        seed: the seed that determines the whole history.
     """
 
     def __init__(self, labs: Sequence[Lab], seed: int) -> None:
@@ -58,7 +58,7 @@ class History:
         lab.sql(f"CREATE SIEVE INDEX ON {TABLE} ({indexed})")
 
     def step(self) -> None:
-        """One operation and two queries."""
+        """Runs one operation and two queries."""
         self._lab = self._random.choice(self._labs)
         operations: Mapping[Callable[[], None], int] = {
             self._append: 4,
@@ -91,7 +91,7 @@ class History:
         return self._lab.sql(text)
 
     def _both_write(self) -> None:
-        """Each of the writers runs a statement at the same time; one can fail by a conflict."""
+        """Each writer runs a statement at the same time; one statement can fail with a conflict."""
         self._waiting = texts = []
         writes = [self._append, self._delete, self._update, self._merge, self._compact]
         for write in self._random.choices([*writes, self._refresh], k=2):
@@ -199,13 +199,13 @@ class History:
             self._sql(f"ALTER TABLE {TABLE} DROP COLUMN {old}")
             self._sql(f"ALTER TABLE {TABLE} ADD COLUMN {old} INT")
             self._promoted = False
-            # The index of the dropped column cannot be refreshed.
+            # REFRESH would fail for the index of the dropped column.
             self._sql(f"DROP SIEVE INDEX {self._index} ON {TABLE}")
             self._index = f"k{self._names}_sieve"
             self._sql(f"CREATE SIEVE INDEX {self._index} ON {TABLE} ({old})")
 
     def _partitioned_by(self, name: str) -> bool:
-        # Iceberg cannot read a table whose partition specs refer to a dropped column.
+        # Iceberg cannot read a table with a partition spec that refers to a dropped column.
         specs = self._lab.sql(f"SHOW CREATE TABLE {TABLE}")[0][0]
         return self._partitioned or f"PARTITIONED BY ({name}" in str(specs)
 

@@ -15,7 +15,10 @@ FOLDER = Path(__file__).parents[2] / "build" / "iceberg" / os.environ.get("ICEBE
 
 
 def jar() -> Path:
-    """The jar that ``make test-iceberg`` downloads for this Spark; a test without it fails."""
+    """The jar that ``make test-iceberg`` downloads for this Spark.
+
+    A test fails if this jar is missing.
+    """
     spark = find_spark(os.environ)
     name = f"iceberg-spark-runtime-{spark.line}_{spark.scala}"
     found = sorted(FOLDER.glob(f"{name}-*.jar"))
@@ -25,10 +28,10 @@ def jar() -> Path:
 
 
 def conf(warehouse: Path) -> dict[str, str]:
-    """Settings of a session with Sieve and Iceberg.
+    """The settings of a session with Sieve and Iceberg.
 
     Args:
-        warehouse: the folder of the catalog `files`, which stores its tables as folders.
+        warehouse: the folder of the catalog `files`, which stores tables as folders.
     """
     paths = [str(path) for path in (shim_jar(find_spark(os.environ)), jar())]
     own = "spark.sql.catalog"
@@ -45,7 +48,7 @@ def conf(warehouse: Path) -> dict[str, str]:
         f"{own}.store": catalog,
         f"{own}.store.type": "hive",
         "spark.hadoop.datanucleus.connectionPoolingType": "dbcp",
-        # Hive's server refuses changes of a column's type or position.
+        # By default, Hive's server refuses changes of a column's type or position.
         "spark.hadoop.hive.metastore.disallow.incompatible.col.type.changes": "false",
         "spark.hadoop.datanucleus.schema.autoCreateAll": "true",
         "spark.hadoop.iceberg.engine.hive.lock-enabled": "false",

@@ -1,4 +1,4 @@
-"""Iceberg tables for tests: their files have no column bounds, so only the index skips files."""
+"""Iceberg tables for tests: the files have no column bounds, so only the index skips files."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ SMALL_ROW_GROUPS = {
 }
 """Properties of `create` for row groups of 20 rows."""
 AUDITED = {"spark.sieve.audit.sample": "1.0", "spark.sieve.strict": "true"}
-"""Settings of a session in which an audit reads all skipped files again."""
+"""Settings with which an audit reads all skipped files."""
 ROWS = "id, concat('v', id % 7) v"
-"""The expressions that `insert` selects."""
+"""The expressions of the rows that `insert` inserts."""
 
 
 @contextmanager
 def namespace(lab: Lab, name: str) -> Iterator[None]:
-    """Creates a namespace of any catalog, and makes it current within the block."""
+    """Creates a namespace in any catalog, and makes the namespace current in the block."""
     lab.sql(f"CREATE NAMESPACE {name}")
     lab.sql(f"USE {name}")
     try:
@@ -35,8 +35,8 @@ def namespace(lab: Lab, name: str) -> Iterator[None]:
         lab.sql("USE spark_catalog.default")
         for _, table, *_ in lab.sql(f"SHOW TABLES IN {name}"):
             lab.sql(f"DROP TABLE {name}.{table} PURGE")
-        # A catalog of folders cannot drop a folder that contains files, and this folder contains
-        # the indexes.
+        # A catalog of folders cannot drop a folder with files, and this folder contains the
+        # indexes.
         if not name.startswith("files."):
             lab.sql(f"DROP NAMESPACE {name}")
 
@@ -48,7 +48,7 @@ def create(
     more: str = "",
     **properties: str | int,
 ) -> None:
-    """Creates an empty table; underscores in the names of properties are dots and hyphens."""
+    """Creates an empty table; underscores in property names stand for dots and hyphens."""
     given: Mapping[str, str] = NO_BOUNDS | {
         key.replace("__", "-").replace("_", "."): str(value) for key, value in properties.items()
     }
@@ -57,7 +57,7 @@ def create(
 
 
 def insert(lab: Lab, select: str = ROWS, name: str = "t", files: int = 10, start: int = 0) -> None:
-    """Inserts ten rows per file of ``range``, by expressions over ``id``."""
+    """Inserts rows made of expressions over ``id``, ten per file."""
     lab.sql(
         f"INSERT INTO {name} SELECT /*+ REPARTITION_BY_RANGE({files}, id) */ {select} "
         f"FROM range({start}, {start + 10 * files})"
@@ -65,7 +65,10 @@ def insert(lab: Lab, select: str = ROWS, name: str = "t", files: int = 10, start
 
 
 def wait_for_state(lab: Lab, name: str, state: str = "ready") -> None:
-    """Waits until each index of a table has a state: Spark reports a command after its end."""
+    """Waits until each index of a table has a state.
+
+    Spark reports a command only after the command has ended.
+    """
     deadline = time.monotonic() + 60
     while any(row[6] != state for row in lab.sql(f"SHOW SIEVE INDEXES ON {name}")):
         assert time.monotonic() < deadline
@@ -73,7 +76,7 @@ def wait_for_state(lab: Lab, name: str, state: str = "ready") -> None:
 
 
 def bytes_read(lab: Lab, query: str) -> int:
-    """Sum of "size of files read" over the scans of a query that have an index."""
+    """The sum of "size of files read" over those scans of a query that use an index."""
     frame = lab.spark.sql(query)
     frame.collect()
     found = (s.metrics() for s in scans(frame._jdf.queryExecution().executedPlan()))
@@ -81,7 +84,7 @@ def bytes_read(lab: Lab, query: str) -> int:
 
 
 def sizes(lab: Lab, predicate: str, name: str = "t") -> int:
-    """The bytes of the files with rows that satisfy a predicate, from Iceberg's own metadata.
+    """The size of the files with rows that satisfy a predicate, from Iceberg's own metadata.
 
     Args:
         name: a table in the current namespace.

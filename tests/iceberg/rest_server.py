@@ -1,4 +1,4 @@
-"""An Iceberg REST catalog: Iceberg's own test servlet in another JVM, with SQLite behind it."""
+"""An Iceberg REST catalog. Another JVM runs Iceberg's own test servlet on a SQLite database."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ import pytest
 from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 
 FOLDER = Path(__file__).parents[2] / "build" / "iceberg" / "rest"
-# The jars of Spark 4.1, also if the tests run on another Spark: they include Jetty and Hadoop.
+# The jars of Spark 4.1, which include Jetty and Hadoop, even if the tests run on another Spark.
 SPARK = Path(sysconfig.get_path("purelib")) / "pyspark" / "jars"
 
 
 @contextmanager
 def rest_server(folder: Path) -> Iterator[str]:
-    """Starts a server; yields its URI.
+    """Starts a server; yields the server's URI.
 
     Args:
-        folder: an existing folder for the catalog's database and the tables.
+        folder: an existing folder for the catalog's database and for the tables.
     """
     if not any(FOLDER.glob("*.jar")):
         pytest.fail(f"{FOLDER} has no jars: run `make test-iceberg`.", pytrace=False)

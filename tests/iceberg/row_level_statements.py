@@ -1,7 +1,8 @@
-"""DELETE, UPDATE and MERGE statements over the forms that Iceberg's own Spark tests cover.
+"""DELETE, UPDATE and MERGE statements in the forms that Iceberg's own Spark tests cover.
 
-`{t}` has the columns id, dep, salary and address, a struct of city and zip. `s` is a source with
-the columns id, dep, salary and extra; its ids repeat and can be NULL. `one` has each id once.
+`{t}` has the columns id, dep, salary and address; address is a struct of city and zip. `s` is a
+source with the columns id, dep, salary and extra; its ids repeat and can be NULL. `one` contains
+each id once.
 """
 
 from __future__ import annotations

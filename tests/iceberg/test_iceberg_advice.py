@@ -1,4 +1,4 @@
-"""ADVISE SIEVE INDEXES and the record of scans know the scans of Iceberg tables."""
+"""ADVISE SIEVE INDEXES and the record of scans include scans of Iceberg tables."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def scans(lab: Lab, table: str) -> dict[str, dict[str, Any]]:
 
 
 def advice(lab: Lab, scope: str) -> dict[str, dict[str, Any]]:
-    """The rows of ADVISE by column."""
+    """The rows of ADVISE, by column."""
     lab.spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()
     rows = lab.spark.sql(f"ADVISE SIEVE INDEXES {scope}").collect()
     return {row["column"]: row.asDict() for row in rows}
 
 
 def test_scans_are_recorded(lab: Lab) -> None:
-    """Scans with and without an index, with their files and bytes, and without constants."""
+    """The record contains scans with and without an index, with bytes, but without constants."""
     create(lab)
     insert(lab)
     create(lab, "d", "id BIGINT, k INT")
@@ -63,7 +63,7 @@ def test_scans_are_recorded(lab: Lab) -> None:
 
 
 def test_advice(lab: Lab) -> None:
-    """ADVISE proposes indexes whose statements work, and keeps the indexes in use."""
+    """ADVISE proposes indexes whose CREATE works, and advises to keep the indexes in use."""
     create(lab, "u")
     insert(lab, "id, concat('v', id DIV 10) v", "u")
     for k in range(3):
@@ -82,7 +82,7 @@ def test_advice(lab: Lab) -> None:
 
 
 def test_advice_in_a_catalog_of_its_own(lab: Lab) -> None:
-    """The statements name the catalog."""
+    """The proposed statements name the catalog."""
     with namespace(lab, "store.deals"):
         create(lab)
         insert(lab)

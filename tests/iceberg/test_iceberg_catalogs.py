@@ -1,4 +1,4 @@
-"""The statements on tables of Iceberg's catalogs."""
+"""SIEVE statements on tables of Iceberg's catalogs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.iceberg
 
 @pytest.mark.parametrize("name", ["spark_catalog.shop", "files.shop", "store.shop"])
 def test_all_statements(lab: Lab, name: str) -> None:
-    """Each statement works on a table of the session catalog and of named catalogs."""
+    """Each statement works on tables of the session catalog and of named catalogs."""
     label = name.removeprefix("spark_catalog.")
     with namespace(lab, name), lab.settings(AUDITED):
         create(lab)
@@ -49,7 +49,7 @@ def test_all_statements(lab: Lab, name: str) -> None:
 
 
 def test_counters_and_reasons(lab: Lab) -> None:
-    """Status counts the scans; EXPLAIN shows a row and a reason for a table without an index."""
+    """Status counts scans; for a table without an index, EXPLAIN shows a row and a reason."""
     with namespace(lab, "files.counted"):
         create(lab)
         insert(lab)
@@ -78,7 +78,7 @@ def test_counters_and_reasons(lab: Lab) -> None:
 
 
 def test_another_table_of_the_name(lab: Lab) -> None:
-    """An index belongs to one table: queries of its copy, successor or new name read all files."""
+    """Queries of a table that has the name and the property of a dropped table read all files."""
     with namespace(lab, "files.names"):
         create(lab)
         insert(lab)
@@ -96,7 +96,7 @@ def test_another_table_of_the_name(lab: Lab) -> None:
 
 @pytest.mark.parametrize("name", ["spark_catalog.renamed", "store.Renamed"])
 def test_an_index_follows_a_renamed_table(lab: Lab, name: str) -> None:
-    """Queries of the new name skip files at once; a copy of the table's entry reads all files."""
+    """Queries of the new name skip files at once, and queries of a copied entry read all files."""
     with namespace(lab, name), lab.settings(AUDITED):
         create(lab)
         insert(lab)
@@ -115,7 +115,7 @@ def test_an_index_follows_a_renamed_table(lab: Lab, name: str) -> None:
         lab.sql("INSERT INTO w VALUES (42, 'new')")
         assert [row[1:3] for row in lab.sql("REFRESH SIEVE INDEX ON w")] == [(4, 11)]
         lab.check("SELECT * FROM w WHERE id = 42", exactly=2)
-        # Another entry with the same UUID, location and properties.
+        # The copied entry has the same UUID, location and properties.
         ((metadata,),) = lab.sql(
             f"SELECT file FROM {name}.w.metadata_log_entries ORDER BY timestamp DESC LIMIT 1"
         )
@@ -126,13 +126,13 @@ def test_an_index_follows_a_renamed_table(lab: Lab, name: str) -> None:
             lab.sql("REFRESH SIEVE INDEX ON copy")
         assert lab.check("SELECT * FROM copy WHERE id = 42").rows.total() == 0
         assert lab.check("SELECT * FROM w WHERE id = 42", exactly=2).rows.total() == 2
-        # With PURGE, the files of the other entry would go, too.
+        # With PURGE, Iceberg would also delete the files of the original entry.
         lab.sql("DROP TABLE copy")
 
 
 @pytest.mark.parametrize("name", ["spark_catalog.followed", "files.followed"])
 def test_indexes_follow_writes(lab: Lab, name: str) -> None:
-    """A write of this driver builds declared indexes and refreshes indexes with `refresh`."""
+    """A write of this driver builds declared indexes, and refreshes indexes with `refresh`."""
     with namespace(lab, name):
         create(lab, sieve_columns="id", sieve_options='refresh = "auto"')
 
@@ -158,9 +158,10 @@ def test_indexes_follow_writes(lab: Lab, name: str) -> None:
 
 
 def test_a_cached_table_is_refreshed_in_place(lab: Lab) -> None:
-    """No statement replaces the table in the session's cache.
+    """SIEVE statements do not replace the table in the session's cache.
 
-    A statement that runs beside could commit to the former object, and queries would not see it.
+    Otherwise, a concurrent statement could commit to the old object, and queries would miss these
+    rows.
     """
     jvm = lab.spark._jvm
     database = lab.spark.sparkContext._gateway.new_array(jvm.java.lang.String, 1)

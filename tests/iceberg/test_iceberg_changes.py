@@ -1,4 +1,4 @@
-"""DELETE, UPDATE and MERGE look for rows to change only in files that can contain these rows."""
+"""DELETE, UPDATE and MERGE search only files that can contain rows to change."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CHANGES = {
     "MERGE INTO {t} t USING s ON t.id = s.id WHEN NOT MATCHED BY SOURCE AND t.id = 61 "
     "THEN DELETE": 20,
 }
-"""Statements, and the number of the 20 files in which they look for rows."""
+"""Statements, each with the number of files, of 20, that the statement searches."""
 COPY, MERGE = "copy-on-write", "merge-on-read"
 
 
@@ -42,7 +42,7 @@ def database(lab: Lab) -> Iterator[None]:
 
 
 def tables(lab: Lab, version: int, mode: str) -> None:
-    """The tables `t`, which has an index, and `u`."""
+    """The table `t`, which has an index, and the table `u`, which has none."""
     for name in ("t", "u"):
         create(lab, name, format__version=version, write_delete_mode=mode,
                write_update_mode=mode, write_merge_mode=mode)  # fmt: skip
@@ -51,12 +51,12 @@ def tables(lab: Lab, version: int, mode: str) -> None:
 
 
 def counts(lab: Lab) -> dict[str, int]:
-    """The counters of the driver, by name or reason."""
+    """The counters of the driver, by name or by reason."""
     return {row[1] or row[0]: row[2] for row in lab.sql("SELECT * FROM sieve_status()")}
 
 
 def changed(lab: Lab, name: str) -> tuple[object, ...]:
-    """The rows of a table, and what its newest snapshot has changed."""
+    """The rows of a table, and what the newest snapshot has changed."""
     ((operation, found),) = lab.sql(
         f"SELECT operation, summary FROM spark_catalog.changes.{name}.snapshots "
         "ORDER BY committed_at DESC LIMIT 1"
@@ -69,7 +69,7 @@ def changed(lab: Lab, name: str) -> tuple[object, ...]:
     ("version", "mode", "broadcast"), [(2, COPY, "10m"), (2, MERGE, "-1"), (3, MERGE, "10m")]
 )
 def test_files_of_a_statement(lab: Lab, version: int, mode: str, broadcast: str) -> None:
-    """Each statement commits the same changes as on a table without an index, and skips files."""
+    """Each statement commits the same changes as without an index, and skips files."""
     tables(lab, version, mode)
     ((first,), (other,)) = (
         lab.sql(f"SELECT snapshot_id FROM spark_catalog.changes.{name}.snapshots") for name in "tu"
@@ -89,7 +89,7 @@ def test_files_of_a_statement(lab: Lab, version: int, mode: str, broadcast: str)
 
 
 def test_a_copy_on_write_statement_rewrites_files_with_a_match(lab: Lab) -> None:
-    """MERGE of keys in three files reads three of twenty files and replaces three files."""
+    """A MERGE of keys in three of twenty files reads and replaces only these three."""
     tables(lab, 2, COPY)
     lab.sql(f"{MATCHED} WHEN NOT MATCHED THEN INSERT *".format(t="t"))
     ((found,),) = lab.sql(
@@ -99,7 +99,10 @@ def test_a_copy_on_write_statement_rewrites_files_with_a_match(lab: Lab) -> None
 
 
 def test_a_broadcast_source_supplies_its_keys(lab: Lab) -> None:
-    """A MERGE on read needs no job for the keys; its hint forbids only the target's broadcast."""
+    """A merge-on-read MERGE gets keys from the broadcast of the source, without a job.
+
+    Iceberg's hint forbids only a broadcast of the target.
+    """
     tables(lab, 2, MERGE)
     merge = MATCHED.replace("USING s ON", "USING (SELECT id, v FROM s) s ON").format(t="t")
     with lab.setting("spark.sieve.join.pruning", "auto"):
@@ -132,7 +135,7 @@ def test_reasons(lab: Lab, mode: str, broadcast: str) -> None:
         lab.sql("DROP TABLE t")
         lab.sql("DROP TABLE u")
         tables(lab, 2, mode)
-        # A subquery of a copy-on-write statement finds its files, and runs no job for keys.
+        # A subquery finds the files of a copy-on-write statement, and starts no job for keys.
         refused = mode == COPY and broadcast == "-1"
         why = "join-not-repeatable: 20" if refused else None
         assert reasons(MATCHED) == [why, *again]

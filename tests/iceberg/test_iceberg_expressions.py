@@ -1,4 +1,4 @@
-"""Indexes on expressions and tuples know their columns by the ids of fields."""
+"""Indexes on expressions and tuples identify columns by field id."""
 
 from __future__ import annotations
 
@@ -23,17 +23,20 @@ def database(lab: Lab) -> Iterator[None]:
 
 
 def test_a_rename_keeps_an_expression(lab: Lab) -> None:
-    """The expression follows its columns; a new column of the old name is another column."""
+    """An index on an expression follows renamed columns.
+
+    A new column that gets the old name is a different column.
+    """
     check_renames(lab)
 
 
 def test_elements(lab: Lab) -> None:
-    """The index on elements follows its column."""
+    """An index on elements follows the renamed column."""
     check_elements(lab)
 
 
 def test_fields_in_arrays_are_refused(lab: Lab) -> None:
-    """A field of a struct in an array can be renamed, and the index would not know it."""
+    """CREATE refuses expressions on fields of structs in arrays: the index would miss a rename."""
     check_refused(lab)
     with pytest.raises(PySparkException, match=r"m\.k is a field of structs in an array"):
         lab.sql("CREATE SIEVE INDEX ON t (m.k)")

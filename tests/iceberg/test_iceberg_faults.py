@@ -1,4 +1,4 @@
-"""Faults around Iceberg tables: queries return Iceberg's rows or Iceberg's own error."""
+"""Faults around Iceberg tables: queries return Iceberg's rows, or raise Iceberg's own error."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def folder(lab: Lab, name: str) -> Path:
 
 @pytest.mark.parametrize("catalog", ["spark_catalog", "store"])
 def test_lost_metadata_of_another_table(lab: Lab, catalog: str) -> None:
-    """A table whose metadata is lost fails as without Sieve, and disturbs no other table."""
+    """A table without metadata fails as it does without Sieve, and affects no other table."""
     with namespace(lab, f"{catalog}.lost"):
         for name in ("t", "broken"):
             create(lab, name)
@@ -70,7 +70,8 @@ def test_lost_metadata_of_another_table(lab: Lab, catalog: str) -> None:
                 row[1]: (row[2], row[6]) for row in lab.sql(f"SHOW SIEVE INDEXES IN {catalog}.lost")
             }
             assert shown["t"] == ("id_sieve", "ready")
-            # The metastore has a copy of the properties only for tables of the session catalog.
+            # Only for tables of the session catalog, the metastore contains a copy of the
+            # properties.
             assert shown["broken"][0] == (None if catalog == "store" else "id_sieve")
             assert "metadata.json" in shown["broken"][1]
             unknown = pytest.raises(PySparkException, match=r"SIEVE_TABLE_UNREADABLE.*lost\.broken")
@@ -84,7 +85,7 @@ def test_lost_metadata_of_another_table(lab: Lab, catalog: str) -> None:
 
 
 def rows_or_gone(frame: DataFrame) -> set[int] | None:
-    """The ids of a query's rows; None if a file or the snapshot is gone."""
+    """The ids in a query's rows, or None if a file or the snapshot no longer exists."""
     try:
         return {row[0] for row in frame.collect()}
     except (Py4JJavaError, PySparkException) as error:
@@ -94,7 +95,7 @@ def rows_or_gone(frame: DataFrame) -> set[int] | None:
 
 
 def test_files_that_expire_under_a_query(lab: Lab) -> None:
-    """A planned query reads its own snapshot, or fails as Iceberg fails when a file is gone."""
+    """A planned query reads its own snapshot, or fails with Iceberg's error for a lost file."""
     create(lab, write_delete_mode="copy-on-write")
     insert(lab)
     lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -105,7 +106,7 @@ def test_files_that_expire_under_a_query(lab: Lab) -> None:
     lab.sql("DELETE FROM t WHERE id = 42")
     lab.sql("CALL spark_catalog.system.expire_snapshots(table => 'faults.t', "
             "older_than => TIMESTAMP '2100-01-01', retain_last => 1)")  # fmt: skip
-    # Sieve cannot make a second scan of an expired snapshot.
+    # Sieve cannot scan an expired snapshot again.
     with lab.settings({"spark.sieve.audit.sample": "0", "spark.sieve.strict": "false"}):
         assert rows_or_gone(planned["id = 42"]) in (None, {42})
         assert rows_or_gone(planned["id = 77"]) in (None, {77})
@@ -114,7 +115,7 @@ def test_files_that_expire_under_a_query(lab: Lab) -> None:
 
 
 def test_files_that_expire_under_a_build(lab: Lab) -> None:
-    """A REFRESH that finds a file gone publishes no version."""
+    """If a file no longer exists, REFRESH fails and publishes no version."""
     create(lab)
     insert(lab)
     lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -130,7 +131,7 @@ def test_files_that_expire_under_a_build(lab: Lab) -> None:
 
 
 def test_the_front_end_starts_while_a_query_is_planned(tmp_path: Path) -> None:
-    """EXPLAIN of a query that an index can serve starts a driver's first front end."""
+    """EXPLAIN of a query that an index could serve starts a driver's first front end."""
     registration = json.dumps(
         {"format": 1, "uuid": str(uuid4()), "column": ["id"], "root": "file:/nowhere"}
     )
@@ -146,7 +147,7 @@ def test_the_front_end_starts_while_a_query_is_planned(tmp_path: Path) -> None:
 
 
 def test_a_killed_front_end(lab: Lab) -> None:
-    """Queries and writes of a driver whose front end was killed have the same results."""
+    """If the front end was killed, queries and writes have the same results."""
     for name in ("t", "u"):
         create(lab, name, write_delete_mode="merge-on-read")
         insert(lab, name=name)
@@ -180,7 +181,7 @@ def test_a_killed_front_end(lab: Lab) -> None:
 
 
 def conflicts(lab: Lab, statement: str) -> bool:
-    """Runs a statement; returns whether another commit prevents its commit."""
+    """Runs a statement; returns whether another commit prevented the statement's commit."""
     try:
         lab.sql(statement)
     except (Py4JJavaError, PySparkException) as error:
@@ -194,7 +195,7 @@ def conflicts(lab: Lab, statement: str) -> bool:
 @pytest.mark.parametrize("mode", ["copy-on-write", "merge-on-read"])
 @pytest.mark.parametrize("isolation", ["serializable", "snapshot"])
 def test_commit_conflicts(lab: Lab, mode: str, isolation: str) -> None:
-    """A MERGE conflicts with a concurrent commit if and only if it would without an index."""
+    """With an index, a MERGE conflicts with the same concurrent commits as without an index."""
 
     def slowly(value: int) -> int:
         time.sleep(1.5)

@@ -1,4 +1,4 @@
-"""Data files that Spark does not usually write, and snapshots that it does not usually make."""
+"""Data files that Spark does not usually write, and snapshots that Spark does not usually make."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def iceberg(lab: Lab) -> Any:
 
 @pytest.mark.parametrize("mode", ["copy-on-write", "merge-on-read"])
 def test_formats_in_one_table(lab: Lab, mode: str) -> None:
-    """Parquet, ORC and Avro files of one table are skipped, also by a DELETE."""
+    """Queries and DELETE skip Parquet, ORC and Avro files of one table."""
     create(lab, write_delete_mode=mode)
     for k, kind in enumerate(["parquet", "orc", "avro"]):
         lab.sql(f"ALTER TABLE t SET TBLPROPERTIES ('write.format.default' = '{kind}')")
@@ -46,7 +46,10 @@ def test_formats_in_one_table(lab: Lab, mode: str) -> None:
 
 
 def test_files_that_were_added(lab: Lab, tmp_path: Path) -> None:
-    """Files of another writer have no field ids, so Iceberg finds their columns by name."""
+    """Queries skip another writer's files, although these have no field ids.
+
+    Iceberg finds columns of such files by name.
+    """
     create(lab)
     insert(lab, files=2)
     rows = lab.spark.sql("SELECT id, concat('f', id) v FROM range(100, 140)")
@@ -59,19 +62,19 @@ def test_files_that_were_added(lab: Lab, tmp_path: Path) -> None:
     lab.check("SELECT * FROM t WHERE id = 115", exactly=1)
     lab.check("SELECT * FROM t WHERE v = 'f125' OR id = 3", exactly=2)
     lab.sql("ALTER TABLE t RENAME COLUMN id TO number")
-    # The rename also changed the mapping of names.
+    # The rename has also changed the table's mapping of names.
     assert lab.check("SELECT * FROM t WHERE number = 115", exactly=6).rows.total() == 1
     lab.sql("REFRESH SIEVE INDEX ON t")
     assert lab.check("SELECT * FROM t WHERE number = 115", exactly=1).rows.total() == 1
     lab.sql("ALTER TABLE t DROP COLUMN v")
     lab.sql("ALTER TABLE t ADD COLUMN v STRING")
-    # By name, the new column is in the files of the other writer.
+    # By name, the new column is also in the files of the other writer.
     assert lab.check("SELECT * FROM t WHERE v IS NULL").rows.total() == 20
     assert lab.check("SELECT * FROM t WHERE v = 'f125'").rows.total() == 1
 
 
 def test_equality_deletes(lab: Lab) -> None:
-    """A delete file that names values hides rows of older files, not of newer ones."""
+    """An equality delete hides rows of older files, but not of newer files."""
     create(lab)
     insert(lab)
     lab.sql("CREATE SIEVE INDEX ON t (id, v)")
@@ -94,7 +97,7 @@ def test_equality_deletes(lab: Lab) -> None:
     lab.sql("REFRESH TABLE t")
     assert lab.check("SELECT * FROM t WHERE id IN (41, 42)", exactly=1).rows.total() == 1
     assert lab.check("SELECT * FROM t WHERE v = 'v0'").rows.total() == 0
-    # The row 0 is gone, so the first three rows are 1, 2 and 3; each file has deletes.
+    # The row with id 0 is deleted, so the first three ids are 1, 2 and 3; each file has deletes.
     lab.check("SELECT id FROM t ORDER BY id LIMIT 10", exactly=10)
     lab.sql("INSERT INTO t VALUES (42, 'v0')")
     lab.sql("REFRESH SIEVE INDEX ON t")
@@ -104,13 +107,13 @@ def test_equality_deletes(lab: Lab) -> None:
 
 
 def test_snapshots_that_are_picked_and_expired(lab: Lab) -> None:
-    """A staged snapshot is read after its cherry-pick, and expired snapshots change no answer."""
+    """A query reads a staged snapshot after the cherry-pick; expired snapshots change no rows."""
     create(lab, write_wap_enabled="true")
     insert(lab)
     lab.sql("CREATE SIEVE INDEX ON t (id)")
     with lab.setting("spark.wap.id", "staged"):
         lab.sql("INSERT INTO t VALUES (42, 'staged')")
-    # The session's own snapshot is the staged one only while `spark.wap.id` is set.
+    # The session's current snapshot is the staged one only while `spark.wap.id` is set.
     assert lab.check("SELECT * FROM t WHERE id = 42", exactly=1).rows.total() == 1
     ((staged,),) = lab.sql(
         "SELECT snapshot_id FROM spark_catalog.kinds.t.snapshots ORDER BY committed_at DESC LIMIT 1"

@@ -18,10 +18,11 @@ from spark_session import Lab
 pytestmark = pytest.mark.iceberg
 
 OTHERS = {
-    # These files show the table's format and its ranges, or partitions in the folders' names.
+    # These files show table formats, ranges, or partitions in folder names, which differ for
+    # Iceberg.
     "statements",
     "partitions",
-    # Hive's and Spark's own writes.
+    # These files contain writes of Hive and of Spark.
     "writes",
 }
 SCRIPTS = [
@@ -37,18 +38,18 @@ class IcebergEngine(SparkEngine):
     """A session that makes Iceberg tables instead of Parquet tables."""
 
     def run(self, sql: str) -> Result:
-        """Rows as spark-sql prints them."""
+        """Runs a statement; returns the rows as spark-sql prints them."""
         if sql.startswith("ANALYZE TABLE"):
-            # Iceberg has statistics of its own.
+            # Iceberg tables have Iceberg's own statistics.
             return Result(())
-        # Iceberg reads several small files in one task, which writes one file.
+        # Otherwise, Iceberg would read several small files in one task, which writes one file.
         sql = sql.replace("AS SELECT a FROM t", "AS SELECT /*+ REPARTITION(2) */ a FROM t")
         return super().run(re.sub(r"USING parquet", f"USING iceberg TBLPROPERTIES ({TOLD})", sql))
 
 
 @pytest.mark.parametrize("path", SCRIPTS)
 def test_same_rows_of_iceberg_tables(lab: Lab, path: Path) -> None:
-    """A statement returns the rows of its ``.out`` file, and reads at most the allowed files."""
+    """A statement returns the rows of the ``.out`` file, and reads at most the allowed files."""
     script = read_script(path)
     with lab.database(f"golden_{script.name}") as database:
         engine = IcebergEngine(lab.spark.newSession())

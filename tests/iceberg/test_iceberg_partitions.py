@@ -1,4 +1,4 @@
-"""Partition columns, and data files that are in a table twice."""
+"""Partition columns, and data files that a table contains twice."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def database(lab: Lab) -> Iterator[None]:
 
 
 def append(lab: Lab, file: Path, rows: int, partition: str | None = None) -> None:
-    """Adds a Parquet file to the table `t` by Iceberg's own classes, which check no duplicates."""
+    """Adds a Parquet file to the table `t` by Iceberg's classes, which allow duplicates."""
     jvm: Any = lab.spark._jvm
     table = jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(
         lab.spark._jsparkSession, "parted.t"
@@ -54,7 +54,7 @@ def foreign(lab: Lab, folder: Path, start: int) -> Path:
 
 
 def test_a_file_that_is_added_twice_is_read(lab: Lab, tmp_path: Path) -> None:
-    """A scan reads both entries of a path, which an index cannot distinguish."""
+    """If a table contains a file twice, scans read both entries: the index has only one path."""
     create(lab)
     twice, once = foreign(lab, tmp_path, 0), foreign(lab, tmp_path, 10)
     for file in (twice, once, twice):
@@ -65,7 +65,7 @@ def test_a_file_that_is_added_twice_is_read(lab: Lab, tmp_path: Path) -> None:
 
 
 def test_a_partition_column_has_no_index(lab: Lab, tmp_path: Path) -> None:
-    """Its values belong to the partition of a file, and one file can be in two partitions."""
+    """CREATE refuses a partition column: one file can be in two partitions, with two values."""
     create(lab, columns="id BIGINT, v STRING, p INT", more="PARTITIONED BY (p)")
     file = foreign(lab, tmp_path, 0)
     append(lab, file, 10, "p=1")
@@ -79,7 +79,7 @@ def test_a_partition_column_has_no_index(lab: Lab, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("adaptive", ["true", "false"])
 def test_partitions_keep_their_form_after_a_run_time_filter(lab: Lab, adaptive: str) -> None:
-    """A filter of Iceberg may leave files of one spec; the join was planned with two specs."""
+    """A join planned for two partition specs works if a filter then leaves files of one spec."""
     some = "id, date_add(date'2024-01-01', CAST(id % 3 AS INT)) d"
     create(lab, "p", "id BIGINT, d DATE", "PARTITIONED BY (days(d), bucket(4, id))")
     insert(lab, some, "p", files=2)

@@ -1,4 +1,4 @@
-"""Queries of Iceberg tables return Iceberg's rows, and read only files that can hold these rows."""
+"""Queries of Iceberg tables return Iceberg's rows, and skip files that cannot contain them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def snapshot(lab: Lab) -> int:
 
 
 def test_constants_pick_files(lab: Lab) -> None:
-    """A point, a list and a range read only files that hold them, after Iceberg's planning."""
+    """A point, a list and a range read only the files that can contain these values."""
     create(lab)
     insert(lab, files=24)
     lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -48,7 +48,7 @@ def test_constants_pick_files(lab: Lab) -> None:
 
 
 def test_skipped_files_are_not_opened(lab: Lab) -> None:
-    """A query can run without the files that it skips, and Spark needs one task for one file."""
+    """A query opens no skipped file, and Spark runs one task for one file."""
     create(lab, read_split_open__file__cost=1 << 27)
     insert(lab, files=8)
     lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -111,13 +111,13 @@ def test_sorted_rewrites(lab: Lab) -> None:
 @pytest.mark.parametrize("version", [2, 3])
 @pytest.mark.parametrize("mode", ["merge-on-read", "copy-on-write"])
 def test_deletes_make_no_index_stale(lab: Lab, version: int, mode: str) -> None:
-    """Deleted rows are hidden; files with position deletes or deletion vectors are skipped."""
+    """Queries return no deleted rows, and skip files with position deletes or deletion vectors."""
     create(lab, format__version=version, write_delete_mode=mode, write_update_mode=mode,
            write_merge_mode=mode)  # fmt: skip
     insert(lab)
     lab.sql("CREATE SIEVE INDEX ON t (id)")
     lab.sql("DELETE FROM t WHERE id % 5 = 2")
-    # A copy-on-write statement replaces all files by one new file, which is not in the index.
+    # A copy-on-write statement replaces all files by one new file, which the index does not know.
     assert lab.check("SELECT * FROM t WHERE id = 42", exactly=1).rows.total() == 0
     assert lab.check("SELECT * FROM t WHERE id IN (3, 7, 96)").rows.total() == 2
     lab.sql("REFRESH SIEVE INDEX ON t")
@@ -132,7 +132,7 @@ def test_deletes_make_no_index_stale(lab: Lab, version: int, mode: str) -> None:
 
 
 def test_one_version_serves_every_snapshot(lab: Lab) -> None:
-    """Queries of snapshots, branches, tags and a rollback use the index for all files in it."""
+    """Queries of snapshots, branches, tags and a rollback use the index for all indexed files."""
     create(lab)
     insert(lab)
     first = snapshot(lab)
@@ -149,7 +149,7 @@ def test_one_version_serves_every_snapshot(lab: Lab) -> None:
         lab.check(f"SELECT * FROM {of} WHERE id = 42", exactly=1)
         lab.check(f"SELECT * FROM {of} WHERE id = 142", exactly=0)
     for of in ("t VERSION AS OF 'side'", "spark_catalog.queries.t.branch_side"):
-        # The index does not contain the file of the branch.
+        # The index does not contain the branch's own file.
         assert lab.check(f"SELECT * FROM {of} WHERE id = 7", exactly=2).rows.total() == 2
     ((at,),) = lab.sql(
         "SELECT cast(committed_at AS STRING) FROM spark_catalog.queries.t.snapshots "
@@ -158,7 +158,7 @@ def test_one_version_serves_every_snapshot(lab: Lab) -> None:
     lab.check(f"SELECT * FROM t TIMESTAMP AS OF '{at}' WHERE id = 42", exactly=1)
     lab.sql("DELETE FROM t WHERE id < 50")
     lab.sql("REFRESH SIEVE INDEX ON t")
-    # The version before the refresh contains the files of the first snapshot.
+    # The index version before the refresh contains the files of the first snapshot.
     lab.check(f"SELECT * FROM t VERSION AS OF {first} WHERE id = 42", exactly=1)
     lab.sql(f"CALL spark_catalog.system.rollback_to_snapshot('queries.t', {first})")
     assert lab.check("SELECT * FROM t WHERE id = 142", at_most=5).rows.total() == 0
@@ -166,7 +166,7 @@ def test_one_version_serves_every_snapshot(lab: Lab) -> None:
 
 
 def test_other_scans_are_left_alone(lab: Lab) -> None:
-    """Metadata tables, changes, aggregates from metadata and incremental reads ignore the index."""
+    """Metadata tables, metadata aggregates and incremental reads do not use the index."""
     create(lab)
     insert(lab)
     first = snapshot(lab)

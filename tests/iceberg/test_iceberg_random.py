@@ -14,7 +14,10 @@ pytestmark = pytest.mark.iceberg
 
 
 def run(lab: Lab, seed: int, steps: int) -> int:
-    """The number of files skipped in a history; a failure shows the history's statements."""
+    """Runs a history; returns the number of files skipped.
+
+    A failure shows the history's statements.
+    """
     other = Lab(lab.spark.newSession())
     settings = AUDITED | RANGES
     with (
@@ -33,13 +36,13 @@ def run(lab: Lab, seed: int, steps: int) -> int:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_a_random_history(lab: Lab, seed: int) -> None:
-    """A history of 30 steps."""
+    """In a history of 30 steps, queries return the same rows with and without the index."""
     run(lab, seed, 30)
 
 
 @pytest.mark.soak
 def test_many_random_histories(lab: Lab) -> None:
-    """500 histories, or ``HISTORIES``, from ``SEED`` on; their queries skip files."""
+    """Runs 500 histories, or ``HISTORIES``, from ``SEED`` on; the queries skip files."""
     first, many = int(os.environ.get("SEED", "100")), int(os.environ.get("HISTORIES", "500"))
     skipped = []
     for seed in range(first, first + many):

@@ -1,4 +1,4 @@
-"""Queries read only the row groups of a data file that can hold a matching row."""
+"""Queries read only the row groups of a data file that can contain a matching row."""
 
 from __future__ import annotations
 
@@ -13,26 +13,29 @@ pytestmark = pytest.mark.iceberg
 
 @pytest.fixture(autouse=True)
 def database(lab: Lab) -> Iterator[None]:
-    """A new namespace for each test, in which each skip is audited, and small ranges."""
+    """A new namespace for each test, in which each skip is audited and ranges are small."""
     with namespace(lab, "spark_catalog.ranges"), lab.settings(AUDITED | RANGES):
         yield
 
 
 def create_with_row_groups(lab: Lab, **properties: str | int) -> None:
-    """Two files of 200 rows each, in row groups of 20 rows."""
+    """Creates a table of two files with 200 rows each, in row groups of 20 rows."""
     create(lab, **SMALL_ROW_GROUPS | properties)
     rows = "id, concat('v', id % 7) v"
     lab.sql(f"INSERT INTO t SELECT /*+ REPARTITION_BY_RANGE(2, id) */ {rows} FROM range(400)")
 
 
 def ranges(lab: Lab, query: str) -> tuple[int, int]:
-    """The ranges that EXPLAIN SIEVE counts for a query: read, and in total."""
+    """The number of ranges read, and the total number, that EXPLAIN SIEVE shows for a query."""
     (scan,) = lab.explain(query)
     return scan["ranges_read"], scan["ranges_total"]
 
 
 def test_row_groups_are_skipped(lab: Lab) -> None:
-    """Constants, keys of a join and first rows pick row groups; `_pos` stays the row's own."""
+    """Constants, join keys and first rows skip row groups.
+
+    `_pos` is still the position in the file.
+    """
     create_with_row_groups(lab)
     lab.sql("CREATE SIEVE INDEX ON t (id)")
     for query in ("SELECT * FROM t WHERE id = 142", "SELECT * FROM t WHERE id IN (3, 399)",
@@ -43,7 +46,7 @@ def test_row_groups_are_skipped(lab: Lab) -> None:
         assert total > 8, query
         assert read <= (total // 2 if "BETWEEN" in query else 2), query
         assert bytes_read(lab, query) < sizes(lab, "true") * 0.75, query
-    # With the footer, a range of 400 bytes has half the bytes of its file.
+    # With the footer, a range of 400 bytes has half the bytes of a file.
     point = bytes_read(lab, "SELECT * FROM t WHERE id = 142")
     assert point < sizes(lab, "id = 142") * 0.6
     lab.check("SELECT * FROM t WHERE id = 142", exactly=1)
@@ -52,14 +55,14 @@ def test_row_groups_are_skipped(lab: Lab) -> None:
     size = bytes_read(lab, "SELECT /*+ BROADCAST(d) */ t.* FROM t JOIN VALUES (7L), (395L) "
                       "AS d(id) ON t.id = d.id")  # fmt: skip
     assert size < sizes(lab, "true") * 0.7
-    # The rows of this query show how files are split.
+    # The rows of this query show how Spark splits the file.
     lab.check("SELECT id, input_file_block_start() >= 0 FROM t WHERE id = 142", exactly=1)
     assert lab.sql("CHECK SIEVE INDEX ON t")[0][2] == "ok"
 
 
 @pytest.mark.parametrize("version", [2, 3])
 def test_row_groups_with_deleted_rows(lab: Lab, version: int) -> None:
-    """Deletes name rows by their positions in the whole file."""
+    """Position deletes hide the right rows of a file of which queries read only some row groups."""
     create_with_row_groups(lab, format__version=version, write_delete_mode="merge-on-read",
                            write_update_mode="merge-on-read")  # fmt: skip
     lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -75,7 +78,7 @@ def test_row_groups_with_deleted_rows(lab: Lab, version: int) -> None:
 
 
 def test_other_files_are_read_whole(lab: Lab) -> None:
-    """Avro files have no row groups; an index with one location a file reads whole files."""
+    """Scans read Avro files as a whole, and any file if the index has one location per file."""
     create_with_row_groups(lab)
     lab.sql("CREATE SIEVE INDEX ON t (id) OPTIONS (granularity = 'file')")
     assert ranges(lab, "SELECT * FROM t WHERE id = 142") == (1, 2)

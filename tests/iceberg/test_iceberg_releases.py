@@ -1,4 +1,4 @@
-"""A release of Iceberg that lacks a method which Sieve calls."""
+"""Releases of Iceberg that lack a method that Sieve calls."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.iceberg
 
 
 def without(method: str, jar: Path, to: Path) -> None:
-    """Copies Iceberg's jar with another name for a method, in declarations and calls."""
+    """Copies Iceberg's jar with another name for one method, in declarations and in calls."""
     other = method[:-1] + "X"
     with zipfile.ZipFile(jar) as old, zipfile.ZipFile(to, "w") as new:
         for name in old.namelist():
@@ -31,7 +31,7 @@ def without(method: str, jar: Path, to: Path) -> None:
 
 @pytest.fixture(scope="module")
 def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a catalog with the table `t`, which has an index, and its twin `u`."""
+    """The folder of a catalog with the indexed table `t` and the twin `u`."""
     folder = tmp_path_factory.mktemp("releases")
     listed = ", ".join(f"'{key}' = '{value}'" for key, value in NO_BOUNDS.items())
     with driver(folder / "driver", **iceberg_jars.conf(folder / "own")) as it:
@@ -51,7 +51,7 @@ METHODS = ["resetTasks", "splitOffsets", "snapshotId"]
 
 @pytest.mark.parametrize("k", range(len(METHODS)), ids=METHODS.__getitem__)
 def test_a_missing_method(k: int, warehouse: Path, tmp_path: Path) -> None:
-    """Queries and writes have the results of Iceberg, and the log names the method."""
+    """Queries and writes have Iceberg's own results, and the log names the missing method."""
     changed = tmp_path / "iceberg.jar"
     without(METHODS[k], iceberg_jars.jar(), changed)
     conf = iceberg_jars.conf(warehouse)

@@ -1,4 +1,4 @@
-"""The statements on tables of a REST catalog."""
+"""SIEVE statements on tables of a REST catalog."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.iceberg
 
 @pytest.fixture(scope="module")
 def rest(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """A catalog of the session that a server provides."""
+    """A catalog of the session, which a server provides."""
     folder = tmp_path_factory.mktemp("rest")
     with rest_server(folder) as uri:
         name = "spark.sql.catalog.remote"
@@ -26,7 +26,7 @@ def rest(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.mark.usefixtures("rest")
 def test_a_table_of_a_rest_catalog(lab: Lab) -> None:
-    """CREATE, queries, writes, REFRESH, a rename and DROP."""
+    """CREATE, queries, writes, REFRESH, a rename and DROP work on a table of a REST catalog."""
     with lab.settings(AUDITED), namespace(lab, "remote.shop"):
         create(lab)
         insert(lab)

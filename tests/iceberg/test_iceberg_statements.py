@@ -1,4 +1,4 @@
-"""Statements in the forms of Iceberg's own tests commit the same with an index on each column."""
+"""Statements in the forms of Iceberg's own tests commit the same if each column has an index."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ SELECT /*+ REPARTITION_BY_RANGE(12, n) */ if(n % 29 = 5, NULL, n) id,
 FROM (SELECT id n FROM range(120))
 """
 OWN = ("spark.app.id", "app-id", "size", "engine")
-"""Words in the keys of a snapshot's summary whose values depend on the run."""
+"""Words in the keys of a snapshot's summary whose values differ between runs."""
 
 
 @pytest.fixture(autouse=True)
 def sources(lab: Lab) -> Iterator[None]:
-    """A namespace with the sources; joins always supply keys."""
+    """A namespace with the sources, in which joins always supply keys."""
     always = {"spark.sieve.join.pruning": "always"}
     with namespace(lab, "spark_catalog.replayed"), lab.settings(AUDITED | always):
         lab.sql(
@@ -48,7 +48,7 @@ def newest(lab: Lab, name: str) -> int:
 
 
 def outcome(lab: Lab, statement: str, name: str, first: int) -> tuple[object, ...]:
-    """The rows after a statement, and its error or the summary of its snapshot."""
+    """The rows after a statement, and the error or the summary of the new snapshot."""
     try:
         lab.sql(statement.format(t=name))
     except (PySparkException, Py4JJavaError) as error:
@@ -76,7 +76,7 @@ def outcome(lab: Lab, statement: str, name: str, first: int) -> tuple[object, ..
 def test_statements_commit_the_same(
     lab: Lab, version: int, mode: str, partitions: str, broadcast: str
 ) -> None:
-    """Each statement, from the same snapshot, on a table with indexes and on its twin."""
+    """Each statement has the same outcome on an indexed table and on a twin without an index."""
     columns = "id BIGINT, dep STRING, salary BIGINT, address STRUCT<city: STRING, zip: BIGINT>"
     for name in ("t", "u"):
         create(lab, name, columns, partitions, format__version=version, write_delete_mode=mode,
@@ -110,5 +110,5 @@ def test_statements_commit_the_same(
                         f"'replayed.{name}', {first})"
                     )
     assert skipped() - before > 100
-    # The MERGE statements in which a row has several matches.
+    # The statements that fail are MERGE statements in which a row has several matches.
     assert 1 <= failed < 8, failed

@@ -1,4 +1,4 @@
-"""ORDER BY .. LIMIT, MIN and MAX read only the files that can hold one of the rows."""
+"""ORDER BY .. LIMIT, MIN and MAX read only the files that can contain one of the rows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def database(lab: Lab) -> Iterator[None]:
 
 @pytest.mark.parametrize("adaptive", ["true", "false"])
 def test_first_rows_bound_a_scan(lab: Lab, adaptive: str) -> None:
-    """The first rows in both directions, extremes, pages and filters, and bytes read."""
+    """First rows in both directions, extremes and pages read few files and bytes."""
     create(lab, columns="id BIGINT, x DOUBLE, v STRING")
     insert(lab, "id, if(id = 55, NULL, (id * 37) % 100 + 0.5D) x, concat('v', id % 7) v")
     lab.sql("CREATE SIEVE INDEX ON t (id, x)")
@@ -43,7 +43,7 @@ def test_first_rows_bound_a_scan(lab: Lab, adaptive: str) -> None:
         lab.check("SELECT (SELECT max(id) FROM t) + 1", exactly=1)
         lab.check("(SELECT id FROM t ORDER BY id LIMIT 3) UNION ALL "
                   "(SELECT id FROM t ORDER BY id LIMIT 30)", exactly=4)  # fmt: skip
-        # Scans with the bounds of two queries share no exchange.
+        # The scans of the two queries have different bounds, so Spark does not share an exchange.
         lab.check("SELECT id FROM (SELECT id FROM t ORDER BY id LIMIT 3) a FULL JOIN "
                   "(SELECT id FROM t ORDER BY id LIMIT 15) b USING (id)", exactly=3)  # fmt: skip
         assert bytes_read(lab, "SELECT * FROM t ORDER BY id LIMIT 10") == sizes(lab, "id < 10")
@@ -55,14 +55,14 @@ def test_first_rows_bound_a_scan(lab: Lab, adaptive: str) -> None:
 
 
 DELETED = [("id BETWEEN 0 AND 8", 2), ("id < 25", 4)]
-"""Predicates of deleted rows, and the files that can hold one of the first three other rows."""
+"""Predicates of deleted rows, and how many files can contain one of the next three rows."""
 
 
 @pytest.mark.parametrize(("version", "deleted"), [*product([2, 3], DELETED)])
 def test_files_with_deleted_rows_count_no_rows(
     lab: Lab, version: int, deleted: tuple[str, int]
 ) -> None:
-    """Rows of a file with position deletes or a deletion vector may be gone; others count."""
+    """A file with position deletes or a deletion vector gives no bound, and other files do."""
     create(lab, format__version=version, write_delete_mode="merge-on-read")
     insert(lab)
     lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -81,7 +81,7 @@ def test_files_with_deleted_rows_count_no_rows(
 
 
 def test_files_that_an_index_does_not_know(lab: Lab) -> None:
-    """New files are read; a partition picks files first."""
+    """First rows read files that the index does not know, after partitions are selected."""
     create(lab, more="PARTITIONED BY (truncate(1, v))", write_distribution__mode="none")
     insert(lab, "id, if(id < 50, 'a', 'b') v")
     ((first,),) = lab.sql("SELECT snapshot_id FROM spark_catalog.top.t.snapshots")
@@ -101,7 +101,7 @@ def test_files_that_an_index_does_not_know(lab: Lab) -> None:
 
 @pytest.mark.parametrize("version", [2, 3])
 def test_first_rows_of_other_snapshots(lab: Lab, version: int) -> None:
-    """A snapshot, branch or tag gets the bound of its own files and of its own deleted rows."""
+    """The bound of a snapshot, branch or tag depends only on its own files and deletes."""
     create(lab, format__version=version, write_delete_mode="merge-on-read")
     insert(lab)
     ((first,),) = lab.sql("SELECT snapshot_id FROM spark_catalog.top.t.snapshots")
@@ -126,10 +126,10 @@ def test_first_rows_of_other_snapshots(lab: Lab, version: int) -> None:
             lab.check(f"SELECT * FROM {state} ORDER BY id NULLS LAST LIMIT {limit}", exactly=many)
             lab.check(f"SELECT min(id), max(id) FROM {state} WHERE v LIKE 'v%' OR v = 'new'")
 
-    # Two files have deleted rows now, and two files of the branch.
+    # Now two files have deleted rows, and two files of the branch also do.
     check(limit=2, now=4, other=3, tag=1)
     lab.sql("REFRESH SIEVE INDEX ON t")
-    # The version of the branch's instant knows neither of the new files.
+    # The index version of the branch's instant contains neither of the new files.
     check(limit=1, now=1, other=3, tag=1)
     lab.check(f"SELECT max(id) FROM t VERSION AS OF {first}", exactly=1)
     lab.check("SELECT max(id) FROM t VERSION AS OF 'other'", exactly=3)

@@ -32,7 +32,7 @@ STATEMENTS = (
     "DELETE FROM {t} WHERE id >= 1000",
 )
 OWN = ("spark.app.id", "app-id", "size")
-"""Words in the keys of a snapshot's summary whose values depend on the run."""
+"""Words in the keys of a snapshot's summary whose values differ between runs."""
 
 
 @pytest.fixture(autouse=True)
@@ -43,7 +43,7 @@ def database(lab: Lab) -> Iterator[None]:
 
 
 def summary(lab: Lab, name: str) -> tuple[str, dict[str, Any]]:
-    """The operation of a table's newest snapshot, and its summary."""
+    """The operation and the summary of a table's newest snapshot."""
     ((operation, found),) = lab.sql(
         f"SELECT operation, summary FROM spark_catalog.writes.{name}.snapshots "
         "ORDER BY committed_at DESC LIMIT 1"
@@ -72,7 +72,7 @@ def test_the_same_commits(lab: Lab, version: int, mode: str) -> None:
 
 
 def test_rows_that_were_deleted_at_the_build_come_back(lab: Lab) -> None:
-    """An index that was built while rows were deleted finds these rows after a rollback."""
+    """A query after a rollback finds rows that were deleted when the index was built."""
     create(lab, write_delete_mode="merge-on-read")
     insert(lab)
     ((first,),) = lab.sql("SELECT snapshot_id FROM spark_catalog.writes.t.snapshots")
@@ -86,7 +86,7 @@ def test_rows_that_were_deleted_at_the_build_come_back(lab: Lab) -> None:
 
 
 def test_copy_on_write_finds_its_files_by_the_index(lab: Lab) -> None:
-    """A statement's scan for the files to rewrite skips files."""
+    """A copy-on-write statement skips files in the search for files to rewrite."""
     create(lab, write_delete_mode="copy-on-write", write_merge_mode="copy-on-write")
     insert(lab)
     lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -108,7 +108,7 @@ def test_copy_on_write_finds_its_files_by_the_index(lab: Lab) -> None:
 
 @pytest.mark.parametrize("mode", ["copy-on-write", "merge-on-read"])
 def test_a_merge_that_only_inserts_looks_for_its_keys(lab: Lab, mode: str) -> None:
-    """Keys of the source pick the files in which a row could match; the rest is not read."""
+    """A MERGE that only inserts reads just the files in which a source row could match."""
     create(lab, write_merge_mode=mode)
     insert(lab)
     create(lab, "s")
@@ -134,7 +134,7 @@ def test_a_merge_that_only_inserts_looks_for_its_keys(lab: Lab, mode: str) -> No
     operation, found = summary(lab, "t")
     assert (operation, found["added-records"]) == ("append", "1")
     assert lab.check("SELECT * FROM t WHERE id IN (42, 43, 500)").rows.total() == 3
-    # Rows without a partner in the source are changed, so all files are read.
+    # This MERGE reads all files, because it changes the rows without a partner in the source.
     by_source = (
         "MERGE INTO t USING s ON t.id = s.id WHEN NOT MATCHED BY SOURCE THEN UPDATE SET v = 'x'"
     )

@@ -1,4 +1,4 @@
-"""Draws mutants, runs the tests that reach each mutant, then mypy, and lists the survivors."""
+"""Draws mutants, tests each mutant with the tests that reach it and mypy, and lists survivors."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def main() -> int:
-    """Fails if more than one mutant in twenty survives; equivalent mutants are not drawn."""
+    """Fails if more than one in twenty mutants survives; the draw leaves out equivalent mutants."""
     parser = argparse.ArgumentParser(prog="mutants", description=__doc__)
     parser.add_argument("--number", type=int, default=100, help="how many to draw")
     parser.add_argument("--seed", default=str(random.SystemRandom().getrandbits(32)))

@@ -1,4 +1,4 @@
-"""Draws mutants at random; each mutant changes one place of the code by a cosmic-ray operator."""
+"""Draws random mutants; each changes one place of the code by an operator of cosmic-ray."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cosmic_ray.ast import ast_nodes, get_ast
 from cosmic_ray.mutating import mutate_code
 from cosmic_ray.plugins import get_operator, operator_names
 
-# The modules that decide which files a scan skips; the other modules of sql_ext need a driver.
+# The modules that decide which files a scan skips; other modules of sql_ext need a driver.
 _DECIDING = (
     "driver/roots driver/settings frontend/pruning statements/comments statements/functions "
     "statements/parser statements/syntax_error"
@@ -27,11 +27,11 @@ class Mutant:
     """A change of one module.
 
     Attributes:
-        module: the module's path below the root.
+        module: the path of the module below the root.
         line: the number of the changed line, from 1.
         before, after: the line's old and new text, without surrounding space.
-        source: the source of the changed module.
-        operator: the name of cosmic-ray's operator.
+        source: the source text of the changed module.
+        operator: the name of the operator in cosmic-ray.
     """
 
     module: str
@@ -46,7 +46,7 @@ class Mutant:
 
 
 def draw(root: Path, seed: str, only: str = "") -> Iterator[Mutant]:
-    """The mutants of a seed, in different places of modules whose path contains ``only``."""
+    """The mutants of a seed, in different places of the modules whose path contains ``only``."""
     rng = random.Random(seed)
     places = [(path, *place) for path in _modules(root, only) for place in _places(path)]
     rng.shuffle(places)
@@ -66,7 +66,7 @@ def _modules(root: Path, only: str) -> list[Path]:
 
 
 def _places(path: Path) -> Iterator[tuple[int, list[tuple[str, int]]]]:
-    """The line of each place that can be changed, and the operators that can change it."""
+    """For each place that operators can change: the line, and these operators."""
     nodes = list(ast_nodes(get_ast(path.read_text())))
     places: dict[tuple[object, object], list[tuple[str, int]]] = defaultdict(list)
     for name in sorted(operator_names()):
@@ -89,13 +89,13 @@ def _mutated(source: str, operator: str, occurrence: int) -> str | None:
 
 
 class _Bare(ast.NodeTransformer):
-    """Removes code that does not run, and checks that serve only to find programming mistakes."""
+    """Removes code that does not run, and checks that only find programming mistakes."""
 
     def visit_keyword(self, node: ast.keyword) -> ast.AST | None:
         return None if node.arg in _GUARDS else self.generic_visit(node)
 
     def visit_arguments(self, node: ast.arguments) -> ast.AST:
-        """Ignores markers of keyword-only and positional-only arguments."""
+        """Ignores the markers of keyword-only and positional-only arguments."""
         node.args = [*node.posonlyargs, *node.args, *node.kwonlyargs]
         node.defaults += [default for default in node.kw_defaults if default is not None]
         node.posonlyargs, node.kwonlyargs, node.kw_defaults = [], [], []
@@ -110,7 +110,7 @@ class _Bare(ast.NodeTransformer):
         return self.generic_visit(node)
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
-        """A class without fields of its own is a record if its base class is a record."""
+        """A class without fields is a record if the base class is a record."""
         if node.bases and not any(isinstance(part, ast.AnnAssign) for part in node.body):
             node.decorator_list = []
         return self.generic_visit(node)
@@ -124,7 +124,7 @@ class _Bare(ast.NodeTransformer):
 
 
 def _is_python(source: str) -> bool:
-    """cosmic-ray can write invalid Python: a minus can become ``- not``."""
+    """cosmic-ray can write invalid Python, such as ``- not`` in place of a minus."""
     try:
         ast.parse(source)
     except SyntaxError:
@@ -137,7 +137,7 @@ def _same_program(one: str, other: str) -> bool:
 
 
 def _line(source: str, changed: str, line: int) -> str:
-    """The changed line; if a change adds or removes lines, the first different line."""
+    """The changed line; if a change adds or removes lines, the first line that differs."""
     lines = zip(source.splitlines(), changed.splitlines(), strict=False)
     differing = (new for old, new in lines if old != new)
     return next(differing, changed.splitlines()[line - 1]).strip()

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 
 LIST = Path(__file__).parent / "equivalent.txt"
 _STEP = " +- 1"
-# These expressions always have the same value: no length is below 0, and Python has one object for
-# each small integer and for each enumeration member.
+# The two forms are equal: no length is below 0, and Python has one object for each small integer
+# and for each enumeration member.
 _SAME = (
     (re.compile(r"(len\([^()]*\)) <= 0\b"), r"\1 == 0"),
     (re.compile(r"(len\([^()]*\)) != 0\b"), r"\1 > 0"),
@@ -24,11 +24,11 @@ _SAME = (
 class Equivalent:
     """An entry is ``module: before  ->  after``, or ``module: NAME +- 1`` for a constant.
 
-    The reason of an entry is indented below it.
+    The reason for an entry is indented below the entry.
 
-    The second form is for constants that were chosen by measurement and do not limit a result. If a
-    number in such a value changes by one, users see no difference. An entry does not cover a step
-    that makes the value 0.
+    The second form is for constants that measurements have determined and that limit no result. If
+    a number in such a constant changes by one, users see no difference. An entry does not cover a
+    change to the value 0.
 
     Args:
         text: the text of the list.

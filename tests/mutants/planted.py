@@ -1,4 +1,4 @@
-"""The table of hand-planted faults, each with the test that must detect the fault."""
+"""The table of faults planted by hand, each with the test that must detect the fault."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 TABLE = Path(__file__).parent / "planted.toml"
 SPARK_35 = ROOT / "build" / "spark-3.5" / "pyspark"
 FORMATS = ("delta", "hudi", "iceberg")
-"""Folders of tests with a mark of their name, and of the jars that they need."""
+"""Folders whose tests have a mark of the folder's name, and need jars of this name."""
 _CODE = ("sieve", "sql_ext", "udfs")
 _LONGEST_S = 900.0
 
@@ -30,10 +30,10 @@ class Fault:
     """A change of one file that makes the code wrong.
 
     Attributes:
-        file: the base name of the changed file, Python or Scala.
+        file: the base name of the changed Python or Scala file.
         old: a text that occurs once in the file.
         new: the faulty replacement of `old`.
-        test: the base name of a test file, with ``::`` and a test's name for a single test.
+        test: the base name of a test file, or that name with ``::`` and the name of a single test.
     """
 
     file: str
@@ -45,20 +45,26 @@ class Fault:
         return f"{self.file}: {' '.join(self.old.split())}  ->  {' '.join(self.new.split())}"
 
     def path(self) -> Path:
-        """The path of the changed file below the root.
+        """The path of the changed file, relative to the root.
 
-        Raises ValueError unless exactly one file has this name.
+        Raises ValueError unless exactly one file has this base name.
         """
         return _only(self.file, _CODE)
 
     def test_id(self) -> str:
-        """The test's name in pytest. Raises ValueError unless exactly one file has this name."""
+        """The name of the test in pytest.
+
+        Raises ValueError unless exactly one file has this base name.
+        """
         name, _, function = self.test.partition("::")
         path = str(_only(name, ("tests",)))
         return f"{path}::{function}" if function else path
 
     def planted(self) -> str:
-        """The file's text with the fault. Raises ValueError if `old` does not occur once."""
+        """The text of the file after the fault was planted.
+
+        Raises ValueError unless `old` occurs exactly once.
+        """
         text = (ROOT / self.path()).read_text()
         if text.count(self.old) != 1:
             raise ValueError(f"{self.file} has {text.count(self.old)} times: {self.old}")
@@ -66,7 +72,7 @@ class Fault:
 
 
 def faults() -> Iterator[Fault]:
-    """The faults of the table, in its order."""
+    """The faults in the order of the table."""
     for row in tomllib.loads(TABLE.read_text())["fault"]:
         yield Fault(**row)
 
@@ -98,7 +104,7 @@ def _only(name: str, below: tuple[str, ...]) -> Path:
 
 
 def _end(fault: Fault, bench: Bench) -> tuple[str, list[str]]:
-    """The outcome of the test with the fault, and the output lines with the failures."""
+    """The outcome of the test with the fault, and the lines of output that show failures."""
     test, path = fault.test_id(), bench.folder / fault.path()
     kind = next((name for name in FORMATS if test.startswith(f"tests/{name}/")), None)
     if kind and not (ROOT / "build" / kind).exists():
@@ -122,7 +128,7 @@ def _end(fault: Fault, bench: Bench) -> tuple[str, list[str]]:
         shutil.copy2(jar, made)
     log = (bench.folder / "pytest.log").read_text()
     failed = [line for line in log.splitlines() if line.startswith("FAILED ")]
-    # If a test is not found, not collected or not set up, it cannot detect the fault.
+    # A test that pytest does not find, collect or set up cannot detect the fault.
     if code not in (0, 1, TIMED_OUT) or (code == 1 and not failed):
         raise SystemExit(f"{fault.test} does not run:\n{log}")
     return {0: "SURVIVES", 1: "killed", TIMED_OUT: "TIMED OUT"}[code], failed

@@ -1,4 +1,4 @@
-"""In a copy of the project, runs mypy and the tests that reach a mutant's line."""
+"""Runs mypy and the tests that reach a mutant's line, in a copy of the project."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ _COPIED = (
     "CHANGELOG.md CONTRIBUTING.md SECURITY.md LICENSE mkdocs.yml Makefile"
 ).split()
 _TESTS = ("tests/unit", "tests/property")
-# No unit test runs this code: executors read, sample and write, and the Hadoop store needs a JVM.
+# No unit test runs this code: it runs in executors or, like the Hadoop store, needs a JVM.
 _SPARK_TESTS = [
     f"tests/spark/test_{name}.py"
     for name in ("hadoop_store", "create", "refresh", "shapes", "completeness", "estimate", "check")
 ]
 _SPARK_S = 1800.0
-# These tests start Spark, although their folder is for tests without Spark.
+# These tests start Spark, although they are in the folder of tests without Spark.
 _NEED_SPARK = [
     f"tests/property/test_{name}.py" for name in ("random_tables", "random_joins", "range_tilings")
 ]
 _MOST_TESTS = 150
-# A mutant that runs forever is detected by its CPU time, which hardly grows on a busy machine. A
-# mutant that waits forever is detected by the clock. A limit of the address space stops a
-# mutant that fills the memory.
+# CPU time, which hardly grows on a busy machine, detects a mutant that runs forever. The clock
+# detects a mutant that waits forever. A limit on the address space stops a mutant that fills the
+# memory.
 _START_CPU_S, _TIMES = 30.0, 3.0
 _MOST_WAITING = 10.0
 _PYTEST = "-q -x -p no:cacheprovider --hypothesis-seed=0 -m".split()
@@ -67,7 +67,10 @@ class Bench:
                 shutil.copy(root / name, folder / name)
 
     def end(self, mutant: Mutant, reach: Reach) -> str:
-        """The result of the unit tests: ``killed``, ``by time``, ``SURVIVES`` or ``UNREACHED``."""
+        """The result of the unit tests.
+
+        The result is ``killed``, ``by time``, ``SURVIVES`` or ``UNREACHED``.
+        """
         rounds = reach.rounds(mutant)
         if not rounds:
             return "UNREACHED"
@@ -80,12 +83,15 @@ class Bench:
         return "SURVIVES"
 
     def killed_by_types(self, mutant: Mutant) -> bool:
-        """Returns whether mypy, as in ``make test``, finds an error in the mutant."""
+        """Returns whether mypy, run as in ``make test``, finds an error in the mutant."""
         with self._planted(mutant):
             return self.mypy() == 1
 
     def killed_on_spark(self, mutant: Mutant) -> bool:
-        """Returns whether a test on Spark fails with the mutant, even if the test never runs it."""
+        """Returns whether a fixed selection of tests on Spark fails with the mutant.
+
+        The selection does not depend on the lines that the tests reach.
+        """
         with self._planted(mutant):
             return self.pytest(*_SPARK_TESTS, timeout=_SPARK_S) != 0
 
@@ -105,13 +111,13 @@ class Bench:
         marks: str = MARKS,
         spark: Path | None = None,
     ) -> int:
-        """The exit code of pytest, or TIMED_OUT if pytest did not end in time.
+        """The exit code of pytest, or TIMED_OUT if pytest has not ended in time.
 
         Args:
             arguments: the arguments of pytest.
             timeout: the time limit in seconds.
-            marks: the expression of marks that selects tests among those in the arguments.
-            spark: the ``pyspark`` folder of another Spark release for the tests.
+            marks: the expression of marks that selects some of these tests.
+            spark: the ``pyspark`` folder of another Spark release, if the tests use one.
         """
         command = [sys.executable, "-m", "pytest", *_PYTEST, marks, *arguments]
         with (
@@ -131,7 +137,7 @@ class Bench:
                 return TIMED_OUT
             finally:
                 if process.poll() is None:
-                    # also ends the processes that the tests started
+                    # also ends the processes that the tests have started
                     os.killpg(process.pid, signal.SIGKILL)
 
     def _environment(self, spark: Path | None = None) -> dict[str, str]:
@@ -145,7 +151,7 @@ class Bench:
     def _forked(self, tests: list[str], cpu_seconds: int) -> int:
         """The exit code of pytest in a fork of a warm interpreter.
 
-        A signal ends the run after this number of CPU seconds.
+        A signal ends the run after this many CPU seconds.
         """
         if self._warm is None:
             self._warm = subprocess.Popen(
@@ -156,8 +162,8 @@ class Bench:
                 stdout=subprocess.PIPE,
                 bufsize=0,  # unbuffered, so that `select` sees each line as soon as it arrives
             )
-        # Hypothesis must not start the next mutant with the example that failed for the previous
-        # mutant.
+        # Hypothesis must not begin the next mutant with the example that failed for the previous
+        # one.
         shutil.rmtree(self.folder / ".hypothesis", ignore_errors=True)
         asked, told = self._warm.stdin, self._warm.stdout
         assert asked is not None
@@ -167,7 +173,7 @@ class Bench:
         pid = int(told.readline())
         ended, _, _ = select.select([told], [], [], _MOST_WAITING * cpu_seconds)
         if not ended:
-            os.killpg(pid, signal.SIGKILL)  # also ends the processes that the tests started
+            os.killpg(pid, signal.SIGKILL)  # also ends the processes that the tests have started
         return int(told.readline())
 
     def close(self) -> None:
@@ -176,7 +182,7 @@ class Bench:
             self._warm.communicate()
 
     def mypy(self) -> int:
-        """The exit code of mypy, with the project's settings; its cache is in the copy."""
+        """The exit code of mypy under the project's settings; the cache of mypy is in the copy."""
         command = [sys.executable, "-m", "mypy"]
         with (self.folder / "mypy.log").open("w") as log:
             return subprocess.run(
@@ -184,13 +190,13 @@ class Bench:
             ).returncode
 
     def warm_types(self) -> None:
-        """Fills mypy's cache, so that a mutant is checked within seconds."""
+        """Fills the cache of mypy, so that checking a mutant takes seconds."""
         if self.mypy():
             log = (self.folder / "mypy.log").read_text()
             raise SystemExit(f"{log}\nmypy fails without a mutant")
 
     def measure(self) -> Reach:
-        """Records which tests reach which lines in one run of all tests."""
+        """Runs all tests once, and records which tests reach which lines."""
         data, times = self.folder / "coverage", self.folder / "times.xml"
         settings = self.folder / "coverage.ini"
         settings.write_text(f"[run]\ndata_file = {data}\nsource =\n  sieve\n  sql_ext\n")
@@ -211,7 +217,7 @@ class Reach:
     Args:
         data: the data that coverage has recorded.
         times: pytest's JUnit report of the same run.
-        folder: the folder in which both coverage and pytest ran.
+        folder: the folder in which coverage and pytest ran.
     """
 
     def __init__(self, data: Path, times: Path, folder: Path) -> None:
@@ -237,20 +243,20 @@ class Reach:
                 self._seconds[test] += float(case.attrib["time"])
 
     def seconds(self, tests: Iterable[str]) -> float:
-        """The seconds that tests or whole test files need without a mutant."""
+        """The seconds that tests or whole test files take without a mutant."""
         return sum(self._seconds[test] for test in tests)
 
     def rounds(self, mutant: Mutant) -> list[list[str]]:
-        """The rounds of tests for a mutant, which run one after the other.
+        """The rounds of tests for a mutant, which run one after another.
 
-        The first round has the tests that reach the mutant's line, the fastest first. The second
-        round has all unit tests in the files of these tests.
+        The first round consists of the tests that reach the mutant's line, the fastest first. The
+        second round consists of all other unit tests in the same files.
 
-        Each test that reaches a module also depends on code that runs when the module is loaded.
-        The result of such code can be a constant in the file, such as an encoder with its tables.
-        Tests can use this constant without reaching the mutant's line. A module that contains only
-        records is loaded before any test, and runs no code later. For such a module, the tests are
-        all unit tests of its folder.
+        A test that reaches a module also depends on the code that runs when Python loads the
+        module. Such code can compute a constant in a test file, such as an encoder with tables.
+        Other tests can use this constant without reaching the mutant's line. Python loads a module
+        of records before any test, and no code of the module runs later. For such a module, the
+        tests are all unit tests of the module's package.
         """
         lines = self._lines[mutant.module]
         tests = set(lines[mutant.line])

@@ -1,4 +1,4 @@
-"""Compiles one changed file of the shim, and replaces its classes in a jar."""
+"""Compiles one changed file of the shim, and replaces the file's classes in a jar."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from sql_ext.launcher.spark_home import find_java
 
 
 def repack(spark: SparkHome, jar: Path, source: Path, made: Path) -> None:
-    """Writes `made`: a copy of the jar with newly compiled classes of one source.
+    """Writes `made`, a copy of the jar in which the classes of one source are newly compiled.
 
-    The jar's other classes are not compiled again, so they do not see a changed signature. One
-    source is compiled in a third of the time that the whole shim needs.
+    The other classes are not compiled again, and so do not see a changed signature. Compiling one
+    source takes a third of the time of compiling the whole shim.
 
     Raises:
         subprocess.CalledProcessError: the source does not compile.

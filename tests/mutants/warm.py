@@ -1,8 +1,8 @@
-"""An interpreter that has loaded the libraries of the tests, and forks for each run of pytest.
+"""An interpreter that has loaded the tests' libraries, and forks for each run of pytest.
 
-Python needs more time to load the libraries than to run most tests. For each run, the interpreter
-reads one line of JSON, ``[arguments, log, CPU seconds]``; it writes the run's process id at the
-start, and its exit code at the end.
+Loading these libraries takes longer than running most tests. For each run, the interpreter reads
+one line of JSON: ``[arguments, log, CPU seconds]``. At the start of the run, the interpreter writes
+the process id; at the end, it writes the exit code.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import os
 import resource
 import sys
 
-# The list has no module of the project, because each mutant must be loaded from its file.
+# The list contains no module of the project, because each mutant must be loaded from its file.
 _LIBRARIES = (
     "hypothesis.extra.numpy",
     "lark",
@@ -43,7 +43,7 @@ def main() -> None:
 
 
 def _run(arguments: list[str], log: str, cpu_seconds: int) -> None:
-    """Runs pytest in this process, then ends the process."""
+    """Runs pytest in this process, and then ends the process."""
     code = 1
     try:
         os.setsid()

@@ -1,4 +1,4 @@
-"""Writes Parquet and ORC files by Arrow, with missing, moved, retyped or respelled columns."""
+"""Writes Parquet and ORC files with Arrow; columns are missing, moved, retyped or respelled."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pyarrow.orc as po
 import pyarrow.parquet as pq
 from foreign_rows import Rows
 
-# Another writer could have stored the values in these other types, and Spark can read them.
+# Another writer could store the values in these other types, which Spark can also read.
 _DRIFTS: Mapping[str, tuple[pa.DataType, ...]] = {
     "smallint": (pa.int8(), pa.int32()),
     "int": (pa.int16(), pa.int8()),
@@ -27,7 +27,7 @@ _DRIFTS: Mapping[str, tuple[pa.DataType, ...]] = {
 
 
 def write_parquet(rng: random.Random, rows: Rows, path: Path, options: Mapping[str, str]) -> None:
-    """Writes one Parquet file in one of several ways that Arrow has."""
+    """Writes one Parquet file in one of the ways that Arrow offers."""
     del options
     pq.write_table(
         _table(rng, rows, 0.1),
@@ -46,7 +46,7 @@ def write_parquet(rng: random.Random, rows: Rows, path: Path, options: Mapping[s
 
 
 def write_orc(rng: random.Random, rows: Rows, path: Path, options: Mapping[str, str]) -> None:
-    """Writes one ORC file in one of several ways that Arrow has."""
+    """Writes one ORC file in one of the ways that Arrow offers."""
     del options
     po.write_table(
         _table(rng, rows, 0.05),
@@ -101,7 +101,7 @@ def _scalars(
     if rng.random() >= drift or kind.family not in _DRIFTS:
         return array
     if kind.family in {"varchar", "string"}:
-        # The texts have the encoding of a program that does not support UTF-8.
+        # The texts have the encoding of a program without UTF-8.
         image = [v and v.encode("latin-1", "replace") for v in values]
         return pa.array(image, pa.binary())
     try:

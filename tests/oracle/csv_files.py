@@ -1,4 +1,4 @@
-"""CSV files of other programs: wrong numbers of fields, other quotes or encodings."""
+"""CSV files of other programs: wrong numbers of fields, and other quotes or encodings."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def draw_options(rng: random.Random) -> dict[str, str]:
 
 
 def write(rng: random.Random, rows: Rows, path: Path, options: Mapping[str, str]) -> None:
-    """Writes one file; some files have damaged records or another header."""
+    """Writes one file; some files contain damaged records or another header."""
     damage = rng.choice([0.0, 0.2, 0.5])
     sep = options.get("sep", ",")
     lines = []

@@ -1,4 +1,4 @@
-"""The rows of a file before a writer encodes or damages them; also, values as text."""
+"""The rows of a file before a writer encodes or damages the rows; and values as text."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ class Rows:
     """Rows by column.
 
     Attributes:
-        names: columns of the file, in the order of the table.
-        values: values by column: dictionaries for ``s``, lists for ``l``, dictionaries for ``m``.
-        kinds: kinds by column and by ``s.a``; all other columns have a plain type.
-        damaged: positions of the rows that a writer has damaged.
+        names: the columns of the file, in the order of the table.
+        values: the values by column: dictionaries for ``s``, lists for ``l``, dictionaries for
+            ``m``.
+        kinds: the kinds by column and by ``s.a``; all other columns have a plain type.
+        damaged: the positions of the rows that a writer has damaged.
     """
 
     names: tuple[str, ...]
@@ -37,7 +38,7 @@ class Rows:
 
 
 def plain_text(family: str, value: Any) -> str:
-    """A value as Spark's text formats read it by default."""
+    """A value as Spark's text formats read this value by default."""
     if family in _TEXTS:
         return _TEXTS[family](value)
     return str(value).lower() if isinstance(value, bool) else str(value)

@@ -31,7 +31,7 @@ _SWITCHES = (
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """A value that a query of an indexed column uses."""
+    """A value that a query on an indexed column looks for."""
 
     column: GeneratedColumn
     value: Any
@@ -43,9 +43,9 @@ class ForeignTable:
 
     Attributes:
         drawn: the values and columns from which predicates are made.
-        options: options of the reader.
-        settings: settings of the reading session.
-        partitioned: true if ``p`` is a partition column.
+        options: the options of the reader.
+        settings: the settings of the reading session.
+        partitioned: whether ``p`` is a partition column.
     """
 
     drawn: GeneratedTable
@@ -55,7 +55,7 @@ class ForeignTable:
 
     @property
     def columns(self) -> list[str]:
-        """Top-level columns in the files of the table, without ``p``."""
+        """The top-level columns in the table's files, without ``p``."""
         plain = [c.sql for c in self.drawn.columns if c.sql != "s.a"]
         return [*plain, *(["s", "l", "m"] if self.drawn.format != "csv" else []), "t"]
 
@@ -77,13 +77,13 @@ class ForeignTable:
 
 
 def draw_table(rng: random.Random, form: str) -> ForeignTable:
-    """Generates a schema for a format, the reader's options, and the session's settings."""
+    """Draws a schema for a format, options of the reader, and settings of the session."""
     kinds = [k for k in KINDS if k.family != "binary" or form != "csv"]
     names = ["c0", "C1", "c2"] if form == "orc" else ["c0", "C1", "`c 2`"]
     if form != "csv":
         names.append("s.a")
     drawn_columns = [_column(rng, name, rng.choice(kinds)) for name in names]
-    # The ids are unique, so that no other row of a file hides a lost row.
+    # The ids are unique, so that a lost row is noticed even if other rows of the file are found.
     rid = GeneratedColumn("rid", _BIGINT, tuple(range(0, 800, 3)))
     columns = (rid, *drawn_columns)
     indexed = ("rid", rng.choice(drawn_columns).sql)
@@ -106,10 +106,10 @@ def draw_table(rng: random.Random, form: str) -> ForeignTable:
 def write_file(
     rng: random.Random, table: ForeignTable, folder: Path, number: int, rids: range
 ) -> tuple[Path, list[Probe]]:
-    """Writes one file of a table, and sets the file's time to an hour ago.
+    """Writes one file of a table, with a modification time an hour ago.
 
     Returns:
-        The file, and the indexed values in its damaged rows, or in some rows if no row is damaged.
+        The file, and indexed values: those in damaged rows or, without damage, those in some rows.
     """
     values = {c.sql: file_values(rng, c, len(rids), number) for c in table.drawn.columns}
     values["rid"] = list(rids)
@@ -137,7 +137,7 @@ def write_file(
 def put_back(path: Path, number: int) -> None:
     """Sets a file's time to an hour ago, so that an index accepts the file as stable.
 
-    Some file times have no fraction of a second.
+    In some cases, the time has no fraction of a second.
     """
     at = (time.time_ns() // 1_000_000_000 - _HOUR_S + number) * 1_000_000_000
     at += (number % 2) * 5_000_000
@@ -145,8 +145,8 @@ def put_back(path: Path, number: int) -> None:
 
 
 def _column(rng: random.Random, name: str, kind: Kind) -> GeneratedColumn:
-    # The values of a file are taken from a fifth of all values. If there are many values, each row
-    # has its own value.
+    # Values of a file come from a fifth of all values. If the part has many values, each row has
+    # another value.
     size = rng.choice([12, 300, 300])
     return GeneratedColumn(name, kind, tuple(kind.draw(rng) for _ in range(size)))
 

@@ -16,23 +16,23 @@ from pyspark.errors import PySparkException
 from spark_session import Lab
 
 Outcome = Counter[str] | str
-"""The rows of a query as a multiset, or the name of the error that it fails with."""
+"""The rows of a query as a multiset, or the name of the query's error."""
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """One SELECT of table ``t``."""
+    """One SELECT of the table ``t``."""
 
     shown: str
     where: str
 
     @property
     def counts(self) -> bool:
-        """Returns whether the query returns a number of rows."""
+        """Returns whether the query counts rows."""
         return self.shown.startswith("count(")
 
     def branch(self, number: int = 0, file: str | None = None) -> str:
-        """The SQL of the query, with a number before each row, for one file or for all files."""
+        """The query's SQL for one file or all files; each row begins with a number."""
         shown = f"CAST({self.shown} AS STRING)" if self.counts else self.shown
         only = f" AND _metadata.file_name = '{file}'" if file else ""
         return f"SELECT {number} AS k, {shown} AS r FROM t AS t WHERE ({self.where}){only}"
@@ -40,7 +40,7 @@ class Query:
 
 @dataclass(slots=True)
 class Tally:
-    """The counts of a run's comparisons, and of the indexes' effects on them."""
+    """The counts of a run's comparisons, and of the effects of the indexes."""
 
     tables: int = 0
     refused: int = 0
@@ -56,7 +56,7 @@ class Tally:
 
 
 def draw_query(rng: random.Random, table: ForeignTable, probes: Sequence[Probe]) -> Query:
-    """A random projection with a predicate, which is random or selects a row of the probes."""
+    """A random projection with a predicate, which is random or selects the row of a probe."""
     columns = [*table.columns, "p"]
     leaves = ["s.a", "s.b"] if "s" in columns else []
     some = rng.sample([*columns, *leaves], k=rng.choice([1, 1, 2, 3]))
@@ -88,7 +88,7 @@ def compare(lab: Lab, context: str, queries: Sequence[Query], tally: Tally) -> N
 
 
 def _compare_together(lab: Lab, context: str, queries: Sequence[Query], tally: Tally) -> None:
-    """Compares queries in one job; after a failure compares each half, down to single queries."""
+    """Compares queries in one job; after a failure, compares each half, down to single queries."""
     if len(queries) == 1:
         _compare_alone(lab, context, queries[0], tally)
         return
@@ -114,8 +114,8 @@ def _compare_alone(lab: Lab, context: str, query: Query, tally: Tally) -> None:
         if on == off:
             return
         assert isinstance(off, str), _difference(context, query, off, on)
-        # A skipped file cannot raise the error that Spark raises without the index, so the test
-        # compares only the other files.
+        # Spark can raise an error at a file that the index skips, so the test compares only the
+        # other files.
         names = sorted(Path(name).name for name in lab.spark.table("t").inputFiles())
         apart = [_outcome(lab, query, name) for name in names]
     errors = {outcome for outcome in apart if isinstance(outcome, str)}
@@ -151,7 +151,7 @@ def _outcome(lab: Lab, query: Query, file: str | None = None) -> Outcome:
 
 
 def _name(error: PySparkException | Py4JJavaError) -> str:
-    """The condition of a Spark error, or the class of the error's first cause."""
+    """The condition of a Spark error, or the class of the error's root cause."""
     assert "SIEVE_" not in str(error), str(error)
     if isinstance(error, PySparkException):
         condition = getattr(error, "getCondition", error.getErrorClass)
@@ -174,5 +174,5 @@ def _counted(lab: Lab, tally: Tally) -> Iterator[None]:
 
 
 def counters(lab: Lab) -> Counter[str]:
-    """The counters of the indexes in this driver."""
+    """The driver's counters of indexes."""
     return Counter(dict(lab.sql("SELECT counter, sum(value) FROM sieve_status() GROUP BY counter")))

@@ -1,4 +1,4 @@
-"""The index changes no result over files that Spark did not write, even damaged files."""
+"""An index changes no result on files that Spark did not write, not even on damaged files."""
 
 from __future__ import annotations
 
@@ -14,20 +14,19 @@ from pyspark.errors import PySparkException
 from spark_session import INTERPRETED, Lab
 
 PAIRS = [(40, 10), pytest.param(200, 40, marks=pytest.mark.long)]
-"""All queries, and those of one table."""
+"""The number of all queries, and the number of queries of one table."""
 SOAK_PAIRS, SOAK_PAIRS_PER_TABLE = 20_000, 80
 _SETTINGS = INTERPRETED | {
-    # Each scan has one task, regardless of how much it reads. The task reads files in order of
-    # length.
+    # Each scan has one task, however much the scan reads. The task reads the longest files first.
     "spark.sql.files.openCostInBytes": "0",
     "spark.sql.files.minPartitionNum": "1",
-    # The long time-out prevents failures in `strict` mode on a busy machine.
+    # With a short time-out, `strict` mode would fail on a busy machine.
     "spark.sieve.prune.timeout": "120s",
 }
 
 
 def compare_table(lab: Lab, seed: str, form: str, folder: Path, pairs: int, tally: Tally) -> None:
-    """Makes a table from a seed, indexes it, compares queries, changes a file, compares again."""
+    """Makes a table from a seed, indexes the table, and compares queries; then changes a file."""
     rng = random.Random(seed)
     table = draw_table(rng, form)
     folder.mkdir(parents=True)
@@ -58,7 +57,7 @@ def _write(
 
 
 def _indexed(rng: random.Random, lab: Lab, table: ForeignTable) -> bool:
-    """Indexes all columns together; if that fails, each column that can be indexed.
+    """Indexes all columns together; if this fails, indexes each column that can be indexed.
 
     A build refuses files that it cannot read.
     """
@@ -77,9 +76,9 @@ def _indexed(rng: random.Random, lab: Lab, table: ForeignTable) -> bool:
 def _change(
     rng: random.Random, lab: Lab, table: ForeignTable, folder: Path, written: list[Path]
 ) -> None:
-    """Adds, replaces, truncates or removes a file as other programs do.
+    """Adds, replaces, truncates or removes a file, as other programs do.
 
-    Sometimes refreshes the index.
+    Sometimes also refreshes the index.
     """
     number = len(written)
     path = rng.choice(written)
@@ -108,7 +107,7 @@ def _change(
 
 
 def run(lab: Lab, folder: Path, seed: str, pairs: int, per_table: int) -> Tally:
-    """Compares queries over tables from a seed, and prints the progress."""
+    """Compares queries on tables from a seed, and prints the progress."""
     tally, number = Tally(), 0
     while tally.pairs < pairs:
         with lab.database("oracle"):
@@ -136,7 +135,7 @@ def test_queries_of_foreign_files_find_the_same_rows_with_and_without_the_index(
 
 @pytest.mark.soak
 def test_very_many_queries_of_foreign_files(lab: Lab, tmp_path: Path) -> None:
-    """The tables are random, and the run is long enough to include rare combinations."""
+    """So many random tables include rare combinations."""
     seed = os.environ.get("SIEVE_SEED", str(random.SystemRandom().getrandbits(32)))
     sys.stdout.write(f"SIEVE_SEED={seed} draws these tables again\n")
     pairs = int(os.environ.get("SIEVE_PAIRS", SOAK_PAIRS))

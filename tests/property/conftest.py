@@ -1,4 +1,4 @@
-"""Volume of the tests with generated examples."""
+"""The number of examples of tests with generated examples."""
 
 from __future__ import annotations
 
@@ -7,5 +7,8 @@ import pytest
 
 @pytest.fixture(scope="module", params=["first", pytest.param("second", marks=pytest.mark.long)])
 def half(request: pytest.FixtureRequest) -> str:
-    """Half of a test's examples: `make test` draws one half, `make test-long` another."""
+    """Half of the examples of a test.
+
+    `make test` draws one half, and `make test-long` draws the remaining half.
+    """
     return str(request.param)

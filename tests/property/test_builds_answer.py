@@ -1,8 +1,8 @@
-"""Generated columns pass through all steps of a build: no file with a match is ever lost.
+"""Generated columns pass through all steps of a build, and no query loses a file with a match.
 
-The tests cover every shape, type, encoder and budget. Queries look for keys, their neighbours,
-holes, values beyond both ends, ranges and lists. The expected result is computed from the values,
-without codes.
+The tests cover every shape, type, encoder and budget. Queries look for keys, neighbours of keys,
+holes, values beyond both ends, ranges and lists. The tests compute the expected result from values,
+not from codes.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from tests.generated_values import KINDS, image, ordered
 SIZES = st.sampled_from([0, 1, 1000, 1 << 40])
 BUDGETS = st.sampled_from([1, 100, 64 << 10])
 FEW = np.uint64(3)
-"""The number of different hashes in tests where values must share hashes."""
+"""The number of different hashes in tests in which values must share hashes."""
 
 
 def is_nan(value):
@@ -39,7 +39,7 @@ def is_nan(value):
 
 
 def hashed(kind, values):
-    """Spark's hashes of a file's values. Values of exact types need no such hashes."""
+    """Spark's hashes of the values of a file. Values of exact types do not need these hashes."""
     if kind.of_bytes:
         images = [b"" if v is None else image(v) for v in values]
     elif not Encoder(kind.name).exact:
@@ -51,7 +51,7 @@ def hashed(kind, values):
 
 @st.composite
 def columns(draw):
-    """A type, and the values of some files: in runs, distributed in turn, all equal, or random."""
+    """A type and the values of some files: in runs, dealt to the files, all equal, or random."""
     kind = draw(st.sampled_from(KINDS))
     value = st.one_of(st.sampled_from(kind.values), st.sampled_from(kind.values), st.none())
     n_files = draw(st.sampled_from([1, 2, 3, 9]))
@@ -70,7 +70,7 @@ def columns(draw):
 
 
 def made(data, kind, files, shape, hashes=hashed, **more):
-    """The run of a column for some encoder, budget and order of work."""
+    """The run of a column for a drawn encoder, budget and order of work."""
     values = [value for file in files for value in file]
     encoder = data.draw(encoders_for(kind, [v for v in values if v is not None]))
     codes = encoder.encode(kind.column(values)).codes.tolist()
@@ -91,7 +91,7 @@ def made(data, kind, files, shape, hashes=hashed, **more):
 
 
 def asked(built, tree):
-    """The files that can contain a row that satisfies a leaf."""
+    """The files that can contain a row for which a leaf is true."""
     return set(np.flatnonzero(built.keep(key_ranges(parse(tree), built.encoder))).tolist())
 
 
@@ -105,7 +105,7 @@ OPERATORS = {
 
 
 def check_values(kind, files, built):
-    """Checks comparisons with every value of the type, present or not, and lists of values."""
+    """Checks comparisons with each value of the type, present or not, and lists of values."""
     values = [[ordered(v) for v in file if v is not None] for file in files]
     for constant in kind.values:
         bound = ordered(constant)
@@ -121,7 +121,7 @@ def check_values(kind, files, built):
 
 
 def check_codes(kind, files, built):
-    """Checks each key's code, its neighbours, holes, codes beyond both ends, ranges and lists."""
+    """Checks each key's code, nearby codes, holes, codes beyond both ends, ranges and lists."""
     codes = [built.encoder.encode(kind.column(file)) for file in files]
     keys = [set(e.codes[e.valid & ~e.nan].tolist()) for e in codes]
     present = sorted(set().union(*keys))
@@ -146,9 +146,9 @@ def exact_bounds(encoded):
 
 
 def check_extents(kind, files, built):
-    """Checks the extents in both directions.
+    """Checks the extents in ascending and descending order.
 
-    No key comes before the least key, and no count is too high.
+    No key precedes the least key, and no count is too high.
     """
     n = len(files)
     keyed = built.rows - built.nulls - built.nans
@@ -192,7 +192,7 @@ def check_counts(files, built):
 @given(columns(), st.data())
 @settings(max_examples=30)
 def test_every_shape_answers_every_question(shape, column, data):
-    """Each file with a match is found for any type, encoder, budget and order of work."""
+    """Queries find each file with a match, for any type, encoder, budget and order of work."""
     kind, files = column
     built = made(data, kind, files, shape)
     check_counts(files, built)
@@ -205,7 +205,7 @@ def test_every_shape_answers_every_question(shape, column, data):
 @given(columns(), st.data())
 @settings(max_examples=30)
 def test_values_that_share_a_hash_lose_nothing(column, data):
-    """All values have one of three hashes, and a map finds the files of every value with a hash."""
+    """If all values share three hashes, a map still finds the files of every value."""
     kind, files = column
 
     def of_codes(codes):
@@ -226,7 +226,7 @@ def test_values_that_share_a_hash_lose_nothing(column, data):
 
 
 def odd_columns(kind):
-    """Files that make statistics fail, by the kind of difficulty."""
+    """Columns that are difficult for statistics: by difficulty, the values of each file."""
     nans = [v for v in kind.values if is_nan(v)]
     low, high = (at(kind.values, key=ordered) for at in (min, max))
     cases = {
@@ -246,8 +246,10 @@ def odd_columns(kind):
 
 
 FAMILIES = ("boolean", "bigint", "double", "decimal(38,3)", "string")
-"""One type for each kind of key code, because shapes of intervals see only codes. A map hashes
-values."""
+"""One type for each kind of key code, because shapes of intervals depend only on codes.
+
+Maps depend on hashes of values, so maps are tested with every type.
+"""
 
 
 @pytest.mark.parametrize(
@@ -259,9 +261,9 @@ values."""
     ],
 )
 def test_odd_columns_lose_nothing(kind, shape):
-    """Odd columns have one value, one file, no file, only NULLs or NaNs, or the domain's ends.
+    """Queries find each file with a match in columns with one value, one file or no row.
 
-    Some odd columns have files with equal contents.
+    Other columns contain only NULL or NaN, the domain's ends, or equal files.
     """
     for files in odd_columns(kind).values():
         arrays = [kind.column(file) for file in files]
@@ -296,7 +298,7 @@ DISTRIBUTIONS = {
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
 def test_every_key_of_a_distribution_is_found(name, shape):
-    """Queries look for each key, its neighbours, the middle of each gap, and keys beyond both ends.
+    """Checks each key, nearby keys, the middle of each gap, and keys beyond both ends.
 
     The test uses three budgets.
     """
@@ -312,7 +314,7 @@ def test_every_key_of_a_distribution_is_found(name, shape):
 
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
 def test_bytes_that_pay_back_lose_no_key(name):
-    """The budget `auto` loses no key at any cost per byte, in one stretch or in several."""
+    """The budget `auto` loses no key at any price per byte, in one stretch or in several."""
     kind = next(kind for kind in KINDS if kind.name == "bigint")
     keys = DISTRIBUTIONS[name].astype(np.int64)
     files = [part.tolist() for part in np.array_split(keys, 8)]
@@ -330,7 +332,7 @@ def test_bytes_that_pay_back_lose_no_key(name):
 
 @pytest.mark.parametrize("shape", ["auto", "intervals"])
 def test_a_full_budget_names_no_file_in_vain(shape):
-    """With enough bytes, a query for a present key returns exactly the files that contain it."""
+    """With enough bytes, a query for a present key returns only the files that contain the key."""
     kind = next(kind for kind in KINDS if kind.name == "bigint")
     rng = np.random.default_rng(3)
     files = [rng.choice(1000, 30).tolist() for _ in range(12)]
@@ -343,9 +345,9 @@ def test_a_full_budget_names_no_file_in_vain(shape):
 
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
 def test_an_entry_in_several_segments_counts_its_keys_once(name):
-    """In this test, a segment ends after a few entries.
+    """An entry that continues in the next segment counts each key once.
 
-    Longer entries continue in the next segment.
+    In this test, a segment ends after a few entries.
     """
     kind = next(kind for kind in KINDS if kind.name == "bigint")
     keys = DISTRIBUTIONS[name].astype(np.int64)

@@ -1,4 +1,4 @@
-"""Runs that are read lazily from several files return the same as runs in memory."""
+"""Look-ups in a run that is read lazily from several files find the same as in memory."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ INTERVALS = st.lists(
 
 
 class Files(dict):
-    """The part of a store that a run uses."""
+    """The part of a store's interface that a run uses."""
 
     def read(self, uri):
         """Reads a file by its name."""
@@ -49,9 +49,9 @@ class Files(dict):
 
 @st.composite
 def runs(draw):
-    """Rows of several files in any order: segments of random keys, some with maps of the keys.
+    """Rows of several files in any order: segments of random keys, in some cases with maps.
 
-    Segments have the shape `sieve`, or a shape with cells.
+    All segments have the shape `sieve`, or all have a shape with cells.
     """
     keys = sorted(draw(st.lists(CODES, unique=True, max_size=60)))
     pairs = sorted({(key, at) for key in keys for at in draw(st.sets(st.integers(0, N - 1)))})
@@ -79,7 +79,10 @@ def runs(draw):
 @given(runs(), st.lists(INTERVALS, max_size=6), st.data())
 @settings(max_examples=75, deadline=None)
 def test_lazy_reading_finds_what_eager_reading_finds(files, look_ups, data):
-    """Points, ranges and lists are looked up in any order, with cold and warm caches."""
+    """Lazy look-ups of points, ranges and lists find what a run in memory finds.
+
+    The order is random, and caches are cold or warm.
+    """
     named = Files((f"part-{k}.parquet", run_file_bytes(rows)) for k, rows in enumerate(files))
     told = describe_run(RUN, N, Encoder("bigint"), sorted(named.items()))
     rows = [row for some in files for row in some]
@@ -109,7 +112,7 @@ def test_lazy_reading_finds_what_eager_reading_finds(files, look_ups, data):
 @given(runs(), INTERVALS, st.data())
 @settings(max_examples=50, deadline=None)
 def test_each_query_by_itself_finds_what_it_finds_alone(files, look_ups, data):
-    """Overlapping queries are answered together, in any order."""
+    """Overlapping queries find the same locations together as they find one by one."""
     named = Files((f"part-{k}.parquet", run_file_bytes(rows)) for k, rows in enumerate(files))
     told = describe_run(RUN, N, Encoder("bigint"), sorted(named.items()))
     assume(told is not None)
@@ -127,7 +130,7 @@ def test_each_query_by_itself_finds_what_it_finds_alone(files, look_ups, data):
 
 
 def test_a_hundred_thousand_locations():
-    """In a large version, points, ranges and long lists find exactly the blocks they overlap."""
+    """In a large version, points, ranges and long lists find exactly the blocks that overlap."""
     n, blocks, width = 100_000, 10_000, 1000
     rng = np.random.default_rng(1)
     also = rng.integers(0, n, n)

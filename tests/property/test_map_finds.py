@@ -1,4 +1,4 @@
-"""Generated maps: no hash loses a location, and no indexed hash has an extra location."""
+"""Generated maps: no hash loses a location, and no indexed hash gains one."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ N_LOCATIONS = st.sampled_from([1, 2, 3, 40, 1000, 100_000, (1 << 31) - 99])
 
 @st.composite
 def maps(draw):
-    """Locations by hash (one or many for each hash), and the number of locations."""
+    """The locations of each hash (one or many), and the number of locations."""
     n_locations = draw(N_LOCATIONS)
     location = st.integers(0, n_locations - 1)
     several = st.one_of(
         st.lists(location, min_size=1, max_size=3),
-        # Many hashes share some of the sets of locations.
+        # Many hashes share a set of locations.
         st.builds(lambda at: [at, at + 1], st.integers(0, min(n_locations, 5) - 1)).map(
             lambda pair: [min(at, n_locations - 1) for at in pair]
         ),
@@ -40,7 +40,7 @@ def maps(draw):
 
 
 def pairs_of(truth, *, signed=False):
-    """The arrays of a build, in Spark's signed order or in the unsigned order."""
+    """The arrays of a build, in the signed order of Spark or in unsigned order."""
 
     def place(pair):
         return (pair[0] + (1 << 63)) % (1 << 64) if signed else pair[0]
@@ -51,7 +51,7 @@ def pairs_of(truth, *, signed=False):
 
 
 def found_by(segment, hashes):
-    """The result of `matches`, as sets by hash."""
+    """The result of `matches`, as a set for each hash."""
     index, locations = segment.matches(hashes)
     assert (index.dtype, locations.dtype) == (np.int64, np.int32)
     assert np.all(index[1:] >= index[:-1])
@@ -63,7 +63,7 @@ def found_by(segment, hashes):
 
 @given(maps(), st.integers(0, MAX_FINGERPRINT_BITS), st.booleans(), st.data())
 def test_hashes_find_exactly_their_locations(made, bits, signed, data):
-    """Each indexed hash finds exactly its locations, also if it is looked up again."""
+    """Each indexed hash finds exactly its locations, also in a second look-up."""
     truth, n_locations = made
     segment = decode_map(build_map(*pairs_of(truth, signed=signed), n_locations, bits))
     asked = data.draw(st.lists(st.sampled_from(sorted(truth)))) if truth else []
@@ -75,7 +75,7 @@ def test_hashes_find_exactly_their_locations(made, bits, signed, data):
 
 @given(maps().filter(lambda made: made[1] < 1 << 20), st.lists(HASHES, max_size=20))
 def test_locations_are_the_union_of_matches(made, others):
-    """`locations_of` returns the union over all hashes, including absent hashes."""
+    """`locations_of` returns the union of all hashes' locations, even if some hashes are absent."""
     truth, n_locations = made
     segment = decode_map(build_map(*pairs_of(truth), n_locations, 2))
     hashes = np.array([*truth, *others], np.uint64)
@@ -90,7 +90,7 @@ def test_locations_are_the_union_of_matches(made, others):
 
 @given(maps())
 def test_sets_with_one_digest_stay_apart(made):
-    """Sets of locations are shared if their members are equal; equal digests are not enough."""
+    """Hashes share a stored set of locations only if the sets are equal, not just the digests."""
     truth, n_locations = made
     with mock.patch("sieve.segments.hash_map.posting_lists.mixed", np.zeros_like):
         segment = decode_map(build_map(*pairs_of(truth), n_locations, 4))
@@ -101,7 +101,7 @@ def test_sets_with_one_digest_stay_apart(made):
 
 @given(maps(), st.data())
 def test_damage_is_noticed(made, data):
-    """For any changed, missing or added byte, Sieve raises one of its errors."""
+    """If a byte of a map is changed, missing or added, Sieve raises an error."""
     truth, n_locations = made
     payload = build_map(*pairs_of(truth), n_locations, 6)
     at = data.draw(st.integers(0, len(payload) - 1))
@@ -113,7 +113,7 @@ def test_damage_is_noticed(made, data):
         except CorruptError:
             continue
         except UnsupportedError:
-            # Shape and layout are read before any part that a later layout could change.
+            # Sieve reads shape and layout first, because a later layout may change any other part.
             assert at < 2
             continue
         raise AssertionError(at)
@@ -121,7 +121,7 @@ def test_damage_is_noticed(made, data):
 
 @given(maps(), st.data())
 def test_false_statements_stay_within_bounds(made, data):
-    """Wrong bytes with a right checksum are refused, or return only existing locations."""
+    """Wrong bytes with a right checksum are refused, or give only existing locations."""
     truth, n_locations = made
     body = bytearray(build_map(*pairs_of(truth), n_locations, 6)[:-CHECK_BYTES])
     for _ in range(data.draw(st.integers(1, 3))):
@@ -138,7 +138,10 @@ def test_false_statements_stay_within_bounds(made, data):
 
 @given(st.integers(), st.integers(-(1 << 63), (1 << 63) - 1))
 def test_hashes_keep_values_apart(unscaled, code):
-    """A decimal has the shortest bytes of its unscaled number. A hash determines its code."""
+    """The hash of a decimal uses the shortest bytes of the unscaled number.
+
+    Hashes of codes are invertible, so different codes have different hashes.
+    """
     image = decimal_bytes(unscaled)
     assert int.from_bytes(image, "big", signed=True) == unscaled
     if len(image) > 1:

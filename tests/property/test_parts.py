@@ -1,4 +1,4 @@
-"""A list of locations in parts equals the whole list, even after changes."""
+"""A list of locations stored in parts equals the whole list, even after changes."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class MemoryStore(LocalStore):
 
 
 def listed(told: list[Row]) -> Locations:
-    """The list of these rows; some rows can have the same path."""
+    """A list of locations with these rows, some of which can have the same path."""
     columns = zip(*told, strict=True) if told else [()] * 9
     paths, states, *numbers, also = columns
     width = max(map(len, also), default=0)
@@ -68,7 +68,7 @@ def listed(told: list[Row]) -> Locations:
 
 
 def told(by: Locations) -> Counter[Row]:
-    """The rows of a list in any order."""
+    """The rows of a list, in a canonical order."""
     columns = (getattr(by, name).tolist() for name in COLUMNS)
     also = [tuple(k for k in one if k >= 0) for one in by.places[:, 1:].tolist()]
     return Counter(zip(by.paths, *columns, also, strict=True))
@@ -76,7 +76,7 @@ def told(by: Locations) -> Counter[Row]:
 
 @given(lists, lists)
 def test_what_differs_makes_the_one_the_other(before: list[Row], now: list[Row]) -> None:
-    """The difference between two lists contains only changed and removed rows."""
+    """The difference of two lists turns the first into the second, without any unchanged row."""
     part = diff(listed(before), listed(now))
     assert told(merge([listed(before), part])) == Counter(now)
     paths = Counter(row[0] for row in [*before, *now])
@@ -95,8 +95,8 @@ changes = st.lists(
 def test_a_chain_is_the_whole_list(steps: list[tuple[set[int], set[int]]]) -> None:
     """From version to version, files appear, change and disappear, and slots change.
 
-    The stored list reads back unchanged. Each part has several times as many rows as the next part.
-    If a version shares parts with the previous version, it writes only the other parts.
+    Each stored list reads back unchanged. Each part has several times as many rows as the next
+    part. A version does not write parts that the previous version already contains.
     """
     store, before = MemoryStore(), NOTHING_STORED
     files: dict[int, Row] = {}
@@ -121,7 +121,7 @@ def test_a_chain_is_the_whole_list(steps: list[tuple[set[int], set[int]]]) -> No
         had = len(store.files)
         used = tuple(sorted({path.rpartition("/")[0] for path in now.paths}))
         ref, roots = store_list(store, "file:/i", now, used, before)
-        assert len(store.files) == had + 2  # a part and the pending write for it
+        assert len(store.files) == had + 2  # a part, and the pending write for the part
         parts = tuple(read_part(store, "file:/i", part, roots) for part in ref.parts)
         before = Stored(ref.parts, parts, roots, merge(parts))
         assert told(before.whole) == told(now)

@@ -1,6 +1,6 @@
 """Generated tables and predicates: no location with a matching row is ever skipped.
 
-The oracle evaluates the tree row by row in three-valued logic, with Spark's rules for NaN, zeros
+The oracle evaluates a predicate row by row in three-valued logic, with Spark's rules for NaN, zeros
 and bytes. The oracle shares no code with the tested evaluation.
 """
 
@@ -28,7 +28,7 @@ from tests.generated_values import KINDS, image, ordered
 
 @dataclass(frozen=True)
 class Table:
-    """Rows (location, {column: value}), and the types of the columns."""
+    """Rows (location, {column: value}) and the types of the columns."""
 
     kinds: dict
     rows: list
@@ -36,7 +36,7 @@ class Table:
 
 
 class Column:
-    """A column's index over the whole table, made as in a build."""
+    """The index of a column over the whole table, made as in a build."""
 
     null_proof = True
 
@@ -55,7 +55,7 @@ class Column:
         self._nans = np.bincount(places[encoded.nan], minlength=table.n_locations)
 
     def keep(self, wanted):
-        """Locations with a matching key, NULL or NaN."""
+        """The locations with a matching key, NULL or NaN."""
         found = np.zeros(self._n_locations, np.bool_)
         asked = merge(wanted.intervals)
         self._run.mark(asked, found)
@@ -78,7 +78,7 @@ def tables(draw):
 
 
 def leaves(table):
-    """Leaves on both indexed columns, and on a column (z) without an index."""
+    """Leaves on both indexed columns, and on the column z, which has no index."""
 
     def over(name):
         kind = table.kinds[name]
@@ -109,7 +109,7 @@ def trees(table):
 
 
 def wire(tree, table):
-    """A tree in its wire form."""
+    """A predicate in its wire form."""
     op, *rest = tree
     if op in ("and", "or"):
         return {"op": op, "args": [wire(arg, table) for arg in rest[0]]}
@@ -139,7 +139,10 @@ COMPARE = {
 
 
 def holds(tree, row):
-    """TRUE, FALSE or NULL (None) for a row; an unknown part of the tree counts as TRUE."""
+    """The value of a predicate for a row: TRUE, FALSE or NULL (None).
+
+    An unknown part of the predicate counts as TRUE.
+    """
     op, *rest = tree
     if op in ("and", "or"):
         found = [holds(arg, row) for arg in rest[0]]
@@ -153,7 +156,7 @@ def holds(tree, row):
 
 
 def leaf_holds(op, value, constant=None):
-    """The result of a leaf for one value."""
+    """The value of a leaf for one value of the leaf's column."""
     if op in ("is null", "is not null"):
         return (value is None) == (op == "is null")
     if op == "!= or null":
@@ -180,7 +183,10 @@ OPTIONS = st.fixed_dictionaries(
 @given(st.data())
 @settings(max_examples=250)
 def test_no_location_with_a_wanted_row_is_dropped(data):
-    """Each location with a TRUE row is kept, for any types, values, tree and segments."""
+    """Each location of a row for which a predicate is TRUE is kept.
+
+    The types, values, predicates and segments are random.
+    """
     table = data.draw(tables())
     indexes = {
         (name,): Column(
@@ -201,7 +207,7 @@ def test_no_location_with_a_wanted_row_is_dropped(data):
 
 
 class Exact:
-    """An index that tests the key ranges on each location, without blocks."""
+    """An index that tests each location's values against the key ranges, without blocks."""
 
     null_proof = True
 
@@ -213,7 +219,7 @@ class Exact:
         ]
 
     def keep(self, wanted):
-        """Locations with a value in the intervals."""
+        """The locations with a value in the intervals."""
         intervals = wanted.intervals.tolist()
         return np.array(
             [
@@ -230,7 +236,7 @@ class Exact:
 @given(st.data())
 @settings(max_examples=200)
 def test_one_column_is_decided_exactly(data):
-    """With one exact column, a location is kept only if one of its rows matches."""
+    """With an exact index on one column, a location is kept only if one of its rows matches."""
     kind = next(kind for kind in KINDS if kind.name == "bigint")
     table = data.draw(tables())
     value = st.one_of(st.none(), st.sampled_from(kind.values))
@@ -245,7 +251,7 @@ def test_one_column_is_decided_exactly(data):
 
 
 def mentions(tree, words):
-    """Returns whether any of the words is an operator or a column of the tree."""
+    """Returns whether any of the words is an operator or a column of the predicate."""
     op, *rest = tree
     if op in ("and", "or"):
         return any(mentions(arg, words) for arg in rest[0])

@@ -1,4 +1,4 @@
-"""Star schemas with random joins return the same rows as Spark without the index."""
+"""Random joins in star schemas return the same rows as Spark without the index."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ SETTINGS = {
 
 
 def _make_star(lab: Lab, rng: random.Random) -> None:
-    """Makes a fact table of about thirty files with five keys, and dimensions.
+    """Makes a fact table of about thirty files with five keys each, and dimensions.
 
-    Keys include NULL and NaN.
+    Keys can be NULL or NaN.
 
-    Keys of the fact table are random, or rise from file to file. The fact table can have
-    partitions, and files that are newer than its indexes.
+    The keys of the fact table are random, or rise from file to file. The fact table can be
+    partitioned, and can have files that are not yet indexed.
     """
     keys = (
         "IF(id % 41 = 0, NULL, {0}) AS k, CAST(pmod(xxhash64({0}), 900) AS INT) AS i, "
@@ -81,7 +81,7 @@ def _condition(rng: random.Random, alias: str) -> str:
 
 
 def _on(rng: random.Random, one: str, other: str) -> str:
-    """An equality between keys of two aliases, sometimes with a cast or a second equality."""
+    """An equality of keys of two aliases, sometimes with a cast or with a second equality."""
     key = rng.choice(FACT_KEYS)
     equal = "<=>" if rng.random() < 0.1 else "="
     if rng.random() < 0.1:
@@ -98,7 +98,7 @@ def _on(rng: random.Random, one: str, other: str) -> str:
 
 
 def _probe(rng: random.Random, depth: int) -> str:
-    """The relation in the join: the fact table, a part of it, its groups, a union, or a join."""
+    """The relation to join: the fact table, a part of this table, groups, a union, or a join."""
     choice = rng.randrange(10 if depth else 7)
     if choice < 3:
         return "SELECT k, i, s, d, m, v, p FROM fact"
@@ -163,11 +163,11 @@ def _query(rng: random.Random) -> str:
 
 
 def _check(lab: Lab, seed: int, queries: int) -> Counter[str]:
-    """Runs queries of a star, and checks that the rows with and without the index are equal.
+    """Runs queries of a star; checks that each returns the same rows with and without the index.
 
     Returns:
-        Three counts: queries that got values at run time, queries of this kind that read fewer
-        files, and queries that fail in Spark itself.
+        The counts of queries that got values at run time, of such queries that read fewer files,
+        and of queries that fail in Spark itself.
     """
     rng, found = random.Random(seed), Counter()
     with lab.database("stars"):
@@ -175,8 +175,8 @@ def _check(lab: Lab, seed: int, queries: int) -> Counter[str]:
         for number in range(queries):
             query = _query(rng)
             conf = {key: rng.choice(values) for key, values in SETTINGS.items()}
-            # Spark needs longer to compile a query than to run it, so only one query in four is
-            # compiled.
+            # Compiling a query takes longer than running it, so Spark compiles only one query in
+            # four.
             conf |= INTERPRETED if number % 4 else {}
             with lab.settings(conf):
                 before = _scans_at_run_time(lab)
@@ -201,7 +201,7 @@ def _without(lab: Lab, query: str) -> Answer | None:
 
 
 def _run(lab: Lab, query: str) -> Answer | None:
-    """The answer; None if Spark's ORC reader fails because of a NULL from a subquery."""
+    """The answer, or None if Spark's ORC reader fails at a NULL from a subquery."""
     try:
         return lab.run(query)
     except Py4JJavaError as error:
@@ -211,9 +211,9 @@ def _run(lab: Lab, query: str) -> Answer | None:
 
 
 def _fails_without(lab: Lab, query: str) -> bool:
-    """Returns whether Spark itself fails, at least sometimes.
+    """Returns whether a query fails without Sieve, at least sometimes.
 
-    If another side is found empty first, adaptive execution drops the scan that fails.
+    Adaptive execution drops the failing scan if another side is found to be empty first.
     """
     return any(_without(lab, query) is None for _ in range(20))
 
@@ -225,7 +225,10 @@ def _scans_at_run_time(lab: Lab) -> int:
 
 @pytest.mark.parametrize("queries", [4, pytest.param(12, marks=pytest.mark.long)])
 def test_random_joins_give_the_rows_of_spark(lab: Lab, queries: int) -> None:
-    """Joins in two stars; in many of them, values of the query select files."""
+    """Random joins in two stars return Spark's rows.
+
+    In many joins, run-time values select files.
+    """
     found = _check(lab, 0, queries) + _check(lab, 1, queries)
     assert found["given values"] >= queries // 2, found
     assert found["skip by them"] >= queries // 4, found
@@ -234,7 +237,7 @@ def test_random_joins_give_the_rows_of_spark(lab: Lab, queries: int) -> None:
 
 @pytest.mark.soak
 def test_many_random_joins_give_the_rows_of_spark(lab: Lab) -> None:
-    """Ten thousand joins in two hundred stars."""
+    """Ten thousand random joins in two hundred stars return Spark's rows."""
     found = Counter()
     for seed in range(1000, 1200):
         found += _check(lab, seed, 50)

@@ -16,8 +16,8 @@ from spark_session import INTERPRETED, RANGES, Lab, files_read
 
 from sieve.metadata.options import SHAPES
 
-# Half of the predicates are the negations of the other half. `make test` and the tests on the
-# second Spark version run half of the predicates that `make test-long` runs.
+# Each predicate is tested together with its negation. `make test` and the tests on the second Spark
+# version run half as many predicates as `make test-long`.
 PAIRS = (
     [200]
     if pyspark.__version__.startswith("3.")
@@ -30,32 +30,32 @@ BRANCHES = 50
 _TOLD = 25
 
 _SETTINGS = INTERPRETED | {
-    # Staged files and tables have days before 1582. The rebase modes are the defaults of Spark 4.
+    # Both the staged files and the tables contain days before 1582. Spark 4 has these rebase modes
+    # by default.
     "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
     "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
     "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
     "spark.sql.parquet.int96RebaseModeInWrite": "CORRECTED",
-    # Filters that are pushed into readers follow other rules. ORC's filter fails on a NULL in a
-    # list of days. Parquet's dictionaries distinguish -0.0 from 0.0, and JSON's filter does not
-    # know 14 October
-    # 1582. Without pushed filters, only the index decides which rows are skipped.
+    # Filters that Spark pushes into readers follow other rules. ORC's filter fails on a NULL in a
+    # list of days. Parquet's dictionaries distinguish -0.0 from 0.0, and JSON's filter lacks 14
+    # October 1582. Without pushed filters, only the index decides which rows a query skips.
     "spark.sql.orc.filterPushdown": "false",
     "spark.sql.parquet.filterPushdown": "false",
     "spark.sql.csv.filterPushdown.enabled": "false",
     "spark.sql.json.filterPushdown.enabled": "false",
-    # The long time-out prevents failures in `strict` mode on a busy machine.
+    # With a short time-out, `strict` mode would fail on a busy machine.
     "spark.sieve.prune.timeout": "120s",
 }
 
-# A separate task reads each staged file, so that each staged file becomes a file of the table.
+# One task reads each staged file, so that each staged file becomes a file of the table.
 _WRITING = {"spark.sql.files.openCostInBytes": str(1 << 30)}
-# Each branch of a query has one task, regardless of how much it reads.
+# Each branch of a query has one task, however much the branch reads.
 _READING = {"spark.sql.files.openCostInBytes": "0", "spark.sql.files.minPartitionNum": "1"}
 
 
 @dataclass(slots=True)
 class Tally:
-    """The counts of a run's comparisons."""
+    """Counts of the comparisons of a run."""
 
     pairs: int = 0
     files: int = 0
@@ -63,7 +63,7 @@ class Tally:
 
 
 def compare(lab: Lab, seed: str, folder: Path, pairs: int, tally: Tally) -> None:
-    """Makes a table from a seed, indexes it, and compares ``pairs`` predicates on it."""
+    """Makes a table from a seed, indexes the table, and compares ``pairs`` predicates."""
     rng = random.Random(seed)
     folder.mkdir(parents=True)
     table = draw_table(rng, folder)
@@ -79,7 +79,7 @@ def compare(lab: Lab, seed: str, folder: Path, pairs: int, tally: Tally) -> None
                 lab.sql(statement)
         shape = rng.choice(SHAPES)
         booleans = {c.sql for c in table.columns if c.kind.family == "boolean"}
-        # A map of only two keys is refused.
+        # CREATE refuses a map of only two keys.
         columns = [c for c in table.indexed if shape != "map" or c not in booleans]
         if columns:
             lab.sql(f"CREATE SIEVE INDEX ON t ({', '.join(columns)}) OPTIONS (shape = '{shape}')")
@@ -89,7 +89,7 @@ def compare(lab: Lab, seed: str, folder: Path, pairs: int, tally: Tally) -> None
 
 
 def check(lab: Lab, seed: str, table: GeneratedTable, predicates: list[str], tally: Tally) -> None:
-    """Compares predicates, and each predicate with its negation."""
+    """Compares each predicate and its negation, with and without the index."""
     listed = len(lab.spark.table("t").inputFiles())
     for start in range(0, len(predicates), BRANCHES // 2):
         pairs = [(p, f"NOT ({p})") for p in predicates[start : start + BRANCHES // 2]]
@@ -103,9 +103,8 @@ def check(lab: Lab, seed: str, table: GeneratedTable, predicates: list[str], tal
         for k, predicate in enumerate(branches):
             expected = [n for n, t in zip(numbers, truth[k], strict=True) if t]
             if found[k] != expected:
-                # Spark's WHERE and Spark's SELECT can evaluate a predicate differently. In WHERE,
-                # NOT IN with a NULL in the list becomes false; in SELECT, a long list returns TRUE
-                # for NaN.
+                # Spark can evaluate a predicate differently in WHERE and in SELECT. In WHERE, NOT
+                # IN with a NULL in the list becomes false; in SELECT, a long list is TRUE for NaN.
                 odd.add(k // 2)
                 expected = rows_where(lab, predicate)
             assert found[k] == expected, (
@@ -127,7 +126,10 @@ def rows_where(lab: Lab, predicate: str) -> list[int]:
 def without_index(
     lab: Lab, predicates: list[str]
 ) -> tuple[list[int], list[tuple[bool | None, ...]]]:
-    """The numbers of the rows; each predicate is a column, so that Spark prunes nothing."""
+    """The numbers of all rows, and the predicates' values.
+
+    No WHERE exists, so Spark prunes nothing.
+    """
     columns = ", ".join(f"({p})" for p in predicates)
     with lab.setting("spark.sieve.enabled", "false"):
         numbers, *truth = zip(*sorted(lab.sql(f"SELECT rid, {columns} FROM t")), strict=True)
@@ -135,7 +137,7 @@ def without_index(
 
 
 def with_index(lab: Lab, predicates: list[str]) -> tuple[dict[int, list[int]], int]:
-    """The numbers of the rows for each predicate in a WHERE, and the number of files read."""
+    """For each predicate in a WHERE, the numbers of the rows; and the number of files read."""
     branches = (f"SELECT {k} AS k, rid FROM t WHERE {p}" for k, p in enumerate(predicates))
     with lab.setting("spark.sieve.strict", "true"):
         frame = lab.spark.sql(" UNION ALL ".join(branches))
@@ -146,7 +148,7 @@ def with_index(lab: Lab, predicates: list[str]) -> tuple[dict[int, list[int]], i
 
 
 def run(lab: Lab, folder: Path, pairs: int, per_table: int) -> Tally:
-    """Compares ``pairs`` predicates on several tables, ``per_table`` predicates on each."""
+    """Compares ``pairs`` predicates in total, ``per_table`` predicates on each random table."""
     seed = os.environ.get("SIEVE_SEED", str(random.SystemRandom().getrandbits(32)))
     sys.stdout.write(f"SIEVE_SEED={seed} draws these tables again\n")
     tally = Tally()
@@ -164,7 +166,10 @@ def run(lab: Lab, folder: Path, pairs: int, per_table: int) -> Tally:
 def test_random_predicates_find_the_same_rows_with_and_without_the_index(
     lab: Lab, tmp_path: Path, pairs: int
 ) -> None:
-    """The rows of a predicate, of its negation and of its NULLs are together the whole table."""
+    """A predicate returns the same rows with the index.
+
+    The rows of a predicate, of the negation, and with NULL are together the whole table.
+    """
     tally = run(lab, tmp_path, pairs, PAIRS_PER_TABLE)
     assert tally.pairs == pairs
     assert tally.files_read < 0.9 * tally.files, "the indexes skipped next to nothing"
@@ -172,5 +177,5 @@ def test_random_predicates_find_the_same_rows_with_and_without_the_index(
 
 @pytest.mark.soak
 def test_very_many_random_predicates(lab: Lab, tmp_path: Path) -> None:
-    """The soak is long enough to include rare combinations."""
+    """So many random predicates include rare combinations."""
     assert run(lab, tmp_path, SOAK_PAIRS, SOAK_PAIRS_PER_TABLE).pairs == SOAK_PAIRS

@@ -1,4 +1,4 @@
-"""Random top-k queries, MIN and MAX return the rows of a full sort without the index."""
+"""Random top-k queries, MIN and MAX return the same rows as a full sort without the index."""
 
 from __future__ import annotations
 
@@ -12,12 +12,11 @@ from spark_session import INTERPRETED, Lab, together
 COLUMNS = ("i", "s", "d", "w")
 FILES = 20
 TURNS = 2
-"""Queries run on the files that the indexes know, and again after some files were added and
-removed."""
+"""Queries run once on indexed files only, and again after files were added and removed."""
 
 
 class Table:
-    """A table of files with ties, NULLs and NaNs; some files change after the indexes are built."""
+    """A table of files with ties, NULL and NaN; some files change after the index builds."""
 
     def __init__(self, lab: Lab, rng: random.Random) -> None:
         self.lab, self.rng, self.number = lab, rng, 0
@@ -31,7 +30,7 @@ class Table:
         lab.sql(f"CREATE SIEVE INDEX ON t (i, s, d, w.n) OPTIONS (shape = '{shape}'{budget})")
 
     def write(self, files: int) -> None:
-        """Writes files with rising, random, few or equal keys, or with only NULLs."""
+        """Writes files with rising, random, few or equal keys, or with NULL only."""
         rng, parts = self.rng, []
         for _ in range(files):
             self.number += 1
@@ -63,7 +62,7 @@ class Table:
 
 
 def _filters(rng: random.Random) -> str:
-    """Conditions on indexed columns, the partition and a column without index."""
+    """Conditions on indexed columns, on the partition, and on a column without an index."""
     conditions = [
         f"i {rng.choice(('<', '>=', '!=', '='))} {rng.randrange(250)}",
         f"s > 'key-{rng.randrange(99)}'",
@@ -81,7 +80,7 @@ def _filters(rng: random.Random) -> str:
 
 
 def _query(rng: random.Random) -> str:
-    """A query of rows in an order without ambiguous ties, or of minimum and maximum values."""
+    """A query for first rows without ambiguous ties, or for minimum and maximum values."""
     name = rng.choice(COLUMNS)
     column = "w.n" if name == "w" else name
     if rng.random() < 0.35:
@@ -93,7 +92,7 @@ def _query(rng: random.Random) -> str:
         text = f"SELECT {group + ', ' if group else ''}{named} FROM t{_filters(rng)}"
         return f"{text} GROUP BY {group}" if group else text
     order = f"{column}{rng.choice(('', ' DESC'))}{rng.choice(('', ' NULLS FIRST', ' NULLS LAST'))}"
-    # -0.0 does not occur, so ties are equal in every column except the last.
+    # The column has no -0.0, so tied rows are equal in every column except the last.
     ties = rng.choice(("id", "id DESC", f"{rng.choice('is')}, id"))
     offset = f" OFFSET {rng.randrange(30)}" if rng.random() < 0.2 else ""
     text = f"SELECT id, {column} AS x FROM t{_filters(rng)}"
@@ -101,7 +100,7 @@ def _query(rng: random.Random) -> str:
 
 
 def _check(lab: Lab, seed: int, queries: int) -> int:
-    """Runs some queries of a table; returns the number of their scans that have a bound."""
+    """Runs some queries of a table; returns how many of their scans have a bound."""
     rng, bounded = random.Random(seed), 0
     with lab.database("random_top"), lab.settings(INTERPRETED):
         table = Table(lab, rng)
@@ -109,7 +108,7 @@ def _check(lab: Lab, seed: int, queries: int) -> int:
             if turn:
                 table.change()
             asked = [_query(rng) for _ in range(queries // TURNS)]
-            # Together, the queries need a fraction of the time that they need one by one.
+            # One union of the queries takes a fraction of the time of separate queries.
             text = together(asked)
             adaptive = rng.choice(("true", "false"))
             with lab.setting("spark.sql.adaptive.enabled", adaptive):
@@ -136,12 +135,12 @@ def _check(lab: Lab, seed: int, queries: int) -> int:
 def test_random_top_rows_are_those_of_a_full_sort(
     lab: Lab, seed: int, queries: int, bounded: int
 ) -> None:
-    """The queries have ties, NULLs and changing files; many of them read fewer files."""
+    """Random top-k queries return the rows of a full sort, and many of them read fewer files."""
     assert _check(lab, seed, queries) >= bounded
 
 
 @pytest.mark.soak
 def test_many_random_top_rows_are_those_of_a_full_sort(lab: Lab) -> None:
-    """Ten thousand queries have ties, NULLs and changing files."""
+    """Ten thousand random top-k queries return the rows of a full sort."""
     for seed in range(100, 200):
         _check(lab, seed, 100)

@@ -1,7 +1,7 @@
-"""Byte ranges that tile a file: for any tiling, exactly one range reads each row.
+"""If byte ranges tile a file, exactly one range reads each row, for any tiling.
 
-Tilings, formats and contents are random. Cuts are at any byte: inside row groups, stripes, lines
-and line breaks, and also where the driver would cut, between row groups or stripes.
+Tilings, formats and contents are random. Cuts are at any byte (inside row groups, stripes, lines
+and line breaks), and where the driver would cut: between row groups or stripes.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ FORMATS = ("parquet", "orc", "csv", "csv-crlf", "json")
 
 @dataclass(frozen=True, slots=True)
 class Tiled:
-    """A table, and the files of its last listing: paths and lengths."""
+    """A table, and the paths and lengths of the files in the last listing."""
 
     access: Any
     paths: tuple[str, ...]
@@ -47,7 +47,7 @@ class Tiled:
 
 
 def write(path: Path, kind: str, first: int, count: int, rng: random.Random) -> None:
-    """Writes a file of rows (id, pad) with small and empty groups, or with lines of all lengths."""
+    """Writes a file of rows (id, pad): small and empty row groups, or lines of all lengths."""
     pads = ["x" * rng.choice([0, 1, 20, 20, 20, 900]) for _ in range(count)]
     ids = list(range(first, first + count))
     table = pa.table({"id": pa.array(ids, pa.int64()), "pad": pa.array(pads, pa.string())})
@@ -102,7 +102,7 @@ def tiled(lab: Lab, kind: str, tmp_path_factory: pytest.TempPathFactory) -> Iter
 
 
 def rows(lab: Lab, tiled: Tiled, cuts: Sequence[Sequence[int]], *columns: str) -> DataFrame:
-    """The rows of all files; each row has the position of its range."""
+    """The rows of all files; a column says which range contains the row."""
     numbers = [*range(len(tiled.paths))]
     frame = tiled.access.frame(
         lab.spark._jsparkSession, numbers, [], LOCATION, json.dumps([*map(list, cuts)]), "", ""
@@ -120,7 +120,7 @@ def ranges(tiled: Tiled, cuts: Sequence[Sequence[int]]) -> list[tuple[str, int, 
 
 
 def drawn(tiled: Tiled, rng: random.Random) -> list[list[int]]:
-    """Cuts at any bytes: some files have many cuts, and some files have none."""
+    """Cuts at random bytes; some files have many cuts, and others have none."""
     return [
         sorted(rng.sample(range(1, length), min(length - 1, rng.choice([0, 1, 3, 12]))))
         if length > 1
@@ -130,7 +130,7 @@ def drawn(tiled: Tiled, rng: random.Random) -> list[list[int]]:
 
 
 def beside_lines(tiled: Tiled) -> list[list[int]]:
-    """Cuts at, before and after the first byte of every twentieth line, also in other formats."""
+    """Cuts before, at and after the first byte of every twentieth line, also in other formats."""
     cuts = []
     for path, length in zip(tiled.paths, tiled.lengths, strict=True):
         data = Path(path.removeprefix("file:")).read_bytes()
@@ -146,7 +146,7 @@ LONG = {
     ("csv-crlf", "batches"),
     ("json", "rows in small tasks"),
 }
-"""Text has one reader, and its lines are cut alike in both modes."""
+"""Text has one reader, which cuts lines alike in both modes."""
 
 
 @pytest.mark.parametrize(
@@ -159,7 +159,7 @@ LONG = {
     indirect=["kind"],
 )
 def test_each_row_is_read_by_one_range(lab: Lab, kind: str, tiled: Tiled, mode: str) -> None:
-    """Every row is read exactly once, from the range at its position, with any number of tasks."""
+    """Exactly one range, the one at the row's position, reads a row, with any number of tasks."""
     rng = random.Random(f"{kind} {mode}")
     index = ["_metadata.row_index"] if kind == "parquet" else []
     block = [f"_metadata.{name}" for name in ("file_path", "file_block_start", "file_block_length")]
@@ -177,13 +177,13 @@ def test_each_row_is_read_by_one_range(lab: Lab, kind: str, tiled: Tiled, mode: 
             for row in seen:
                 path, start, length = expected[row[LOCATION]]
                 assert row.file_path == path
-                # Spark is allowed to split a file without cuts in any way.
+                # Spark may split a file without cuts in any way.
                 if length < tiled.lengths[tiled.paths.index(path)]:
                     assert (row.file_block_start, row.file_block_length) == (start, length)
 
 
 def test_cuts_part_row_groups(lab: Lab, kind: str, tiled: Tiled) -> None:
-    """Each range has whole row groups or whole stripes, and at least the requested bytes."""
+    """Each range consists of whole row groups or stripes, and has at least the requested bytes."""
     numbers = [*range(len(tiled.paths))]
     if kind not in ("parquet", "orc"):
         none = {"offsets": [], "footer": 0}
@@ -223,9 +223,9 @@ def test_cuts_part_row_groups(lab: Lab, kind: str, tiled: Tiled) -> None:
 
 
 def test_a_file_without_splits_is_not_cut(lab: Lab, tmp_path: Path) -> None:
-    """Compressed text, and records that span several lines, are read whole.
+    """Compressed text and records of several lines are read as whole files.
 
-    Damaged files are not examined.
+    A damaged file also has no cuts.
     """
     cases = {
         "gz": ("csv", "", "a.csv.gz", [None]),

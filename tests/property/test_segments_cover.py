@@ -1,4 +1,4 @@
-"""Generated runs: segments, bytes and look-ups find every key at its location."""
+"""In generated runs, segments, bytes and look-ups find every key at its location."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def clipped(codes):
 
 
 def stretch(start, steps):
-    """Ascending codes that begin at a start and rise by the given steps."""
+    """Codes that ascend from a start by the given steps."""
     return clipped(itertools.accumulate(steps, initial=start))
 
 
@@ -55,7 +55,7 @@ OPTIONS = st.fixed_dictionaries(
 
 @st.composite
 def pairs(draw):
-    """Sorted (code, location, rows); the locations are in runs, in a sawtooth, or at random."""
+    """Sorted (code, location, rows); locations occur in runs, in a sawtooth, or at random."""
     codes = sorted(draw(KEYS))
     n_locations = draw(st.sampled_from([1, 2, 3, 40]))
     pattern = draw(st.sampled_from(["runs", "sawtooth", "random"]))
@@ -72,21 +72,21 @@ def pairs(draw):
 
 
 def chunks_of(rows, size):
-    """The pairs, divided into chunks of `size` as in a build."""
+    """The pairs in chunks of `size`, as in a build."""
     for at in range(0, len(rows), size):
         codes, locations, counts = zip(*rows[at : at + size], strict=True)
         yield np.array(codes), np.array(locations, np.int32), np.array(counts)
 
 
 def cut(rows, options, size=1 << 20, batch=1 << 18):
-    """The segments of some pairs, encoded and decoded."""
+    """The segments of some pairs, after encoding and decoding."""
     with mock.patch("sieve.segments.blocks.key_groups._BATCH", batch):
         segments = list(cut_segments(chunks_of(rows, size), **options))
     return [decode_segment(encode_segment(segment)) for segment in segments]
 
 
 class Line:
-    """A segment according to the definition, which grows by one key at a time."""
+    """A segment as defined, which grows by one key at a time."""
 
     def __init__(self, code, changes, size):
         self.first = self.last = code
@@ -95,7 +95,7 @@ class Line:
         self.low, self.high = -np.inf, np.inf
 
     def takes(self, code, changes, size, options):
-        """Adds a key and narrows the cone; refuses the key if a limit or the cone forbids it."""
+        """Adds a key and narrows the cone; returns false if a limit or the cone forbids the key."""
         run, rise = float(code - self.first), float(changes - self.base)
         if (
             self.keys == options["max_keys"]
@@ -112,7 +112,7 @@ class Line:
 
 
 def reference_lines(rows, options):
-    """The segments according to the definition."""
+    """The segments as defined."""
     sets = {}
     for code, location, _ in rows:
         sets.setdefault(code, set()).add(location)
@@ -127,7 +127,7 @@ def reference_lines(rows, options):
 
 @given(pairs(), OPTIONS)
 def test_segments_are_those_of_the_definition(rows, options):
-    """The vectorised cone cuts at the same keys as a cone that processes one key at a time."""
+    """The vectorised cone cuts at the same keys as the definition, which adds keys one by one."""
     with (
         mock.patch("sieve.segments.blocks.cone._SMALLEST_WINDOW", 2),
         mock.patch("sieve.segments.blocks.cone._LARGEST_WINDOW", 8),
@@ -142,7 +142,7 @@ def test_segments_are_those_of_the_definition(rows, options):
 
 @given(pairs(), OPTIONS, st.integers(1, 30), st.integers(1, 60))
 def test_chunks_do_not_matter(rows, options, size, batch):
-    """The segments do not depend on how the pairs are distributed to chunks and batches."""
+    """However pairs are distributed to chunks and batches, the segments are the same."""
     whole = [encode_segment(segment) for segment in cut(rows, options)]
     dealt = [encode_segment(segment) for segment in cut(rows, options, size, batch)]
     assert whole == dealt
@@ -150,7 +150,7 @@ def test_chunks_do_not_matter(rows, options, size, batch):
 
 @given(pairs(), OPTIONS, st.integers(1, 30))
 def test_blocks_hold_exactly_their_keys_rows(rows, options, size):
-    """Each block has exactly the locations of its keys, and the sum of their rows."""
+    """Each block has exactly the locations of the block's keys, and the right number of rows."""
     expected = Counter()
     segments = cut(rows, options, size, batch=16)
     for code, location, count in rows:
@@ -169,7 +169,7 @@ def test_blocks_hold_exactly_their_keys_rows(rows, options, size):
 
 
 def probes(rows):
-    """Returns each key, its neighbours, the middle of each hole, and values beyond both ends."""
+    """Returns each key, neighbouring codes, the middle of each hole, and codes beyond both ends."""
     codes = sorted({code for code, _, _ in rows})
     middles = [(low + high) // 2 for low, high in itertools.pairwise(codes)]
     around = [code + off for code in codes for off in (-1, 0, 1)]
@@ -177,7 +177,7 @@ def probes(rows):
 
 
 def blocks_of(segments):
-    """First code, last code and locations of every block."""
+    """The first code, last code and locations of each block."""
     for segment in segments:
         offsets = segment.blocks.offsets
         for number in range(len(offsets) - 1):
@@ -197,7 +197,7 @@ def look_up(chunk, intervals, n_locations=41):
 @given(pairs(), OPTIONS, st.data())
 @settings(max_examples=200)
 def test_look_ups_find_every_key_and_no_other_block(rows, options, data):
-    """Points and intervals find all true locations, and only blocks that overlap them."""
+    """Points and intervals find all true locations, and only blocks that overlap."""
     segments = cut(rows, options)
     shuffled = data.draw(st.permutations(segments)) if len(segments) < 20 else segments[::-1]
     run = assemble([decode(encode_segment(segment)) for segment in shuffled])
@@ -221,7 +221,7 @@ def test_look_ups_find_every_key_and_no_other_block(rows, options, data):
 
 @given(st.lists(st.integers(0, 64).flatmap(lambda bits: st.integers(0, (1 << bits) - 1))))
 def test_packed_numbers_survive(values):
-    """Numbers of any size are unpacked unchanged, and the end of the array is found."""
+    """Packed numbers of any size are unpacked unchanged, and the reader finds the array's end."""
     array = np.array(values, np.uint64)
     payload = pack(array)
     found, after = unpack(b"abc" + payload + b"rest", 3, len(values))

@@ -1,4 +1,4 @@
-"""Generated columns: for any price and shape, no location of a key is missing."""
+"""In generated columns, no location of a key is lost, for any price and shape."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ SIZES = st.lists(st.sampled_from([0, 1, 1000, 1 << 40]), min_size=40, max_size=4
 
 @st.composite
 def pairs(draw):
-    """(code, location) pairs of a small table."""
+    """The (code, location) pairs of a small table."""
     codes = draw(KEYS)
     n = draw(st.sampled_from([1, 2, 5, 40]))
     if draw(st.booleans()):
@@ -48,7 +48,7 @@ def pairs(draw):
 
 
 def intervals_of(table, query_model, threshold, most):
-    """The output of executors, in which each location is cut separately."""
+    """The output of executors that cut each location separately."""
     parts = []
     for location in sorted({location for _, location in table}):
         codes, rows = np.unique([c for c, at in table if at == location], return_counts=True)
@@ -57,7 +57,7 @@ def intervals_of(table, query_model, threshold, most):
 
 
 def probes(codes):
-    """Each key, its neighbours, the middle of each hole, and both ends of the domain."""
+    """Each key, neighbouring codes, the middle of each hole, and both ends of the domain."""
     codes = sorted(set(codes))
     middles = [(low + high) // 2 for low, high in itertools.pairwise(codes)]
     around = [code + off for code in codes for off in (-1, 0, 1)]
@@ -65,13 +65,13 @@ def probes(codes):
 
 
 def answer(entries, low, high):
-    """Locations of the entries that overlap an interval."""
+    """The locations of the entries that overlap an interval."""
     hit = [(e.low <= high) & (e.high >= low) for e in entries]
     return {int(at) for e, h in zip(entries, hit, strict=True) for at in e.location[h]}
 
 
 def check(table, segments):
-    """For points and intervals between probes, the result contains all true locations."""
+    """Checks that points and intervals between probes find all true locations."""
     entries = [decode(segment.payload) for segment in segments]
     bounds = [(segment.first, segment.last) for segment in segments]
     assert all(one[1] < other[0] for one, other in itertools.pairwise(bounds))
@@ -91,7 +91,7 @@ def check(table, segments):
 @given(pairs(), PRICES, SOME_CODINGS, CUTS, st.sampled_from([1, 3, 1 << 12]), SIZES)
 @settings(max_examples=125)
 def test_every_location_of_every_key_is_answered(table, price, codings, cut, entries, sizes):
-    """At every price and segment size, points and intervals find all true locations."""
+    """For any price and segment size, points and intervals find all true locations."""
     query_model = QueryModel.of_sample(np.array([code for code, _ in table]))
     cuts = intervals_of(table, query_model, *cut)
     prepared = plan(cuts, query_model, weights_of(sizes), codings)
@@ -109,7 +109,7 @@ def test_every_location_of_every_key_is_answered(table, price, codings, cut, ent
 @given(pairs(), st.lists(CODES, max_size=3), st.data(), PRICES)
 @settings(max_examples=100)
 def test_stretches_together_are_the_whole(table, far, data, price):
-    """Stretches that are cut at any borders and planned separately lose no key and no row."""
+    """Stretches that are cut anywhere and planned separately lose no key and no row."""
     near = data.draw(st.lists(st.sampled_from(probes(code for code, _ in table)), max_size=3))
     borders = np.unique(np.array([*near, *far], np.int64))
     query_model = QueryModel.of_sample(np.array([code for code, _ in table]))
@@ -130,7 +130,7 @@ def test_stretches_together_are_the_whole(table, far, data, price):
 @given(pairs(), st.data(), PRICES)
 @settings(max_examples=100)
 def test_pieces_of_one_location_may_overlap(table, data, price):
-    """If several tasks cut a location, each with some of its rows, it is still covered."""
+    """A location is still covered if several tasks cut it, each task with some of the rows."""
     query_model = QueryModel.of_sample(np.array([code for code, _ in table]))
     task = data.draw(st.lists(st.integers(0, 2), min_size=len(table), max_size=len(table)))
     parts = [
@@ -146,7 +146,7 @@ def test_pieces_of_one_location_may_overlap(table, data, price):
 @given(pairs(), st.data(), PRICES, SOME_CODINGS)
 @settings(max_examples=200)
 def test_damaged_payloads_are_refused_or_in_bounds(table, data, price, codings):
-    """For randomly changed bytes, Sieve raises an error or returns entries within bounds."""
+    """For randomly changed bytes, Sieve raises an error or returns entries within their bounds."""
     query_model = QueryModel.of_sample(np.array([code for code, _ in table]))
     segments = list(
         plan(intervals_of(table, query_model, 0.0, None), query_model, codings=codings).emit(price)
@@ -167,7 +167,7 @@ def test_damaged_payloads_are_refused_or_in_bounds(table, data, price, codings):
 
 @given(pairs(), st.sampled_from([1, 5, 100]))
 def test_the_reference_shape_decodes_to_entries_too(table, error):
-    """Equal-width blocks decode to entries that find all true locations."""
+    """Blocks of equal width decode to entries that find all true locations."""
     ordered = sorted(table)
     chunk = (
         np.array([code for code, _ in ordered]),
@@ -183,7 +183,10 @@ def test_the_reference_shape_decodes_to_entries_too(table, error):
 
 @given(st.lists(st.tuples(CODES, CODES), min_size=1), st.lists(CODES, min_size=1))
 def test_a_gap_is_worth_a_share_of_the_queries(gaps, sample):
-    """The probability to skip is between 0 and 1. It does not fall if a gap gets wider."""
+    """The probability that a gap lets a query skip is between 0 and 1.
+
+    A wider gap does not have a lower probability.
+    """
     query_model = QueryModel.of_sample(np.array(sample))
     low, high = np.sort(np.array(gaps), axis=1).T.copy()
     skip_probability = query_model.skip_probability(low, high)
@@ -205,7 +208,7 @@ def test_no_interval_gives_no_segment():
 
 @given(st.lists(st.integers(0, 64).flatmap(lambda bits: st.integers(0, (1 << bits) - 1))))
 def test_coded_numbers_survive(values):
-    """Numbers of any size are decoded unchanged, and the end of the array is found."""
+    """Coded numbers of any size are decoded unchanged, and the reader finds the array's end."""
     array = np.array(values, np.uint64)
     payload = integer_coding.encode(array)
     found, after = integer_coding.decode(b"abc" + payload + b"rest", 3, len(values))

@@ -23,7 +23,7 @@ def postgresql() -> Iterator[Postgres]:
 
 @pytest.fixture(scope="session")
 def hdfs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """URI of an empty HDFS with one data node, without a slash at the end."""
+    """The URI of an empty HDFS with one data node, without a slash at the end."""
     with name_node.started(tmp_path_factory.mktemp("hdfs")) as uri:
         yield uri
 
@@ -37,5 +37,5 @@ def gate(tmp_path_factory: pytest.TempPathFactory) -> Iterator[s3.Gate]:
 
 @pytest.fixture
 def store(lab: Lab, hdfs: str) -> Store:
-    """The store with which Sieve accesses the files of the cluster."""
+    """The store by which Sieve accesses the cluster's files."""
     return store_for(hdfs + "/", lab.spark._jvm, lab.spark._jsc.hadoopConfiguration())

@@ -19,12 +19,12 @@ START_SECONDS = 180
 
 @contextmanager
 def started(folder: Path) -> Iterator[str]:
-    """Starts a file system and stops it afterwards; this test's user is its superuser.
+    """Starts a file system whose superuser is this test's user; afterwards, stops the file system.
 
-    Yields its URI.
+    Yields the file system's URI.
 
     Args:
-        folder: folder for the data of the nodes and the log.
+        folder: the folder for the nodes' data and for the log.
     """
     jars = [str(jar(name)) for name in ("hadoop-client-minicluster", "mockito-core", "junit")]
     details, log = folder / "details.json", folder / "log"
@@ -32,7 +32,7 @@ def started(folder: Path) -> Iterator[str]:
         *(find_java(os.environ), "-Xmx512m", log_option()),
         *("-cp", os.pathsep.join([*jars, str(find_spark(os.environ).path / "jars" / "*")])),
         *("org.apache.hadoop.test.MiniDFSClusterManager", "-datanodes", "1", "-format"),
-        # Without -nnport, the name node uses a free port and writes it to the details file.
+        # Without -nnport, the name node uses a free port, and writes the port to the details file.
         *("-writeDetails", str(details), "-D", f"hdfs.minidfs.basedir={folder / 'data'}"),
     ]
     with log.open("wb") as output:
@@ -47,7 +47,7 @@ def started(folder: Path) -> Iterator[str]:
 
 
 def _port(process: subprocess.Popen[bytes], details: Path, log: Path) -> int:
-    """Waits until the data node has joined; returns the name node's port."""
+    """Waits until the data node has joined; returns the port of the name node."""
     deadline = time.monotonic() + START_SECONDS
     while True:
         try:

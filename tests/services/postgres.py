@@ -28,7 +28,7 @@ class Postgres:
     """A running server with an empty database.
 
     Attributes:
-        programs: folder of PostgreSQL's programs.
+        programs: the folder of PostgreSQL's programs.
         port: the TCP port on the loopback address.
     """
 
@@ -37,11 +37,11 @@ class Postgres:
 
     @property
     def jdbc(self) -> str:
-        """JDBC URL of the database."""
+        """The JDBC URL of the database."""
         return f"jdbc:postgresql://127.0.0.1:{self.port}/{DATABASE}"
 
     def query(self, text: str) -> list[str]:
-        """The rows of a query, one line per row."""
+        """The rows of a query, as one line per row."""
         return self.run("psql", "--no-psqlrc", "-At", "-d", DATABASE, "-c", text).splitlines()
 
     def run(self, program: str, *args: str) -> str:
@@ -52,9 +52,12 @@ class Postgres:
 
 @contextmanager
 def started() -> Iterator[Postgres]:
-    """Starts a server that requires a password; stops and deletes it afterwards."""
+    """Starts a server that requires a password.
+
+    At the end, stops the server and deletes the data.
+    """
     programs = _programs()
-    # The server must run as another user, who has no access to pytest's folder.
+    # The server must run as another user, who cannot access pytest's folder.
     with tempfile.TemporaryDirectory(prefix="sieve-pg-") as name:
         folder = Path(name)
         account = _account()
@@ -73,7 +76,7 @@ def started() -> Iterator[Postgres]:
             **own,
         )
         (port,) = free_ports(1)
-        # Syncs are off, because the data are not needed after the test.
+        # Syncs are off, because nobody reads the data after the test.
         options = f"-h 127.0.0.1 -p {port} -k '{folder}' -c fsync=off"
         control = (programs / "pg_ctl", "-D", str(data), "-w")
         log = folder / "log"
@@ -90,7 +93,7 @@ def started() -> Iterator[Postgres]:
 
 
 def _programs() -> Path:
-    """The folder of PostgreSQL's programs: from the path, or the newest in Debian's folder."""
+    """The folder of PostgreSQL's programs: from the path, or the newest below Debian's folder."""
     debian = Path("/usr/lib/postgresql").glob("*/bin")
     newest = sorted(debian, key=lambda path: float(path.parent.name), reverse=True)
     on_path = [Path(found).parent for found in [shutil.which("initdb")] if found]
@@ -101,7 +104,7 @@ def _programs() -> Path:
 
 
 def _account() -> pwd.struct_passwd:
-    """The user of the server: the current user; for root, the user of Debian's package."""
+    """The user of the server: the current user or, for root, the user of Debian's package."""
     if os.geteuid() != 0:
         return pwd.getpwuid(os.geteuid())
     accounts = {account.pw_name: account for account in pwd.getpwall()}

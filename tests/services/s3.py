@@ -32,9 +32,9 @@ class Fault:
     """A fault for the next put of a matching key.
 
     Attributes:
-        key: pattern of the whole key.
+        key: the pattern of the whole key.
         status: the HTTP status of the reply.
-        takes_effect: true if the server executes the put in spite of the fault.
+        takes_effect: whether the server still executes the put.
     """
 
     key: str
@@ -48,8 +48,8 @@ class Gate:
 
     Attributes:
         port: the port for requests, on the loopback address.
-        faults: the remaining faults; each occurs once.
-        puts: keys of conditional puts, with the status of the reply.
+        faults: the remaining faults; each strikes once.
+        puts: the keys of conditional puts, each with the status of the reply.
     """
 
     port: int
@@ -66,14 +66,14 @@ class Gate:
             "fs.s3a.path.style.access": "true",
             "fs.s3a.access.key": "test",
             "fs.s3a.secret.key": "test",
-            # There are few attempts, because a third time-out would not add anything to a test.
+            # Few attempts suffice, because a third time-out would add nothing to a test.
             "fs.s3a.attempts.maximum": "2",
             "fs.s3a.retry.limit": "2",
             "fs.s3a.retry.interval": "50ms",
         }
 
     def keys(self, bucket: str, prefix: str) -> list[str]:
-        """The keys in a bucket that begin with this prefix, without folder markers."""
+        """The keys in a bucket that begin with a prefix, without folder markers."""
         query = urllib.parse.urlencode({"list-type": 2, "prefix": prefix})
         with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/{bucket}?{query}") as reply:
             found = re.findall(r"<Key>(.*?)</Key>", reply.read().decode())
@@ -90,13 +90,13 @@ class Gate:
 
 
 def jars() -> str:
-    """The class path of Hadoop's S3 client, in the Hadoop version that Spark has."""
+    """The class path of Hadoop's S3 client, in the version of Spark's Hadoop."""
     return os.pathsep.join(str(jar(name)) for name in ("hadoop-aws", "bundle"))
 
 
 @contextmanager
 def started(folder: Path) -> Iterator[Gate]:
-    """Starts a new server with the three buckets, and stops it afterwards.
+    """Starts a new server with the three buckets; stops the server afterwards.
 
     The server writes its log to the folder.
     """
@@ -129,12 +129,12 @@ def started(folder: Path) -> Iterator[Gate]:
 
 
 class _Server(ThreadingHTTPServer):
-    """Serves each connection in a thread that ends with the test."""
+    """Serves each connection in a thread, which ends with the test."""
 
     daemon_threads = True
 
     def handle_error(self, *_: object) -> None:
-        """Drivers that are killed reset their connections, so these errors are ignored."""
+        """Ignores errors: killed drivers reset their connections."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -170,7 +170,7 @@ class _Handler(BaseHTTPRequestHandler):
         for name, value in reply.getheaders():
             if name.lower() not in ("transfer-encoding", "connection", "content-length"):
                 self.send_header(name, value)
-        # The reply to HEAD contains the length of a body, but no body follows.
+        # The reply to HEAD states the length of a body, but no body follows.
         told = reply.getheader("Content-Length") if self.command == "HEAD" else None
         self.send_header("Content-Length", told or str(len(data)))
         self.end_headers()

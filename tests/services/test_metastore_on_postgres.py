@@ -24,7 +24,7 @@ SMALL = ("--conf", "spark.ui.enabled=false", "--conf", "spark.sql.shuffle.partit
 
 @contextmanager
 def metastore(folder: Path, port: int, database: Postgres) -> Iterator[list[str]]:
-    """Starts the server as a user would; yields the Spark option that it prints."""
+    """Starts the server as a user would; yields the option for Spark that the command prints."""
     option = sieve(
         folder,
         *("metastore", "start", "--port", str(port), "--jdbc", database.jdbc),
@@ -40,7 +40,7 @@ def metastore(folder: Path, port: int, database: Postgres) -> Iterator[list[str]
 def test_registrations_live_in_postgresql(postgresql: Postgres, tmp_path: Path) -> None:
     """One spark-sql creates an index, the server restarts, and another spark-sql uses the index.
 
-    Other clients of the metastore and PostgreSQL itself show the registration.
+    PostgreSQL and other clients of the metastore show the index's registration.
     """
     (port,) = free_ports(1)
     table = "in_postgres"

@@ -1,4 +1,4 @@
-"""Delta, Iceberg and Avro together with Sieve, which indexes Delta and Iceberg."""
+"""Delta, Iceberg and Avro together with Sieve, which indexes Delta and Iceberg tables."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def mixed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Driver]:
 
 
 def test_create_is_refused(mixed: Driver) -> None:
-    """CREATE names the kind of table and a remedy in its error, and queries of it still work."""
+    """The error of CREATE names the kind of table and a remedy; queries of the table still work."""
     words = "a is stored as avro; Sieve indexes Parquet.* copy it into one .CREATE TABLE"
     for statement in ("CREATE SIEVE INDEX ON a (id)", "SHOW SIEVE INDEXES ON a"):
         with pytest.raises(DriverError, match=rf"(?s)SIEVE_UNSUPPORTED_TABLE.*{words}"):
@@ -64,7 +64,7 @@ def test_create_is_refused(mixed: Driver) -> None:
 
 
 def test_a_folder_of_delta_is_refused(mixed: Driver) -> None:
-    """A Delta folder that is named by its path has no table properties for an index."""
+    """CREATE refuses a Delta folder given by path: a folder has no table properties."""
     facts = dict(row[:2] for row in mixed.sql("DESCRIBE EXTENDED d"))
     folder = facts["Location"].removeprefix("file:")
     with pytest.raises(DriverError, match=DELTA):
@@ -72,7 +72,7 @@ def test_a_folder_of_delta_is_refused(mixed: Driver) -> None:
 
 
 def test_another_catalog_shows_no_indexes(mixed: Driver) -> None:
-    """A database of another catalog is not mistaken for a database of the session catalog."""
+    """Sieve does not take another catalog's database for a database of the session catalog."""
     mixed.sql("CREATE DATABASE db")
     mixed.sql(f"CREATE TABLE db.p USING parquet AS {ROWS}")
     mixed.sql("CREATE SIEVE INDEX ON db.p (id)")
@@ -87,7 +87,7 @@ def test_another_catalog_shows_no_indexes(mixed: Driver) -> None:
 
 
 def test_indexes_work_beside_them(mixed: Driver) -> None:
-    """A Parquet table is indexed and pruned despite other catalogs, even in joins with them."""
+    """A Parquet table is indexed and pruned next to other catalogs, also in joins with these."""
     mixed.sql("CREATE SIEVE INDEX ON p (id) OPTIONS (error = 1)")
     assert mixed.files("SELECT * FROM p WHERE id = 7") == 1
     query = "SELECT id FROM p JOIN d USING (id) JOIN a USING (id) JOIN ice.db.t USING (id)"
@@ -96,14 +96,14 @@ def test_indexes_work_beside_them(mixed: Driver) -> None:
 
 
 def test_delta_tables_are_indexed(mixed: Driver) -> None:
-    """Delta tables are indexed with the extensions in either order, and with further extensions."""
+    """Delta tables are indexed with any order of the extensions, and with more extensions."""
     mixed.sql("CREATE SIEVE INDEX ON d (id) OPTIONS (error = 1)")
     assert mixed.files("SELECT * FROM d WHERE id IN (7, 93)") == 2
     mixed.sql("DROP SIEVE INDEX ON d (id)")
 
 
 def test_iceberg_tables_are_indexed(mixed: Driver) -> None:
-    """Tables of an Iceberg catalog are indexed beside Delta's session catalog."""
+    """Tables of an Iceberg catalog are indexed while Delta is the session catalog."""
     mixed.sql("CREATE SIEVE INDEX ON ice.db.t (id) OPTIONS (error = 1)")
     assert [row[:3] for row in mixed.sql("SHOW SIEVE INDEXES IN ice.db")] == [
         ["ice.db", "t", "id_sieve"]

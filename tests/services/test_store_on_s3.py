@@ -30,7 +30,8 @@ def jvm() -> Iterator[Any]:
         patch.setenv("PYSPARK_SUBMIT_ARGS", f"--driver-class-path {jars()} pyspark-shell")
         gateway = launch_gateway()
     with pytest.MonkeyPatch.context() as patch:
-        # An earlier session of this process would translate exceptions by calls to its own JVM.
+        # An earlier session in this process would translate exceptions by calls of that session's
+        # JVM.
         patch.setattr("py4j.java_gateway.get_return_value", get_return_value)
         yield gateway.jvm
     gateway.shutdown()
@@ -40,7 +41,7 @@ def jvm() -> Iterator[Any]:
 
 @pytest.fixture(autouse=True)
 def as_new(gate: Gate) -> Iterator[None]:
-    """Forgets the probed buckets; asserts that every fault was used."""
+    """Forgets which buckets were probed; at the end, asserts that every fault was used."""
     s3._lacks.clear()
     gate.puts.clear()
     yield
@@ -71,7 +72,7 @@ def folder(store: Store) -> str:
 
 
 class TestS3(StoreContract, AtomicCreateContract):
-    """The store contract without permissions, which S3A does not report."""
+    """The store contract except for permissions, which S3A does not report."""
 
 
 def elsewhere(
@@ -85,9 +86,9 @@ def elsewhere(
 
 
 def test_a_bucket_is_tried_out_once(store: Store, folder: str, gate: Gate) -> None:
-    """Before the first create, the store puts one name twice, and one of the puts must fail.
+    """Before the first create, the store puts one name twice, and one put must fail.
 
-    Later creates put no name twice.
+    Later creates do not probe the bucket again.
     """
     store.create(join(folder, "1"), b"x")
     store.create(join(folder, "2"), b"x")
@@ -106,9 +107,9 @@ def test_a_bucket_is_tried_out_once(store: Store, folder: str, gate: Gate) -> No
     ],
 )
 def test_a_bucket_that_decides_nothing(jvm: Any, conf: Any, bucket: str, why: str) -> None:
-    """The error for a bucket that ignores conditions names a remedy for several writers.
+    """For a bucket that ignores conditions, the error names a remedy for several writers.
 
-    Nothing is left in the bucket, and reads work.
+    The create leaves nothing in the bucket, and reads work.
     """
     store, folder = elsewhere(jvm, conf, bucket)
     for _ in range(2):
@@ -118,7 +119,7 @@ def test_a_bucket_that_decides_nothing(jvm: Any, conf: Any, bucket: str, why: st
 
 
 def test_an_old_hadoop(jvm: Any, conf: Any) -> None:
-    """A client without conditional puts is refused before it puts an object."""
+    """The store refuses a client without conditional puts before the client puts an object."""
     conf.set("fs.s3a.create.conditional.enabled", "false")
     conf.set("fs.s3a.impl.disable.cache", "true")
     store, folder = elsewhere(jvm, conf, KEEPING)
@@ -127,9 +128,9 @@ def test_an_old_hadoop(jvm: Any, conf: Any) -> None:
 
 
 def test_a_single_writer(jvm: Any, conf: Any, gate: Gate, caplog: pytest.LogCaptureFixture) -> None:
-    """A user can assert that nobody else writes to the bucket.
+    """A user can declare that nobody else writes to the bucket.
 
-    A single writer checks for the object before each put, and warns.
+    The store of this single writer looks for the object before each put, and warns.
     """
     store, folder = elsewhere(jvm, conf, HEEDLESS, single_writer=True)
     with caplog.at_level(logging.WARNING):
@@ -141,15 +142,15 @@ def test_a_single_writer(jvm: Any, conf: Any, gate: Gate, caplog: pytest.LogCapt
     (warning,) = [r.getMessage() for r in caplog.records if "one driver alone" in r.getMessage()]
     assert HEEDLESS in warning
     gate.faults.append(Fault(".*/u", 500, takes_effect=True))
-    # Without a condition, a request that is repeated puts the same bytes again.
+    # Without a condition, a repeated request puts the same bytes again.
     assert store.create(join(folder, "u"), b"x") is True
 
 
 @pytest.mark.parametrize("status", [500, 503, 409])
 def test_a_lost_reply_is_met_again(store: Store, folder: str, gate: Gate, status: int) -> None:
-    """A put that was successful and is sent again gets the status 412.
+    """A put that succeeded gets the status 412 if the client sends it again.
 
-    The writer's name in the object shows which writer has put it.
+    The writer's name in the object then shows who has put the object.
     """
     gate.faults.append(Fault(".*/1.json", status, takes_effect=True))
     assert store.create(join(folder, "1.json"), b"x") is True
@@ -159,9 +160,9 @@ def test_a_lost_reply_is_met_again(store: Store, folder: str, gate: Gate, status
 
 
 def test_a_conflict_is_tried_again(store: Store, folder: str, gate: Gate) -> None:
-    """The status 409 means that another put of the name is in progress.
+    """The status 409 means that another put of the same name is in progress.
 
-    A put with the status 409 had no effect, and is repeated.
+    The store repeats a put with this status, because the put had no effect.
     """
     gate.faults += [Fault(".*/1.json", 409)] * 2
     assert store.create(join(folder, "1.json"), b"x") is True
@@ -169,7 +170,7 @@ def test_a_conflict_is_tried_again(store: Store, folder: str, gate: Gate) -> Non
 
 
 def test_no_end_of_conflicts(store: Store, folder: str, gate: Gate) -> None:
-    """If the store never decides who gets a name, the outcome is unknown."""
+    """If S3 never decides which put wins, the store reports an unknown outcome."""
     gate.faults += [Fault(".*/1.json", 409)] * 20
     with pytest.raises(UnknownOutcomeError, match=r"1\.json"):
         store.create(join(folder, "1.json"), b"x")
@@ -177,7 +178,7 @@ def test_no_end_of_conflicts(store: Store, folder: str, gate: Gate) -> None:
 
 @pytest.mark.parametrize("takes_effect", [True, False])
 def test_no_end_of_faults(store: Store, folder: str, gate: Gate, takes_effect: bool) -> None:
-    """If the store never answers, the outcome is unknown, even if the put was executed."""
+    """If S3 never answers, the store reports an unknown outcome, even if S3 executed the put."""
     gate.faults += [Fault(".*/1.json", 500, takes_effect)] + [Fault(".*/1.json", 500)] * 20
     with pytest.raises(UnknownOutcomeError, match=r"1\.json"):
         store.create(join(folder, "1.json"), b"x")
@@ -185,7 +186,7 @@ def test_no_end_of_faults(store: Store, folder: str, gate: Gate, takes_effect: b
 
 
 def test_a_refusal_has_no_effect(store: Store, folder: str, gate: Gate) -> None:
-    """A put that is refused for lack of permission had no effect."""
+    """A put without permission is refused and has no effect."""
     store.create(join(folder, "before"), b"x")
     gate.faults.append(Fault(".*/1.json", 403))
     with pytest.raises(UnavailableError, match=r"1\.json"):
@@ -193,7 +194,7 @@ def test_a_refusal_has_no_effect(store: Store, folder: str, gate: Gate) -> None:
 
 
 def test_a_bucket_that_cannot_be_tried_out(store: Store, folder: str, gate: Gate) -> None:
-    """After a failed probe the store is unavailable, and the next create probes again."""
+    """After a failed probe, the store is unavailable, and the next create probes again."""
     gate.faults += [Fault(r".*/\.probe-.*", 500)] * 20
     with pytest.raises(UnavailableError, match="cannot tell whether"):
         store.create(join(folder, "1.json"), b"x")
@@ -202,7 +203,7 @@ def test_a_bucket_that_cannot_be_tried_out(store: Store, folder: str, gate: Gate
 
 
 def test_a_bucket_stands_for_a_group(store: Store, folder: str, jvm: Any, conf: Any) -> None:
-    """An index can be in the bucket of its table, and in no other bucket of S3A."""
+    """An index can be in the bucket of the indexed table, and in no other bucket."""
     assert store.restrict(folder, store.permissions(folder)) == store.permissions(folder)
     other, there = elsewhere(jvm, conf, HEEDLESS)
     for like in (other.permissions(there), Permissions("root", "root", 0o755)):
@@ -216,9 +217,9 @@ def test_a_bucket_stands_for_a_group(store: Store, folder: str, jvm: Any, conf: 
 def test_half_a_file_is_not_put(
     store: S3Store, folder: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A writer that fails between two pieces of a file leaves nothing.
+    """If a writer fails between two pieces of a file, the store leaves nothing.
 
-    If the stream were closed, it would put the first piece.
+    Closing the stream would put the first piece.
     """
 
     def write_half(stream: Any, data: bytes) -> None:
@@ -235,7 +236,7 @@ def test_half_a_file_is_not_put(
 def test_large_files_are_put_whole_or_not_at_all(
     conf: Any, store: S3Store, folder: str, gate: Gate
 ) -> None:
-    """A multipart upload is also conditional, and an interrupted upload leaves nothing."""
+    """Multipart uploads are also conditional, and an interrupted upload leaves nothing."""
     conf.set("fs.s3a.multipart.size", "5M")
     conf.set("fs.s3a.impl.disable.cache", "true")
     data = bytes(12 << 20)

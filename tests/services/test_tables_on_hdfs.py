@@ -14,7 +14,7 @@ pytestmark = pytest.mark.services
 
 @pytest.fixture
 def database(lab: Lab, hdfs: str) -> Iterator[str]:
-    """The URI of a database's folder on HDFS; the database is the current database."""
+    """The URI of a database's folder on HDFS; the database is the current one."""
     location = f"{hdfs}/warehouse/far.db"
     lab.sql(f"CREATE DATABASE far LOCATION '{location}'")
     lab.sql("USE far")
@@ -24,7 +24,7 @@ def database(lab: Lab, hdfs: str) -> Iterator[str]:
 
 
 def test_the_life_of_an_index(lab: Lab, store: Store, database: str) -> None:
-    """With data and index on HDFS, CREATE, queries, REFRESH and DROP work, and leave nothing."""
+    """With data and index on HDFS, CREATE, queries, REFRESH and DROP work, and leave no file."""
     rows = "SELECT /*+ REPARTITION_BY_RANGE({n}, a) */ id AS a, id % 7 AS r FROM range({span})"
     lab.sql(f"CREATE TABLE t USING parquet AS {rows.format(n=8, span='1000')}")
     lab.sql("CREATE SIEVE INDEX ON t (a)")
@@ -39,7 +39,7 @@ def test_the_life_of_an_index(lab: Lab, store: Store, database: str) -> None:
     lab.check("SELECT * FROM t WHERE a = 7", exactly=3)
     lab.sql("REFRESH SIEVE INDEX ON t (a)")
     assert [entry.name for entry in store.list(versions)] == ["1.json", "2.json"]
-    # If a block spans two files, the block lists both files.
+    # A block that spans two files lists both files.
     lab.check("SELECT * FROM t WHERE a = 1199", at_most=2)
     lab.sql("DROP SIEVE INDEX ON t (a)")
     assert not store.exists(index)

@@ -35,7 +35,7 @@ ROUNDS = 6
 
 @dataclass(frozen=True, slots=True)
 class Drivers:
-    """Two drivers on one metastore; a setting declares the second driver the only writer."""
+    """Two drivers on one metastore; a setting declares the second driver to be the only writer."""
 
     one: Driver
     two: Driver
@@ -43,7 +43,7 @@ class Drivers:
 
 @pytest.fixture(scope="module")
 def drivers(gate: Gate, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Drivers]:
-    """Two drivers; one database is in a bucket with conditional puts, the other is not."""
+    """Two drivers, and two databases: one bucket has conditional puts, and the other has none."""
     folder = tmp_path_factory.mktemp("drivers")
     conf = {
         "spark.driver.extraClassPath": f"{shim_jar(find_spark(os.environ))}{os.pathsep}{jars()}",
@@ -60,7 +60,7 @@ def drivers(gate: Gate, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Dr
 
 
 class serving:  # noqa: N801 - read as a word: with serving(...) as port
-    """Runs a metastore that uses Derby and can access S3."""
+    """Runs a metastore on Derby that can access S3."""
 
     def __init__(self, folder: Path, gate: Gate) -> None:
         site, (self._port,) = folder / "site", free_ports(1)
@@ -93,7 +93,7 @@ class serving:  # noqa: N801 - read as a word: with serving(...) as port
 
 
 def check(it: Driver, query: str, files: int) -> None:
-    """Checks that a query returns the same rows as without the index, and reads this many files."""
+    """Checks that a query has the same rows with and without the index, from this many files."""
     it.sql("SET spark.sieve.enabled = false")
     off = it.sql(query)
     it.sql("SET spark.sieve.enabled = true")
@@ -105,7 +105,7 @@ def check(it: Driver, query: str, files: int) -> None:
 
 @pytest.fixture
 def table(drivers: Drivers) -> Iterator[Driver]:
-    """The first driver, with a table of eight files and an index on the table."""
+    """The first driver, with an indexed table of eight files."""
     one = drivers.one
     one.sql(f"CREATE TABLE shop.t USING parquet AS {ROWS.format(n=8, span='1000')}")
     one.sql("CREATE SIEVE INDEX ON shop.t (a)")
@@ -116,7 +116,7 @@ def table(drivers: Drivers) -> Iterator[Driver]:
 def test_the_life_of_an_index(table: Driver, gate: Gate) -> None:
     """With data and index on S3, CREATE, queries, REFRESH, VACUUM and DROP work.
 
-    The statements leave no file.
+    After DROP, no file is left.
     """
     check(table, POINT, 1)
     check(table, RANGE, 1)
@@ -132,7 +132,7 @@ def test_the_life_of_an_index(table: Driver, gate: Gate) -> None:
     ((_, versions, gone, size),) = table.sql("VACUUM SIEVE INDEX ON shop.t RETAIN 0 HOURS")
     assert versions == 2
     assert size > 0
-    # VACUUM has added a mark for its deletions.
+    # VACUUM has added a mark for the deletions.
     assert len(gate.keys(KEEPING, "shop.db/.sieve/")) == len(before) - gone + 1
     check(table, POINT, 1)
     table.sql("DROP SIEVE INDEX ON shop.t (a)")
@@ -141,7 +141,7 @@ def test_the_life_of_an_index(table: Driver, gate: Gate) -> None:
 
 
 def test_two_publishers(drivers: Drivers, table: Driver, gate: Gate) -> None:
-    """If two drivers publish at once, each gets its own version numbers and loses nothing."""
+    """If two drivers publish at once, each gets separate version numbers, and no change is lost."""
     gate.puts.clear()
     wait_until(lambda: drivers.two.files(POINT) == 1, "the second driver knows the index")
     for turn in range(ROUNDS):
@@ -162,9 +162,9 @@ def test_two_publishers(drivers: Drivers, table: Driver, gate: Gate) -> None:
 
 
 def test_a_store_that_ignores_the_condition(drivers: Drivers, gate: Gate) -> None:
-    """CREATE is refused and leaves nothing.
+    """On a store that ignores conditions, CREATE is refused and leaves nothing.
 
-    A driver that declares itself the only writer is allowed to create.
+    A driver that declares itself the only writer may create an index.
     """
     one, two = drivers.one, drivers.two
     one.sql(f"CREATE TABLE heedless.t USING parquet AS {ROWS.format(n=4, span='1000')}")
@@ -186,7 +186,7 @@ def test_a_store_that_ignores_the_condition(drivers: Drivers, gate: Gate) -> Non
 
 
 def test_an_index_elsewhere(table: Driver) -> None:
-    """An index is not allowed in a bucket whose readers can differ from the table's readers."""
+    """CREATE refuses a bucket other than the table's, because other people may read that bucket."""
     table.sql(f"SET spark.sieve.path = s3a://{HEEDLESS}/indexes")
     table.sql(f"SET spark.sieve.roots = s3a://{HEEDLESS}/indexes")
     with pytest.raises(DriverError, match="SIEVE_STORE_PERMISSIONS"):

@@ -1,4 +1,7 @@
-"""The most important tests, for every Spark version: `make test-spark VERSION=4.2` runs them."""
+"""The most important tests, for every Spark version.
+
+`make test-spark VERSION=4.2` runs these tests.
+"""
 
 from __future__ import annotations
 
@@ -23,9 +26,9 @@ def table(lab: Lab) -> Iterator[str]:
 
 
 def test_the_index_leaves_the_right_files(lab: Lab, table: str) -> None:
-    """A key reads one file, a range reads two files, and an absent key reads none.
+    """A query for a key reads one file, for a range two files, and for an absent key no file.
 
-    The rows are the same as without the index.
+    The rows are the same with and without the index.
     """
     lab.check(f"SELECT * FROM {table} WHERE id = 123", exactly=1)
     lab.check(f"SELECT count(*), max(s) FROM {table} WHERE id BETWEEN 195 AND 204", exactly=2)
@@ -33,19 +36,19 @@ def test_the_index_leaves_the_right_files(lab: Lab, table: str) -> None:
 
 
 def test_the_listing_of_the_plan_is_ours(lab: Lab, table: str) -> None:
-    """Spark's own EXPLAIN names Sieve's file listing as the scan's location."""
+    """Spark's EXPLAIN names Sieve's file listing as the location of the scan."""
     ((plan,),) = lab.sql(f"EXPLAIN FORMATTED SELECT * FROM {table} WHERE id = 123")
     assert "Location: SieveFileIndex" in plan
 
 
 def test_explain_sieve_tells_what_is_left(lab: Lab, table: str) -> None:
-    """EXPLAIN SIEVE has a row for the scan, with the index and the number of files to read."""
+    """EXPLAIN SIEVE shows a row for the scan, with the index and the number of files to read."""
     (scan,) = lab.explain(f"SELECT * FROM {table} WHERE id = 123")
     assert (scan["indexes"], scan["files_total"], scan["files_read"]) == ("id_sieve@1", 10, 1)
 
 
 def test_functions_tell_keys_segments_and_files(lab: Lab, table: str) -> None:
-    """The three SQL functions return rows, both alone and in a join with a table."""
+    """Each of the three SQL functions returns rows, alone and in a join with a table."""
     assert lab.sql(f"SELECT max(sieve_key(id)), sieve_key(DATE '1969-12-31') FROM {table}") == [
         (999, -1)
     ]
@@ -64,7 +67,7 @@ def test_functions_tell_keys_segments_and_files(lab: Lab, table: str) -> None:
 def test_values_that_only_a_running_query_has_pick_files(
     lab: Lab, table: str, adaptive: str
 ) -> None:
-    """Keys of a broadcast, an empty set of keys, and a subquery's result select files."""
+    """The keys of a broadcast, an empty set of keys, and a subquery's result each select files."""
     keys = "(SELECT k + 0 AS k, n FROM VALUES (123L, 1), (777L, 2), (NULL, 3) AS d(k, n))"
     with lab.setting("spark.sql.adaptive.enabled", adaptive):
         lab.check(f"SELECT s, n FROM {table} JOIN {keys} ON id = k", exactly=2)
@@ -74,13 +77,15 @@ def test_values_that_only_a_running_query_has_pick_files(
 
 
 def test_bounds_by_two_subqueries_of_one_table(lab: Lab, table: str) -> None:
-    """Spark merges both subqueries into one that returns a struct.
+    """Two subqueries on one table bound a scan, even if Spark merges both into one.
 
-    EXPLAIN SIEVE and the web UI show both subqueries.
+    The merged subquery returns a struct.
+
+    EXPLAIN SIEVE and the web UI show both bounds.
     """
     ends = f"(SELECT min(id) + 120 FROM {table}) AND id <= (SELECT max(id) - 870 FROM {table})"
     query = f"SELECT * FROM {table} WHERE id >= {ends}"
-    # The scan itself reads one file; the subquery reads one file for each of its two bounds.
+    # The scan reads one file, and the subquery reads one file for each of the two bounds.
     lab.check(query, exactly=3)
     told = [str(scan["predicate"]) for scan in lab.explain(query)]
     assert any("subquery at run time" in predicate for predicate in told)
@@ -96,7 +101,7 @@ def test_merged_subqueries_lose_no_row(lab: Lab, table: str) -> None:
 
 
 def test_the_web_ui_has_a_page(lab: Lab, table: str) -> None:
-    """The page in Spark's web UI shows the index, and the scan without its constant."""
+    """The page in Spark's web UI shows the index, and the scan without the query's constant."""
     jvm, session = lab.spark._jvm, lab.spark._jsparkSession
     assert jvm is not None
     context = session.sparkContext()
@@ -132,7 +137,7 @@ def test_the_web_ui_has_a_page(lab: Lab, table: str) -> None:
 
 
 def test_an_index_is_shown_until_it_is_dropped(lab: Lab, table: str) -> None:
-    """SHOW lists an index until DROP; after DROP, queries read all files again."""
+    """SHOW lists an index until DROP; queries then read all files again."""
     lab.spark.sql(f"CREATE SIEVE INDEX ON {table} (r, s)").collect()
     shown = [row[2] for row in lab.sql(f"SHOW SIEVE INDEXES ON {table}")]
     assert shown == ["id_sieve", "r_sieve", "s_sieve"]
@@ -144,9 +149,9 @@ def test_an_index_is_shown_until_it_is_dropped(lab: Lab, table: str) -> None:
 
 
 def test_ranges_of_a_scan_that_spark_wants_in_one_task(lab: Lab) -> None:
-    """Spark 4.3 can run a scan of small ranges in one task without a shuffle.
+    """Spark 4.3 can run a scan of small ranges in one task, without a shuffle; rows stay right.
 
-    Earlier versions of Spark do not have the setting for this.
+    Earlier versions of Spark do not have this setting.
     """
     settings = RANGES | {
         "spark.sql.files.openCostInBytes": "0",

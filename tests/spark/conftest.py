@@ -8,15 +8,17 @@ import joined_tables
 import pytest
 from spark_session import INTERPRETED, Lab
 
-# Spark reads columns in batches only if the code is compiled.
+# In these modules, Spark compiles queries, because only compiled queries read columns in batches.
 COMPILED = {
     "test_arrow_jobs", "test_bugs_of_others", "test_hashes", "test_join_pruning",
     "test_key_function", "test_python_functions", "test_ranges", "test_reader_fingerprint",
     "test_scan_metrics", "test_sql_of_pages", "test_tables_formats", "test_whole_files",
     "test_zeros",
 }  # fmt: skip
-"""Tests of how rows are read. The other tests are about statements and compile no query, which
-saves a sixth of their CPU time."""
+"""The modules whose tests are about how Spark reads rows.
+
+The other modules test statements; without compilation, they need a sixth less CPU time.
+"""
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -31,7 +33,7 @@ def interpreted(request: pytest.FixtureRequest, lab: Lab) -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def star(lab: Lab) -> Iterator[Lab]:
-    """A database with the tables of `joined_tables`."""
+    """A database with the tables that `joined_tables` creates."""
     with lab.database("joined"):
         joined_tables.create(lab)
         yield lab

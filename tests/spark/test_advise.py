@@ -1,4 +1,4 @@
-"""ADVISE SIEVE INDEXES, and the record of scans that it reads."""
+"""ADVISE SIEVE INDEXES, and the record of scans that ADVISE reads."""
 
 from __future__ import annotations
 
@@ -46,21 +46,21 @@ def tables(lab: Lab) -> Iterator[None]:
 
 
 def recorded(lab: Lab) -> Any:
-    """The driver's record, read after the listener has received the events of all queries."""
+    """The driver's record of scans, after the listener has received the events of all queries."""
     lab.spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()
     record = lab.spark._jvm.org.apache.spark.sql.sieve.observe.ScanRecord
     return json.loads(record.json())
 
 
 def advice(lab: Lab, scope: str = "") -> list[dict[str, Any]]:
-    """The rows of ADVISE."""
+    """The rows that ADVISE returns."""
     recorded(lab)
     return [row.asDict() for row in lab.spark.sql(f"ADVISE SIEVE INDEXES {scope}").collect()]
 
 
 @pytest.mark.usefixtures("tables")
 def test_scans_are_recorded_without_their_constants(lab: Lab) -> None:
-    """The record has tables with and without an index; it has filters without their constants."""
+    """The record contains scans with and without an index, and filters without constants."""
     for query in QUERIES:
         lab.sql(query)
     text = json.dumps(recorded(lab))
@@ -85,9 +85,9 @@ def test_scans_are_recorded_without_their_constants(lab: Lab) -> None:
 
 @pytest.mark.usefixtures("tables")
 def test_advice_names_expressions(lab: Lab) -> None:
-    """The CREATE of a proposed expression serves its query.
+    """After the proposed CREATE on an expression has run, the query reads one file.
 
-    No expression with a text that a row could have is recorded.
+    The record contains no expression with a text constant, because the text could be a row's value.
     """
     lab.sql(
         "CREATE TABLE payloads USING parquet AS SELECT id, "
@@ -117,7 +117,7 @@ def test_advice_names_expressions(lab: Lab) -> None:
 
 
 def test_advice_names_elements_of_arrays(lab: Lab) -> None:
-    """Arrays, fields of the structs in an array, and the keys of a map."""
+    """ADVISE proposes indexes on arrays, struct fields in arrays, and keys of maps."""
     lab.sql(
         "CREATE TABLE posts USING parquet AS SELECT id, "
         "array(concat('t', id), if(id % 4 = 0, 'all', NULL)) AS tags, "
@@ -144,14 +144,14 @@ def test_advice_names_elements_of_arrays(lab: Lab) -> None:
 
 @pytest.mark.usefixtures("tables")
 def test_advice_names_columns_by_the_bytes_they_save(lab: Lab) -> None:
-    """The best index comes first, with its scans and statements, and its CREATE can be run."""
+    """ADVISE lists the best index first, with scans and statements; the CREATE works."""
     for query in QUERIES:
         lab.sql(query)
     rows = advice(lab)
     orders = {row["column"]: row for row in rows if row["table"] == "orders"}
     assert {row["action"] for row in rows} == {"create"}
     assert next(iter(orders)) == "id"
-    # In each file, every value of the column customer occurs.
+    # ADVISE proposes no index on customer, because each file contains every customer.
     assert {"id", "note", "upper(note)", "ordered", "s.b b"} == set(orders)
     assert re.search(r"= \d", orders["id"]["asked"])
     for word in ("= ", "other ", "order by limit ", "or "):
@@ -176,7 +176,7 @@ def test_advice_names_columns_by_the_bytes_they_save(lab: Lab) -> None:
 
 @pytest.mark.usefixtures("tables")
 def test_each_scan_is_recorded_once(lab: Lab) -> None:
-    """Scans in nested executions of commands count once, as do scans of unions and subqueries."""
+    """Each scan counts once, also in nested executions of commands, unions and subqueries."""
 
     def scans() -> int:
         rows = recorded(lab)["scans"]
@@ -202,9 +202,9 @@ def test_each_scan_is_recorded_once(lab: Lab) -> None:
 @pytest.mark.long
 @pytest.mark.usefixtures("tables")
 def test_an_index_that_saves_is_kept(lab: Lab) -> None:
-    """ADVISE does not propose the index's column again, but shows the index's scans and savings.
+    """ADVISE does not propose an existing index again; it shows what this index saves.
 
-    Function and statement return the same rows.
+    The function and the statement return the same rows.
     """
     lab.sql(advice(lab, "ON orders")[0]["statement"])
     lab.check("SELECT * FROM orders WHERE id = 7", exactly=1)
@@ -220,7 +220,7 @@ def test_an_index_that_saves_is_kept(lab: Lab) -> None:
 @pytest.mark.long
 @pytest.mark.usefixtures("tables")
 def test_an_index_that_skips_nothing_is_to_be_dropped(lab: Lab) -> None:
-    """The index has skipped no file in twenty scans, and the proposed DROP can be run."""
+    """If an index skips no file in twenty scans, ADVISE proposes a DROP that can be run."""
     lab.sql("CREATE SIEVE INDEX ON orders (customer)")
     lab.check("SELECT * FROM orders WHERE customer = 3", exactly=10)
     for key in range(19):

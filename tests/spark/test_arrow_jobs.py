@@ -20,15 +20,14 @@ SCHEMA = pa.schema([("rereading", pa.int32()), ("frozen", pa.int32()), ("module"
 
 
 def test_archives_are_read_once_a_worker(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A task can import modules from Spark's archives, and reads no archive a second time."""
+    """Tasks import modules from Spark's archives, and a worker's last task rereads no archive."""
     monkeypatch.setattr(lab.spark.sparkContext, "pythonExec", sys.executable)
 
-    # The function is inside the test so that Spark sends its code, because workers lack this
-    # module.
+    # Workers lack this module, so Spark must send the code of a local function.
     def look(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         list(batches)
         kinds = [type(importer) for importer in sys.path_importer_cache.values()]
-        # The module is in an archive, and no code imports it before the first of these tasks.
+        # The module is in an archive, and no code has imported the module before the first task.
         sys.modules.pop("pyspark.ml.linalg", None)
         module = importlib.import_module("pyspark.ml.linalg")
         yield pa.RecordBatch.from_pydict(
@@ -40,7 +39,7 @@ def test_archives_are_read_once_a_worker(lab: Lab, monkeypatch: pytest.MonkeyPat
         )
 
     tasks = [map_batches(lab.spark.range(0, 1, 1, 1), look, SCHEMA).collect()[0] for _ in range(8)]
-    # The remaining archives contain Python's library and the code of builds, or are absent.
+    # The remaining archives contain Python's library or the code of builds, or do not exist.
     assert tasks[-1].rereading <= 3
     assert tasks[-1].frozen > 0
     assert tasks[-1].module.endswith("pyspark.zip")
@@ -49,7 +48,10 @@ def test_archives_are_read_once_a_worker(lab: Lab, monkeypatch: pytest.MonkeyPat
 def test_batches_of_bounded_values_have_no_limit_of_bytes(
     lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Batches of unbounded strings obey the byte limit; the user's session keeps its setting."""
+    """The byte limit applies only to batches of unbounded strings.
+
+    The user's session keeps its setting.
+    """
     monkeypatch.setattr(lab.spark.sparkContext, "pythonExec", sys.executable)
     limit = "spark.sql.execution.arrow.maxBytesPerBatch"
 

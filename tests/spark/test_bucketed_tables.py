@@ -1,4 +1,7 @@
-"""Tables with buckets: Spark picks the files of buckets, and an index picks among these."""
+"""Tables with buckets.
+
+Spark selects files of buckets, and an index skips some of the selected files.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +15,9 @@ BUCKETS = 4
 
 @pytest.fixture(scope="module")
 def bucketed(lab: Lab) -> Iterator[Lab]:
-    """A table with 4 buckets of 3 files each, whose files hold ascending values of another column.
+    """A table with 4 buckets of 3 files each; ``k`` ascends over the files of a bucket.
 
-    A second table has the same buckets. Each file has several row groups.
+    A second table has the same buckets. Each file contains several row groups.
     """
     with lab.database("bucketed"), lab.settings(RANGES):
         rows = "SELECT id % 40 AS b, id AS k, id % 7 AS v FROM range(0, 1200, 1, 3)"
@@ -28,7 +31,7 @@ def bucketed(lab: Lab) -> Iterator[Lab]:
 
 
 def _buckets_of(lab: Lab, query: str) -> tuple[bool, bool]:
-    """Returns whether the scan picks buckets, and whether its tasks are buckets."""
+    """Returns whether the scan prunes buckets, and whether each task of the scan is a bucket."""
     frame = lab.spark.sql(query)
     frame.collect()
     (scan,) = scans(frame._jdf.queryExecution().executedPlan())
@@ -48,9 +51,9 @@ def _buckets_of(lab: Lab, query: str) -> tuple[bool, bool]:
 def test_an_index_picks_among_the_files_of_buckets(
     bucketed: Lab, condition: str, files: int, picks: bool, automatic: str
 ) -> None:
-    """If a query does not use the buckets' order, Spark reads their files like any files.
+    """The index skips files of buckets, with and without Spark's automatic bucketed scans.
 
-    The number of files is that of the listing, before Spark leaves out other buckets.
+    The number of files is that of the listing, before Spark prunes buckets.
     """
     query = f"SELECT b, v FROM t WHERE {condition}"
     with bucketed.setting("spark.sql.sources.bucketing.autoBucketedScan.enabled", automatic):
@@ -60,7 +63,7 @@ def test_an_index_picks_among_the_files_of_buckets(
 
 @pytest.mark.parametrize("of_buckets", ["true", "false"])
 def test_a_join_of_buckets_needs_no_exchange(bucketed: Lab, of_buckets: str) -> None:
-    """Each task reads what the index leaves of one bucket."""
+    """With an index, a join of tables with equal buckets still needs no exchange."""
     query = (
         "SELECT t.b, t.k, o.v FROM t JOIN other o ON t.b = o.b "
         "WHERE t.k BETWEEN 400 AND 430 AND o.k < 30"
@@ -76,7 +79,7 @@ def test_a_join_of_buckets_needs_no_exchange(bucketed: Lab, of_buckets: str) -> 
 
 
 def test_first_rows_of_a_bucket(bucketed: Lab) -> None:
-    """The bound of the first rows does not hold for files of other buckets."""
+    """First rows of one bucket exclude no file of other buckets."""
     for direction in ("", " DESC"):
         bucketed.check(f"SELECT k, v FROM t WHERE b = 37 ORDER BY k{direction} LIMIT 3")
         bucketed.check(f"SELECT k, v FROM t ORDER BY k{direction} LIMIT 3", at_most=BUCKETS)

@@ -1,4 +1,7 @@
-"""Bugs that lost rows in the data skipping of other systems: Sieve loses none of these rows."""
+"""Queries for which the data skipping of other systems lost rows.
+
+For the same queries, Sieve returns all rows.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ NAN = "double('NaN')"
 
 @pytest.fixture(scope="module")
 def odd(lab: Lab) -> Iterator[Lab]:
-    """Six files with a column of doubles (NaN, both zeros, NULL), a string and a number column."""
+    """Six files with columns of doubles (NaN, both zeros, NULL), strings and numbers."""
     with lab.database("odd"):
         lab.sql("CREATE TABLE t (d DOUBLE, s STRING, plain INT) USING parquet")
         for number, values in enumerate(
@@ -46,7 +49,7 @@ def odd(lab: Lab) -> Iterator[Lab]:
     ],
 )  # fmt: skip
 def test_a_nan_among_the_bounds_hides_no_file(odd: Lab, predicate: str, files: int) -> None:
-    """apache/hudi#18754: because of one NaN, minimum and maximum were 0, and rows were lost."""
+    """apache/hudi#18754: one NaN made minimum and maximum 0, and queries lost rows."""
     odd.check(f"SELECT * FROM t WHERE {predicate}", at_most=files)
 
 
@@ -62,7 +65,7 @@ def test_a_nan_among_the_bounds_hides_no_file(odd: Lab, predicate: str, files: i
     ],
 )  # fmt: skip
 def test_nan_under_not_and_in(odd: Lab, predicate: str) -> None:
-    """ClickHouse#107074, #116927, #121481 negated bounds as if all values were comparable."""
+    """ClickHouse#107074, #116927, #121481: negations of bounds treated NaN as comparable."""
     odd.check(f"SELECT * FROM t WHERE {predicate}")
 
 
@@ -77,7 +80,7 @@ def test_nan_under_not_and_in(odd: Lab, predicate: str) -> None:
 def test_a_filter_on_a_column_without_index_beside_one_with(
     odd: Lab, predicate: str, files: int
 ) -> None:
-    """apache/hudi#10389: a filter on a column without an index returned no rows."""
+    """apache/hudi#10389: a filter on a column without an index made queries return no rows."""
     odd.check(f"SELECT * FROM t WHERE {predicate}", at_most=files)
 
 
@@ -89,7 +92,7 @@ def test_a_filter_on_a_column_without_index_beside_one_with(
         ("SELECT d, s FROM t ORDER BY d NULLS LAST, s LIMIT 3", 2),
         ("SELECT d, s FROM t ORDER BY d DESC NULLS LAST, s LIMIT 2", 2),
         ("SELECT d, s FROM t ORDER BY d DESC NULLS FIRST, s LIMIT 3", 4),
-        # ClickHouse#114073: a filter was ignored when the bound was computed, and no row remained.
+        # ClickHouse#114073: the bound ignored a filter, and the query returned no row.
         ("SELECT d, s FROM t WHERE plain > 2 ORDER BY d NULLS LAST, s LIMIT 1", 6),
         ("SELECT d, s FROM t WHERE s > 's2' ORDER BY d NULLS LAST, s LIMIT 1", 3),
         # datafusion#22554 applied the bound before DISTINCT.
@@ -101,12 +104,12 @@ def test_a_filter_on_a_column_without_index_beside_one_with(
     ],
 )
 def test_first_rows(odd: Lab, query: str, files: int) -> None:
-    """A bound for the first rows in an order does not exclude any of these rows."""
+    """The bound for the first rows in an order does not exclude a first row."""
     odd.check(query, at_most=files)
 
 
 def test_the_rows_of_a_deleted_file_bound_nothing(lab: Lab) -> None:
-    """ClickHouse#107309: deleted rows had the greatest key, and so the query lost other rows."""
+    """ClickHouse#107309: deleted rows had the greatest key, so the query lost other rows."""
     with lab.database("deleted"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
         lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -121,9 +124,9 @@ def test_the_rows_of_a_deleted_file_bound_nothing(lab: Lab) -> None:
 
 
 def test_files_without_statistics_are_not_all_null(lab: Lab) -> None:
-    """apache/hudi#18792 stored missing statistics as "all NULL", and skipped the files.
+    """apache/hudi#18792 stored missing statistics as "all NULL", so queries skipped the files.
 
-    The table has files without statistics, and files that lack a column added later.
+    The table contains files without statistics, and files that lack a column added later.
     """
     with lab.database("no_statistics"):
         lab.sql(
@@ -145,8 +148,8 @@ def test_files_without_statistics_are_not_all_null(lab: Lab) -> None:
 def test_the_greatest_key_of_many_row_groups(lab: Lab) -> None:
     """apache/hudi#7032 computed a wrong maximum; another zone map ignored its last partial stripe.
 
-    The table has small row groups, long strings, and a number of keys that is not a multiple of any
-    block size. Parquet truncates the bounds of long strings, and some of these strings end in the
+    The table has small row groups and long strings; the number of keys is no multiple of a block
+    size. Parquet truncates the bounds of long strings, and some of these strings end with the
     greatest character.
     """
     with lab.database("maximum"):
@@ -185,7 +188,7 @@ def test_microseconds_above_the_last_whole_millisecond(lab: Lab, kind: str) -> N
 
 
 def test_offsets_with_seconds(lab: Lab) -> None:
-    """delta#5568, #6080 truncated zone offsets to minutes, so that bounds were wrong by seconds."""
+    """delta#5568, #6080: offsets were truncated to minutes, so bounds were wrong by seconds."""
     with (
         lab.database("offsets"),
         lab.setting("spark.sql.session.timeZone", "Africa/Monrovia"),
@@ -207,7 +210,8 @@ def test_offsets_with_seconds(lab: Lab) -> None:
 def test_a_name_that_is_used_again(lab: Lab) -> None:
     """ClickHouse#121171: an index with a reused name read the files of the dropped index.
 
-    Sessions that used the old index, on another column or type, stop using the old index.
+    Sieve drops an index and creates another of the same name, on another column or type. Sessions
+    that used the dropped index do not use the new index by mistake.
     """
     with lab.database("reused"):
         lab.sql(
@@ -226,7 +230,7 @@ def test_a_name_that_is_used_again(lab: Lab) -> None:
         lab.sql(
             "CREATE TABLE t USING parquet AS SELECT concat('5', id) AS b FROM range(0, 40, 1, 4)"
         )
-        # Spark keeps the old table's files in this session until REFRESH TABLE.
+        # In this session, Spark caches the file list of the old table until REFRESH TABLE.
         session.sql("REFRESH TABLE t")
         session.check("SELECT * FROM t WHERE b = '57'", exactly=4)
         lab.sql("CREATE SIEVE INDEX x ON t (b)")

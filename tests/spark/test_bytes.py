@@ -1,4 +1,4 @@
-"""Files of very different sizes: a tight budget saves bytes, and statements report the bytes."""
+"""Files of very different sizes: a small budget saves bytes, and statements report the bytes."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ import pytest
 from spark_session import Lab
 
 FILES, STRETCHES, ROWS = 60, 20, 20
-"""Files of a table, stretches of keys in a file, rows of a stretch."""
+"""Files of a table, stretches of keys in a file, and rows of a stretch."""
 OPTIONS = "OPTIONS (shape = 'intervals', budget = '3500B')"
-"""Less than two bytes for each stretch, without the overhead of a run file."""
+"""Less than two bytes per stretch, not counting the overhead of a run file."""
 
 
 @pytest.fixture(scope="module")
 def keys() -> list[np.ndarray]:
-    """The keys of each file; no other file has keys in the same stretches."""
+    """The keys of each file; no two files have keys in the same stretch."""
     rng = np.random.default_rng(22)
     starts = [rng.choice(4000, STRETCHES, replace=False) * 1_000_000 for _ in range(FILES)]
     return [np.repeat(some, ROWS) + rng.integers(0, 1_000_000, STRETCHES * ROWS) for some in starts]
@@ -30,7 +30,7 @@ def keys() -> list[np.ndarray]:
 def tables(
     lab: Lab, tmp_path_factory: pytest.TempPathFactory, keys: list[np.ndarray]
 ) -> Iterator[Lab]:
-    """A table in which every tenth file is large, and a table with the same keys in equal files."""
+    """Table `t`, in which every tenth file is large; `equal`, with the same keys in equal files."""
     rng = np.random.default_rng(1)
     with lab.database("bytes"):
         for name in ("t", "equal"):
@@ -47,7 +47,7 @@ def tables(
 
 
 def kept(lab: Lab, table: str, keys: Sequence[int]) -> list[set[str]]:
-    """The names of the files that a query reads, for each of the keys."""
+    """For each key, the names of the files that a query for the key reads."""
     files = (
         f"SELECT {k} AS k, file FROM sieve_files('{table}', 'k = {key}') WHERE kept"
         for k, key in enumerate(keys)
@@ -60,7 +60,7 @@ def kept(lab: Lab, table: str, keys: Sequence[int]) -> list[set[str]]:
 
 @pytest.mark.long
 def test_a_tight_budget_saves_bytes_and_no_rows(tables: Lab, keys: list[np.ndarray]) -> None:
-    """The index of equal files has no weights, and the other index reads far fewer bytes."""
+    """With the same budget, the index of `t` reads far fewer bytes than that of `equal`."""
     sizes = {path.name: path.stat().st_size for path in tables.files()}
     drawn = np.random.default_rng(3).choice(np.concatenate(keys), 40).tolist()
     weighted, alike = (kept(tables, table, drawn) for table in ("t", "equal"))
@@ -74,13 +74,13 @@ def test_a_tight_budget_saves_bytes_and_no_rows(tables: Lab, keys: list[np.ndarr
         mean(sum(sizes[name] for name in names) for names in found) for found in (weighted, alike)
     )
     assert read < 0.75 * other
-    # The weighted index saves bytes at the cost of reading more small files.
+    # The index of `t` weighs files by size, and so saves bytes but reads more small files.
     assert mean(map(len, weighted)) > mean(map(len, alike))
     told = tables.facts("k_sieve")
     size, total = told["bytes read for a key that occurs"].split(" expected")[0].split(" of ")
     assert int(total) == sum(sizes.values())
     assert int(size) == pytest.approx(read, rel=0.4)
-    # With a predicate, ESTIMATE reads every file, and the estimate is exact.
+    # With a predicate, ESTIMATE reads every file, so the estimate is exact.
     (estimated,) = tables.spark.sql(
         f"ESTIMATE SIEVE INDEX EXTENDED ON t (k) {OPTIONS} WHERE k = 1"
     ).collect()

@@ -1,4 +1,4 @@
-"""CHECK SIEVE INDEX finds every key of a sound index, and each key that a forged index lacks."""
+"""CHECK SIEVE INDEX accepts a sound index, and reports the keys that a forged index lacks."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ OTHERS = """cast(id AS decimal(30,2)) AS wide, timestamp_micros(id * 1000001) AS
 
 @pytest.fixture(scope="module")
 def table(lab: Lab) -> Iterator[Lab]:
-    """A table of four files; each file has a hundred keys that no other file has."""
+    """A table of four files, each with a hundred keys that no other file contains."""
     with lab.database("checked"):
         create(lab, "parquet", COLUMNS)
         yield lab
@@ -52,7 +52,7 @@ def table(lab: Lab) -> Iterator[Lab]:
 
 @pytest.fixture
 def t(table: Lab) -> Iterator[Lab]:
-    """The table; after the test, its indexes are dropped."""
+    """The table, whose indexes are dropped after the test."""
     table.sql("USE checked")
     yield table
     for row in table.sql("SHOW SIEVE INDEXES ON t"):
@@ -66,28 +66,28 @@ def create(lab: Lab, kind: str, columns: str) -> None:
 
 
 def append(lab: Lab, first: int) -> None:
-    """Appends one file."""
+    """Appends one file to the table."""
     lab.sql(f"INSERT INTO t SELECT {COLUMNS} FROM range({first}, {first + ROWS}, 1, 1)")
 
 
 def check(lab: Lab, rest: str = "ON t") -> Counter[tuple[str, str]]:
-    """The number of files by index and status."""
+    """The number of files that CHECK reports, by index and status."""
     return Counter((index, status) for index, _, status, _ in files(lab, rest))
 
 
 def files(lab: Lab, rest: str = "ON t") -> list[tuple[Any, ...]]:
-    """The rows of single files."""
+    """The rows of CHECK that are about single files."""
     rows = lab.sql(f"CHECK SIEVE INDEX EXTENDED {rest}")
     return [row for row in rows if row[1] is not None]
 
 
 def sound(*columns: str, files: int = FILES) -> Counter[tuple[str, str]]:
-    """The answer of CHECK if the indexes are sound."""
+    """The counts that CHECK reports if the indexes are sound."""
     return Counter({(f"{column}_sieve", "ok"): files for column in columns})
 
 
 def test_every_key_of_every_shape_is_found(t: Lab) -> None:
-    """The columns are strings, and doubles that include NULL and NaN."""
+    """CHECK finds every key of strings, and of doubles with NULL and NaN, in each shape."""
     named = {"intervals": "word, f", "map": "word, f", "sieve": "word, f"}
     for shape, columns in named.items():
         t.sql(f"CREATE SIEVE INDEX ON t ({columns}) OPTIONS (shape = '{shape}')")
@@ -102,17 +102,18 @@ def test_every_key_of_every_shape_is_found(t: Lab) -> None:
 
 
 def test_a_share_of_the_files_is_drawn(t: Lab) -> None:
-    """The share is rounded up, so CHECK draws at least one file, also for a disabled index."""
+    """CHECK rounds the number of sampled files up, so that at least one file is checked."""
     t.sql("CREATE SIEVE INDEX ON t (id)")
     t.sql("ALTER SIEVE INDEX id_sieve ON t DISABLE")
     assert check(t, "id_sieve ON t SAMPLE 26 PERCENT") == sound("id", files=2)
     drawn = {files(t, "ON t SAMPLE 0.001 PERCENT")[0][1] for _ in range(12)}
-    # The probability that twelve draws select the same one of four files is one in four million.
+    # Twelve samples all select the same one of four files with a probability of one in four
+    # million.
     assert 1 < len(drawn) <= FILES
 
 
 def test_every_type_is_found(lab: Lab) -> None:
-    """The types have inexact codes or Spark's hashes, or the columns have no key."""
+    """CHECK accepts types with inexact codes or Spark's hashes, and columns without a key."""
     with lab.database("types"):
         create(lab, "parquet", OTHERS)
         lab.sql("CREATE SIEVE INDEX ON t (at, none, s.`x y`)")
@@ -121,7 +122,7 @@ def test_every_type_is_found(lab: Lab) -> None:
 
 
 def test_text_files_are_checked(lab: Lab) -> None:
-    """For CSV, row counts are not known in advance, and NULL counts prove nothing."""
+    """CHECK accepts CSV, whose row counts are unknown and whose NULL counts prove nothing."""
     with lab.database("texts"):
         create(lab, "csv", COLUMNS)
         lab.sql("CREATE SIEVE INDEX ON t (word) OPTIONS (shape = 'map')")
@@ -130,7 +131,7 @@ def test_text_files_are_checked(lab: Lab) -> None:
 
 
 def test_what_is_read_anyway_is_not_checked(lab: Lab) -> None:
-    """After a refresh with two runs, CHECK ignores a new, a changed and a deleted file."""
+    """After a refresh (two runs), CHECK ignores a new, a changed and a deleted file."""
     with lab.database("checked_files"):
         create(lab, "parquet", COLUMNS)
         lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -157,7 +158,7 @@ def test_what_is_read_anyway_is_not_checked(lab: Lab) -> None:
 
 
 def test_an_index_that_cannot_be_checked_fails_the_statement(t: Lab) -> None:
-    """CHECK fails for an index that does not exist, and for an index without its files."""
+    """CHECK fails if the index or the files of the index do not exist."""
     t.sql("CREATE SIEVE INDEX ON t (id)")
     with pytest.raises(Exception, match=r"SIEVE_UNKNOWN_INDEX.*did you mean id_sieve"):
         check(t, "ids_sieve ON t")
@@ -167,7 +168,7 @@ def test_an_index_that_cannot_be_checked_fails_the_statement(t: Lab) -> None:
 
 
 def folder(lab: Lab, index: str) -> Path:
-    """The folder that contains an index."""
+    """The folder that contains the index."""
     facts = lab.facts(index)
     return Path(facts["path"].removeprefix("file:"))
 
@@ -177,7 +178,7 @@ def forge(
     index: str,
     change: Callable[[Locations, RunRef, Path], tuple[Locations, RunRef]],
 ) -> None:
-    """Publishes a forgery of version 1 with correct checksums, which queries then use."""
+    """Publishes a forged version 1 with correct checksums; queries then use the forged index."""
     place = folder(lab, index)
     store, uri = LocalStore(), f"file:{place}"
     sound, base = read_version(store, uri, 1), newest(store, uri)
@@ -200,14 +201,14 @@ def forge(
 
 
 def lost(lab: Lab, rest: str = "ON t") -> str:
-    """The error message of a CHECK that fails."""
+    """The error message with which a CHECK fails."""
     with pytest.raises(Exception, match="SIEVE_FALSE_NEGATIVE") as refusal:
         check(lab, rest)
     return str(refusal.value)
 
 
 def listed(column: str, value: Callable[[np.ndarray], np.ndarray]) -> Any:
-    """A forgery of one column in the list of locations."""
+    """A forgery that changes one column in the list of locations."""
 
     def change(locations: Locations, run: RunRef, _: Path) -> tuple[Locations, RunRef]:
         return replace(locations, **{column: value(getattr(locations, column))}), run
@@ -216,7 +217,7 @@ def listed(column: str, value: Callable[[np.ndarray], np.ndarray]) -> Any:
 
 
 def test_files_in_each_other_s_place_are_found(t: Lab) -> None:
-    """A query loses the named key, and CHECK reports no loss for the other index."""
+    """If an index has mixed up two files, CHECK names the lost keys and only this index."""
     t.sql("CREATE SIEVE INDEX ON t (id, word) OPTIONS (shape = 'map')")
     forge(t, "word_sieve", listed("slots", lambda slots: slots[::-1].copy()))
     words = lost(t)
@@ -233,7 +234,7 @@ def test_files_in_each_other_s_place_are_found(t: Lab) -> None:
 
 
 def test_counts_that_are_too_low_are_found(t: Lab) -> None:
-    """IS NULL, NaN and "any key" depend on the counts in the list of locations."""
+    """CHECK finds wrong counts, on which IS NULL, NaN and "any key" depend."""
     t.sql("CREATE SIEVE INDEX ON t (f)")
     for column, value, words in (
         ("slots", lambda slots: slots * 0 - 1, r"loses key .* \(80 rows of such keys\)"),
@@ -249,7 +250,7 @@ def test_counts_that_are_too_low_are_found(t: Lab) -> None:
 
 
 def test_files_that_prove_nothing_are_not_checked(t: Lab) -> None:
-    """Queries always read files that were too young to be indexed, and files without rows."""
+    """CHECK reports a file as stale if the file was too young to be indexed, or proved nothing."""
     t.sql("CREATE SIEVE INDEX ON t (id)")
     for state, words in (
         (FileState.RACY, "too young to be relied on"),
@@ -263,7 +264,7 @@ def test_files_that_prove_nothing_are_not_checked(t: Lab) -> None:
 
 
 def rewritten(shape: str, spared: Callable[[int, int], bool]) -> Any:
-    """A forgery of a run in a given shape, which has keys only at some locations."""
+    """A forgery that writes a run of a given shape with only some of the keys."""
 
     def change(locations: Locations, run: RunRef, place: Path) -> tuple[Locations, RunRef]:
         pairs = sorted(
@@ -282,7 +283,7 @@ def rewritten(shape: str, spared: Callable[[int, int], bool]) -> Any:
 
 
 def _rows(shape: str, pairs: list[tuple[int, int]]) -> list[Row]:
-    """The segments of some keys, as executors write them."""
+    """The segments of some keys, as executors write segments."""
     codes, places = np.array(pairs, np.int64).T
     ones = np.ones(len(codes), np.int64)
     if shape == "map":
@@ -306,9 +307,9 @@ def _made(step: Callable[[Any], Any], batch: pa.RecordBatch) -> list[Row]:
 
 
 def test_keys_that_a_run_lacks_are_found(t: Lab) -> None:
-    """The run lacks one location's entries, or one key in a map.
+    """CHECK fails if a run lacks the entries of one location, or one key of a map.
 
-    The complete run is sound.
+    CHECK accepts the complete run.
     """
     t.sql("CREATE SIEVE INDEX ON t (id)")
     for shape in SHAPES:
@@ -335,14 +336,17 @@ def test_keys_that_a_run_lacks_are_found(t: Lab) -> None:
     ],
 )
 def test_bounds_of_keys_are_checked(t: Lab, change: Callable[..., Any], message: str) -> None:
-    """Bounds that exclude a key lose the key; bounds without a row lose first rows."""
+    """CHECK fails if the least or greatest key of a file is too high or too low."""
     t.sql("CREATE SIEVE INDEX ON t (id)")
     forge(t, "id_sieve", listed("bounds", change))
     assert message in lost(t)
 
 
 def test_an_index_without_bounds_is_usable(lab: Lab) -> None:
-    """An earlier release stored no bounds. REFRESH adds the bounds of the files that it reads."""
+    """Queries and CHECK accept an index of an earlier release, which stored no bounds.
+
+    REFRESH adds the bounds of the files that REFRESH reads.
+    """
     with lab.database("unbounded"):
         create(lab, "parquet", COLUMNS)
         lab.sql("CREATE SIEVE INDEX ON t (id)")

@@ -1,4 +1,4 @@
-"""Settings, options and columns that affect the values of one column, and others that do not."""
+"""Settings, options and columns that affect the values of a column, and others that do not."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CHANGED = f"reader-changed: {FILES}"
 
 
 def shown(lab: Lab, index: str) -> tuple[str, str, str]:
-    """The state of an index of t in SHOW and in DESCRIBE, and DESCRIBE's line about the reader."""
+    """The state of t's index in SHOW and in DESCRIBE, and DESCRIBE's line on the reader."""
     states = {
         row["index"]: row["state"] for row in lab.spark.sql("SHOW SIEVE INDEXES ON t").collect()
     }
@@ -30,7 +30,7 @@ def shown(lab: Lab, index: str) -> tuple[str, str, str]:
 
 
 def reasons(lab: Lab, query: str) -> Any:
-    """The reasons of the only scan of a query."""
+    """The reasons that the only scan of a query reports."""
     (scan,) = lab.explain(query)
     return scan["reasons"]
 
@@ -45,7 +45,7 @@ def reasons(lab: Lab, query: str) -> Any:
     ],
 )
 def test_a_change_of_another_column_costs_nothing(lab: Lab, kind: str) -> None:
-    """A new column, a comment or an option does not change values of the indexed column."""
+    """After a new column, comment or option, queries use the index of another column as before."""
     with lab.database("added"):
         lab.sql(f"CREATE TABLE t (id BIGINT, s STRUCT<a: BIGINT, b: INT>, x INT) {kind}")
         lab.sql(f"INSERT INTO t SELECT id, struct(id, 1), 1 FROM range(0, 40, 1, {FILES})")
@@ -81,7 +81,10 @@ def test_a_change_of_another_column_costs_nothing(lab: Lab, kind: str) -> None:
 
 
 def test_a_column_that_is_appended_to_text_decides(lab: Lab, tmp_path: Path) -> None:
-    """In JSON, a new column can change other values; CSV records that lack it are damaged."""
+    """A column appended to JSON or CSV disables the index until REFRESH: other values can change.
+
+    CSV records that lack the column count as damaged.
+    """
     record = {"json": '{"b":{"k":"x","a":7},"a":1}', "csv": "1"}
     for kind, new in (("json", "b MAP<STRING, INT>"), ("csv", "b INT")):
         (tmp_path / kind).mkdir()
@@ -107,7 +110,7 @@ def test_a_column_that_is_appended_to_text_decides(lab: Lab, tmp_path: Path) -> 
 
 @pytest.mark.parametrize("kind", ["csv", "json"])
 def test_every_option_of_a_reader_of_text_decides(lab: Lab, kind: str) -> None:
-    """An option counts if Spark's reader registers it, or if it can be a setting of Hadoop."""
+    """An option counts if Spark's reader registers it, or if Hadoop could use such a setting."""
     jvm = lab.spark._jvm
     name = f"org.apache.spark.sql.catalyst.{kind}.{kind.upper()}Options$"
     reader = jvm.java.lang.Class.forName(name).getField("MODULE$").get(None)
@@ -120,7 +123,7 @@ def test_every_option_of_a_reader_of_text_decides(lab: Lab, kind: str) -> None:
     names, each = {"io.compression.codecs", "ignoreCorruptFiles"}, options.keysIterator()
     while each.hasNext():
         names.add(each.next())
-    names -= {"compression", "codec"}  # The name of a file shows its codec.
+    names -= {"compression", "codec"}  # The codec is visible in a file's name.
     assert len(names) > 25
     assert [one for one in names if is_unread_option(kind, one.lower(), "4.1")] == []
     assert is_unread_option(kind, "some", "4.1")
@@ -129,7 +132,7 @@ def test_every_option_of_a_reader_of_text_decides(lab: Lab, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["csv", pytest.param("json", marks=pytest.mark.long)])
 def test_a_change_of_written_rows_costs_nothing_in_text(lab: Lab, kind: str) -> None:
-    """A comment, a default of later rows and a codec change no record of a file."""
+    """A new comment, default or codec of a text table does not disable the index."""
     with lab.database("written"):
         lab.sql(f"CREATE TABLE t (id BIGINT, x INT) USING {kind}")
         lab.sql(f"INSERT INTO t SELECT id, 1 FROM range(0, 40, 1, {FILES})")
@@ -152,7 +155,7 @@ def test_a_change_of_written_rows_costs_nothing_in_text(lab: Lab, kind: str) -> 
 
 
 def test_the_default_of_a_column_that_files_lack_decides(lab: Lab) -> None:
-    """Files that lack the column are read as if the column contained the default value."""
+    """If the default of a column that files lack changes, queries stop using the index."""
     with lab.database("lacking"):
         lab.sql(f"CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, {FILES})")
         for column, default in (("x", 3), ("y", 4)):
@@ -167,12 +170,12 @@ def test_the_default_of_a_column_that_files_lack_decides(lab: Lab) -> None:
 
 
 def test_a_column_that_is_found_by_an_id(lab: Lab) -> None:
-    """Parquet files have column ids, and another id means another column in the files."""
+    """If a column gets another Parquet field id, the values differ, so queries read all files."""
     with lab.database("ids"):
         lab.sql("CREATE TABLE t (a INT, b INT) USING parquet")
         with_ids(lab, "t", {"a": 1, "b": 2})
         lab.sql(f"INSERT INTO t SELECT id, 39 - id FROM range(0, 40, 1, {FILES})")
-        # In a file's statistics, Spark itself looks for the column of a filter by name.
+        # With pushdown, Spark itself would look up statistics by the column's name.
         own = {"fieldId.read.enabled": "true", "filterPushdown": "false"}
         with lab.settings({f"spark.sql.parquet.{key}": value for key, value in own.items()}):
             lab.sql("CREATE SIEVE INDEX ON t (a)")
@@ -184,7 +187,7 @@ def test_a_column_that_is_found_by_an_id(lab: Lab) -> None:
 
 @pytest.mark.parametrize("vectorized", ["true", pytest.param("false", marks=pytest.mark.long)])
 def test_the_types_of_files_decide_nothing(lab: Lab, tmp_path: Path, vectorized: str) -> None:
-    """For texts without an annotation and for INT96, the reader uses the types of the table."""
+    """The index stays in use for unannotated text and INT96, whatever inference settings say."""
     for k in range(FILES):
         ids = range(10 * k, 10 * k + 10)
         texts = pa.array([f"text {i}".encode() for i in ids], pa.binary())
@@ -216,7 +219,7 @@ def test_the_types_of_files_decide_nothing(lab: Lab, tmp_path: Path, vectorized:
     ],
 )
 def test_a_variant_beside_the_column(lab: Lab, how: str) -> None:
-    """Spark rewrites the columns of the relation in order to read only parts of the value."""
+    """The index stays in use if Spark rewrites the relation to read only parts of a VARIANT."""
     with lab.database("variants"):
         lab.sql(
             f"CREATE TABLE t USING parquet AS SELECT id, {how} FROM (SELECT id, "
@@ -233,7 +236,7 @@ def test_a_variant_beside_the_column(lab: Lab, how: str) -> None:
 
 
 def test_a_widened_column_switches_the_index_off_until_refresh(lab: Lab) -> None:
-    """If an int column is read as bigint, it is compared with bigint constants."""
+    """After ALTER from INT to BIGINT, queries do not use the index until REFRESH."""
     with lab.database("widened"):
         lab.sql(
             "CREATE TABLE t USING parquet AS SELECT CAST(id AS INT) id "
@@ -249,7 +252,7 @@ def test_a_widened_column_switches_the_index_off_until_refresh(lab: Lab) -> None
 
 @pytest.mark.parametrize("kind", ["parquet", pytest.param("orc", marks=pytest.mark.long)])
 def test_sessions_of_other_time_zones_share_an_index_of_times(lab: Lab, kind: str) -> None:
-    """Parquet and ORC files store instants; the session's zone matters only for constants."""
+    """Sessions of all zones use an index of Parquet or ORC times, because files store instants."""
     with lab.database("zones"):
         lab.sql(
             f"CREATE TABLE t USING {kind} AS SELECT timestamp_seconds(id * 3600) ts, "
@@ -269,7 +272,7 @@ def test_sessions_of_other_time_zones_share_an_index_of_times(lab: Lab, kind: st
 
 
 def test_statements_say_what_a_query_of_the_session_would_find(lab: Lab) -> None:
-    """Another setting affects only one of two columns, and SHOW and DESCRIBE report this."""
+    """If a setting affects one of two indexed columns, SHOW and DESCRIBE report only that index."""
     with lab.database("told"):
         lab.sql(
             "CREATE TABLE t USING parquet AS SELECT id, timestamp_seconds(id) ts "
@@ -291,7 +294,10 @@ def test_statements_say_what_a_query_of_the_session_would_find(lab: Lab) -> None
 
 @pytest.mark.skipif("__import__('pyspark').__version__ < '4'", reason="collations came with 4")
 def test_a_column_of_a_type_that_is_not_indexed_any_more(lab: Lab) -> None:
-    """With a collation, no query uses the index, and each statement advises to drop the index."""
+    """If a column gets a collation, no query uses the index.
+
+    Statements advise to drop the index.
+    """
     with lab.database("collated"):
         lab.sql(f"CREATE TABLE t USING parquet AS SELECT id, 'x' s FROM range(0, 40, 1, {FILES})")
         lab.sql("CREATE SIEVE INDEX ON t (id, s)")

@@ -1,4 +1,4 @@
-"""A build that can miss rows that a query returns either fails or does not index the file."""
+"""If a build could miss rows that a query returns, the build fails or leaves the file out."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def location(lab: Lab, table: str) -> Path:
 
 
 def data_files(lab: Lab, table: str, kind: str) -> list[Path]:
-    """The data files of a table, in the order of their names."""
+    """The data files of a table, ordered by name."""
     return sorted(location(lab, table).glob(f"*.{kind}"))
 
 
@@ -44,13 +44,13 @@ def indexes_below(lab: Lab, table: str) -> list[Path]:
 
 
 def cut(path: Path) -> None:
-    """Removes the second half of the file, which contains the footer in Parquet and ORC."""
+    """Removes the second half of the file, which in Parquet and ORC contains the footer."""
     data = path.read_bytes()
     path.write_bytes(data[: len(data) // 2])
 
 
 def scramble(path: Path) -> None:
-    """Keeps both ends of the file, and overwrites the middle."""
+    """Overwrites the middle of the file, and keeps both ends."""
     data = path.read_bytes()
     path.write_bytes(data[:4] + bytes(len(data) // 2) + data[4 + len(data) // 2 :])
 
@@ -67,7 +67,10 @@ def scramble(path: Path) -> None:
 def test_a_damaged_file_fails_the_build_even_where_queries_pass_over_it(
     lab: Lab, kind: str, damage: Callable[[Path], None]
 ) -> None:
-    """A session can ignore corrupt files, but a build fails, names the file and leaves no index."""
+    """A build fails at a corrupt file even if the session ignores such files.
+
+    The error names the file, and no index is left.
+    """
     with lab.database("corrupt"):
         lab.sql(
             f"CREATE TABLE t USING {kind} AS SELECT id, concat('some text ', id) s "
@@ -89,7 +92,7 @@ def test_a_damaged_file_fails_the_build_even_where_queries_pass_over_it(
 
 
 def test_ignore_corrupt_files_as_an_option_of_the_table_is_set_aside_too(lab: Lab) -> None:
-    """A build also ignores the table option ignoreCorruptFiles."""
+    """A build fails at a corrupt file even if the table has the option ignoreCorruptFiles."""
     with lab.database("corrupt_option"):
         lab.sql(
             "CREATE TABLE t USING parquet OPTIONS (ignoreCorruptFiles 'true', "
@@ -106,7 +109,7 @@ def test_ignore_corrupt_files_as_an_option_of_the_table_is_set_aside_too(lab: La
 
 @pytest.mark.parametrize("kind", ["csv", pytest.param("json", marks=LONG)])
 def test_a_torn_archive_of_text_fails_the_build(lab: Lab, kind: str) -> None:
-    """A truncated gzip file is an error; it is not read as a shorter file."""
+    """A build fails at a truncated gzip file, and does not read it as a shorter file."""
     with lab.database("torn"):
         lab.sql(
             f"CREATE TABLE t USING {kind} OPTIONS (compression 'gzip') AS "
@@ -144,7 +147,7 @@ def test_a_missing_file_is_not_passed_over_by_a_build(lab: Lab) -> None:
     "kind", ["parquet", pytest.param("orc", marks=LONG), "csv", pytest.param("json", marks=LONG)]
 )
 def test_a_file_without_rows_is_always_read(lab: Lab, kind: str) -> None:
-    """An index never skips a file that seems empty, because a reader could miss its rows."""
+    """Queries always read a file that seems empty, because the build can have missed rows."""
     with lab.database("rowless"):
         lab.sql(f"CREATE TABLE t (id BIGINT) USING {kind}")
         lab.sql(f"INSERT INTO t SELECT id FROM range(0, 40, 1, {FILES})")
@@ -170,7 +173,7 @@ def test_a_file_without_rows_is_always_read(lab: Lab, kind: str) -> None:
 def test_a_count_that_differs_leaves_the_file_unproven(
     lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seen: str, shape: str
 ) -> None:
-    """A build trusts a file if the row counts with and without the indexed column agree."""
+    """A build trusts a file only if the row counts with and without the indexed column agree."""
     honest = column_profile._row_counts
 
     def counts(*args: Any) -> np.ndarray[Any, Any]:
@@ -221,7 +224,7 @@ MALFORMED = {
 def test_malformed_text_gives_the_same_rows_in_every_projection(
     lab: Lab, tmp_path: Path, kind: str, mode: str, corrupt: str
 ) -> None:
-    """In malformed text, the rows and their NULLs depend on the columns that a query reads."""
+    """If the values of malformed text depend on the projection, an index still changes no rows."""
     for number in range(FILES):
         shifted = MALFORMED[kind]
         for digit in "56789":
@@ -246,7 +249,7 @@ def test_malformed_text_gives_the_same_rows_in_every_projection(
 
 
 def test_csv_with_stray_quotes_beside_other_columns_is_refused(lab: Lab, tmp_path: Path) -> None:
-    """In this CSV file, the value of column a depends on whether a query also reads column b.
+    """CREATE refuses CSV in which the value of a depends on whether a query also reads b.
 
     An index could therefore lose rows.
     """

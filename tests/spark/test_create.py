@@ -8,7 +8,7 @@ from spark_session import Lab
 
 
 def test_a_point_query_reads_one_file_after_create(lab: Lab) -> None:
-    """A query for a key in one of ten files reads only that file."""
+    """A query for a key in one of ten files reads one file."""
     with lab.database("first"):
         lab.spark.range(0, 10000, 1, 10).selectExpr("id", "id % 7 AS r").write.saveAsTable("t")
         (row,) = lab.sql("CREATE SIEVE INDEX ON t (id) OPTIONS (error = 1)")
@@ -22,20 +22,20 @@ def test_a_point_query_reads_one_file_after_create(lab: Lab) -> None:
 
 
 def test_a_misspelt_statement_fails_in_our_words(lab: Lab) -> None:
-    """A SIEVE statement with a syntax error raises Spark's ParseException, with a caret."""
+    """A misspelt SIEVE statement raises Spark's ParseException with a caret."""
     with pytest.raises(AnalysisException, match=r"(?s)SIEVE_SYNTAX_ERROR.*INDX.*\^"):
         lab.sql("CREATE SIEVE INDX ON t (id)")
 
 
 def test_long_blanks_and_comments_before_a_statement_are_no_burden(lab: Lab) -> None:
-    """The parser accepts statements that begin with thousands of blanks or with long comments."""
+    """The parser accepts a statement after thousands of blanks or a long comment."""
     assert lab.sql(" " * 20_000 + "SELECT 1") == [(1,)]
     assert lab.sql("-- generated\n" * 20_000 + "SELECT 2") == [(2,)]
     assert lab.sql("-- generated\n" * 20_000 + "SHOW SIEVE INDEXES IN default") == []
 
 
 def test_long_and_deep_filters(lab: Lab) -> None:
-    """A chain of hundreds of conditions is pruned; a filter nested too deep reads all files."""
+    """An index prunes a chain of hundreds of conditions, but not a filter nested too deep."""
     with lab.database("deep"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 80, 1, 8)")
         lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -48,8 +48,8 @@ def test_long_and_deep_filters(lab: Lab) -> None:
 
 
 def test_a_file_that_several_tasks_read_has_the_keys_of_all(lab: Lab) -> None:
-    """The least and the greatest key of a file are those of all tasks that read the file."""
-    # Fewer rows would be read by the driver alone.
+    """If several tasks of a build read a file, the file's bounds cover the keys of all tasks."""
+    # With fewer rows, the driver would read the files without tasks.
     rows, files = 3000, 3
     with lab.database("tasks"), lab.setting("spark.sql.files.maxPartitionBytes", "20000"):
         lab.sql("CREATE TABLE t (k BIGINT, r BIGINT, s STRING, m BIGINT, pad STRING) USING csv")

@@ -1,4 +1,4 @@
-"""CSV and JSON records with an error: their values depend on the columns that a query reads."""
+"""CSV and JSON records with an error, whose values depend on the columns that a query reads."""
 
 from __future__ import annotations
 
@@ -93,13 +93,13 @@ PROJECTIONS = ("*", "a", "n, a", "count(*)")
 
 @pytest.fixture
 def database(lab: Lab) -> Iterator[None]:
-    """A database for one test, in which Spark interprets the many projections."""
+    """A database for one test, in which Spark interprets queries: compiling them would be slow."""
     with lab.database("damaged"), lab.settings(INTERPRETED):
         yield
 
 
 def write(folder: Path, kind: str) -> None:
-    """Writes two clean files, and one more file for each record."""
+    """Writes two clean files, and one file for each record."""
     for number, content in enumerate((*CLEAN[kind], *RECORDS[kind])):
         path = folder / f"{number:02}.{kind}"
         path.write_bytes(content + b"\n")
@@ -107,7 +107,7 @@ def write(folder: Path, kind: str) -> None:
 
 
 def create(lab: Lab, folder: Path, kind: str, options: Mapping[str, str], more: str = "") -> None:
-    """Creates table `t` over a folder."""
+    """Creates table `t` over the folder."""
     given = ", ".join(f"{key} '{value}'" for key, value in options.items())
     lab.sql(
         f"CREATE TABLE t ({COLUMNS[kind]}{more}) USING {kind} LOCATION '{folder}'"
@@ -116,7 +116,7 @@ def create(lab: Lab, folder: Path, kind: str, options: Mapping[str, str], more: 
 
 
 def damaged_to_a_build(lab: Lab, path: Path, kind: str, options: Mapping[str, str]) -> bool:
-    """Returns whether a read of all columns finds an error, or an ambiguous CSV record."""
+    """Returns whether a read of all columns finds an error or an ambiguous CSV record."""
     strictly = {k: v for k, v in options.items() if k.lower() != "mode"} | {"mode": "FAILFAST"}
     frame = lab.spark.read.options(**strictly).schema(COLUMNS[kind]).format(kind).load(str(path))
     try:
@@ -136,10 +136,10 @@ def damaged_to_a_build(lab: Lab, path: Path, kind: str, options: Mapping[str, st
 def test_every_projection_gives_the_same_rows(
     lab: Lab, tmp_path: Path, kind: str, options: Mapping[str, str], settings: dict[str, str]
 ) -> None:
-    """Every query reads all files with a damaged record; the index skips other files as usual."""
+    """Every query reads all files with a damaged record, and skips other files as usual."""
     write(tmp_path, kind)
     with ExitStack() as stack:
-        # By default, a query in Spark 3.5 fails at a date that only the parser of Spark 2 accepts.
+        # By default, Spark 3.5 fails a query at a date that only Spark 2's parser accepts.
         for key, value in ({"spark.sql.legacy.timeParserPolicy": "CORRECTED"} | settings).items():
             stack.enter_context(lab.setting(key, value))
         names = {key.lower() for key in (*options, *settings)}
@@ -163,7 +163,7 @@ def test_every_projection_gives_the_same_rows(
 def test_check_and_audit_see_what_a_narrow_read_does_not(
     lab: Lab, tmp_path: Path, kind: str
 ) -> None:
-    """After the build, the test damages a record, but the file keeps its length and time."""
+    """CHECK and audit find a damaged record in a file whose size and time did not change."""
     write(tmp_path, kind)
     for path in sorted(tmp_path.iterdir())[2:]:
         path.unlink()
@@ -189,7 +189,10 @@ def test_check_and_audit_see_what_a_narrow_read_does_not(
 
 @pytest.mark.usefixtures("database")
 def test_a_value_that_ends_in_an_escaped_backslash_proves_nothing(lab: Lab, tmp_path: Path) -> None:
-    """A query that skips such a value finds the next values elsewhere in the record."""
+    """A file with a value that ends in an escaped backslash is always read.
+
+    A query that skips such a value finds the next values elsewhere in the record.
+    """
     for number, line in enumerate((b'k,"bb\\\\",,","', b"k,x,y,z", b"k,u,v,w")):
         path = tmp_path / f"{number}.csv"
         path.write_bytes(b"a,b,c,d\n" + line + b"\n")
@@ -208,7 +211,10 @@ def test_a_value_that_ends_in_an_escaped_backslash_proves_nothing(lab: Lab, tmp_
 def test_with_a_separator_of_two_characters_each_mark_of_it_proves_nothing(
     lab: Lab, tmp_path: Path
 ) -> None:
-    """A query that skips a value with a part of the separator or a quote finds other values."""
+    """A file with a part of the separator, or a quote, in a value is always read.
+
+    A query that skips such a value finds other values.
+    """
     lines = ('1::a"b::"x::y"', "2::a:b::c:", '3::"a\nb"::c', "4::ab::c", "5::::d", '6::""::e')
     for number, line in enumerate(lines):
         path = tmp_path / f"{number}.csv"
@@ -233,7 +239,7 @@ def test_with_a_separator_of_two_characters_each_mark_of_it_proves_nothing(
 
 @pytest.mark.usefixtures("database")
 def test_a_file_that_fails_every_wide_read_is_left_to_queries(lab: Lab, tmp_path: Path) -> None:
-    """FAILFAST, a date that needs a parser policy, or another header does not make CREATE fail."""
+    """CREATE works with FAILFAST, a date that needs a parser policy, and another header."""
     write(tmp_path, "csv")
     (tmp_path / "00.csv").write_bytes(b"a,d,n,u\n7,2020-01-01,1,x\n")
     os.utime(tmp_path / "00.csv", (OLD, OLD))
@@ -250,7 +256,7 @@ def test_a_file_that_fails_every_wide_read_is_left_to_queries(lab: Lab, tmp_path
 @pytest.mark.parametrize("kind", ["json", "parquet"])
 @pytest.mark.usefixtures("database")
 def test_names_that_a_build_needs_are_refused(lab: Lab, kind: str) -> None:
-    """A build refuses a column with a name that the build needs for file names."""
+    """CREATE refuses a table with a column whose name the build needs for file names."""
     lab.sql(f"CREATE TABLE t (a INT, __SIEVE_location__ INT) USING {kind}")
     for statement in ("CREATE SIEVE INDEX ON t (a)", "ESTIMATE SIEVE INDEX ON t (a)"):
         with pytest.raises(PySparkException, match=r"UNSUPPORTED_TABLE.*__SIEVE_location__"):
@@ -267,7 +273,7 @@ def test_names_that_a_build_needs_are_refused(lab: Lab, kind: str) -> None:
 )
 @pytest.mark.usefixtures("database")
 def test_json_with_a_void_is_refused(lab: Lab, tmp_path: Path, kind: str) -> None:
-    """If Spark skipped the value of a void column in JSON, other values would change."""
+    """CREATE refuses JSON with a void column: a query that skips the column reads other values."""
     (tmp_path / "0.json").write_bytes(b'{"a":1,"v":{"y":{"a":7},"a":5}}\n{"v":[{"a":8}],"a":2}\n')
     os.utime(tmp_path / "0.json", (OLD, OLD))
     lab.sql(f"CREATE TABLE t (a INT) USING json LOCATION '{tmp_path}'")

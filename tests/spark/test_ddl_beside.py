@@ -1,4 +1,4 @@
-"""A user alters a table while its indexes are refreshed."""
+"""A user alters a table during refreshes of the table's indexes."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from spark_session import Lab
 
 ROUNDS, MANY = 4, 1000
 ALL = 20
-"""One refresh in this many reads the whole table."""
+"""One in this many refreshes reads the whole table."""
 
 
 def play(lab: Lab, rounds: int) -> None:
-    """One session refreshes while another adds columns, properties and rows.
+    """One session refreshes while another session adds columns, properties and rows.
 
-    Then the results of both are checked.
+    At the end, checks that no change is lost.
     """
     with lab.database("beside"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
@@ -25,7 +25,7 @@ def play(lab: Lab, rounds: int) -> None:
         other = Lab(lab.spark.newSession())
         other.sql("USE beside")
         failures: list[Exception] = []
-        # The user is as fast as the refreshes, so a statement runs during each refresh.
+        # Keeps the user at most three rounds ahead, so that statements run during each refresh.
         ahead = threading.Semaphore(3)
 
         def users() -> None:
@@ -39,7 +39,7 @@ def play(lab: Lab, rounds: int) -> None:
             except Exception as error:  # noqa: BLE001 - told by the other thread
                 failures.append(error)
 
-        # The user's thread waits for a refresh, even if the refresh has failed.
+        # The thread is a daemon: after a failed refresh, the thread would wait forever.
         user = threading.Thread(target=users, daemon=True)
         user.start()
         refreshes = 0
@@ -64,7 +64,7 @@ def play(lab: Lab, rounds: int) -> None:
 
 
 def test_nothing_of_the_user_is_lost_nor_of_ours(lab: Lab) -> None:
-    """Neither the user nor Sieve undoes the other's change to the table."""
+    """The user and Sieve do not undo each other's changes of the table."""
     play(lab, ROUNDS)
 
 

@@ -1,4 +1,4 @@
-"""Indexes on the elements of arrays: the same rows, and only files that can match."""
+"""Indexes on array elements: queries return the same rows, and skip files without a match."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ COLUMNS = ("tags", "items.price", "map_keys(attrs)", "map_values(attrs)", "score
 
 @pytest.fixture(scope="module")
 def posts(lab: Lab) -> Iterator[Lab]:
-    """Rows in the order of ``id``; every tenth has no tags, an empty array or NULL in it."""
+    """Rows in the order of ``id``; in every tenth row, tags is NULL, empty, or contains NULL."""
     with lab.database("elements"):
         columns = (
             "id, CASE id % 100 WHEN 10 THEN NULL WHEN 20 THEN array() WHEN 30 THEN array(NULL) "
@@ -110,19 +110,19 @@ QUERIES = {
 
 @pytest.mark.parametrize("name", QUERIES)
 def test_a_filter_reads_the_files_that_can_match(posts: Lab, name: str) -> None:
-    """The index proves for each other file that no array has such an element."""
+    """A filter on elements reads only the files in which an array can match."""
     predicate, files = QUERIES[name]
     posts.check(f"SELECT * FROM t WHERE {predicate}", exactly=files)
 
 
 def test_one_field_of_the_structs_is_enough(posts: Lab) -> None:
-    """A query that reads one field has a scan whose structs have only this field."""
+    """The index on a field serves a query that reads only this field of the structs."""
     posts.check("SELECT id FROM t WHERE array_contains(items.price, 4200L)", exactly=1)
     posts.check("SELECT items.name FROM t WHERE array_contains(items.price, 4200L)", exactly=1)
 
 
 def test_orders_extremes_and_joins_do_not_use_elements(posts: Lab) -> None:
-    """An order of arrays is no order of their elements, and an element of a join has other rows."""
+    """ORDER BY, MIN, MAX and joins on an array do not use an index on the array's elements."""
     posts.check("SELECT id FROM t ORDER BY scores DESC LIMIT 3", exactly=8)
     posts.check("SELECT max(scores), min(tags), count(scores) FROM t", exactly=8)
     posts.check("SELECT count(*) FROM t WHERE scores IS NOT NULL", exactly=8)
@@ -130,7 +130,7 @@ def test_orders_extremes_and_joins_do_not_use_elements(posts: Lab) -> None:
 
 
 def test_a_part_that_no_index_understands_has_a_reason(posts: Lab) -> None:
-    """The reason names the function, also in the condition of an element."""
+    """If an index cannot use a part of an element's condition, the reason names the function."""
     for predicate, function in (
         ("NOT array_contains(tags, 'all')", "array_contains"),
         ("exists(tags, e -> reverse(e) = 'x')", "reverse"),
@@ -150,7 +150,7 @@ def test_a_part_that_no_index_understands_has_a_reason(posts: Lab) -> None:
     ],
 )
 def test_what_has_no_elements_is_refused(posts: Lab, typed: str, reason: str) -> None:
-    """The error has the reason."""
+    """CREATE refuses a column without elements, and the error has the reason."""
     with pytest.raises(PySparkException) as error:
         posts.sql(f"CREATE SIEVE INDEX wrong ON t ({typed})")
     assert reason in str(error.value)
@@ -183,7 +183,7 @@ def test_statements_on_elements(lab: Lab, kind: str) -> None:
         assert row[5] == "refreshed"
         assert lab.check(query, exactly=2).rows.total() == 2
         lab.check("SELECT id FROM t WHERE array_contains(tags, -40L)", exactly=1)
-        # A file without elements is read until the index knows it.
+        # Queries read this file, which has no elements, until REFRESH.
         lab.sql("INSERT INTO t SELECT 101, array(), 'x'")
         lab.check("SELECT id FROM t WHERE array_contains(tags, -40L)", exactly=2)
         lab.sql("REFRESH SIEVE INDEX ON t (tags)")
@@ -202,7 +202,7 @@ def test_statements_on_elements(lab: Lab, kind: str) -> None:
 
 
 def test_declared_elements(lab: Lab) -> None:
-    """The property that declares indexes can name an array; DROP removes it from the property."""
+    """A property that declares indexes can name an array; DROP removes the array again."""
     with lab.database("declared"):
         lab.sql(
             "CREATE TABLE t USING parquet TBLPROPERTIES ('sieve.columns' = 'id, tags') AS "
@@ -217,7 +217,7 @@ def test_declared_elements(lab: Lab) -> None:
 
 
 def test_rows_for_which_the_array_fails(lab: Lab) -> None:
-    """A file with such a row is always read, and the query fails as it does without the index."""
+    """If an array expression fails for a row, queries always read the row's file, and fail."""
     with lab.database("failing"), lab.setting("spark.sql.ansi.enabled", "true"):
         lab.sql(
             "CREATE TABLE t USING parquet AS SELECT id, IF(id = 17, 'x', string(id)) AS digits "
@@ -247,7 +247,7 @@ class Drawing:
         return f"CAST(array({elements}) AS ARRAY<INT>)"
 
     def condition(self, depth: int) -> str:
-        """A condition of one element."""
+        """A condition on one element."""
         if depth and self.draw.random() < 0.4:
             joined = self.draw.choice([" AND ", " OR "])
             return f"({self.condition(depth - 1)}{joined}{self.condition(depth - 1)})"
@@ -282,7 +282,7 @@ class Drawing:
 
 
 def test_drawn_arrays_and_predicates(lab: Lab) -> None:
-    """Predicates of drawn parts give the same rows as without the index."""
+    """Randomly drawn predicates on arrays return the same rows with and without the index."""
     drawing = Drawing(16)
     rows = ", ".join(f"({k}, {drawing.array()})" for k in range(40))
     with lab.database("drawn"), lab.setting("spark.sieve.audit.sample", "1"):

@@ -14,7 +14,10 @@ HOST = "element_at(array('amber', 'bluebell', 'cobalt', 'deep-sea'), cast(id DIV
 
 @pytest.fixture(scope="module")
 def pages(lab: Lab) -> Iterator[Lab]:
-    """Pages of four hosts in order; some pages are odd; a hundredth are in files of other hosts."""
+    """Pages of four hosts in order.
+
+    Some are odd, and one in a hundred is in another host's file.
+    """
     url = f"concat('https://www.', {HOST}, '.com/articles/', lpad(cast(id AS string), 8, '0'), '/')"
     with lab.database("pages"):
         lab.sql(f"""
@@ -54,11 +57,11 @@ def pages(lab: Lab) -> Iterator[Lab]:
     ],
 )
 def test_few_files_are_read_and_none_missed(pages: Lab, where: str, files: int) -> None:
-    """Codes distinguish values that share 30 bytes or 19 digits, also outside prefix and window."""
+    """Queries tell apart values that share 30 bytes or 19 digits."""
     pages.check(f"SELECT count(*), sum(row) FROM t WHERE {where}", at_most=files)
 
 
 @pytest.mark.parametrize("where", ["url != ''", "url LIKE '%9/'", "bin >= X''", "ticket > -1"])
 def test_predicates_that_keep_most_rows_miss_none(pages: Lab, where: str) -> None:
-    """Codes of negations and open ranges are rounded outwards, so that queries lose no row."""
+    """Negations and open ranges lose no row, because the codes of a range are rounded outwards."""
     pages.check(f"SELECT count(*), sum(row) FROM t WHERE {where}")

@@ -15,7 +15,7 @@ FILES = 20
 LARGE = 3_000_000
 LATE = "CASE WHEN id % 50 = 7 THEN pmod(xxhash64(id), {rows}) ELSE id END AS late"
 WIDE = "budget = '4%'"
-"""A share of the large table's bytes with which a build has more cuts than it weighs."""
+"""A budget, as a share of the large table's bytes, for which a build weighs only some cuts."""
 
 
 @pytest.fixture(scope="module")
@@ -48,13 +48,13 @@ LONG = pytest.mark.long
 
 
 def told(lab: Lab, statement: str) -> Row:
-    """The row for the last budget, which is the budget of the statement or `auto`."""
+    """The row for the statement's budget, or for `auto`; this row is the last."""
     rows: list[Row] = lab.spark.sql(statement).collect()
     return rows[-1]
 
 
 def number(text: str) -> float:
-    """The number in the first word."""
+    """The number with which a text begins."""
     return float(text.split(maxsplit=1)[0])
 
 
@@ -72,7 +72,7 @@ def number(text: str) -> float:
 def test_it_tells_what_create_then_makes(
     tables: Lab, table: str, column: str, options: str, request: pytest.FixtureRequest
 ) -> None:
-    """Estimated bytes are right within a quarter or 4 KB, files within a quarter or half a file."""
+    """Estimated bytes are within a quarter or 4 KB, and files within a quarter or half a file."""
     if table == "large":
         request.getfixturevalue("large")
     on = f"ON {table} ({column}) OPTIONS ({options})"
@@ -95,7 +95,7 @@ def test_it_tells_what_create_then_makes(
         "a range of 0.05% of the domain": before.files_range,
     }
     reads = {kind: n for kind, n in kinds.items() if f"files read for {kind}" in after}
-    # If nearly every key occurs, it is possible that no probe was for an absent key.
+    # If nearly every key occurs, perhaps no probe is for an absent key.
     assert len(reads) >= 2
     for kind, files in reads.items():
         found = number(after[f"files read for {kind}"])
@@ -106,7 +106,7 @@ def test_it_tells_what_create_then_makes(
 def test_the_frontier_of_several_columns(tables: Lab) -> None:
     """The result has a row for each column and budget.
 
-    A larger budget never reads more files, and no budget is exceeded.
+    A larger budget never makes a query read more files, and every index keeps the budget.
     """
     rows = tables.spark.sql("ESTIMATE SIEVE INDEX EXTENDED ON small (late, u)").collect()
     budgets = ["0.3%", "1%", "3%", "6%", "30%", "auto"]
@@ -125,7 +125,7 @@ def test_the_frontier_of_several_columns(tables: Lab) -> None:
         for fewer, more in pairwise(found[:-1]):
             assert more.files_present <= fewer.files_present + 0.1
     assert found[-1].files_present < 1.1
-    # For any share, the budget of such a small column is at least 64 KB.
+    # Even for a small share of such a column, the budget is at least 64 KB.
     assert max(row.bytes for row in rows) < (96 << 10) + 36 * 8000
 
 
@@ -142,7 +142,7 @@ PREDICATES = (
 
 @pytest.fixture(scope="module")
 def predicates(tables: Lab) -> dict[str, tuple[Row, list[dict[str, Any]]]]:
-    """For each predicate, the estimate without an index, and EXPLAIN's answer with an index."""
+    """For each predicate, ESTIMATE's prediction without an index, and EXPLAIN's answer with one."""
     estimate = "ESTIMATE SIEVE INDEX EXTENDED ON small (late) WHERE"
     before = {predicate: told(tables, f"{estimate} {predicate}") for predicate in PREDICATES}
     tables.sql("CREATE SIEVE INDEX ON small (late)")
@@ -159,7 +159,7 @@ def predicates(tables: Lab) -> dict[str, tuple[Row, list[dict[str, Any]]]]:
 def test_a_predicate_reads_what_is_told(
     predicates: dict[str, tuple[Row, list[dict[str, Any]]]], predicate: str
 ) -> None:
-    """The estimated number of files for a predicate equals the number in EXPLAIN with the index."""
+    """ESTIMATE with a predicate predicts the number of files that EXPLAIN shows with the index."""
     before, (scan,) = predicates[predicate]
     assert abs(before.files_predicate - scan["files_read"]) <= 1
     assert before.bytes_predicate <= scan["bytes_total"]
@@ -176,7 +176,7 @@ def test_a_predicate_reads_what_is_told(
     ],
 )
 def test_a_predicate_on_an_expression(tables: Lab, key: str, options: str, predicate: str) -> None:
-    """The estimated number of files is the number that EXPLAIN gives with the index."""
+    """ESTIMATE with a predicate on an expression predicts the number of files in EXPLAIN."""
     before = told(
         tables, f"ESTIMATE SIEVE INDEX EXTENDED ON small ({key}) {options} WHERE {predicate}"
     )
@@ -193,7 +193,7 @@ def test_a_predicate_on_an_expression(tables: Lab, key: str, options: str, predi
 @pytest.mark.long
 @pytest.mark.usefixtures("large")
 def test_a_predicate_on_a_part_of_a_large_table(tables: Lab) -> None:
-    """For a point or a range anywhere in the domain, ESTIMATE reads parts of the table."""
+    """ESTIMATE reads only parts of a large table, for a point or a range, and is still right."""
     point, wide = 1_234_567, 2_000_000
     for predicate, least in ((f"late = {point}", 1), (f"late BETWEEN {point} AND {wide}", 6)):
         on = f"ON large (late) OPTIONS ({WIDE})"
@@ -209,9 +209,9 @@ def test_a_predicate_on_a_part_of_a_large_table(tables: Lab) -> None:
 
 @pytest.mark.long
 def test_a_sample_of_files_stands_for_a_table_of_many(tables: Lab) -> None:
-    """Estimated bytes are right within a half, and files read within a quarter.
+    """From a sample of files, ESTIMATE is within a half for bytes, and within a quarter for files.
 
-    The advice states that files were sampled, and ESTIMATE reads no other file.
+    The advice says that ESTIMATE sampled files, and ESTIMATE reads no other file.
     """
     tables.sql("""
         CREATE TABLE many USING parquet AS SELECT /*+ REPARTITION_BY_RANGE(120, late) */ *
@@ -247,7 +247,7 @@ def jobs(lab: Lab) -> int:
 
 @pytest.mark.parametrize("column", ["name", pytest.param("mode", marks=LONG)])
 def test_a_map_is_not_advised_where_values_are_in_every_file(tables: Lab, column: str) -> None:
-    """With any shape, ESTIMATE and CREATE report that the index cannot help, and propose no map."""
+    """If every file contains every value, ESTIMATE and CREATE say so, and propose no map."""
     tables.sql("""
         CREATE TABLE modes USING parquet AS SELECT /*+ REPARTITION(12) */ id,
         element_at(array('REG AIR', 'AIR', 'SHIP', 'TRUCK'), 1 + int(id % 4)) AS mode,
@@ -276,7 +276,7 @@ def test_partitions_are_pruned_first(tables: Lab) -> None:
 
 
 def test_a_table_without_files(tables: Lab) -> None:
-    """For an empty table, ESTIMATE has no expected reads, and the advice states the reason."""
+    """For a table without files, ESTIMATE shows no expected reads, and the advice states why."""
     before = told(tables, "ESTIMATE SIEVE INDEX EXTENDED ON empty (late) WHERE late = 3")
     assert (before.files, before.bytes, before.files_predicate) == (0, 0, 0)
 
@@ -299,7 +299,7 @@ def test_a_table_without_files(tables: Lab) -> None:
     ],
 )  # fmt: skip
 def test_bad_input_is_refused_in_words(tables: Lab, statement: str, words: str) -> None:
-    """The error names the bad input, and no file is left."""
+    """ESTIMATE fails for bad input, names this input, and leaves no file."""
     with pytest.raises(AnalysisException, match=words):
         tables.sql(f"ESTIMATE SIEVE INDEX {statement}")
     assert tables.sql("SHOW SIEVE INDEXES") == []

@@ -1,4 +1,4 @@
-"""`sieve advise` reads the event logs of Spark, with each codec, single or rolling."""
+"""`sieve advise` reads event logs of Spark: compressed with any codec, single or rolling."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ QUERIES = (
 
 @contextmanager
 def logged(lab: Lab, folder: Path, **settings: str) -> Iterator[None]:
-    """Writes Spark's events in the block to a log, with these `spark.eventLog` settings."""
+    """Logs Spark's events in the block, with these `spark.eventLog` settings."""
     jvm = lab.spark._jvm
     scala = lab.spark.sparkContext._jsc.sc()
     conf = jvm.org.apache.spark.SparkConf(False)
@@ -52,7 +52,7 @@ def logged(lab: Lab, folder: Path, **settings: str) -> Iterator[None]:
 
 
 def advised(folder: Path) -> Any:
-    """The JSON output of the command; asserts that it contains no constant of a query."""
+    """The command's JSON output; asserts that the output contains no constant of a query."""
     result = CliRunner().invoke(cli.main, ["advise", "--event-log", str(folder), "--json"])
     assert result.exit_code == 0, result.output
     assert SECRET not in result.output
@@ -77,7 +77,7 @@ def tables(lab: Lab) -> Iterator[None]:
 
 @pytest.mark.usefixtures("tables")
 def test_the_queries_of_a_log(lab: Lab, tmp_path: Path) -> None:
-    """Each form of predicate counts for its column, with the bytes that Spark has read."""
+    """Each form of predicate counts for the right column, with the bytes that Spark read."""
     with logged(lab, tmp_path, compress="false"), lab.setting("spark.sieve.enabled", "false"):
         for query in QUERIES:
             lab.sql(query)

@@ -1,4 +1,4 @@
-"""Executors in separate processes, in which things that a build needs can be missing."""
+"""Executors in separate processes, which can lack what a build needs."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ EXECUTOR = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
 
 
 class Python:
-    """The command that starts Python on executors; the driver uses the Python of the tests."""
+    """The command that starts Python on the executors; the driver uses the Python of the tests."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def becomes(self, command: str, it: Driver) -> None:
-        """Replaces the Python of executors; ends the workers of the previous Python."""
+        """Changes the executors' Python, and ends the workers of the previous Python."""
         self.path.write_text(f'#!/bin/sh\nexec {command} "$@"\n')
         self.path.chmod(0o755)
         for executor in children(it.jvm, EXECUTOR):
@@ -45,13 +45,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def python(folder: Path) -> Python:
-    """The Python of executors, whose command does not start any program yet."""
+    """The Python of executors, whose command does not start a program yet."""
     return Python(folder / "python")
 
 
 @pytest.fixture(scope="module")
 def cluster(folder: Path, python: Python) -> Iterator[Driver]:
-    """A driver with a table, and two executors with clocks that are wrong by an hour."""
+    """A driver with a table, and two executors whose clocks are wrong by an hour."""
     (folder / "events").mkdir()
     conf = {
         "spark.master": "local-cluster[2,1,1024]",
@@ -71,7 +71,7 @@ def cluster(folder: Path, python: Python) -> Iterator[Driver]:
 
 @pytest.mark.long
 def test_a_bare_python_is_named(cluster: Driver, python: Python, tmp_path: Path) -> None:
-    """CREATE names the executors' interpreter and its missing packages, and creates nothing."""
+    """CREATE names the executors' interpreter and the missing packages, and creates nothing."""
     bare = tmp_path / "venv"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", bare], check=True)
     python.becomes(str(bare / "bin" / "python"), cluster)
@@ -86,7 +86,7 @@ def test_a_bare_python_is_named(cluster: Driver, python: Python, tmp_path: Path)
 def test_a_root_that_is_not_shared(cluster: Driver, python: Python, tmp_path: Path) -> None:
     """A build publishes no run if the executors do not see the driver's files.
 
-    The driver itself sees its own files of the run, and they look complete.
+    The driver sees its own files of the run, which look complete.
     """
     root = tmp_path / "root"
     root.mkdir()
@@ -109,10 +109,10 @@ def test_a_root_that_is_not_shared(cluster: Driver, python: Python, tmp_path: Pa
 
 @pytest.mark.long
 def test_executors_build(cluster: Driver, python: Python, folder: Path) -> None:
-    """Executors build an index; they receive the code once, even if the front end is new.
+    """Executors build an index, and receive the code once, even after a new front end starts.
 
-    The time zone of executors matters only if a build converts a file's times with this zone. Every
-    job of a statement contains the zone, even the probes on executors.
+    The executors' time zone counts only if a build uses the zone to convert a file's times. Every
+    job of a statement sets this zone, even the jobs that probe executors.
     """
     python.becomes(sys.executable, cluster)
     cluster.sql("CREATE SIEVE INDEX ON t (id) OPTIONS (error = 1)")

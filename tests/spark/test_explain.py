@@ -14,7 +14,7 @@ KEYS = "{} IN (keys of spark_catalog.explained.dim{} at run time)"
 
 @pytest.fixture(scope="module")
 def star(lab: Lab) -> Iterator[Lab]:
-    """An indexed table of eight files, and a table with one row that selects one of the files."""
+    """An indexed table of eight files, and a table whose only row selects one of these files."""
     with lab.database("explained"):
         lab.sql(
             "CREATE TABLE fact USING parquet AS SELECT /*+ REPARTITION_BY_RANGE(8, id) */ id, "
@@ -26,7 +26,7 @@ def star(lab: Lab) -> Iterator[Lab]:
 
 
 def at_run_time(lab: Lab) -> tuple[int, int]:
-    """The counters of scans that got values at run time, and of files that they skipped."""
+    """The counts of scans that got values at run time, and of files that such scans skipped."""
     rows = {name: value for name, _, value in lab.sql("SELECT * FROM sieve_status()")}
     return int(rows["scans_at_run_time"]), int(rows["files_skipped"])
 
@@ -43,7 +43,7 @@ def at_run_time(lab: Lab) -> tuple[int, int]:
 def test_values_of_subqueries_are_foretold(
     star: Lab, condition: str, predicate: str, adaptive: str
 ) -> None:
-    """EXPLAIN names the index that the run-time filter will use, and reports no reason."""
+    """EXPLAIN names the index that will look up the subquery's result, and gives no reason."""
     query = f"SELECT k FROM fact WHERE {condition}"
     with star.setting("spark.sql.adaptive.enabled", adaptive):
         fact = star.explain(query)[0]
@@ -56,7 +56,7 @@ def test_values_of_subqueries_are_foretold(
 
 
 def test_values_of_other_columns_are_not_promised(star: Lab) -> None:
-    """There is no index on the column, so no file is skipped, and EXPLAIN names this reason."""
+    """Without an index on the column, EXPLAIN promises no run-time pruning and names the reason."""
     fact = star.explain("SELECT id FROM fact WHERE k = (SELECT max(c) FROM dim)")[0]
     assert (fact["indexes"], fact["reasons"]) == (None, "no-predicate: 8")
     assert "at run time" not in (fact["predicate"] or "")
@@ -64,7 +64,10 @@ def test_values_of_other_columns_are_not_promised(star: Lab) -> None:
 
 @pytest.mark.parametrize("adaptive", ["true", "false"])
 def test_a_join_by_a_collated_key_has_no_broadcast(star: Lab, adaptive: str) -> None:
-    """Spark sorts both sides of a join by a collated key, so only a separate job can read keys."""
+    """Spark does not broadcast a join by a collated key.
+
+    By default, a job for keys is too costly.
+    """
     if star.spark.version.startswith("3."):
         pytest.skip("Spark 3.5 has no collations")
     query = (
@@ -91,12 +94,12 @@ def test_a_join_by_a_collated_key_has_no_broadcast(star: Lab, adaptive: str) -> 
     [
         "SELECT f.k FROM big JOIN fact f ON big.n = f.id WHERE big.c = 'c3'",
         "SELECT n FROM big WHERE n IN (SELECT id FROM fact) AND c = 'c3'",
-        # The outer join's keys do not pass the inner join to the side that Spark broadcasts.
+        # The keys of the upper join do not reach the side that the lower join broadcasts.
         f"{_INNER} JOIN dim d ON f.id = d.n",
     ],
 )
 def test_a_side_that_spark_broadcasts_gets_no_keys(star: Lab, query: str, adaptive: str) -> None:
-    """EXPLAIN names the reason, and the run counts it."""
+    """A side that Spark broadcasts gets no keys, for a reason that EXPLAIN and the run show."""
 
     def refused() -> int:
         rows = star.sql("SELECT * FROM sieve_status()")
@@ -127,7 +130,7 @@ READS = {
 
 @pytest.mark.parametrize("statement", READS)
 def test_what_statements_with_a_query_read(star: Lab, statement: str) -> None:
-    """EXPLAIN shows the scans of the query inside the statement, and runs nothing."""
+    """EXPLAIN shows the scans of the query inside a statement, and does not run the statement."""
     rows = star.explain(statement)
     assert [(row["indexes"], row["files_read"]) for row in rows] == [("id_sieve@1", 1)] * len(rows)
     assert len(rows) == READS[statement]
@@ -148,7 +151,7 @@ def test_what_statements_with_a_query_read(star: Lab, statement: str) -> None:
     ],
 )
 def test_a_statement_that_cannot_be_foretold_is_refused(star: Lab, statement: str) -> None:
-    """The error names the statement, and the statement is not run."""
+    """If EXPLAIN cannot explain a statement, the error names the statement, which does not run."""
     with pytest.raises(PySparkException, match=r"SIEVE_UNSUPPORTED_STATEMENT|PARSE_SYNTAX_ERROR"):
         star.explain(statement)
     assert star.sql("SELECT count(*) FROM dim") == [(1,)]
@@ -157,7 +160,7 @@ def test_a_statement_that_cannot_be_foretold_is_refused(star: Lab, statement: st
 
 @pytest.mark.parametrize("statement", ["DELETE FROM fact WHERE id = 3", "UPDATE fact SET k = 'x'"])
 def test_what_the_table_refuses_is_refused(star: Lab, statement: str) -> None:
-    """Parquet tables do not support UPDATE, and EXPLAIN SIEVE raises the same error as UPDATE."""
+    """EXPLAIN SIEVE of UPDATE on a Parquet table raises the same error as the UPDATE."""
     with pytest.raises(PySparkException) as run:
         star.sql(statement)
     with pytest.raises(PySparkException) as explained:

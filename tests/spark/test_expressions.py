@@ -1,4 +1,4 @@
-"""Indexes on expressions of a row's columns: the same rows, and only files that can match."""
+"""Indexes on expressions: queries return the same rows, and skip files without a match."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ EXPRESSIONS = (
 
 @pytest.fixture(scope="module")
 def users(lab: Lab) -> Iterator[Lab]:
-    """Rows in the order of ``id``. In two files, `digits` has a text that is no number."""
+    """Rows in the order of ``id``. In two files, `digits` contains a text that is not a number."""
     with lab.database("expressions"):
         payload = """concat('{"user":{"id":', id, '},"ts":"2026-01-', 1 + id DIV 1000,
             '","ok":', id >= 7900, '}')"""
@@ -100,7 +100,7 @@ LONG = {
     "scattered",
     "not equal",
 }
-"""Queries that differ from another in a word, which `make test-long` runs."""
+"""Queries that differ from another query in one word; only `make test-long` runs these."""
 
 
 @pytest.mark.parametrize(
@@ -108,19 +108,19 @@ LONG = {
     [pytest.param(name, marks=pytest.mark.long if name in LONG else ()) for name in QUERIES],
 )
 def test_a_filter_reads_the_files_that_can_match(users: Lab, name: str) -> None:
-    """The index proves for each other file that no row's value matches."""
+    """A filter on an indexed expression reads only the files in which a row can match."""
     predicate, files = QUERIES[name]
     users.check(f"SELECT * FROM t WHERE {predicate}", exactly=files)
 
 
 def test_one_field_of_a_struct_is_enough(users: Lab) -> None:
-    """A query that reads one field has a scan whose struct has only this field."""
+    """The index on a field serves a query that reads only this field of the struct."""
     users.check("SELECT s.x FROM t WHERE upper(s.x) = 'S6000'", exactly=1)
     users.check("SELECT s.y FROM t WHERE upper(s.x) = 'S6000'", exactly=1)
 
 
 def test_joins_orders_and_extremes(users: Lab) -> None:
-    """Keys of a join, the result of a subquery, first rows and MIN find files by an expression."""
+    """Join keys, subquery results, first rows and MIN use the index of an expression."""
     on = "SELECT t.id FROM t JOIN some ON lower(t.email) = some.email"
     users.check(on, exactly=1 + 2)
     fetched = {"spark.sql.autoBroadcastJoinThreshold": "-1", "spark.sieve.join.pruning": "always"}
@@ -138,11 +138,14 @@ def test_joins_orders_and_extremes(users: Lab) -> None:
 
 
 def test_a_row_for_which_the_expression_fails(users: Lab) -> None:
-    """Two files have such a row. Every query reads them, and fails as it does without the index."""
+    """If the expression fails for a row of a file, every query reads the file.
+
+    Such a query then fails as it does without the index.
+    """
     users.check("SELECT id FROM t WHERE try_cast(digits AS INT) = 42", exactly=8)
     query = "SELECT id FROM t WHERE CAST(digits AS INT) = 42"
     (row,) = users.explain(query)
-    # Two of them have such a row, and one has the number.
+    # Two of these files contain such a row, and the third contains the number.
     assert row["files_read"] == 3
     for enabled in ("true", "false"):
         with (
@@ -156,7 +159,7 @@ def test_a_row_for_which_the_expression_fails(users: Lab) -> None:
 
 
 def test_another_meaning_of_the_same_text(users: Lab) -> None:
-    """Without ANSI mode the cast gives NULL, so its index proves nothing; `lower` stays in use."""
+    """Without ANSI mode the cast returns NULL, so only the index on `lower` stays in use."""
     query = "SELECT id FROM t WHERE CAST(digits AS INT) = 42"
     with users.setting("spark.sql.ansi.enabled", "false"):
         users.check(query, exactly=8)
@@ -171,7 +174,7 @@ def test_another_meaning_of_the_same_text(users: Lab) -> None:
 
 
 def test_a_session_of_another_client(users: Lab) -> None:
-    """The settings that a client sets by itself change no value."""
+    """The index stays in use in sessions of clients, whose own settings change no value."""
     clients = {"artifact.isolation.enabled": "false", "datetime.java8API.enabled": "true"}
     shown = {"binaryOutputStyle": "HEX", "variable.substitute": "false", "groupByOrdinal": "false"}
     with users.settings({f"spark.sql.{key}": value for key, value in (clients | shown).items()}):
@@ -179,7 +182,7 @@ def test_a_session_of_another_client(users: Lab) -> None:
 
 
 def test_a_setting_with_its_default_value(users: Lab) -> None:
-    """A setting at its default has no effect, and a collation of text literals has one."""
+    """A setting with its default value changes nothing; a default collation disables the index."""
     query = "SELECT id FROM t WHERE lower(email) = 'u0042@x'"
     with users.setting("spark.sql.legacy.castComplexTypesToString.enabled", "false"):
         users.check(query, exactly=1)
@@ -188,12 +191,12 @@ def test_a_setting_with_its_default_value(users: Lab) -> None:
 
 
 def test_a_function_of_the_same_name(users: Lab) -> None:
-    """In a session that replaces the function `lower`, the index proves nothing.
+    """A session that replaces the function `lower` does not use the index.
 
     A session with the same settings still uses the index.
     """
     other, like = (Lab(users.spark.newSession()) for _ in range(2))
-    # The filter of `id` makes a scan in the other session look for expressions, too.
+    # The filter on `id` makes the scan of the other session look for indexed expressions.
     query = "SELECT count(*) FROM expressions.t WHERE lower(email) = 'u0042@x' AND id >= 0"
     other.spark.udf.register("lower", lambda _: "u0042@x")
     other.check(query, exactly=FILES)
@@ -242,7 +245,7 @@ def test_a_function_of_the_same_name(users: Lab) -> None:
 def test_expressions_that_are_only_alike(
     users: Lab, expression: str, setting: tuple[str, str] | None, query: str
 ) -> None:
-    """Another literal, order of a sum, setting or use of a hash is another expression."""
+    """Queries do not use the index if a literal, an operand order, a setting or a hash differs."""
     users.sql(f"CREATE SIEVE INDEX alike ON t ({expression})")
     try:
         with users.settings({} if setting is None else dict([setting])):
@@ -292,7 +295,7 @@ def test_a_refresh_does_not_use_a_function_of_the_session(users: Lab) -> None:
     ],
 )
 def test_what_cannot_be_indexed_is_refused(users: Lab, expression: str, reason: str) -> None:
-    """The error names the expression and the reason, and no index is left."""
+    """CREATE names the refused expression and the reason, and leaves no index."""
     other = Lab(users.spark.newSession())
     other.spark.udf.register("own", lambda number: number)
     before = users.sql("SHOW SIEVE INDEXES ON t")
@@ -312,7 +315,7 @@ def test_what_cannot_be_indexed_is_refused(users: Lab, expression: str, reason: 
     ],
 )
 def test_statements_on_an_expression(lab: Lab, kind: str) -> None:
-    """Each statement names an expression as SQL, in any spelling that means the same."""
+    """Statements accept an indexed expression in any equivalent SQL spelling."""
     with lab.database("spelled"):
         lab.sql(
             f"CREATE TABLE t USING {kind} AS SELECT id, concat('U', id) AS email "
@@ -345,7 +348,7 @@ def test_statements_on_an_expression(lab: Lab, kind: str) -> None:
 
 
 def test_a_declared_expression(lab: Lab) -> None:
-    """The property that declares indexes can name expressions beside columns."""
+    """The property that declares indexes can contain expressions and columns."""
     with lab.database("declared"):
         lab.sql(
             "CREATE TABLE t USING parquet TBLPROPERTIES ('sieve.columns' = 'id, lower(email)') AS "
@@ -357,8 +360,8 @@ def test_a_declared_expression(lab: Lab) -> None:
 
 
 def test_variants(lab: Lab) -> None:
-    """A path of a VARIANT finds files, although scans read only parts of the VARIANT."""
-    # Spark cannot read parts of a VARIANT if it interprets queries.
+    """An index on a path of a VARIANT skips files, even if scans read only parts of the VARIANT."""
+    # Spark reads parts of a VARIANT only if it compiles queries.
     with lab.database("variants"), lab.settings(COMPILED):
         lab.sql(
             'CREATE TABLE t USING parquet AS SELECT id, parse_json(concat(\'{"user":{"id":\', id, '

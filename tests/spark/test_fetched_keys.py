@@ -1,4 +1,4 @@
-"""Join keys that Sieve fetches by a separate job: the allowed sides of joins, and the cost."""
+"""Join keys that a separate job fetches: from which sides of a join, and at what cost."""
 
 from __future__ import annotations
 
@@ -21,15 +21,14 @@ FETCHED = {
 }
 AUTO = FETCHED | {"spark.sieve.join.pruning": "auto"}
 JOB, SHARE = 32 << 20, 8
-"""The rule of decision 16: the assumed bytes of the job, and the share of the scan that keys may
-cost."""
+"""Decision 16: a job counts as 32 MB, and keys may cost an eighth of the scan's bytes."""
 
 
 @pytest.fixture(scope="module")
 def star(lab: Lab) -> Iterator[Lab]:
-    """A fact table of ten files with a hundred keys each, plain and partitioned.
+    """A fact table of ten files with a hundred keys each, in a plain and a partitioned form.
 
-    The dimension exists as a table in three formats.
+    The dimension exists as three tables of different formats.
     """
     with lab.database("fetched"):
         fact = "SELECT id AS k, id % 7 AS v, lpad(id, 9, '0') AS s"
@@ -57,7 +56,7 @@ def _plan(lab: Lab, query: str) -> str:
 
 
 def _gives(lab: Lab, build: str, fact: str = "fact") -> bool:
-    """Returns whether a side of a join supplies its keys to the scan of a fact table."""
+    """Returns whether a side of a join supplies keys to the scan of the fact table."""
     plan = _plan(lab, f"SELECT v FROM ({build}) d LEFT JOIN {fact} f ON f.k = d.k")
     return "amongkeys" in plan
 
@@ -92,7 +91,10 @@ COLLATED = {
 
 
 def test_a_side_that_may_give_other_rows_again_gives_no_keys(star: Lab) -> None:
-    """If only a second run of the side returns a key, a row with this key would be lost."""
+    """A side that can return other rows in a second run supplies no keys.
+
+    The join would lose rows whose key only the second run returns.
+    """
     with star.settings(FETCHED):
         assert {kind for kind, build in AGAIN.items() if _gives(star, build)} == set(AGAIN)
         otherwise = OTHERWISE | ({} if star.spark.version.startswith("3.") else COLLATED)
@@ -100,7 +102,10 @@ def test_a_side_that_may_give_other_rows_again_gives_no_keys(star: Lab) -> None:
 
 
 def test_a_cached_side_gives_keys_if_it_could_be_made_again(star: Lab) -> None:
-    """A cached block can be lost between the two runs, and its plan can have unknown functions."""
+    """A cached side supplies keys only if Spark can compute the same rows again.
+
+    A cached block can be lost between the two runs.
+    """
     dim = star.spark.table("dim")
     good = (
         dim.filter("attr = 7"),
@@ -131,7 +136,7 @@ def test_a_cached_side_gives_keys_if_it_could_be_made_again(star: Lab) -> None:
 
 @contextmanager
 def _of_size(lab: Lab, table: str, size: int) -> Iterator[None]:
-    """Adds an empty file to a table, so that files and catalog report the given size."""
+    """Adds an empty file to a table, so that files and the catalog report the given size."""
     files = lab.files(table)
     large = files[0].with_name("large.parquet")
     large.touch()
@@ -147,7 +152,7 @@ def _of_size(lab: Lab, table: str, size: int) -> Iterator[None]:
 
 
 def _declare(lab: Lab, table: str, size: int) -> None:
-    """Changes the size of a table in the catalog alone, so that its files stay readable."""
+    """Changes only the catalog's size of a table, so that the table's files stay readable."""
     own = lab.files(table)[0].with_name("own.parquet")
     own.touch()
     os.truncate(own, size)
@@ -165,9 +170,9 @@ def _declare(lab: Lab, table: str, size: int) -> None:
     ],
 )
 def test_keys_are_fetched_where_they_cost_an_eighth(star: Lab, build: str, cost: int) -> None:
-    """The cost limit is an eighth of the scan's bytes.
+    """Sieve fetches keys if the cost is at most an eighth of the scan's bytes.
 
-    The cost includes a job and the tables of the build side.
+    The cost consists of a job and the bytes of the build side.
     """
     with star.settings(AUTO), _of_size(star, "dim", 1 << 20):
         with _of_size(star, "fact", SHARE * (JOB + cost)):
@@ -177,7 +182,7 @@ def test_keys_are_fetched_where_they_cost_an_eighth(star: Lab, build: str, cost:
 
 
 def test_the_price_is_of_what_an_index_leaves(star: Lab) -> None:
-    """The cost counts only bytes that indexes do not skip, on both sides of the join.
+    """On both sides of the join, the cost counts only bytes that indexes do not skip.
 
     In the catalog, the size of each table is 1 GB.
     """
@@ -217,7 +222,7 @@ CHEAP = {
 
 
 def test_keys_are_fetched_by_cheap_expressions_alone(star: Lab) -> None:
-    """Expressions are evaluated twice, and some cost more per row than the bytes suggest."""
+    """Sieve fetches keys only by cheap expressions, which are evaluated a second time."""
     with star.settings(AUTO), _of_size(star, "fact", 1 << 30):
         for kind, condition in (CHEAP | COSTLY).items():
             gives = _gives(star, f"SELECT k FROM dim WHERE {condition}")
@@ -228,7 +233,7 @@ def test_keys_are_fetched_by_cheap_expressions_alone(star: Lab) -> None:
             "SELECT CAST(regexp_replace(s, '^0+', '') AS BIGINT) AS k FROM dim WHERE attr = 7",
         )
         assert not [build for build in others if _gives(star, build)]
-        # An expression that does not affect the keys is computed only by the join itself.
+        # Only the join itself computes an expression that does not affect the keys.
         assert _gives(star, "SELECT k, sha2(s, 256) FROM dim WHERE attr = 7")
         with star.setting("spark.sieve.join.pruning", "always"):
             assert all(_gives(star, f"SELECT k FROM dim WHERE {c}") for c in COSTLY.values())
@@ -249,9 +254,11 @@ def _records_read(lab: Lab, query: str) -> int:
 
 
 def test_costly_expressions_are_evaluated_once(star: Lab) -> None:
-    """The side has 50 rows. A job that fetches keys reads them and evaluates the filter once more.
+    """The side has 50 rows and a costly filter.
 
-    The keys leave five files of ten, with a hundred rows each.
+    The job that fetches keys reads these rows, and evaluates the filter once more.
+
+    With these keys, the scan reads five of ten files, with a hundred rows each.
     """
     star.sql("CREATE TABLE heavy USING parquet AS SELECT id AS k FROM range(0, 1000, 1, 10)")
     _declare(star, "heavy", 1 << 30)
@@ -269,7 +276,10 @@ def test_costly_expressions_are_evaluated_once(star: Lab) -> None:
 
 
 def test_a_scan_of_unknown_size_is_no_large_one(star: Lab) -> None:
-    """For Spark, a table with partitions but without statistics has the largest possible size."""
+    """Sieve fetches no keys for a scan whose size is unknown.
+
+    Spark estimates the largest possible size for a partitioned table without statistics.
+    """
     build = "SELECT k FROM dim WHERE attr = 7"
     with star.settings(AUTO):
         assert not _gives(star, build, "parts")
@@ -280,7 +290,7 @@ def test_a_scan_of_unknown_size_is_no_large_one(star: Lab) -> None:
 
 
 def test_keys_that_no_index_knows_are_not_collected(star: Lab) -> None:
-    """Keys that no index uses can have any length, so Sieve does not collect them."""
+    """Sieve does not collect keys that no index uses, because such keys can have any length."""
     query = (
         "SELECT v FROM fact f JOIN (SELECT k, attr, array(s) AS a FROM dim WHERE attr = 7) d "
         "ON f.v = d.attr AND f.k = d.k AND array(f.s) = d.a"
@@ -292,7 +302,7 @@ def test_keys_that_no_index_knows_are_not_collected(star: Lab) -> None:
 
 
 def test_a_side_that_gives_keys_gets_keys(star: Lab) -> None:
-    """A side that gives and gets keys is read twice: whole to get its keys, pruned for the join."""
+    """A side that supplies and gets keys is read twice: whole for the keys, then pruned."""
     query = (
         "SELECT d.k, f.v, g.v FROM (SELECT * FROM dim WHERE attr = 7) d "
         "LEFT JOIN fact f ON f.k = d.k LEFT JOIN parts g ON g.k = f.k"
@@ -312,7 +322,7 @@ def test_a_side_that_gives_keys_gets_keys(star: Lab) -> None:
 
 
 def _rows_in_a_minute(lab: Lab, query: str, conf: dict[str, str]) -> Counter[str]:
-    """The rows of a query that can wait forever; raises queue.Empty after a minute."""
+    """The rows of a query that could hang; raises queue.Empty after a minute."""
     answers: queue.Queue[Answer] = queue.Queue()
     with lab.settings(conf):
         threading.Thread(target=lambda: answers.put(lab.run(query)), daemon=True).start()
@@ -321,7 +331,7 @@ def _rows_in_a_minute(lab: Lab, query: str, conf: dict[str, str]) -> Counter[str
 
 @pytest.mark.parametrize("table", ["parts", "plain_parts"])
 def test_a_side_that_gives_keys_may_await_its_partitions(star: Lab, table: str) -> None:
-    """If the key query contained the whole plan, it would wait for locks of its own scans."""
+    """The query for a side's keys does not wait for that side's own dynamic partition pruning."""
     query = (
         f"SELECT p.k, f.v FROM {table} p FULL JOIN (SELECT * FROM parts WHERE k < 42) f "
         "ON p.k = f.k JOIN dim d ON p.p = d.attr AND d.k < 100"
@@ -336,7 +346,7 @@ def test_a_side_that_gives_keys_may_await_its_partitions(star: Lab, table: str) 
 
 
 def test_subqueries_of_the_user_fetch_no_keys(star: Lab) -> None:
-    """Spark has 16 threads for subqueries, and a subquery that waits for another blocks one."""
+    """Subqueries fetch no keys: a waiting subquery would block one of Spark's 16 threads."""
     sums = (
         f"(SELECT sum(f.v) FROM fact f JOIN dim d ON f.k = d.k WHERE d.attr > {n})"
         for n in range(20)
@@ -354,7 +364,7 @@ def test_subqueries_of_the_user_fetch_no_keys(star: Lab) -> None:
 
 
 def test_no_job_reads_keys_that_no_index_looks_up(star: Lab) -> None:
-    """The job would cost time, and its keys would select no file."""
+    """Sieve starts no job for keys that no index can look up."""
     query = "SELECT f.v FROM (SELECT * FROM dim WHERE attr = 7) d LEFT JOIN fact f ON f.k = d.k"
     with star.settings(FETCHED | {"spark.sieve.strict": "false"}):
         assert "amongkeys" in _plan(star, query)
@@ -367,7 +377,7 @@ def test_no_job_reads_keys_that_no_index_looks_up(star: Lab) -> None:
 
 
 def test_texts_outlive_their_rows(star: Lab) -> None:
-    """Sieve copies text keys, because Spark reuses the memory of a row for a task's next row."""
+    """Sieve copies text keys, because Spark reuses the memory of a row for a later row."""
     query = (
         "SELECT d.s, f.v FROM (SELECT * FROM dim WHERE attr = 7) d LEFT JOIN fact f ON f.s = d.s"
     )
@@ -384,7 +394,7 @@ def test_texts_outlive_their_rows(star: Lab) -> None:
     ],
 )
 def test_ranges_hold_all_keys(star: Lab, key: str, rows: int, least: int) -> None:
-    """Ranges cover all keys, even if the keys are many, long, or distributed over tasks."""
+    """Fetched ranges cover all keys, whether the keys are many, long, or spread over tasks."""
     if star.spark.version.startswith("3."):
         pytest.skip("a column is made of an expression in another way")
     from pyspark.sql.classic.column import Column
@@ -403,7 +413,7 @@ def test_ranges_hold_all_keys(star: Lab, key: str, rows: int, least: int) -> Non
 
 
 def test_a_range_of_many_keys_may_follow_single_keys(star: Lab) -> None:
-    """The first keys of a long list remain single, and the last keys become one range."""
+    """In a long list, the first keys stay single, and the last keys become one range."""
     keys = "SELECT id AS k FROM range(-30000, 500, 1, 1)"
     with star.settings(FETCHED):
         found = star.check(f"SELECT count(*) FROM fact JOIN ({keys}) d USING (k)", exactly=5)
@@ -411,7 +421,7 @@ def test_a_range_of_many_keys_may_follow_single_keys(star: Lab) -> None:
 
 
 def test_a_range_of_keys_may_leave_the_type_of_the_column(star: Lab) -> None:
-    """Sieve fetches many keys as ranges; a range can begin or end beyond the column's type."""
+    """Fetched ranges can begin or end beyond the limits of the column's type."""
     star.sql(
         "CREATE TABLE ends USING parquet AS SELECT CAST(k AS INT) AS k FROM ("
         "SELECT 2147470000 + id AS k FROM range(0, 1000, 1, 2) UNION ALL "
@@ -429,7 +439,7 @@ def test_a_range_of_keys_may_leave_the_type_of_the_column(star: Lab) -> None:
 
 
 def test_a_cast_that_wraps_around_takes_no_keys_of_its_values(star: Lab) -> None:
-    """Without ANSI mode, a cast to a narrower type gives values beyond it keys of other values."""
+    """Without ANSI mode, no keys prune a column under a narrowing cast, whose values wrap."""
     star.sql(
         "CREATE TABLE wraps USING parquet AS "
         "SELECT id * 2147483648 + id AS k FROM range(0, 40, 1, 4)"
@@ -443,7 +453,7 @@ def test_a_cast_that_wraps_around_takes_no_keys_of_its_values(star: Lab) -> None
 
 @pytest.mark.parametrize("conf", [{}, FETCHED], ids=["broadcast", "fetched"])
 def test_columns_of_a_union_go_by_their_place(star: Lab, conf: dict[str, str]) -> None:
-    """A branch of a union can have the same names as another branch, in another order."""
+    """Sieve matches the columns of a union by position, whatever the branches call the columns."""
     star.sql(
         "CREATE TABLE IF NOT EXISTS swapped USING parquet AS "
         "SELECT id AS low, 999 - id AS high FROM range(0, 1000, 1, 10)"
@@ -458,7 +468,7 @@ def test_columns_of_a_union_go_by_their_place(star: Lab, conf: dict[str, str]) -
 
 @pytest.mark.parametrize("conf", [{}, FETCHED], ids=["broadcast", "fetched"])
 def test_each_of_two_keys_has_its_own_values(star: Lab, conf: dict[str, str]) -> None:
-    """The keys of one column, used for another column of the same type, would lose rows."""
+    """In a join by two columns of one type, keys of one column do not prune the other column."""
     star.sql(
         "CREATE TABLE IF NOT EXISTS pairs USING parquet AS "
         "SELECT id AS a, 999 - id AS b FROM range(0, 1000, 1, 10)"

@@ -1,4 +1,4 @@
-"""Compares the driver's dictionary of files (hashes in arrays) with a plain dictionary."""
+"""Compares the driver's dictionary of files (arrays of hashes) with a plain dictionary."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MASK = (1 << 64) - 1
 
 
 def siphash(data: bytes) -> tuple[int, int]:
-    """SipHash-2-4 with 128 bits as its authors define it, returned as two words."""
+    """SipHash-2-4 with a 128-bit result, as two words, according to the authors' definition."""
     low, high = (int.from_bytes(KEY[k : k + 8], "little") for k in (0, 8))
     v = [low ^ 0x736F6D6570736575, high ^ 0x646F72616E646F6D ^ 0xEE]
     v += [low ^ 0x6C7967656E657261, high ^ 0x7465646279746573]
@@ -52,7 +52,7 @@ def siphash(data: bytes) -> tuple[int, int]:
 
 
 def test_paths_are_hashed_as_siphash_says(lab: Lab) -> None:
-    """The hash of an empty text is the authors' example; other texts have any length."""
+    """Texts of any length have the hash of SipHash; the authors give that of the empty text."""
     sieve = lab.spark._jvm.org.apache.spark.sql.sieve
     words = [int.from_bytes(KEY[k : k + 8], "little", signed=True) for k in (0, 8)]
     draw = random.Random(4)
@@ -68,7 +68,7 @@ def test_paths_are_hashed_as_siphash_says(lab: Lab) -> None:
 @pytest.mark.parametrize("cut", [False, True])
 @pytest.mark.parametrize("n", [0, 1, 15, 16, 200])
 def test_it_finds_what_a_plain_dictionary_finds(lab: Lab, n: int, *, cut: bool) -> None:
-    """The files have few different paths, lengths and times, so that many files are similar."""
+    """Both dictionaries find the same files, even if paths, lengths or times are equal."""
     sieve = lab.spark._jvm.org.apache.spark.sql.sieve
     path_of = lab.spark._jvm.org.apache.hadoop.fs.Path
     draw = random.Random(n + cut)
@@ -102,7 +102,10 @@ def test_it_finds_what_a_plain_dictionary_finds(lab: Lab, n: int, *, cut: bool) 
 
 
 def test_paths_are_hashed_under_a_secret(lab: Lab) -> None:
-    """Without a secret, an attacker could name two files so that they have the same hash."""
+    """Paths are hashed with a secret.
+
+    Otherwise an attacker could choose two names with one hash.
+    """
     sieve, path = lab.spark._jvm.org.apache.spark.sql.sieve, "file:/t/a"
     own = sieve.ask.FileDictionary.hash(lab.spark._jvm.org.apache.hadoop.fs.Path(path))
     open_ = sieve.base.SipHash(sieve.base.Hash(0, 0)).of(path.encode())
@@ -111,7 +114,7 @@ def test_paths_are_hashed_under_a_secret(lab: Lab) -> None:
 
 @pytest.mark.parametrize("n", [0, 1, 9, 300])
 def test_parts_of_files(lab: Lab, n: int) -> None:
-    """The ranges in an answer apply only to the files of the same answer."""
+    """The byte ranges in an answer apply only to the files of the same answer."""
     sieve, draw = lab.spark._jvm.org.apache.spark.sql.sieve, random.Random(n)
     numbers = sorted(draw.sample(range(3 * n), n))
     cuts = [sorted(draw.sample(range(1, 2**40), draw.randint(1, 5))) for _ in numbers]
@@ -143,12 +146,12 @@ def test_parts_of_files(lab: Lab, n: int) -> None:
 
 
 def ranges_of(ranges: Any) -> list[tuple[int, int]]:
-    """The first byte and the end of each range."""
+    """The first and the end byte of each range."""
     return [(ranges.apply(k).start(), ranges.apply(k).end()) for k in range(ranges.size())]
 
 
 def packed(known: list[tuple[str, int, int]], cuts: list[list[int]]) -> dict[str, Any]:
-    """The files, encoded as in the front end."""
+    """The files, encoded as the front end encodes them."""
     paths, lengths, times = zip(*known, strict=True) if known else ((), (), ())
     columns = (lengths, times, [len(own) for own in cuts], [0] * len(known))
     flat = np.array([at for own in cuts for at in own], np.int64)

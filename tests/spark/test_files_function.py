@@ -33,7 +33,7 @@ def _why(lab: Lab, table: str, predicate: str) -> Counter[tuple[bool, str]]:
 
 @pytest.mark.parametrize("predicate", ["k = 25", "k BETWEEN 15 AND 44", "k < 0", "k IN (1, 199)"])
 def test_files_kept_are_those_that_a_scan_reads(lab: Lab, table: str, predicate: str) -> None:
-    """`sieve_files` keeps as many files as the query reads, including every file with a match."""
+    """`sieve_files` keeps as many files as the query reads, and keeps every file with a match."""
     rows = lab.sql(f"SELECT * FROM sieve_files('{table}', '{predicate}')")
     kept = {path for path, kept, *_ in rows if kept}
     assert {reason for _, _, reason, *_ in rows} <= {MAY, SKIPPED}
@@ -45,7 +45,7 @@ def test_files_kept_are_those_that_a_scan_reads(lab: Lab, table: str, predicate:
 
 
 def test_reasons_tell_why_no_index_helps(lab: Lab, table: str) -> None:
-    """Each file has a reason: the column has no index, the index is disabled, or none exists."""
+    """Each file has a reason: no index on the column, a disabled index, or no index at all."""
     assert _why(lab, table, "r = 3") == {(True, "no index used: no-predicate"): 10}
     assert _why(lab, table, "hash(k) = 1") == {(True, "no index used: unsupported-predicate"): 10}
     assert _why(lab, table, "true") == {(True, "no index used: no-predicate"): 10}
@@ -58,7 +58,7 @@ def test_reasons_tell_why_no_index_helps(lab: Lab, table: str) -> None:
 
 
 def test_stale_files_say_so(lab: Lab, table: str) -> None:
-    """A file written after the build is kept, and so is a changed file, each with its reason."""
+    """A changed file and a file written after the build are kept, with different reasons."""
     lab.sql(f"CREATE TABLE stale USING parquet AS SELECT * FROM {table} WHERE k < 60")
     before = {Path(path.removeprefix("file:")) for (path,) in lab.sql(
         "SELECT DISTINCT _metadata.file_path FROM stale"
@@ -75,7 +75,7 @@ def test_stale_files_say_so(lab: Lab, table: str) -> None:
 
 
 def test_spark_s_own_pruning_is_told(lab: Lab, table: str) -> None:
-    """For other partitions and false predicates, the reason is Spark's own pruning."""
+    """For false predicates and other partitions, the reason is Spark's own pruning."""
     lab.sql(
         f"CREATE TABLE parted USING parquet PARTITIONED BY (p) AS SELECT k, k % 2 AS p FROM {table}"
     )
@@ -114,7 +114,7 @@ def test_a_subquery_s_scans_are_not_the_table_s(lab: Lab, table: str) -> None:
     ],
 )
 def test_a_wrong_call_says_what_is_wrong(lab: Lab, arguments: str, problem: str) -> None:
-    """An invalid predicate, an unknown table and a view raise Sieve's error conditions."""
+    """An invalid predicate, an unknown table and a view each raise an error condition of Sieve."""
     lab.sql("CREATE OR REPLACE VIEW v AS SELECT * FROM t")
     with pytest.raises(Exception, match=problem):
         lab.sql(f"SELECT * FROM sieve_files({arguments})")
@@ -142,7 +142,7 @@ def test_a_wrong_call_says_what_is_wrong(lab: Lab, arguments: str, problem: str)
 def test_a_function_tells_what_the_statement_tells(
     lab: Lab, table: str, function: str, statement: str
 ) -> None:
-    """Function and statement return the same rows and names; they start no job and run no query."""
+    """Function and statement return the same rows and names, start no job, and run no query."""
     said = lab.spark.sql(statement)
     before = _jobs(lab)
     told = lab.spark.sql(f"SELECT * FROM {function}")
@@ -155,7 +155,7 @@ def test_a_function_tells_what_the_statement_tells(
 
 @pytest.mark.usefixtures("table")
 def test_a_statement_without_scans_is_refused_alike(lab: Lab) -> None:
-    """If a statement reads no table, neither function nor statement explains it."""
+    """If a statement reads no table, the function and the statement refuse to explain it."""
     for text in ("EXPLAIN SIEVE DROP TABLE t", "SELECT * FROM sieve_explain('DROP TABLE t')"):
         with pytest.raises(Exception, match="SIEVE_UNSUPPORTED_STATEMENT"):
             lab.sql(text)
@@ -164,7 +164,7 @@ def test_a_statement_without_scans_is_refused_alike(lab: Lab) -> None:
 
 @pytest.mark.usefixtures("table")
 def test_answers_join_and_stand_in_temporary_views_alone(lab: Lab) -> None:
-    """The functions can be joined like other relations.
+    """The functions can be joined like other relations, also in temporary views.
 
     Spark refuses a permanent view on a function of Sieve.
     """
@@ -196,14 +196,14 @@ def test_answers_join_and_stand_in_temporary_views_alone(lab: Lab) -> None:
     ],
 )
 def test_a_wrong_question_says_what_is_wrong(lab: Lab, call: str, problem: str) -> None:
-    """If an argument is wrong, a function raises the same error as the statement."""
+    """For a wrong argument, a function raises the same error as the statement."""
     with pytest.raises(Exception, match=problem):
         lab.sql(f"SELECT * FROM {call}")
 
 
 @pytest.mark.usefixtures("table")
 def test_functions_in_queries_that_are_planned_wait_for_no_thread_of_theirs(lab: Lab) -> None:
-    """More calls run at once than there are threads; each call runs another function."""
+    """More calls than threads run at once, and all return; each call runs another function."""
     inner = "sieve_explain('SELECT * FROM sieve_indexes()')"
     texts = [f"SELECT * FROM {inner}", "EXPLAIN SIEVE SELECT * FROM sieve_status()"] * 16
     with ThreadPoolExecutor(len(texts)) as pool:

@@ -1,4 +1,4 @@
-"""An index follows its table if the table is dropped, renamed, moved, written or replaced."""
+"""An index follows a table that is dropped, renamed, moved, written or replaced."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from spark_session import Lab
 
 
 def soon(what: Callable[[], bool], seconds: float = 30) -> None:
-    """Waits until a background task has made a condition true; fails after the given seconds."""
+    """Waits until a background task makes a condition true; fails after the given seconds."""
     end = time.monotonic() + seconds
     while not what():
         assert time.monotonic() < end, "it did not happen"
@@ -19,7 +19,10 @@ def soon(what: Callable[[], bool], seconds: float = 30) -> None:
 
 
 def create(lab: Lab, table: str = "t") -> Path:
-    """Creates a table of four files with ten keys each, and an index; returns its folder."""
+    """Creates a table of four files with ten keys each, and an index.
+
+    Returns the index's folder.
+    """
     lab.sql(f"CREATE TABLE {table} USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
     lab.sql(f"CREATE SIEVE INDEX ON {table} (id)")
     return folder(lab, table)
@@ -55,7 +58,10 @@ def test_an_index_goes_with_its_table(lab: Lab) -> None:
 
 
 def test_an_index_goes_with_a_database_that_it_does_not_lie_in(lab: Lab, tmp_path: Path) -> None:
-    """With spark.sieve.path, the indexes of many databases can be in one folder."""
+    """With spark.sieve.path, one folder can contain the indexes of many databases.
+
+    Dropping a database deletes only the indexes of the database's own tables.
+    """
     root = f"file:{tmp_path}"
     with (
         lab.setting("spark.sieve.path", root),
@@ -72,7 +78,7 @@ def test_an_index_goes_with_a_database_that_it_does_not_lie_in(lab: Lab, tmp_pat
 
 
 def test_an_index_follows_a_renamed_table(lab: Lab) -> None:
-    """The files of a managed table move when its name changes; the index needs no rebuild."""
+    """After a managed table and its files have moved, the index needs no rebuild."""
     with lab.database("renaming"):
         at = create(lab, "old_name")
         lab.check("SELECT * FROM old_name WHERE id = 5", exactly=1)
@@ -94,7 +100,7 @@ def test_an_index_follows_a_renamed_table(lab: Lab) -> None:
 
 
 def test_indexes_follow_tables_that_change_places(lab: Lab) -> None:
-    """Even if two tables swap names quickly, each index follows its table, also in a REFRESH."""
+    """If two tables swap names, each index follows the right table, even during a REFRESH."""
     with lab.database("swapping"):
         one, two = create(lab, "a"), create(lab, "b")
         for old, new in (("a", "c"), ("b", "a"), ("c", "b")):
@@ -106,7 +112,7 @@ def test_indexes_follow_tables_that_change_places(lab: Lab) -> None:
 
 
 def test_an_index_follows_a_table_to_another_place(lab: Lab, tmp_path: Path) -> None:
-    """Until REFRESH, the index treats the files in the new place as new files."""
+    """After a move, the index counts the files as new until REFRESH."""
     with lab.database("moving"):
         at = create(lab)
         lab.sql(
@@ -123,7 +129,10 @@ def test_an_index_follows_a_table_to_another_place(lab: Lab, tmp_path: Path) -> 
 
 
 def test_an_index_without_its_property_is_not_used(lab: Lab) -> None:
-    """UNSET TBLPROPERTIES affects open sessions, too; a copied property has no effect."""
+    """UNSET TBLPROPERTIES also unregisters an index in open sessions.
+
+    A copied property does nothing.
+    """
     with lab.database("properties"):
         create(lab)
         ((_, value),) = [
@@ -143,13 +152,13 @@ def test_an_index_without_its_property_is_not_used(lab: Lab) -> None:
 
 
 def test_what_is_written_is_refreshed(lab: Lab) -> None:
-    """spark.sieve.refresh.auto refreshes after INSERT, OVERWRITE, insertInto and TRUNCATE."""
+    """With spark.sieve.refresh.auto, INSERT, OVERWRITE, insertInto and TRUNCATE cause a refresh."""
     with lab.database("written"), lab.setting("spark.sieve.refresh.auto", "true"):
         create(lab)
         for first in (40, 50, 60):
             lab.sql(f"INSERT INTO t SELECT id FROM range({first}, {first + 10}, 1, 1)")
         soon(lambda: reads(lab, "SELECT * FROM t WHERE id = 65 OR id = 45") == 2)
-        # A few refreshes index all rows that were written during the first refresh.
+        # A few refreshes index all rows that sessions wrote during the first refresh.
         assert version(lab) <= 4
         lab.spark.range(70, 80, 1, 1).write.insertInto("t")
         soon(lambda: reads(lab, "SELECT * FROM t WHERE id = 75") == 1)
@@ -164,7 +173,7 @@ def test_what_is_written_is_refreshed(lab: Lab) -> None:
 
 
 def test_an_index_may_ask_for_its_refresh_itself(lab: Lab) -> None:
-    """The option refresh = 'auto' suffices, even if the writing session has no auto refresh."""
+    """With the option refresh = 'auto', an index needs no setting of the writing session."""
     with lab.database("asked"), lab.setting("spark.sieve.refresh.auto", "false"):
         create(lab)
         create(lab, "u")
@@ -189,7 +198,7 @@ def test_an_index_may_ask_for_its_refresh_itself(lab: Lab) -> None:
         lab.check("SELECT * FROM d WHERE id = 5", exactly=1)
         lab.sql("ALTER SIEVE INDEX id_sieve ON t SET OPTIONS (refresh = 'manual')")
         lab.sql("INSERT INTO t SELECT id FROM range(50, 60, 1, 1)")
-        # Spark reports the second write after the first write.
+        # Spark reports the second write only after the first write.
         lab.sql("INSERT INTO d SELECT id FROM range(50, 60, 1, 1)")
         soon(lambda: reads(lab, "SELECT * FROM d WHERE id = 55") == 1)
         assert lab.facts()["files new"] == "1"
@@ -197,7 +206,7 @@ def test_an_index_may_ask_for_its_refresh_itself(lab: Lab) -> None:
 
 
 def test_what_is_written_before_a_rename_is_refreshed_after_it(lab: Lab) -> None:
-    """The rename happens before the refresh begins, while it runs, or after it."""
+    """Rows written before a rename are indexed, whenever the rename comes."""
     with lab.database("written_renamed"), lab.setting("spark.sieve.refresh.auto", "true"):
         create(lab, "name_0")
         for k in range(3):
@@ -211,7 +220,7 @@ def test_what_is_written_before_a_rename_is_refreshed_after_it(lab: Lab) -> None
 
 
 def test_partitions_and_loaded_files_are_refreshed(lab: Lab, tmp_path: Path) -> None:
-    """Refreshes follow ADD and DROP PARTITION, foreign locations, and LOAD DATA in a Hive table."""
+    """Refreshes follow ADD and DROP PARTITION, foreign locations, and LOAD DATA."""
     for first in (40, 50):
         lab.spark.range(first, first + 10, 1, 1).write.parquet(f"{tmp_path}/{first}")
     with lab.database("partitions_written"), lab.setting("spark.sieve.refresh.auto", "true"):
@@ -236,7 +245,7 @@ def test_partitions_and_loaded_files_are_refreshed(lab: Lab, tmp_path: Path) -> 
 
 
 def test_a_table_saved_anew_gets_its_index_back(lab: Lab) -> None:
-    """In overwrite mode, DataFrame.saveAsTable drops the table together with its property."""
+    """The index returns after DataFrame.saveAsTable in overwrite mode, which drops the table."""
     with lab.database("saved"), lab.setting("spark.sieve.refresh.auto", "true"):
         create(lab)
         lab.sql("ALTER SIEVE INDEX id_sieve ON t SET OPTIONS (budget = '2%')")
@@ -248,7 +257,7 @@ def test_a_table_saved_anew_gets_its_index_back(lab: Lab) -> None:
 
 
 def test_a_table_of_another_catalog_is_not_ours(lab: Lab) -> None:
-    """A table of another catalog can have the same name and database as an indexed table."""
+    """Sieve ignores a table of another catalog with the name and database of an indexed table."""
     catalog, kind = "spark.sql.catalog.other", "org.apache.spark.sql.execution.datasources.v2.jdbc"
     other = {
         catalog: f"{kind}.JDBCTableCatalog",
@@ -262,7 +271,7 @@ def test_a_table_of_another_catalog_is_not_ours(lab: Lab) -> None:
         with lab.setting("spark.sieve.refresh.auto", "true"):
             lab.sql("CREATE NAMESPACE other.following")
             lab.sql("CREATE TABLE other.following.t AS SELECT 1L AS id")
-            # Spark reports the second write after the first write.
+            # Spark reports the second write only after the first write.
             lab.sql("INSERT INTO u VALUES (40)")
             soon(lambda: version(lab, "u") == 2)
         assert version(lab) == 1
@@ -270,7 +279,7 @@ def test_a_table_of_another_catalog_is_not_ours(lab: Lab) -> None:
 
 
 def test_a_refresh_that_fails_says_so(lab: Lab) -> None:
-    """The index's state shows the error, and queries work; a good refresh clears the error."""
+    """The state of the index shows the error of a failed refresh until a refresh succeeds."""
     with lab.database("failing"), lab.setting("spark.sieve.refresh.auto", "true"):
         at = create(lab)
         (at / "intents").rename(at / "hidden")
@@ -293,12 +302,12 @@ SELECT = "SELECT id, named_struct('a b', id) AS s FROM range(0, 40, 1, 4)"
 
 
 def indexed(lab: Lab, table: str = "t") -> set[str]:
-    """The names of a table's indexes that are used and up to date."""
+    """The names of a table's indexes that are in use and up to date."""
     return {row[2] for row in lab.sql(f"SHOW SIEVE INDEXES ON {table}") if row[6] == "ready"}
 
 
 def test_a_table_declares_its_indexes(lab: Lab) -> None:
-    """Declared indexes return if the table is dropped and created, even during their build."""
+    """Declared indexes return after DROP and CREATE TABLE, even if a build is running."""
     both = {"id_sieve", "s_a b_sieve"}
     with lab.database("declared"), lab.setting("spark.sieve.refresh.auto", "true"):
         for run in range(3):
@@ -315,8 +324,8 @@ def test_a_table_declares_its_indexes(lab: Lab) -> None:
         more.write.mode("append").saveAsTable("t")
         soon(lambda: reads(lab, "SELECT * FROM t WHERE id = 55") == 1)
         lab.check("SELECT * FROM t WHERE id = 55", exactly=1)
-        # Spark creates the table again without its properties, but the declared indexes are built
-        # again.
+        # Spark creates the table again without its properties; Sieve still builds the declared
+        # indexes.
         soon(lambda: indexed(lab) == both)
         lab.spark.sql(SELECT).write.mode("overwrite").saveAsTable("t")
         soon(lambda: indexed(lab) == both)
@@ -325,7 +334,7 @@ def test_a_table_declares_its_indexes(lab: Lab) -> None:
 
 @pytest.mark.long
 def test_tables_of_all_kinds_declare_their_indexes(lab: Lab) -> None:
-    """Tables are made by LIKE, Hive or a DataFrame, or are empty.
+    """LIKE, Hive and DataFrame writers create the tables, and some tables are empty.
 
     A wrong name does not make a write fail.
     """
@@ -356,7 +365,7 @@ def test_tables_of_all_kinds_declare_their_indexes(lab: Lab) -> None:
 def test_declared_indexes_wait_for_a_refresh(lab: Lab) -> None:
     """Without spark.sieve.refresh.auto, one REFRESH builds all declared indexes.
 
-    DROP also removes the declaration of the index.
+    DROP also removes an index's declaration.
     """
     with lab.database("declared_waiting"):
         lab.sql(f"CREATE TABLE t USING parquet {DECLARES} AS {SELECT}")

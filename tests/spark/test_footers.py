@@ -21,7 +21,7 @@ def database(lab: Lab) -> Iterator[None]:
 
 @contextlib.contextmanager
 def wide_table(lab: Lab, folder: Path, groups: int) -> Iterator[Path]:
-    """Creates table `v` of one file with one-row row groups, so that its footer is large."""
+    """Creates table `v` of one file, whose one-row row groups make the footer large."""
     folder.mkdir()
     path, names = folder / "a.parquet", [f"c{k}" for k in range(150)]
     wide = {name: ["x" * 40] * groups for name in names}
@@ -36,7 +36,7 @@ def wide_table(lab: Lab, folder: Path, groups: int) -> Iterator[Path]:
 
 
 def test_ranges_have_the_bytes_of_a_large_footer(lab: Lab, tmp_path: Path) -> None:
-    """For each range, a scan reads the file's footer again, here more than a megabyte."""
+    """A file with a footer above a megabyte gets few ranges: each range needs the footer."""
     with wide_table(lab, tmp_path / "v", 120) as path:
         metadata = pq.read_metadata(path)
         assert metadata.serialized_size > 1 << 20
@@ -47,9 +47,10 @@ def test_ranges_have_the_bytes_of_a_large_footer(lab: Lab, tmp_path: Path) -> No
 
 
 def test_footers_that_cost_more_than_they_save(lab: Lab, tmp_path: Path) -> None:
-    """The footer is half the file.
+    """The footer is half of the file.
 
-    Two separate ranges cost less than the whole file, and three ranges cost more.
+    Reading two separate ranges costs less than reading the whole file, and reading three costs
+    more.
     """
     with (
         lab.setting("spark.sql.files.openCostInBytes", "0"),

@@ -1,4 +1,4 @@
-"""Alternative forms of SIEVE statements; either Sieve or Spark handles them."""
+"""Alternative forms of SIEVE statements: Sieve handles some forms, and Spark the other forms."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def table(lab: Lab) -> Iterator[str]:
 
 
 def _not_ours(lab: Lab, text: str) -> None:
-    """Asserts that Spark refuses a text with one of its own errors."""
+    """Asserts that Spark refuses a text with an error of Spark."""
     with pytest.raises(Exception) as refusal:  # noqa: PT011 - Spark's, which differ by version
         lab.sql(text)
     assert "SIEVE_" not in str(refusal.value)
@@ -33,7 +33,7 @@ def _point(lab: Lab, files: int) -> None:
 def test_procedures_do_what_their_statements_do(lab: Lab, table: str) -> None:
     """The procedures for CREATE, REFRESH, SHOW, DESCRIBE, EXPLAIN and DROP act like the statements.
 
-    Arguments of procedures have names or are in order.
+    The arguments of procedures have names or positions.
     """
     (made,) = lab.sql(f"CALL sieve.create(table => '{table}', columns => 'id', budget => '2%')")
     assert made[0] == "id_sieve"
@@ -62,7 +62,7 @@ def test_procedures_do_what_their_statements_do(lab: Lab, table: str) -> None:
 
 @pytest.mark.usefixtures("table")
 def test_procedures_of_a_catalog_of_that_name_are_its_own(lab: Lab) -> None:
-    """If a catalog ``sieve`` exists, Spark handles calls of the catalog's procedures."""
+    """If a catalog ``sieve`` exists, Spark handles calls of that catalog's procedures."""
     lab.sql("CALL sieve.show_indexes()")
     with lab.setting("spark.sql.catalog.sieve", "no.such.Catalog"):
         _not_ours(lab, "CALL sieve.show_indexes()")
@@ -72,7 +72,7 @@ def test_procedures_of_a_catalog_of_that_name_are_its_own(lab: Lab) -> None:
 def test_indexes_by_the_words_of_other_systems(lab: Lab, table: str) -> None:
     """Sieve runs CREATE INDEX if the statement has USING sieve.
 
-    Sieve runs other forms only for an index of Sieve.
+    Sieve runs other forms, such as DROP INDEX, only for an index of Sieve.
     """
     hinted = r"SIEVE_SYNTAX_ERROR.*USING sieve"
     with pytest.raises(Exception, match=hinted):
@@ -103,7 +103,7 @@ def test_indexes_by_the_words_of_other_systems(lab: Lab, table: str) -> None:
 
 
 def test_an_index_makes_room_for_another_of_its_name(lab: Lab, table: str) -> None:
-    """CREATE OR REPLACE uses the old index until the new one is ready, then deletes its files."""
+    """CREATE OR REPLACE uses the old index until the new index is ready, then deletes the old."""
     (made,) = lab.sql(f"CREATE OR REPLACE SIEVE INDEX i ON {table} (r)")
     assert made[:2] == ("i", 1)
     old = Path(lab.facts("i")["path"].removeprefix("file:"))
@@ -118,7 +118,7 @@ def test_an_index_makes_room_for_another_of_its_name(lab: Lab, table: str) -> No
     _point(lab, 1)
     assert not old.exists()
     second = Path(lab.facts("i")["path"].removeprefix("file:"))
-    # REPLACE also works on an index without files, and for two indexes at once.
+    # REPLACE also works for two indexes at once, and for an index without files.
     for file in second.rglob("*.json"):
         file.unlink()
     names = [row[0] for row in lab.sql("CALL sieve.create('t', 'id, r', replace => true)")]
@@ -142,14 +142,14 @@ def test_an_index_makes_room_for_another_of_its_name(lab: Lab, table: str) -> No
     ],
 )
 def test_near_misses_get_our_words(lab: Lab, typed: str, meant: str) -> None:
-    """If Spark cannot parse a text that resembles a SIEVE statement, Sieve suggests a statement."""
+    """If Spark cannot parse a text similar to a SIEVE statement, Sieve suggests a statement."""
     with pytest.raises(Exception, match=rf"SIEVE_SYNTAX_ERROR.*Did you mean {meant}\?"):
         lab.sql(typed)
 
 
 @pytest.mark.usefixtures("table")
 def test_other_mistakes_are_spark_s_to_tell(lab: Lab) -> None:
-    """Spark handles texts that it can parse, and texts that do not resemble a SIEVE statement."""
+    """Spark handles texts that it can parse, and texts unlike any SIEVE statement."""
     for text in ("CREATE SPARSE INDEX i ON t (id)", "SHOW SIEVES", "SELEC SIEVE", "CREATE SIEV"):
         _not_ours(lab, text)
     lab.sql("CREATE VIEW seive AS SELECT 1 AS index")
@@ -157,7 +157,7 @@ def test_other_mistakes_are_spark_s_to_tell(lab: Lab) -> None:
 
 
 def test_a_query_that_requires_its_index(lab: Lab, table: str) -> None:
-    """If a query requires an index that cannot be used, it fails with the reason.
+    """A query fails if it requires an index but cannot use one; the error has the reason.
 
     EXPLAIN shows the same reason.
     """
@@ -170,7 +170,7 @@ def test_a_query_that_requires_its_index(lab: Lab, table: str) -> None:
         for free in ("TABLE t", "SELECT * FROM t WHERE r = 3", "SELECT * FROM plain WHERE id = 25"):
             assert lab.run(free).rows
         assert lab.run(f"{query} AND {unsupported}").files == 1
-        # Spark adds id IS NOT NULL to the second predicate, which does not skip a file.
+        # Spark adds id IS NOT NULL to the second predicate, but this condition skips no file.
         for useless in (unsupported, "id % 2 = 5", "id = 25 OR id % 2 = 5"):
             cause = r"SIEVE_REQUIRED.*forms.t.*unsupported-predicate \(%\)\. EXPLAIN"
             with pytest.raises(Exception, match=cause):

@@ -1,4 +1,4 @@
-"""Predicates in each form under each negation, with and without the rules of Spark's optimizer."""
+"""Predicates in each form and negation, with and without the rules of Spark's optimizer."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from spark_session import Lab, together
 
 MANY = ", ".join(str(n) for n in range(1, 12))
-"""Eleven numbers of two files. Spark makes a set of a list with more than ten constants."""
+"""Eleven numbers in two files. Spark turns a list of more than ten constants into a set."""
 TEXTS = ", ".join(f"'{n}'" for n in range(1, 12))
 PREFIXES = ", ".join(f"'C{n:04}'" for n in range(1, 12))
 PAIRS = ", ".join(f"({n}L, 'C{n:04}')" for n in range(1, 12))
@@ -204,12 +204,12 @@ RULES = ", ".join(
 )  # fmt: skip
 FOLDING = "org.apache.spark.sql.catalyst.optimizer.ConstantFolding"
 _WITHOUT: dict[str, set[str]] = {}
-"""Answers without the index, which are the same for all rules."""
+"""Answers without the index, which are the same under all rules."""
 
 
 @pytest.fixture(scope="module")
 def table(lab: Lab) -> Iterator[str]:
-    """A row a day from 2026-01-25 in four files; only ``k`` of the last row is not NULL."""
+    """One row per day from 2026-01-25 in four files; ``k`` is NULL in all rows but the last."""
     with (
         lab.database("typed"),
         lab.settings({"spark.sql.ansi.enabled": "false", "spark.sql.files.minPartitionNum": "1"}),
@@ -245,7 +245,7 @@ def table(lab: Lab) -> Iterator[str]:
 def test_the_rows_of_each_form_under_each_negation(
     lab: Lab, table: str, kind: str, excluded: str
 ) -> None:
-    """The rows of a predicate, and of its negations, are the same with the index."""
+    """A predicate returns the same rows with and without the index, and so do the negations."""
     forms = [form.format(p) for form in FORMS for p in PREDICATES[kind]]
     query = together(f"SELECT k FROM {table} WHERE {form}" for form in forms)
     with lab.setting("spark.sql.optimizer.excludedRules", excluded):
@@ -259,7 +259,7 @@ def test_the_rows_of_each_form_under_each_negation(
 
 
 def test_texts_of_times_under_the_legacy_rules(lab: Lab) -> None:
-    """The old formatter writes a millisecond with as few digits as it needs."""
+    """Predicates on legacy texts of times match, although milliseconds lack leading zeros."""
     with (
         lab.database("legacy"),
         lab.setting("spark.sql.legacy.timeParserPolicy", "LEGACY"),
@@ -278,7 +278,7 @@ def test_texts_of_times_under_the_legacy_rules(lab: Lab) -> None:
 
 
 def test_decimals_with_a_negative_scale(lab: Lab) -> None:
-    """A legacy setting lets a literal such as 1E3BD have a negative scale."""
+    """Predicates with a literal of negative scale, such as 1E3BD, read one file."""
     with (
         lab.database("negative"),
         lab.setting("spark.sql.legacy.allowNegativeScaleOfDecimal", "true"),
@@ -297,7 +297,7 @@ def test_decimals_with_a_negative_scale(lab: Lab) -> None:
 
 
 def test_a_choice_of_many_branches_is_read_as_a_whole(lab: Lab, table: str) -> None:
-    """The index gets a predicate of at most fifty branches and at most four nested choices."""
+    """Conditionals with more than fifty branches or four levels of nesting read all files."""
     many = " ".join(f"WHEN id = {n} THEN {n}" for n in range(60))
     deep = "id"
     for _ in range(5):

@@ -1,7 +1,6 @@
-"""Each function of Spark can be the key of an index and serves its queries, or is refused.
+"""Each function of Spark is refused as the key of an index, or works as a key.
 
-`functions_as_keys.txt` has a line for each function: calls that an index accepts, or the reason why
-it accepts none.
+`functions_as_keys.txt` has a line for each function: the calls that an index accepts, or a reason.
 """
 
 from __future__ import annotations
@@ -25,11 +24,11 @@ from sieve.client.spark_home import find_spark
 LIST = Path(__file__).parent / "functions_as_keys.txt"
 FILES = 8
 BATCH = 12
-"""Number of indexes that the table has at once."""
+"""The number of indexes that the table has at once."""
 LONG = 2_000
-"""Longer values, in characters, are in no predicate."""
+"""No predicate contains a value of more characters."""
 SAMPLE = 4
-"""Number of calls in a run without the mark `long`."""
+"""The number of calls in a run without the mark `long`."""
 SETTINGS = INTERPRETED | {
     "spark.sql.ansi.enabled": "false",
     "spark.sql.session.timeZone": "America/St_Johns",
@@ -58,12 +57,12 @@ KINDS = ("int", "bigint", "smallint", "tinyint", "float", "double", "decimal", "
 """The types that a key can have."""
 
 REWRITTEN = {"nullif", "nullifzero"}
-"""Functions of which Spark replaces a comparison by one of the argument, beside a condition."""
+"""For such a function, Spark replaces a comparison by one of the argument and a condition."""
 
 
 @pytest.fixture(scope="module", autouse=True)
 def table(lab: Lab) -> Iterator[None]:
-    """A table `t` with a column of each type; each file has other values."""
+    """A table `t` with a column of each type; no two files have the same values."""
     if not find_spark(os.environ).version.startswith("4.1"):
         pytest.skip("the list is that of Spark 4.1")
     with lab.settings(SETTINGS), lab.database("functions"):
@@ -75,13 +74,16 @@ def table(lab: Lab) -> Iterator[None]:
 
 
 def test_every_function_of_spark_is_listed(lab: Lab) -> None:
-    """A function of a new release is in the list, or the test fails."""
+    """The list contains every function of Spark.
+
+    A function of a new release makes the test fail.
+    """
     assert {line.partition(": ")[0] for line in _lines()} == set(names(lab))
 
 
 @pytest.mark.long
 def test_the_list_tells_what_an_index_accepts(lab: Lab, request: pytest.FixtureRequest) -> None:
-    """The list has the first calls that an index accepts, or the reason why it accepts none."""
+    """The list contains the first calls that an index accepts, or the reason of a refusal."""
     lines = [_line(lab, name) for name in names(lab)]
     if request.config.getoption("--regenerate"):
         LIST.write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -89,7 +91,7 @@ def test_the_list_tells_what_an_index_accepts(lab: Lab, request: pytest.FixtureR
 
 
 def test_a_sample_of_functions_serves_queries(lab: Lab) -> None:
-    """The sample is drawn anew in each run; the output of a failure names its seed."""
+    """Indexes on randomly drawn calls serve queries of these calls; a failure prints the seed."""
     seed = random.randrange(1 << 32)
     drawn = random.Random(seed).sample(_accepted(), SAMPLE)
     faults = list(itertools.chain(*(_faults(lab, calls) for calls in _batches(drawn))))
@@ -98,7 +100,7 @@ def test_a_sample_of_functions_serves_queries(lab: Lab) -> None:
 
 @pytest.mark.long
 def test_every_function_serves_queries(lab: Lab) -> None:
-    """With and without the index, all predicates of a call give the same rows."""
+    """Indexes on all listed calls serve queries of these calls, and change no rows."""
     faults = list(itertools.chain(*(_faults(lab, calls) for calls in _batches(_accepted()))))
     assert not faults, "\n".join(faults)
 
@@ -108,7 +110,7 @@ def _lines() -> list[str]:
 
 
 def _accepted() -> list[str]:
-    """The calls of the list that have a key's type and raise no error."""
+    """The listed calls whose type a key can have, and which raise no error."""
     lists = [line.partition(": ")[2] for line in _lines()]
     return [call for line in lists if line.startswith("[") for call in json.loads(line)]
 
@@ -119,7 +121,7 @@ def _batches(calls: Sequence[str]) -> Iterator[Sequence[str]]:
 
 
 def _line(lab: Lab, name: str) -> str:
-    """The line of a function: at most three calls with different columns, or a reason."""
+    """The list's line for a function: at most three calls with different columns, or a reason."""
     found: dict[str, str] = {}
     reasons: list[str] = []
     for column, call in _calls(lab, name):
@@ -139,7 +141,7 @@ def _line(lab: Lab, name: str) -> str:
 
 
 def _calls(lab: Lab, name: str) -> Iterator[tuple[str, str]]:
-    """Calls of a function as in its examples, with a column in place of each argument in turn."""
+    """Calls as in the examples of a function, each with a column in place of one argument."""
     for arguments in itertools.islice(examples(lab, name), 2):
         for at in range(len(arguments)):
             for column in COLUMNS:
@@ -160,7 +162,7 @@ def _defined(lab: Lab, call: str) -> dict[str, Any]:
 
 
 def _has_key(lab: Lab, call: str) -> bool:
-    """True if the value has a type that an index can have and no row raises an error."""
+    """Returns whether the type of a value can be indexed and no row raises an error."""
     try:
         kind = _kind(lab, call)
         lab.sql(f"SELECT sum(hash({call})) FROM t")
@@ -174,7 +176,7 @@ def _kind(lab: Lab, call: str) -> str:
 
 
 def _faults(lab: Lab, calls: Sequence[str]) -> Iterator[str]:
-    """Wrong rows, or calls whose index serves no query though it could."""
+    """Calls with wrong rows, and calls for which queries could use an index but do not."""
     names_ = [f"of_{k}" for k in range(len(calls))]
     for name, call in zip(names_, calls, strict=True):
         lab.sql(f"CREATE SIEVE INDEX {name} ON t ({call})")
@@ -189,7 +191,7 @@ def _faults(lab: Lab, calls: Sequence[str]) -> Iterator[str]:
 def _faults_of(lab: Lab, call: str) -> Iterator[str]:
     kind = _kind(lab, call)
     shown = f"hex({call})" if kind in ("string", "binary") else f"CAST({call} AS STRING)"
-    # A query with several copies of a text of `space(l)` does not fit into the driver.
+    # Several copies of a text such as `space(l)` would not fit into the driver.
     short = f"SELECT IF(length({shown}) < {LONG}, {shown}, NULL) FROM t ORDER BY id"
     values = [row[0] for row in lab.sql(short)]
     present = [value for value in values if value is not None]

@@ -1,4 +1,4 @@
-"""The store contract on a real JVM with a local folder, and faults of its renames."""
+"""The store contract on a real JVM with a local folder, and injected faults of renames."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def jvm(lab: Lab) -> Any:
 
 @pytest.fixture
 def conf(jvm: Any) -> Any:
-    """A Hadoop configuration in which local files have no checksum files and no shared instance."""
+    """A Hadoop configuration for local files, without checksum files and shared instances."""
     conf = jvm.org.apache.hadoop.conf.Configuration()
     conf.set("fs.file.impl", "org.apache.hadoop.fs.RawLocalFileSystem")
     conf.set("fs.file.impl.disable.cache", "true")
@@ -35,7 +35,7 @@ def conf(jvm: Any) -> Any:
 
 
 class TestHadoopOverLocalFiles(StoreContract, PermissionsContract):
-    """The store contract without atomic creates, because Hadoop's local rename is not atomic."""
+    """The store contract except atomic creates: Hadoop's local rename is not atomic."""
 
     @pytest.fixture
     def store(self, jvm: Any, conf: Any) -> HadoopStore:
@@ -53,7 +53,7 @@ class TestHadoopOverLocalFiles(StoreContract, PermissionsContract):
 def test_a_file_is_read_to_its_last_byte(
     jvm: Any, conf: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, length: int
 ) -> None:
-    """The store reads a file in pieces, and the last piece can be a single byte."""
+    """The store reads a file in pieces, and the last piece can be one byte."""
     monkeypatch.setattr(hadoop, "CHUNK", 4)
     (tmp_path / "f").write_bytes(bytes(range(length)))
     store = HadoopStore(jvm, conf, frozenset({"file"}))
@@ -61,7 +61,7 @@ def test_a_file_is_read_to_its_last_byte(
 
 
 def test_no_server(jvm: Any, conf: Any) -> None:
-    """If a name node does not answer, the store raises UnavailableError with the file's name."""
+    """If no name node answers, the store raises UnavailableError with the file's name."""
     conf.set("ipc.client.connect.max.retries", "0")
     conf.set("dfs.client.retry.policy.enabled", "false")
     store = HadoopStore(jvm, conf)
@@ -72,7 +72,7 @@ def test_no_server(jvm: Any, conf: Any) -> None:
 
 
 class Contexts:
-    """Replaces the class FileContext; injects a fault into the real rename."""
+    """Stands in for the class FileContext, and injects a fault into the real rename."""
 
     def __init__(self, jvm: Any, fault: Exception, took_effect: bool) -> None:
         self._real = jvm.org.apache.hadoop.fs.FileContext
@@ -84,14 +84,14 @@ class Contexts:
         return self
 
     def rename(self, draft: Any, path: Any, options: Any) -> None:
-        """Renames the file or leaves it, and then fails."""
+        """Renames the file or does nothing, and then fails."""
         if self._took_effect:
             self._context.rename(draft, path, options)
         raise self._fault
 
 
 def faulty(jvm: Any, conf: Any, fault: Exception, took_effect: bool) -> HadoopStore:
-    """A store on local files in which renames fail, either with or without effect."""
+    """A store on local files whose renames fail, with or without effect."""
     hadoop = jvm.org.apache.hadoop.fs
     fs = SimpleNamespace(
         Path=hadoop.Path,
@@ -105,7 +105,7 @@ def faulty(jvm: Any, conf: Any, fault: Exception, took_effect: bool) -> HadoopSt
 
 @pytest.mark.parametrize("took_effect", [True, False])
 def test_lost_reply(jvm: Any, conf: Any, tmp_path: Path, took_effect: bool) -> None:
-    """If the bridge to Java fails in a rename, the outcome is unknown; the draft is kept."""
+    """If the bridge to Java fails during a rename, the store reports doubt and keeps the draft."""
     store = faulty(jvm, conf, Py4JNetworkError("cut"), took_effect)
     with pytest.raises(UnknownOutcomeError, match="cut"):
         store.create(f"file:{tmp_path}/f", b"x")
@@ -116,7 +116,7 @@ def test_lost_reply(jvm: Any, conf: Any, tmp_path: Path, took_effect: bool) -> N
 
 @pytest.mark.parametrize("took_effect", [True, False])
 def test_refused_repeat(jvm: Any, conf: Any, tmp_path: Path, took_effect: bool) -> None:
-    """If the name is taken and the draft is gone, an earlier attempt of the client succeeded."""
+    """If the name is taken, the create succeeded if and only if the draft is gone."""
     taken = jvm.org.apache.hadoop.fs.FileAlreadyExistsException("taken")
     store = faulty(jvm, conf, Py4JJavaError("", taken), took_effect)
     assert store.create(f"file:{tmp_path}/f", b"x") is took_effect
@@ -124,7 +124,7 @@ def test_refused_repeat(jvm: Any, conf: Any, tmp_path: Path, took_effect: bool) 
 
 
 def test_known_refusal(jvm: Any, conf: Any, tmp_path: Path) -> None:
-    """A rename that permissions forbid has no effect, and the store removes the draft."""
+    """If permissions forbid a rename, the store removes the draft and reports the refusal."""
     denied = jvm.org.apache.hadoop.security.AccessControlException("no right")
     store = faulty(jvm, conf, Py4JJavaError("", denied), took_effect=False)
     with pytest.raises(UnavailableError, match="no right"):
@@ -133,7 +133,7 @@ def test_known_refusal(jvm: Any, conf: Any, tmp_path: Path) -> None:
 
 
 def test_what_is_no_folder_is_told(jvm: Any, conf: Any, tmp_path: Path) -> None:
-    """The error for a path that is not a folder names the path."""
+    """The error for a path that is not a folder names this path."""
     store = HadoopStore(jvm, conf, frozenset({"file"}))
     (tmp_path / "f").touch()
     for call in (store.list, store.mkdirs):
@@ -142,7 +142,7 @@ def test_what_is_no_folder_is_told(jvm: Any, conf: Any, tmp_path: Path) -> None:
 
 
 def test_a_name_that_is_taken_is_in_doubt_where_the_draft_cannot_be_asked(jvm: Any) -> None:
-    """It is possible that the rename succeeded, because the deletion of the draft gets no reply."""
+    """If the name is taken and the draft cannot be checked, the store reports doubt."""
     for lost in (Py4JNetworkError("cut"), Py4JJavaError("", jvm.java.io.IOException("cut"))):
 
         def delete(*_: object, lost: Exception = lost) -> bool:
@@ -156,7 +156,7 @@ def test_a_name_that_is_taken_is_in_doubt_where_the_draft_cannot_be_asked(jvm: A
 def test_a_draft_that_cannot_be_written_is_removed(
     jvm: Any, conf: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, full: bool
 ) -> None:
-    """A full disk or a failing bridge to Java can prevent the write."""
+    """If a full disk or the bridge to Java makes a write fail, the store removes the draft."""
     drafts: list[str] = []
 
     def write(_: object, fs: Any, draft: Any, __: bytes) -> None:

@@ -18,7 +18,7 @@ UNSCALED = sorted({sign * (edge + near) for edge in EDGES for near in (-1, 0) fo
 
 
 def spark_hashes(lab, values, data_type):
-    """Spark's ``xxhash64(value)`` of each value in the given order, as unsigned words."""
+    """Spark's ``xxhash64(value)`` for each value in the given order, as unsigned words."""
     rows = list(enumerate(values))
     frame = lab.spark.createDataFrame(rows, f"n INT, value {data_type}").repartition(2)
     got = frame.selectExpr("n", "xxhash64(value) AS hash").orderBy("n").collect()
@@ -26,13 +26,13 @@ def spark_hashes(lab, values, data_type):
 
 
 def test_binary_hashes_like_spark(lab):
-    """Python hashes bytes of every length class of XXH64 as Spark does, even the empty value."""
+    """For each length class of XXH64 and for no bytes, Python's hash of bytes equals Spark's."""
     got = spark_hashes(lab, [bytearray(value) for value in BINARIES], "BINARY")
     assert np.array_equal(got, hash_bytes(BINARIES))
 
 
 def test_text_hashes_like_spark(lab):
-    """A string has the hash of its UTF-8 bytes, and a VARCHAR counts as a string."""
+    """Strings and VARCHARs are hashed by their UTF-8 bytes."""
     got = spark_hashes(lab, TEXTS, "STRING")
     assert np.array_equal(got, hash_bytes([text.encode() for text in TEXTS]))
     with lab.database("hashes"):
@@ -44,7 +44,7 @@ def test_text_hashes_like_spark(lab):
 
 
 def test_wide_decimals_hash_like_spark(lab):
-    """Decimals of 19 or more digits have the hash of Java's BigInteger, even for small values."""
+    """Decimals of 19 or more digits have the hash of Java's BigInteger, also for small values."""
     exact = Context(prec=60)
     for data_type, scale, digits in (
         ("DECIMAL(38,0)", 0, 38),
@@ -59,7 +59,7 @@ def test_wide_decimals_hash_like_spark(lab):
 
 
 def test_decimals_read_from_files_hash_by_their_columns_scale(lab, tmp_path):
-    """For a decimal in a file of any format, Spark uses the scale of the column."""
+    """For a decimal from a file, Spark hashes with the scale of the column, in every format."""
     values = "VALUES (1.5), (-200), (0), (12345678901234567.25) AS t(v)"
     for source in ("parquet", "orc", "csv", "json"):
         path = str(tmp_path / source)

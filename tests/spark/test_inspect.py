@@ -1,4 +1,4 @@
-"""Pictures of indexes by `sieve_inspect`, and errors of `sieve inspect`."""
+"""Pictures of indexes by `sieve_inspect`, and the errors of `sieve inspect`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from sql_ext.launcher.inspection import __main__ as inspection
 def test_what_cannot_be_drawn_is_told(
     lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, table: str, index: str, problem: str
 ) -> None:
-    """For an unknown table or index, or an index without keys, the program ends with one line."""
+    """For an unknown table or index, or an index without keys, the error is one line."""
     monkeypatch.setattr(SparkSession, "stop", lambda _: None)
     with lab.database("inspected"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT CAST(NULL AS INT) AS id, 'a' AS s")
@@ -38,7 +38,7 @@ def test_what_cannot_be_drawn_is_told(
 
 
 def test_the_picture_is_of_the_sessions_own_table(lab: Lab) -> None:
-    """The function resolves names in the session, and the PNG has its full size."""
+    """The function resolves the table's name in the session, and returns a PNG of full size."""
     with lab.database("inspected"):
         rows = "SELECT /*+ REPARTITION_BY_RANGE(10, id) */ id FROM range(1000)"
         lab.sql(f"CREATE TABLE late USING parquet AS {rows}")

@@ -1,4 +1,4 @@
-"""What a plan with run-time values shows, counts and shares, and which joins Spark plans."""
+"""What plans with run-time values show, count and share, and which joins Spark plans."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from spark_session import Lab, scans, shown_scans
 
 
 def test_off_reads_all(star: Lab) -> None:
-    """The setting turns off pruning by join keys and by results of subqueries."""
+    """The setting disables pruning by join keys and by results of subqueries."""
     conf = {"spark.sieve.join.pruning": "off"}
     check(star, f"{JOIN} WHERE attr = 77", FILES, conf)
     check(star, "SELECT v FROM fact WHERE k = (SELECT max(k) FROM dim)", FILES, conf)
@@ -54,7 +54,7 @@ def test_a_scalar_subquery_picks_files(
 
 
 def test_values_given_apart_from_the_text_pick_files(star: Lab) -> None:
-    """Parameters select files; on Spark 4, session variables and EXECUTE IMMEDIATE do so, too."""
+    """Parameters select files like constants; on Spark 4, so do session variables."""
     frame = star.spark.sql("SELECT v FROM fact WHERE k = :k", args={"k": 1540})
     assert [tuple(row) for row in frame.collect()] == [(0,)]
     assert fact_files(frame) == 1
@@ -70,7 +70,7 @@ def test_values_given_apart_from_the_text_pick_files(star: Lab) -> None:
 
 
 def test_many_keys_go_as_ranges(star: Lab) -> None:
-    """More than 10,000 keys become at most 1,000 ranges that contain all keys."""
+    """Sieve turns more than 10,000 keys into at most 1,000 ranges that contain all keys."""
     few = "SELECT /*+ BROADCAST(d) */ count(*) FROM fact JOIN range(500, 1500) d ON fact.k = d.id"
     check(star, few, 10)
     many = "SELECT /*+ BROADCAST(d) */ count(*) FROM fact JOIN range(500, 30000) d ON fact.k = d.id"
@@ -84,7 +84,7 @@ def test_many_keys_go_as_ranges(star: Lab) -> None:
 
 
 def test_a_large_side_without_a_predicate_is_not_asked_for_its_keys(star: Lab) -> None:
-    """All keys of a dimension together would skip no file, and Spark would plan this side twice."""
+    """A dimension without a predicate supplies no keys, because the keys would skip no file."""
     query = (
         "SELECT /*+ BROADCAST(d) */ count(*) FROM fact JOIN range(500, 30000) d ON fact.k = d.id"
     )
@@ -93,7 +93,7 @@ def test_a_large_side_without_a_predicate_is_not_asked_for_its_keys(star: Lab) -
 
 @pytest.mark.parametrize("adaptive", ["true", "false"])
 def test_a_scan_with_keys_is_not_taken_for_onewithout(star: Lab, adaptive: str) -> None:
-    """Spark reuses only exchanges of equal scans, and scans with different keys are unequal."""
+    """Spark does not reuse the exchange of a scan with keys for a scan without keys."""
     grouped = "SELECT v, count(*) AS n FROM fact GROUP BY v"
     keyed = (
         "SELECT v, count(*) AS n FROM fact JOIN dim ON fact.k = dim.k WHERE attr = {} GROUP BY v"
@@ -105,7 +105,7 @@ def test_a_scan_with_keys_is_not_taken_for_onewithout(star: Lab, adaptive: str) 
 
 @pytest.mark.parametrize("adaptive", [pytest.param("true", marks=LONG), "false"])
 def test_a_query_runs_twice(star: Lab, adaptive: str) -> None:
-    """The same data frame runs twice, and so do a cached frame and a cached dimension."""
+    """Data frames, cached frames and frames on a cached dimension return the same rows twice."""
     with star.setting("spark.sql.adaptive.enabled", adaptive):
         frame = star.spark.sql(f"{JOIN} WHERE attr = 77")
         once = sorted(frame.collect())
@@ -115,7 +115,7 @@ def test_a_query_runs_twice(star: Lab, adaptive: str) -> None:
         assert cached.count() == cached.filter("attr < 3").count() == 6
         cached.unpersist()
         star.sql("CACHE TABLE kept AS SELECT * FROM dim WHERE attr = 77")
-        # For adaptive execution, each scan of a cached table belongs to a separate plan.
+        # In adaptive execution, the scans of a cached table are in a separate plan.
         files = FILES if adaptive == "true" else 2
         query = "SELECT v FROM fact JOIN kept ON fact.k = kept.k"
         check(star, query, files)
@@ -124,7 +124,7 @@ def test_a_query_runs_twice(star: Lab, adaptive: str) -> None:
 
 
 def test_files_that_the_index_does_not_know_are_read(star: Lab) -> None:
-    """Rows that were written after the build are joined with their partners."""
+    """A join returns rows that were written after the build."""
     with star.database("later"):
         star.sql(
             "CREATE TABLE fact USING parquet AS SELECT id AS k, 1 AS v FROM range(0, 4000, 1, 40)"
@@ -137,7 +137,7 @@ def test_files_that_the_index_does_not_know_are_read(star: Lab) -> None:
 
 
 def _told(lab: Lab, query: str) -> tuple[str, str | None]:
-    """The predicate and the reasons that EXPLAIN SIEVE shows for the scan of `fact`."""
+    """The predicate and the reasons in EXPLAIN SIEVE for the scan of `fact`."""
     with lab.setting("spark.sieve.strict", "true"):
         (fact,) = (row for row in lab.explain(query) if row["table"].endswith("fact"))
     return fact["predicate"], fact["reasons"]
@@ -192,7 +192,7 @@ def test_explain_names_what_comes_at_run_time(star: Lab, adaptive: str) -> None:
 def test_explain_says_why_a_join_gives_no_keys(
     star: Lab, query: str, conf: Mapping[str, str], reason: str
 ) -> None:
-    """`sieve_status` also counts the reason, and the query reads all files."""
+    """EXPLAIN says why a join supplies no keys; `sieve_status` counts this reason."""
     count = f"SELECT value FROM sieve_status() WHERE reason = '{reason}'"
     with star.settings(conf):
         ((before,),) = star.sql(count)
@@ -205,7 +205,7 @@ def test_explain_says_why_a_join_gives_no_keys(
 
 @pytest.mark.parametrize("adaptive", ["true", pytest.param("false", marks=LONG)])
 def test_one_exchange_for_scans_alike_is_worth_more(star: Lab, adaptive: str) -> None:
-    """Scans that share an exchange use keys only if all of them get the same keys."""
+    """Scans that share an exchange use keys only if all scans get the same keys."""
     keyed = "SELECT f.v FROM fact f JOIN dim ON f.k = dim.k WHERE attr = {}"
     apart = f"SELECT * FROM ({keyed.format(77)}) UNION ALL SELECT * FROM ({keyed.format(7)})"
     alike = f"SELECT * FROM ({keyed.format(77)}) UNION ALL SELECT * FROM ({keyed.format(77)})"
@@ -219,9 +219,9 @@ def test_one_exchange_for_scans_alike_is_worth_more(star: Lab, adaptive: str) ->
 
 
 def test_scans_with_values_of_the_query_are_counted(star: Lab) -> None:
-    """`sieve_status` counts scans and their keys.
+    """`sieve_status` counts the scans with run-time values, and the keys.
 
-    Spark's SQL tab shows the time for which the scans waited.
+    Spark's SQL tab shows how long the scans waited.
     """
     counters = ("scans_at_run_time", "keys_received")
     count = f"SELECT value FROM sieve_status() WHERE counter IN {counters} ORDER BY counter DESC"
@@ -247,7 +247,7 @@ def test_scans_with_values_of_the_query_are_counted(star: Lab) -> None:
 def test_more_keys_than_are_looked_up_are_told_of(
     star: Lab, hint: str, conf: Mapping[str, str]
 ) -> None:
-    """The scan uses ranges that contain the keys, and `spark.sieve.require` accepts this."""
+    """If the keys are too many, a scan uses ranges, which `spark.sieve.require` accepts."""
     many = "FROM fact JOIN range(500, 30000) d ON fact.k = d.id WHERE d.id != 5"
     count = "SELECT value FROM sieve_status() WHERE reason = 'keys-too-many'"
     ((before,),) = star.sql(count)
@@ -258,11 +258,11 @@ def test_more_keys_than_are_looked_up_are_told_of(
 BROADCAST = "BroadcastHashJoin"
 MERGED = "SortMergeJoin"
 LIMITED = {"spark.sql.autoBroadcastJoinThreshold": "20KB"}
-"""Between the sizes of three files of `fact` and of all of them."""
+"""A size between that of three files of `fact` and that of all files."""
 
 
 def _join_of(lab: Lab, query: str, conf: Mapping[str, str]) -> str:
-    """The join's algorithm in Spark's plan before execution."""
+    """The algorithm of the join in Spark's plan before execution."""
     with lab.settings(conf):
         plan = lab.spark.sql(query)._jdf.queryExecution().sparkPlan().toString()
     kinds = {kind for kind in (BROADCAST, MERGED) if kind in plan}
@@ -280,7 +280,7 @@ def _join_of(lab: Lab, query: str, conf: Mapping[str, str]) -> str:
     ],
 )
 def test_an_index_makes_no_table_a_broadcast(star: Lab, conf: Mapping[str, str]) -> None:
-    """Few bytes can be many rows, so an index does not change the algorithm of Spark's joins."""
+    """An index does not make Spark broadcast a side, because few bytes can be many rows."""
     few = "SELECT f.v FROM fact f JOIN fact g ON f.v = g.v WHERE f.k BETWEEN 110 AND 250"
     assert _join_of(star, few, LIMITED | conf) == MERGED
     with star.settings(LIMITED | conf):
@@ -295,7 +295,7 @@ def test_an_index_makes_no_table_a_broadcast(star: Lab, conf: Mapping[str, str])
 
 @pytest.mark.parametrize("adaptive", ["true", pytest.param("false", marks=LONG)])
 def test_a_few_bytes_of_many_rows_are_joined_as_without_an_index(star: Lab, adaptive: str) -> None:
-    """The file has 60 KB, but its rows need 40 MB, and the broadcast limit is 4 MB."""
+    """A file of 60 KB whose rows need 40 MB is not broadcast if the limit is 4 MB."""
     conf = {
         "spark.sql.adaptive.enabled": adaptive,
         "spark.sql.autoBroadcastJoinThreshold": "300KB",
@@ -327,7 +327,10 @@ def test_a_few_bytes_of_many_rows_are_joined_as_without_an_index(star: Lab, adap
 def test_a_side_whose_partitions_a_join_above_picks_is_broadcast_once(
     star: Lab, adaptive: str
 ) -> None:
-    """If a side were planned without the outer join, it would be broadcast with all partitions."""
+    """If an upper join selects partitions of a side, Spark broadcasts this side once.
+
+    The broadcast lacks the partitions that the upper join excludes.
+    """
     query = (
         "SELECT /*+ BROADCAST(p), BROADCAST(d) */ f.v FROM fact f JOIN parted p ON f.k = p.k "
         "JOIN (SELECT k DIV 1000 AS q FROM dim WHERE attr = 77) d ON p.p = d.q"

@@ -1,4 +1,4 @@
-"""Joins select files by keys that are known only while a query runs."""
+"""Joins select files by keys that only a running query knows."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from spark_session import Lab
 
 
 def _in_turns(kinds: Iterable[str], *turns: tuple[str, ...]) -> list[Any]:
-    """Pairs each kind of query with the modes of one turn; successive kinds use successive turns.
+    """Pairs each kind of query with the modes of one turn; the next kind gets the next turn.
 
-    `make test` runs the first two modes of a turn.
+    `make test` runs the first two modes of each turn.
 
-    Sieve decides whether a join supplies keys before Spark chooses the algorithm of the join.
-    tests/golden/joinkinds.sql runs each kind of join in all modes.
+    tests/golden/joinkinds.sql runs each kind of join in all modes.  Fewer modes suffice here,
+    because Sieve decides on keys before Spark chooses the algorithm of the join.
     """
     return [
         pytest.param(kind, mode, marks=LONG if place > 1 else ())
@@ -122,7 +122,7 @@ UNPRUNED = {
 }  # fmt: skip
 
 
-# In these joins, Spark cannot broadcast a side that has keys to prune the other side.
+# In these joins, Spark cannot broadcast the side whose keys prune the other side.
 OUTER = {
     "left, through another": (
         (
@@ -150,12 +150,12 @@ OUTER = {
     ),
 )
 def test_a_join_reads_the_files_that_hold_a_partner(star: Lab, kind: str, mode: str) -> None:
-    """Keys come from the broadcast of the other side; in a shuffle join, they come from a job."""
+    """A join reads only files with a partner; keys come from a broadcast or a separate job."""
     query, files = PRUNED[kind]
     if mode.startswith("fetched"):
-        # A job that fetches keys from the table itself scans the table a second time.
+        # A job that fetches keys from the table itself adds a second scan of the table.
         files += kind == "with itself"
-        # A subquery does not fetch keys, because Spark has few threads for subqueries.
+        # Subqueries fetch no keys, because Spark has few threads for subqueries.
         files = FILES if kind == "in a subquery" else files
     check(star, query, files, MODES[mode])
 
@@ -165,14 +165,17 @@ def test_a_join_reads_the_files_that_hold_a_partner(star: Lab, kind: str, mode: 
 def test_the_side_that_gets_nulls_reads_files_with_a_partner(
     star: Lab, kind: str, adaptive: str
 ) -> None:
-    """A side that returns all its rows still supplies keys; Spark never broadcasts such a side."""
+    """A separate job reads the keys of a side that the outer join returns in full.
+
+    Spark never broadcasts such a side.
+    """
     query, files = OUTER[kind]
     conf = {"spark.sql.adaptive.enabled": adaptive}
     check(star, query, files, FETCHED | conf)
     check(star, query, FILES, SHUFFLED | conf)
 
 
-# For each kind of join, the files of `fact` that are read if `fact` is the left side, and if it is
+# For each kind of join: the files of `fact` that are read if `fact` is the left side, and if it is
 # the right side.
 SIDES = {
     "INNER": (1, 1),
@@ -180,7 +183,7 @@ SIDES = {
     "RIGHT": (1, FILES),
     "FULL": (FILES, FILES),
     "LEFT SEMI": (1, 1),
-    # The right side only decides which rows of the left side have a partner.
+    # The right side only decides which left rows have a partner.
     "LEFT ANTI": (FILES, 1),
 }
 
@@ -190,17 +193,17 @@ SIDES = {
 def test_a_side_whose_rows_without_a_partner_are_given_out_reads_all(
     star: Lab, kind: str, *, on_right: bool
 ) -> None:
-    """Either side of the join can have the index.
+    """A join reads all files of a side if it returns this side's rows without a partner.
 
-    Both sides have rows without a partner, and one side has a NULL key.
+    Each side contains rows without a partner, and one side contains a NULL key.
     """
     few = "(SELECT IF(k = 3540, 9999, k) AS k FROM dim WHERE attr = 77) d"
     left, right = (few, "fact f") if on_right else ("fact f", few)
     query = f"SELECT * FROM {left} {kind} JOIN {right} ON f.k = d.k"
     files = SIDES[kind][on_right]
     check(star, query, files, FETCHED)
-    # A semi join can broadcast only its right side (here `fact`), and then it fetches no other
-    # keys.
+    # Spark can broadcast only the right side of a semi join (here `fact`); no other keys are
+    # fetched.
     is_own = (kind, on_right) == ("LEFT SEMI", True)
     check(star, query, FILES if is_own else files, {"spark.sieve.join.pruning": "always"})
 
@@ -215,7 +218,7 @@ def test_a_side_whose_rows_without_a_partner_are_given_out_reads_all(
     ],
 )
 def test_no_keys_are_fetched_for_a_small_table(star: Lab, kind: str) -> None:
-    """The job for the keys would take longer than the scan, but `always` runs the job."""
+    """Sieve fetches no keys for a small table, unless the setting is `always`."""
     query, _ = PRUNED[kind]
     with star.settings(SHUFFLED | {"spark.sieve.join.pruning": "off"}):
         _, files = run(star, query)
@@ -230,13 +233,13 @@ def test_no_keys_are_fetched_for_a_small_table(star: Lab, kind: str) -> None:
 def test_a_join_that_gives_out_rows_without_a_partner_reads_all(
     star: Lab, kind: str, mode: str
 ) -> None:
-    """If a plan node between scan and join depends on other rows, the scan also reads all files."""
+    """If a plan node above the scan depends on other rows, the scan reads all files."""
     check(star, UNPRUNED[kind], FILES, MODES[mode])
 
 
 @pytest.mark.parametrize("mode", MODES)
 def test_an_empty_side_reads_no_file(star: Lab, mode: str) -> None:
-    """A join with an empty side reads no file, not even files that the index does not know."""
+    """A join with an empty side reads no file, not even files that are missing in the index."""
     conf = MODES[mode]
     check(star, f"{JOIN} WHERE attr = -1", 0, conf)
     nulls = "SELECT v FROM fact JOIN (SELECT k FROM dim WHERE k IS NULL OR attr = -1) USING (k)"

@@ -1,7 +1,7 @@
-"""The first rows in an order, MIN, MAX and ranges by the exact bounds of each location.
+"""Queries for first rows, MIN, MAX and ranges use the exact bounds of each location.
 
-An index of each shape reads only the files that can hold one of the rows, even if the shape itself
-knows the keys of a file only in wide cells.
+An index of each shape reads only the files that can hold one of the rows. The shape can know the
+keys of a file only in wide cells; the bounds are exact.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ LONG = pytest.mark.long
 
 
 def scattered(id_: int) -> int:
-    """A permutation of the ids."""
+    """The value of an id in a permutation of the ids."""
     return id_ * 7919 % ROWS
 
 
@@ -65,14 +65,14 @@ _KNOWN: dict[str, Answer] = {}
 
 
 def check(lab: Lab, query: str, needed: int) -> None:
-    """Asserts that a query has the rows of Spark alone, and reads few more files than it needs."""
+    """Asserts the rows of Spark alone, and at most a fifth more files than a query needs."""
     with lab.setting("spark.sieve.audit.sample", "1.0"):
         lab.check(query, at_most=int(1.2 * needed + 1), known=_KNOWN)
 
 
 @pytest.mark.parametrize("column", TYPES)
 def test_first_rows_of_scattered_values(scattered_table: Lab, column: str) -> None:
-    """The least keys of the files are exact, so few files are read in both directions."""
+    """First rows of scattered values read few files, ascending and descending."""
     order = f"SELECT {column} FROM t ORDER BY {column}"
     check(scattered_table, f"{order} LIMIT {WANTED}", holders(WANTED))
     check(scattered_table, f"{order} DESC LIMIT {WANTED}", holders(WANTED, descending=True))
@@ -85,7 +85,10 @@ def test_first_rows_of_scattered_values(scattered_table: Lab, column: str) -> No
 def test_nulls_count_beside_bounds(
     scattered_table: Lab, direction: str, nulls: str, reads: int | None
 ) -> None:
-    """Half of the files have a NULL. NULLs are not part of the bounds."""
+    """Half of the files contain a NULL, and bounds do not include NULL.
+
+    NULLS FIRST reads files with NULL, and NULLS LAST reads files by their bounds.
+    """
     values = [(scattered(k), k // EACH) for k in range(ROWS) if k % 400 >= 150]
     ends = sorted(values, reverse=direction == "DESC")[:WANTED]
     query = f"SELECT n FROM t ORDER BY n {direction} NULLS {nulls} LIMIT {WANTED}"
@@ -97,7 +100,7 @@ def test_nulls_count_beside_bounds(
 
 
 def test_ties_are_read(scattered_table: Lab) -> None:
-    """Every file holds the least value. ORDER BY needs all of them, and MIN needs one file."""
+    """If every file holds the least value, ORDER BY reads all files, and MIN reads one file."""
     query = "SELECT tied, k FROM t ORDER BY tied, k LIMIT 3"
     scattered_table.check(query, exactly=FILES, known=_KNOWN)
     scattered_table.check("SELECT min(tied) FROM t", exactly=1, known=_KNOWN)
@@ -105,13 +108,16 @@ def test_ties_are_read(scattered_table: Lab) -> None:
 
 
 def test_a_filter_on_the_column_and_on_another(scattered_table: Lab) -> None:
-    """Rows that a filter removes do not count. A filter without an index leaves no bound."""
+    """Rows that an indexed filter excludes do not count for the bound.
+
+    If a filter has no index, there is no bound.
+    """
     scattered_table.check("SELECT min(i) FROM t WHERE k % 2 = 1", exactly=FILES, known=_KNOWN)
     scattered_table.check("SELECT l FROM t WHERE i < 2 ORDER BY l LIMIT 1", at_most=2, known=_KNOWN)
 
 
 def test_texts_of_one_code_are_not_taken_as_equal(lab: Lab) -> None:
-    """The bound of a long text is a code, which other texts can share."""
+    """First rows of long texts read all files, because different texts can share a code."""
     with lab.database("long_texts"):
         lab.sql(
             "CREATE TABLE t USING parquet AS SELECT IF(id % 50 = 0, "
@@ -126,7 +132,7 @@ def test_texts_of_one_code_are_not_taken_as_equal(lab: Lab) -> None:
 
 
 def test_a_range_reads_no_more_than_minimum_and_maximum(lab: Lab) -> None:
-    """A map has only coarse intervals for a range."""
+    """A range reads no more files than minimum and maximum would require, even with a map."""
     with lab.database("in_order"):
         lab.sql(
             "CREATE TABLE t USING parquet AS SELECT id * 3 + id % 3 AS k FROM "
@@ -137,7 +143,7 @@ def test_a_range_reads_no_more_than_minimum_and_maximum(lab: Lab) -> None:
             lo, hi = k * 3, (k + EACH // 4) * 3
             files = hi // 3 // EACH - lo // 3 // EACH + 1
             lab.check(f"SELECT k FROM t WHERE k BETWEEN {lo} AND {hi}", at_most=files)
-        # The greatest key of a file is not the key before the least key of the next file.
+        # The greatest key of a file is not adjacent to the least key of the next file.
         end = EACH * 3 - 3 + (EACH - 1) % 3
         lab.check(f"SELECT k FROM t WHERE k BETWEEN {end} AND {end}", exactly=1)
         lab.check(f"SELECT k FROM t WHERE k > {end} AND k < {EACH * 3 + EACH % 3}", exactly=0)
@@ -147,7 +153,7 @@ def test_a_range_reads_no_more_than_minimum_and_maximum(lab: Lab) -> None:
     "shape", [pytest.param(each, marks=() if each == "map" else LONG) for each in SHAPES]
 )
 def test_refresh_adds_bounds(lab: Lab, shape: str) -> None:
-    """Bounds of new files come with a REFRESH. The bounds of removed files are gone."""
+    """REFRESH adds the bounds of new files, and drops the bounds of removed files."""
     with lab.database("grown"):
         lab.sql(
             "CREATE TABLE t USING parquet PARTITIONED BY (p) AS SELECT id * 7919 % 4000 AS k, "

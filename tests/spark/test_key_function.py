@@ -72,7 +72,7 @@ def _codes(array: pa.Array, type_name: str) -> list[int | None]:
 
 
 ALIKE = {"tinyint", "smallint", "float", "decimal(9,2)", "timestamp_ntz", "decimal(19,0)"}
-"""Types with the codes of a wider type, which `make test-long` tests."""
+"""Types with the codes of a wider type, which only `make test-long` tests."""
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ ALIKE = {"tinyint", "smallint", "float", "decimal(9,2)", "timestamp_ntz", "decim
     [pytest.param(name, marks=pytest.mark.long if name in ALIKE else ()) for name in COLUMNS],
 )
 def test_a_column_has_the_codes_of_an_index(lab: Lab, tmp_path: Path, type_name: str) -> None:
-    """The function returns the encoder's codes, in compiled code, interpreted code and WHERE."""
+    """The function returns the encoder's codes, in compiled and interpreted code and in WHERE."""
     array = _column(type_name)
     pq.write_table(pa.table({"n": pa.array(range(len(array))), "x": array}), tmp_path / "x.parquet")
     frame = lab.spark.read.option("datetimeRebaseMode", "CORRECTED").parquet(str(tmp_path))
@@ -94,8 +94,7 @@ def test_a_column_has_the_codes_of_an_index(lab: Lab, tmp_path: Path, type_name:
         ):
             rows = lab.sql("SELECT n, sieve_key(x), sieve_key(named_struct('x', x).x) FROM keyed")
         assert sorted(rows) == [(n, code, code) for n, code in enumerate(wanted)]
-    # Decimals have hundreds of values and each count is a query, so a dozen values and NULL
-    # suffice.
+    # Decimals have hundreds of values and each count is a query, so the test uses a dozen and NULL.
     for code in {None, *wanted[:: len(wanted) // 12 + 1]}:
         (found,) = lab.sql(f"SELECT count(*) FROM keyed WHERE sieve_key(x) <=> {_literal(code)}")
         assert found == (wanted.count(code),)
@@ -130,7 +129,7 @@ def _literal(code: int | None) -> str:
 def test_a_constant_has_the_code_of_its_value(
     lab: Lab, literal: str, type_name: str, value: object
 ) -> None:
-    """A constant, folded or not, has the encoder's code, even for bytes that are not UTF-8."""
+    """A constant has the encoder's code, even if it is folded or its bytes are not UTF-8."""
     arrow = pa.decimal128(*map(int, type_name[8:-1].split(","))) if "(" in type_name else None
     arrow = arrow or COLUMNS[type_name][0]
     (code,) = _codes(pa.array([value], arrow), type_name)
@@ -139,7 +138,7 @@ def test_a_constant_has_the_code_of_its_value(
 
 
 def test_null_and_nan_have_no_code(lab: Lab) -> None:
-    """NULL of any type, untyped NULL and NaN give NULL, also in a column without NULLs."""
+    """The function returns NULL for NaN, and for NULL of any type or of none."""
     assert lab.sql("SELECT sieve_key(NULL), sieve_key(CAST(NULL AS DATE))") == [(None, None)]
     nans = "sieve_key(double('NaN') * id), sieve_key(float('NaN') * id)"
     assert lab.sql(f"SELECT {nans} FROM range(1)") == [(None, None)]
@@ -156,13 +155,13 @@ def test_null_and_nan_have_no_code(lab: Lab) -> None:
     ],
 )
 def test_what_has_no_key_is_refused(lab: Lab, call: str, condition: str) -> None:
-    """If a type cannot be indexed, or the number of arguments is wrong, the error says so."""
+    """The error names a type that cannot be indexed, or a wrong number of arguments."""
     with pytest.raises(Exception, match=condition):
         lab.sql(f"SELECT {call}")
 
 
 def test_functions_describe_themselves(lab: Lab) -> None:
-    """SHOW FUNCTIONS lists Sieve's functions; DESCRIBE FUNCTION shows how to call each."""
+    """SHOW FUNCTIONS lists Sieve's functions, and DESCRIBE FUNCTION shows how to call each one."""
     names = [name for (name,) in lab.sql("SHOW FUNCTIONS LIKE 'sieve*'")]
     assert names == [
         f"sieve_{what}"

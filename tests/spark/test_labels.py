@@ -1,4 +1,4 @@
-"""The labels of a statement's jobs on Spark's own web pages."""
+"""The labels of a statement's jobs on Spark's web pages."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ ROWS = "SELECT /*+ REPARTITION_BY_RANGE(4, id) */ id, 'k' || id AS s FROM range(
 
 
 def labels_of(lab: Lab, text: str) -> set[str | None]:
-    """The descriptions of a statement's jobs, and of the stages of these jobs."""
+    """The descriptions of a statement's jobs and of the jobs' stages."""
     jobs = jobs_of(lab, text)
     return {_described(what) for what in (*jobs, *(s for job in jobs for s in _stages(lab, job)))}
 
@@ -23,7 +23,7 @@ def pools_of(lab: Lab, text: str) -> set[str]:
 
 
 def jobs_of(lab: Lab, text: str) -> list[Any]:
-    """The jobs that a statement runs, as Spark's own pages list them."""
+    """The jobs that a statement runs, as Spark's web pages list them."""
     known = _jobs(lab)
     lab.sql(text)
     store = lab.spark._jsc.sc().statusStore()
@@ -34,7 +34,7 @@ def _stages(lab: Lab, job: Any) -> list[Any]:
     store = lab.spark._jsc.sc().statusStore()
     numbers = [job.stageIds().apply(k) for k in range(job.stageIds().size())]
     stages = [store.lastStageAttempt(number) for number in numbers]
-    # Spark skips a stage if its output already exists.
+    # Spark skips a stage whose output already exists.
     return [stage for stage in stages if stage.status().name() != "SKIPPED"]
 
 
@@ -51,13 +51,13 @@ def _described(what: Any) -> str | None:
 
 
 def test_the_jobs_of_a_statement_carry_it(lab: Lab) -> None:
-    """Each job and stage of CREATE and REFRESH names its statement and its step.
+    """Each job and stage of CREATE and REFRESH names the statement and the step.
 
-    Afterwards, the user's own job description is unchanged.
+    Afterwards, the user's own job description is still set.
     """
     context = lab.spark.sparkContext
     with lab.database("labels"):
-        # The front end builds an index of fewer rows without the last two jobs.
+        # For fewer rows, the front end builds the index without the last two jobs.
         lab.sql(f"CREATE TABLE t USING parquet AS {ROWS.format(first=0, last=40000)}")
         context.setJobDescription("a report")
         try:

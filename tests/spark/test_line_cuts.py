@@ -1,7 +1,7 @@
-"""Lines that begin at, before and after the offsets where an index cuts their file.
+"""Lines that begin at, before and after the offsets at which an index cuts a file.
 
-A line belongs to the range in which it begins. If a line begins exactly at a cut, it belongs to the
-range before the cut. The index and the scan must assign each line to the same range.
+A line belongs to the range that contains the line's first byte. A line that begins exactly at a cut
+belongs to the range before the cut. The index and the scan must assign each line to the same range.
 """
 
 from __future__ import annotations
@@ -15,8 +15,10 @@ import pytest
 from spark_session import INTERPRETED, Lab, scans
 
 WIDTH, STEP, LINES = 20, 101, 112
-"""Bytes of a line, bytes of a range, and number of lines. The 21 cuts fall on each of the 20 bytes
-of a line, and twice on the second."""
+"""Bytes per line, bytes per range, and the number of lines.
+
+The 21 cuts fall on each of the 20 bytes of a line, and on the second byte twice.
+"""
 CUTS = range(STEP, LINES * WIDTH - STEP, STEP)
 FORMS = {
     "csv": ("csv", "", "{},{}", "\n"),
@@ -31,12 +33,12 @@ CONF = INTERPRETED | {
 
 
 def keys_by_line() -> list[int]:
-    """Keys of three digits in scattered order, so that each key identifies one range."""
+    """Keys of three digits in scattered order; each key occurs in one range."""
     return random.Random(3).sample(range(100, 1000), LINES)
 
 
 def write(path: Path, keys: list[int], line: str, ending: str) -> None:
-    """Writes a file of lines with equal width: the key, then a number as padding."""
+    """Writes a file of lines with equal width: each has a key, and a number as padding."""
     fixed = len(line.format(100, "")) + len(ending)
     text = "".join(line.format(key, "7" * (WIDTH - fixed)) + ending for key in keys)
     assert len(text) == len(keys) * WIDTH
@@ -51,7 +53,10 @@ def _forms(*long: str) -> list[Any]:
 def test_a_line_is_read_wherever_its_first_byte_lies_beside_a_cut(
     lab: Lab, tmp_path: Path, form: str
 ) -> None:
-    """A query looks for the first line after every third cut, so that no neighbour helps."""
+    """A query for the first line after any third cut finds the line.
+
+    Only every third range is read, so that the next range cannot help.
+    """
     format_name, options, line, ending = FORMS[form]
     assert sorted(cut % WIDTH for cut in CUTS) == sorted([*range(WIDTH), STEP % WIDTH])
     keys = keys_by_line()
@@ -78,10 +83,10 @@ def test_a_line_is_read_wherever_its_first_byte_lies_beside_a_cut(
 def test_a_line_of_a_file_beside_ranges_is_read_wherever_its_file_is_split(
     lab: Lab, tmp_path: Path, form: str
 ) -> None:
-    """A scan that reads ranges of one file can split other files, which are not in the index.
+    """If a scan reads ranges of one file, it still finds the lines of other, split files.
 
-    In the last split of one of these files no line begins, and in that of the other one four. A
-    compressed file is never split.
+    In the last split of one file no line begins, and in that of the other file four lines begin.
+    Spark never splits a compressed file.
     """
     format_name, options, line, ending = FORMS[form]
     known = random.Random(4).sample(range(100, 500), LINES)

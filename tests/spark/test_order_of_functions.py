@@ -1,7 +1,7 @@
-"""Each function of Spark is in a list: where its results are in order, or that they are not.
+"""A list says for each function of Spark where the results are in order, if anywhere.
 
-`order_of_functions.txt` has a line for each claim of the shim, ``rises`` or ``falls`` and a call
-with a column, and then the names of the functions without a claim.
+Each claim of the shim is a line in `order_of_functions.txt`: ``rises`` or ``falls``, and a call
+with a column.  The names of functions without a claim follow.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ SETTINGS = INTERPRETED | {
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.sql.optimizer.maxIterations": "100",
 }
-# Forms that are in no example of Spark: casts, and patterns and intervals of other kinds.
+# Calls that no example of Spark contains: casts, and patterns and intervals of other kinds.
 MORE = [
     *(f"CAST({a} AS {kind})" for a in COLUMNS for kind in (
         "TINYINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL(5,1)", "DECIMAL(30,10)", "DATE",
@@ -73,7 +73,10 @@ MORE = [
 
 @pytest.fixture(scope="module", autouse=True)
 def values(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """A table `edges`: values of each type with their ordinals, ends and clock changes included."""
+    """The table `edges`: values of each type, and the ordinal of each value.
+
+    The values include limits and clock changes.
+    """
     if not find_spark(os.environ).version.startswith("4.1"):
         pytest.skip("the list is that of Spark 4.1")
     folder = tmp_path_factory.mktemp("edges")
@@ -133,10 +136,10 @@ def values(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 def _clock_changes(lab: Lab, *, local: bool = False) -> list[int]:
-    """Microseconds of the latest changes of the clocks in all zones of the tests.
+    """The microseconds of the latest clock changes in all zones of the tests.
 
     Args:
-        local: returns what the clocks show before and after each change.
+        local: whether to return what clocks show just before and after each change.
     """
     found = set()
     for zone, _ in CONFIGURATIONS:
@@ -157,7 +160,10 @@ def _clock_changes(lab: Lab, *, local: bool = False) -> list[int]:
 
 
 def test_every_function_of_spark_is_listed(lab: Lab) -> None:
-    """A function of a new release is in the list, or the test fails."""
+    """The list contains every function of Spark.
+
+    A function of a new release makes the test fail.
+    """
     listed = LIST.read_text(encoding="utf-8").splitlines()
     named = {line.split(" ", 1)[1].split("(", 1)[0] for line in listed if "(" in line}
     unclaimed = {line for line in listed if " " not in line}
@@ -166,7 +172,7 @@ def test_every_function_of_spark_is_listed(lab: Lab) -> None:
 
 @pytest.mark.long
 def test_the_list_has_every_claim(lab: Lab, request: pytest.FixtureRequest) -> None:
-    """The list has exactly the claims of the shim on calls like those in Spark's examples."""
+    """The list contains exactly the shim's claims on calls like those in Spark's examples."""
     every = names(lab)
     with lab.setting("spark.sql.ansi.enabled", "false"):
         found = {
@@ -183,9 +189,9 @@ def test_the_list_has_every_claim(lab: Lab, request: pytest.FixtureRequest) -> N
 
 @pytest.mark.parametrize(("zone", "ansi"), CONFIGURATIONS)
 def test_results_are_in_order_where_the_shim_says_so(lab: Lab, zone: str, ansi: str) -> None:
-    """In its part of the column, a function never fails, is never NULL, and keeps its order.
+    """In the claimed part of a column, a function never fails or is NULL, and keeps the order.
 
-    Results are out of order only for arguments that are closer than the slack.
+    Results can be out of order only for arguments that are closer than the slack.
     """
     listed = [line for line in LIST.read_text(encoding="utf-8").splitlines() if " " in line]
     with lab.settings({"spark.sql.session.timeZone": zone, "spark.sql.ansi.enabled": ansi}):
@@ -234,7 +240,7 @@ def _faults(claim: Claim, ordinals: pa.Array, results: pa.Array) -> Iterator[str
 
 
 def _inversions(rows: Sequence[tuple[int, Any]], rises: bool) -> Any:
-    """Pairs of arguments in order whose results are not: the first one and each one after."""
+    """Pairs of ordered arguments whose results are out of order."""
     if not rows:
         return
     tops = [rows[0]]
@@ -248,7 +254,7 @@ def _inversions(rows: Sequence[tuple[int, Any]], rises: bool) -> Any:
 
 
 def _comparable(results: pa.ChunkedArray) -> list[Any]:
-    """Values that Python compares as Spark does: texts by bytes, times as integers."""
+    """Values that Python compares as Spark does: texts as bytes, and times as integers."""
     kind = results.type
     if pa.types.is_timestamp(kind) or pa.types.is_duration(kind):
         return results.cast(pa.int64()).to_pylist()

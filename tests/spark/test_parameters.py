@@ -1,4 +1,4 @@
-"""SIEVE statements with parameters, in EXECUTE IMMEDIATE, and in blocks from BEGIN to END."""
+"""SIEVE statements with parameters, in EXECUTE IMMEDIATE, and in BEGIN ... END blocks."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ def table(lab: Lab) -> Iterator[None]:
 
 
 def rows(lab: Lab, text: str, args: Any) -> list[tuple[Any, ...]]:
-    """The rows of a statement that has values for its parameters."""
+    """The rows of a statement, run with values for the parameters."""
     return [tuple(row) for row in lab.spark.sql(text, args=args).collect()]
 
 
 @pytest.mark.usefixtures("table")
 @pytest.mark.parametrize("value", [25, 2**40, -1])
 def test_a_statement_takes_named_and_positional_parameters(lab: Lab, value: int) -> None:
-    """A parameter acts like its value; a marker in a string or comment is not a parameter."""
+    """A parameter acts like a value; a marker in a string or a comment is no parameter."""
     plain = lab.sql(f"EXPLAIN SIEVE {QUERY} {value}L")
     assert rows(lab, f"EXPLAIN SIEVE {QUERY} :id", {"id": value}) == plain
     assert rows(lab, f"EXPLAIN SIEVE {QUERY} ? /* ? */ AND ':a' <> '?' -- :b", [value]) == plain
@@ -40,7 +40,10 @@ def test_a_statement_takes_named_and_positional_parameters(lab: Lab, value: int)
 
 @pytest.mark.usefixtures("table")
 def test_values_of_each_type_stand_in_their_places(lab: Lab) -> None:
-    """Values can be numbers of any type, strings with quotes, and NULL, which omits an argument."""
+    """Values can be numbers of any type, strings with quotes, and NULL.
+
+    NULL as an argument means that the argument is omitted.
+    """
     text = "CREATE SIEVE INDEX i ON t (id) OPTIONS (budget = :b, payback = :p) COMMENT :c"
     comment = 'it\'s \\ a "comment" -- :b ?'
     (made,) = rows(lab, text, {"b": "auto", "p": 20, "c": comment})
@@ -55,7 +58,10 @@ def test_values_of_each_type_stand_in_their_places(lab: Lab) -> None:
 
 @pytest.mark.usefixtures("table")
 def test_a_parameter_without_a_value_is_named(lab: Lab) -> None:
-    """If a query lacks a parameter, Spark names it; for other statements, Spark or Sieve does."""
+    """If a parameter has no value, the error names the parameter.
+
+    For queries, Spark raises this error.
+    """
     for args in ({}, {"other": 1}):
         with pytest.raises(Exception, match="UNBOUND_SQL_PARAMETER"):
             rows(lab, f"EXPLAIN SIEVE {QUERY} :id", args)
@@ -74,13 +80,13 @@ def test_execute_immediate(lab: Lab) -> None:
 
 
 def version(lab: Lab) -> int:
-    """The number of the newest version of the only index."""
+    """The number of the only index's newest version."""
     return int(lab.sql("SELECT max(version) FROM sieve_versions('t')")[0][0])
 
 
 @pytest.mark.usefixtures("table")
 def test_statements_stand_in_blocks(lab: Lab) -> None:
-    """A SIEVE statement can be anywhere in a block, and runs when the block reaches it."""
+    """A SIEVE statement can stand anywhere in a block, and runs in the order of the block."""
     if lab.spark.version < "4.1":
         pytest.skip("blocks are for Spark 4.1 and later")
     disable = "ALTER SIEVE INDEX id_sieve ON t DISABLE;"
@@ -118,7 +124,7 @@ def test_statements_stand_in_blocks(lab: Lab) -> None:
 @pytest.mark.usefixtures("table")
 @pytest.mark.parametrize("escaped", [pytest.param("false", marks=pytest.mark.long), "true"])
 def test_strings_in_blocks_mean_what_they_mean_outside(lab: Lab, escaped: str) -> None:
-    """A raw string has no escapes; with `escapedStringLiterals`, no string has escapes in Spark."""
+    """Strings have the same value in blocks as outside, with and without escapes."""
     if lab.spark.version < "4.1":
         pytest.skip("blocks are for Spark 4.1 and later")
     with lab.setting("spark.sql.parser.escapedStringLiterals", escaped):
@@ -129,10 +135,11 @@ def test_strings_in_blocks_mean_what_they_mean_outside(lab: Lab, escaped: str) -
                 comments.append(lab.facts("j")["comment"])
                 lab.sql("DROP SIEVE INDEX j ON t")
             assert comments[0] == comments[1], literal
-        # Spark supports raw strings only without the setting, but with the setting they end at the
-        # same place.
+        # With the setting, Spark supports no raw strings, but such strings still end at the same
+        # place.
         for literal in (r"r'\'", r'R"\"', r"r'a;\'"):
-            # The quotes in the last statement could end a string that is still open.
+            # If Sieve took a string as still open, the quotes in the last statement would close the
+            # string.
             disable = "ALTER SIEVE INDEX id_sieve ON t DISABLE"
             lab.sql(f"BEGIN VALUES ({literal}); {disable}; SELECT 'x', \"y\"; END")
             assert lab.facts()["state"] == "disabled", literal
@@ -141,7 +148,7 @@ def test_strings_in_blocks_mean_what_they_mean_outside(lab: Lab, escaped: str) -
 
 @pytest.mark.usefixtures("table")
 def test_hints_where_the_user_looks(lab: Lab) -> None:
-    """SET of an unknown setting warns; CREATE INDEX without USING fails with the right form."""
+    """Errors contain hints: SET warns of an unknown setting; CREATE INDEX shows the right form."""
     warned = lab.sql("SET spark.sieve.enable = false")
     assert warned[0] == ("spark.sieve.enable", "false")
     assert warned[1][1].endswith("did you mean spark.sieve.enabled?")

@@ -1,4 +1,4 @@
-"""Predicates that say the same as a comparison of a column: same rows, and only their files."""
+"""Predicates equivalent to a comparison of a column return the same rows and skip files."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ DAY = [
     "CASE WHEN day = '2026-03-02' THEN 'a' WHEN day < '2026-03-02' THEN 'b' ELSE 'c' END = 'a'",
     "if(day = '2026-03-02', 1, 0) > 0",
 ]
-"""Predicates that the 24 rows of the second of March satisfy."""
+"""Predicates that select the 24 rows of the second of March."""
 
 ONE = [
     "id + 1 = 43",
@@ -87,7 +87,7 @@ ONE = [
     "code RLIKE '^C0042$'",
     "left(code, 9) = 'C0042'",
 ]
-"""Predicates that the row of id 42 satisfies."""
+"""Predicates that select the row with id 42."""
 
 OTHER = [
     ("id IS NULL OR id < 10", 2),
@@ -128,12 +128,12 @@ OTHER = [
     ("code RLIKE '^C007?'", 8),
     ("code RLIKE '^C007{0,1}'", 8),
 ]
-"""Predicates with the number of files to read."""
+"""Predicates, each with the number of files to read."""
 
 
 @pytest.fixture(scope="module")
 def table(lab: Lab) -> Iterator[str]:
-    """One row an hour, ten a file; the last file has a row of NULLs."""
+    """One row per hour, ten rows per file; the last file contains a row of NULLs."""
     with lab.database("said"):
         lab.sql(
             "CREATE TABLE t USING parquet AS SELECT id, ts, CAST(ts AS DATE) AS day, "
@@ -147,7 +147,7 @@ def table(lab: Lab) -> Iterator[str]:
 
 
 def test_a_day_reads_the_files_of_the_day(lab: Lab, table: str) -> None:
-    """Each predicate reads the three files of its day."""
+    """Each predicate for a day reads the three files of that day."""
     for predicate in DAY:
         found = lab.check(f"SELECT id FROM {table} WHERE {predicate}", at_most=3)
         assert found.rows.total() == 24, predicate
@@ -155,7 +155,7 @@ def test_a_day_reads_the_files_of_the_day(lab: Lab, table: str) -> None:
 
 @pytest.mark.parametrize("ansi", ["true", pytest.param("false", marks=pytest.mark.long)])
 def test_a_key_reads_one_file(lab: Lab, table: str, ansi: str) -> None:
-    """Each predicate reads the file of its key, whether or not arithmetic can overflow."""
+    """Each predicate for a key reads one file, with and without overflow errors."""
     with lab.setting("spark.sql.ansi.enabled", ansi):
         for predicate in ONE:
             found = lab.check(f"SELECT id FROM {table} WHERE {predicate}", at_most=1)
@@ -163,13 +163,13 @@ def test_a_key_reads_one_file(lab: Lab, table: str, ansi: str) -> None:
 
 
 def test_null_and_missing_texts_read_their_files(lab: Lab, table: str) -> None:
-    """IS NOT TRUE needs rows with NULL; a text that no value has needs no file."""
+    """IS NOT TRUE reads files with NULL; a comparison with an absent text reads no file."""
     for predicate, files in OTHER:
         lab.check(f"SELECT id FROM {table} WHERE {predicate}", exactly=files)
 
 
 def test_the_reason_names_the_function(lab: Lab, table: str) -> None:
-    """EXPLAIN, the counters and the error of `spark.sieve.require` name the function."""
+    """EXPLAIN, the counters and `spark.sieve.require` name the unsupported function."""
     for predicate, name in (
         ("upper(code) = 'C0042'", "upper"),
         ("lower(left(code, 3)) LIKE 'c0%'", "lower"),
@@ -196,7 +196,7 @@ def test_the_reason_names_the_function(lab: Lab, table: str) -> None:
 
 
 def test_a_value_that_overflows_is_read(lab: Lab) -> None:
-    """The greatest BIGINT makes a query fail in ANSI mode, and wraps around in the other mode."""
+    """For the greatest BIGINT, a sum fails in ANSI mode and wraps around in the other mode."""
     with lab.database("overflows"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 80, 1, 8)")
         lab.sql("INSERT INTO t VALUES (9223372036854775807)")

@@ -1,4 +1,4 @@
-"""`import sieve`: statements as functions of a session, and `configure` for new sessions."""
+"""`import sieve`: functions of a session for statements, and `configure` for new sessions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HOME = Path(__file__).resolve().parents[2]
 
 
 def test_functions_do_what_their_statements_do(lab: Lab) -> None:
-    """Each function has the same effect and returns the same rows as its statement."""
+    """Each function has the effect and the rows of the corresponding statement."""
     with lab.database("functions"):
         spark = lab.spark
         rows = "SELECT /*+ REPARTITION_BY_RANGE(10, id) */ id, 'k' || id AS `my s` FROM range(1000)"
@@ -51,12 +51,12 @@ def test_functions_do_what_their_statements_do(lab: Lab) -> None:
 
 @pytest.mark.long
 def test_the_page_on_python_is_true(tmp_path: Path) -> None:
-    """The page's code runs in a separate process, where only `configure` loads Sieve."""
+    """The page's code runs in a separate process, in which only `configure` loads Sieve."""
     page = (HOME / "docs" / "python.md").read_text(encoding="utf-8")
     code = "".join(re.findall(r"```python\n(.*?)```", page, re.DOTALL))
     printed = "".join(re.findall(r"```\n```\n(.*?)```", page, re.DOTALL))
-    # A configuration folder would be on the class path, and then Java would ignore the class
-    # archive.
+    # Options replace a configuration folder, because Java ignores the class archive if one is on
+    # the class path.
     quick = [word for k, v in (FRUGAL | INTERPRETED).items() for word in ("--conf", f"{k}={v}")]
     environ = {**os.environ, "PYTHONPATH": str(HOME)}
     environ.pop("SPARK_CONF_DIR", None)

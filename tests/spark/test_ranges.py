@@ -1,6 +1,6 @@
 """Queries that read ranges of large files: rows, bytes, tasks and counters.
 
-Some scans must read whole files.
+Queries that must read whole files are also here.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from pyspark.sql import DataFrame
 from spark_session import Lab, scans
 
 FILES, GROUPS, ROWS = 4, 12, 500
-"""Files of a table, row groups of a file, rows of a row group."""
+"""Files per table, row groups per file, and rows per row group."""
 SMALL = {"spark.sieve.range.bytes": "10000"}
-"""Cuts the files of these tests, which are small."""
+"""With this setting, an index cuts the small files of these tests."""
 READ = {
     "spark.sql.files.openCostInBytes": "0",
     # With pushdown, Parquet's own statistics would also skip row groups.
@@ -34,7 +34,7 @@ PARQUET = pytest.mark.parametrize(
     ["parquet", pytest.param("orc", marks=LONG), pytest.param("csv", marks=LONG)],
     indirect=True,
 )
-"""For facts in which all formats share their code."""
+"""For tests of code that all formats share."""
 KEYS = random.Random(22).sample(range(10_000_000), FILES * GROUPS * ROWS)
 
 
@@ -58,7 +58,7 @@ def write(folder: Path, format_name: str) -> None:
 def table(
     lab: Lab, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[str]:
-    """Creates a table of few large files, with an index of their ranges."""
+    """Creates a table of a few large files, with an index on ranges."""
     folder = tmp_path_factory.mktemp("large") / "t"
     write(folder, request.param)
     with lab.database("ranges"):
@@ -79,7 +79,7 @@ def scan_of(frame: DataFrame) -> Any:
 
 
 def scanned(lab: Lab, query: str) -> tuple[int, int]:
-    """The number of rows that a query's scan passes to its filter, and its number of tasks."""
+    """The number of rows that a query's scan outputs, and the number of tasks."""
     frame = lab.spark.sql(query)
     frame.collect()
     scan = scan_of(frame)
@@ -100,7 +100,7 @@ def status(lab: Lab) -> dict[str, int]:
 
 
 def test_a_point_query_reads_one_range(lab: Lab) -> None:
-    """A point query reads one row group in one task, and EXPLAIN shows the bytes."""
+    """A point query reads one row group in one task, and EXPLAIN shows the bytes read."""
     for key in KEYS[:: len(KEYS) // 7]:
         query = f"SELECT * FROM t WHERE k = {key}"
         lab.check(query, exactly=1)
@@ -118,7 +118,7 @@ def test_a_point_query_reads_one_range(lab: Lab) -> None:
 @PARQUET
 @pytest.mark.parametrize(("adaptive", "most"), [("true", "20000"), ("false", "1g")])
 def test_many_ranges(lab: Lab, adaptive: str, most: str) -> None:
-    """Merged or separate ranges of several files never cause more tasks than Spark alone has."""
+    """Reading many ranges of several files takes no more tasks than Spark alone uses."""
     keys = ", ".join(map(str, random.Random(most).sample(KEYS, 9)))
     query = f"SELECT k, n, pad FROM t WHERE k IN ({keys})"
     with lab.settings(
@@ -136,7 +136,7 @@ def test_many_ranges(lab: Lab, adaptive: str, most: str) -> None:
 
 @PARQUET
 def test_tasks_have_work(lab: Lab) -> None:
-    """A task reads 8 MB, unless Spark's own maximum is less; Spark alone would split by cores."""
+    """A task reads up to 8 MB, or Spark's own maximum; Spark alone would make a task per core."""
     query = f"SELECT * FROM t WHERE k IN ({', '.join(map(str, KEYS[:: len(KEYS) // 8]))})"
     with lab.setting("spark.sql.files.minPartitionNum", "8"):
         lab.check(query)
@@ -147,7 +147,7 @@ def test_tasks_have_work(lab: Lab) -> None:
 
 
 def test_tasks_are_as_small_as_those_of_spark(lab: Lab, table: str, tmp_path: Path) -> None:
-    """If the index skips one row group of many, no task reads much more than Spark's largest."""
+    """If an index skips one row group of many, no task reads much more than Spark's largest."""
     if table != "parquet":
         pytest.skip("the tasks of all formats are made alike")
     (tmp_path / "v").mkdir()
@@ -177,7 +177,7 @@ def test_tasks_are_as_small_as_those_of_spark(lab: Lab, table: str, tmp_path: Pa
 
 
 def test_metadata_is_that_of_the_file(lab: Lab, table: str) -> None:
-    """Row positions, sizes and names are the same as in a scan of the whole file."""
+    """Row positions, sizes and names in range reads are those of the whole file."""
     own = ", _metadata.row_index" if table == "parquet" else ""
     shown = f"_metadata.file_path, _metadata.file_size, _metadata.file_modification_time{own}"
     query = f"SELECT k, {shown}, input_file_name() FROM t WHERE k IN ({KEYS[5]}, {KEYS[-1]})"
@@ -195,7 +195,7 @@ def test_metadata_is_that_of_the_file(lab: Lab, table: str) -> None:
     ],
 )
 def test_queries_that_show_splits_read_whole_files(lab: Lab, shown: str) -> None:
-    """Queries that show splits return Spark's results, and EXPLAIN names the reason."""
+    """Queries that show splits read whole files; EXPLAIN names this reason."""
     query = shown.format(KEYS[77])
     lab.check(query, exactly=1)
     (told,) = lab.explain(query)
@@ -206,7 +206,7 @@ def test_queries_that_show_splits_read_whole_files(lab: Lab, shown: str) -> None
 
 
 def test_bytes_read_have_the_footer_of_each_stretch(lab: Lab, table: str) -> None:
-    """Adjacent ranges share one footer, and each separate range reads one.
+    """Adjacent ranges share one footer in the bytes read; each separate range adds a footer.
 
     Text files have no footer.
     """
@@ -218,8 +218,8 @@ def test_bytes_read_have_the_footer_of_each_stretch(lab: Lab, table: str) -> Non
         (of,) = lab.explain(query)
         return of["ranges_read"], of["bytes_read"]
 
-    # The bytes read for one key of each row group; then the row groups at which the second and the
-    # third range begin.
+    # The bytes read for one key of each row group, and the row groups at which the second and third
+    # range begin.
     singles = [told(k * ROWS)[1] for k in range(GROUPS)]
     second = next(k for k in range(1, GROUPS) if told(0, k * ROWS)[0] == 2)
     third = next(k for k in range(second, GROUPS) if told(second * ROWS, k * ROWS)[0] == 2)
@@ -241,8 +241,8 @@ def test_bytes_read_have_the_footer_of_each_stretch(lab: Lab, table: str) -> Non
     assert with_neighbour == (2, singles[0] + singles[second] - footer)
     assert with_other == (2, singles[0] + singles[third])
     if footer:
-        # Reading each range separately costs the bytes of the file, and a footer for each range
-        # after the first.
+        # Separate reads of all ranges cost the bytes of the file, and a footer for each range after
+        # the first.
         borders = [k for k in range(1, GROUPS) if told((k - 1) * ROWS, k * ROWS)[0] == 2]
         size = Path(local).stat().st_size
         assert sum(singles[k] for k in (0, *borders)) == size + len(borders) * footer
@@ -250,7 +250,7 @@ def test_bytes_read_have_the_footer_of_each_stretch(lab: Lab, table: str) -> Non
 
 @PARQUET
 def test_damaged_files_are_read_whole_where_they_may_be(lab: Lab) -> None:
-    """With ignoreCorruptFiles, Spark omits the rest of a split after damage."""
+    """With ignoreCorruptFiles, under which Spark skips a split's rest, scans read whole files."""
     query = f"SELECT k FROM t WHERE k = {KEYS[77]}"
     with lab.setting("spark.sql.files.ignoreCorruptFiles", "true"):
         lab.check(query, exactly=1)
@@ -260,7 +260,7 @@ def test_damaged_files_are_read_whole_where_they_may_be(lab: Lab) -> None:
 
 @PARQUET
 def test_openings_that_cost_more_than_they_save(lab: Lab) -> None:
-    """With a high spark.sql.files.openCostInBytes, a scan reads distant ranges together."""
+    """With a high spark.sql.files.openCostInBytes, a scan reads the file instead of two ranges."""
     query = f"SELECT * FROM t WHERE k IN ({KEYS[3]}, {KEYS[GROUPS * ROWS - 3]})"
     (apart,) = lab.explain(query)
     with lab.setting("spark.sql.files.openCostInBytes", "4m"):
@@ -274,9 +274,9 @@ def test_openings_that_cost_more_than_they_save(lab: Lab) -> None:
 
 
 def test_functions_and_metrics_tell_ranges(lab: Lab) -> None:
-    """The skipped ranges are in `sieve_files` by file, and in `sieve_status` in total.
+    """`sieve_files` shows skipped ranges by file, and `sieve_status` shows the total.
 
-    In the plan, the node of the scan shows the ranges that the scan has skipped.
+    The plan shows the skipped ranges of each scan.
     """
     query = f"SELECT * FROM t WHERE k = {KEYS[40]}"
     (told,) = lab.explain(query)
@@ -302,7 +302,7 @@ def test_functions_and_metrics_tell_ranges(lab: Lab) -> None:
 
 @PARQUET
 def test_audits_read_skipped_ranges(lab: Lab) -> None:
-    """Audits also read the skipped ranges of a file if the query reads the file's other ranges."""
+    """If a query reads some ranges of a file, an audit also reads the file's skipped ranges."""
     with lab.setting("spark.sieve.audit.sample", "1.0"):
         before = status(lab)
         lab.sql(f"SELECT * FROM t WHERE k = {KEYS[44]}")
@@ -312,7 +312,7 @@ def test_audits_read_skipped_ranges(lab: Lab) -> None:
 
 @PARQUET
 def test_a_file_that_changed_is_read_whole(lab: Lab, table: str, tmp_path: Path) -> None:
-    """A new file, and a replaced file with the same name, are read whole."""
+    """A query reads new files and replaced files as a whole."""
     write(tmp_path / "t", table)
     lab.sql("DROP TABLE IF EXISTS u")
     lab.sql(

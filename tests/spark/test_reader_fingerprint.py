@@ -1,4 +1,4 @@
-"""If the reader settings are not those of the build, queries read all files: reader-changed."""
+"""With other reader settings than those of the build, queries read all files: reader-changed."""
 
 from __future__ import annotations
 
@@ -56,9 +56,9 @@ _ORC = [
     ("spark.sql.orc.impl", "hive"),
     ("orc.force.positional.evolution", "true"),
     ("orc.skip.corrupt.data", "true"),
-    # ORC's reader converts the types of a file, for example days to text.
+    # With this setting, ORC's reader converts the types of a file, for example days to text.
     ("orc.proleptic.gregorian", "true"),
-    # ORC's alternative name for the key above.
+    # ORC's other name for the key above.
     ("hive.exec.orc.skip.corrupt.data", "true"),
 ]
 _TEXT = [
@@ -69,7 +69,7 @@ _TEXT = [
     ("spark.sql.legacy.nobody.knows.this.key", "1"),
     ("spark.sql.columnNameOfCorruptRecord", "broken"),
     ("mapreduce.input.linerecordreader.line.maxlength", "9"),
-    # Hadoop's old name of the same setting, which still has an effect.
+    # Hadoop's old name of this setting, which still works.
     ("mapred.linerecordreader.maxlength", "9"),
     ("io.compression.codecs", "org.apache.hadoop.io.compress.GzipCodec"),
     ("spark.sql.execution.datasources.hadoopLineRecordReader.enabled", "false"),
@@ -103,7 +103,7 @@ _READ: dict[str, dict[str, list[tuple[str, str]]]] = {
     "ids_t": {"id": [*_PARQUET, *_PARQUET_IDS]},
     "default_t": {"x": [*_PARQUET, *_DEFAULTS, _ZONE]},
 }
-"""By table and column: the settings that may decide the column's values."""
+"""By table and column: the settings that may affect the column's values."""
 
 _ANYWHERE = dict(
     setting for columns in _READ.values() for settings in columns.values() for setting in settings
@@ -117,7 +117,7 @@ _WITHOUT_EFFECT = {
     "spark.sql.orc.enableNestedColumnVectorizedReader": "false",
     "spark.sql.files.supportSecondOffsetFormat": "false",
 }
-"""Settings of Parquet and ORC that change no value, and one of text alone."""
+"""Settings of Parquet and ORC that change no value, and one setting that only text readers use."""
 _INFERENCE = {
     "spark.sql.parquet.mergeSchema": "true",
     "spark.sql.orc.mergeSchema": "true",
@@ -127,13 +127,13 @@ _INFERENCE = {
     "spark.sql.parquet.inferTimestampNTZ.enabled": "false",
     "spark.sql.legacy.parquet.nanosAsLong": "true",
 }
-"""Settings of schemas and types that Spark infers from files: they decide no value of a table."""
+"""Settings by which Spark infers schemas and types; such settings affect no value of a table."""
 _DAY, _HOUR = "DATE '1970-01-06'", "TIMESTAMP '1970-01-01 05:00:00 UTC'"
 _FIVE = {"id": "5", "d": _DAY, "ts": _HOUR, "s": "'text 5'", "x": "5"}
 _FORMAT = {"ids_t": "parquet_t", "default_t": "parquet_t"}
 COLUMNS = [(table, column) for table, columns in _READ.items() for column in columns]
 _FIRST: dict[tuple[str, str], tuple[str, str]] = {}
-"""By format and setting: the table and column of the first of `FLIPS`, which is not `long`."""
+"""By format and setting: the table and column of the one entry in `FLIPS` that is not `long`."""
 FLIPS = [
     pytest.param(
         table,
@@ -190,7 +190,7 @@ def tables(lab: Lab) -> Iterator[Lab]:
 
 @contextmanager
 def aside(lab: Lab, name: str) -> Iterator[None]:
-    """Uses another database within the block, and then the module's database again."""
+    """Uses another database within the block, and afterwards the module's database."""
     try:
         with lab.database(name):
             yield
@@ -200,7 +200,7 @@ def aside(lab: Lab, name: str) -> Iterator[None]:
 
 @contextmanager
 def flipped(lab: Lab, key: str, value: str) -> Iterator[None]:
-    """Sets a setting to a value that differs from its present value."""
+    """Sets a setting to a value other than the current value."""
     if value == "flip":
         value = str(lab.spark.conf.get(key) != "true").lower()
     with lab.setting(key, value):
@@ -215,13 +215,13 @@ def hadoop_setting(lab: Lab, key: str, value: str) -> Iterator[None]:
     try:
         yield
     finally:
-        # If a Hadoop key is set under its old name, Hadoop sets its new name, too.
+        # If a Hadoop key is set under the old name, Hadoop also sets the new name.
         for name in (key, "mapreduce.input.linerecordreader.line.maxlength"):
             conf.unset(name)
 
 
 def parts(lab: Lab, table: str) -> dict[str, str]:
-    """The parts of the fingerprint of a table."""
+    """The parts of a table's fingerprint."""
     resolve = lab.spark._jvm.org.apache.spark.sql.sieve.statements.Tables.resolve
     database = lab.spark.catalog.currentDatabase()
     info = json.loads(resolve(lab.spark._jsparkSession, [database, table]).info())
@@ -230,7 +230,7 @@ def parts(lab: Lab, table: str) -> dict[str, str]:
 
 
 def reasons(lab: Lab, query: str) -> Any:
-    """The reasons for which the only scan of a query reads its files."""
+    """The reasons for which a query reads files; the query has one scan."""
     (scan,) = lab.explain(query)
     return scan["reasons"]
 
@@ -239,7 +239,7 @@ def reasons(lab: Lab, query: str) -> Any:
 def test_a_changed_reader_setting_switches_the_index_off(
     tables: Lab, table: str, column: str, key: str, value: str
 ) -> None:
-    """If a setting can change the values that the build saw, queries read every file."""
+    """If a setting that can change the column's values changes, queries read every file."""
     query = f"SELECT * FROM {table} WHERE {column} = {_FIVE[column]}"
     with flipped(tables, key, value):
         tables.check(query, exactly=FILES)
@@ -248,7 +248,7 @@ def test_a_changed_reader_setting_switches_the_index_off(
 
 @pytest.mark.parametrize(("table", "column"), COLUMNS)
 def test_settings_of_other_columns_do_not(tables: Lab, table: str, column: str) -> None:
-    """Changes all settings that the reader of this column never uses in this format."""
+    """Settings that this column's reader never uses can change; the index stays in use."""
     own = dict(_READ[table][column])
     others = {k: v for k, v in (_ANYWHERE | _INFERENCE).items() if k not in own}
     if table not in ("csv_t", "json_t"):
@@ -261,7 +261,7 @@ def test_settings_of_other_columns_do_not(tables: Lab, table: str, column: str) 
 
 @pytest.mark.parametrize(("table", "key", "value"), HARMLESS)
 def test_a_harmless_setting_does_not(tables: Lab, table: str, key: str, value: str) -> None:
-    """Settings of writers, sizes and unrelated things, and explicit defaults, do no harm."""
+    """Settings of writers, sizes and other things can change, and defaults can be explicit."""
     with flipped(tables, key, value):
         tables.check(f"SELECT * FROM {table} WHERE id = 5", exactly=1)
 
@@ -278,9 +278,9 @@ def test_a_harmless_setting_does_not(tables: Lab, table: str, key: str, value: s
 def test_a_changed_setting_of_hadoop_counts_too(
     tables: Lab, table: str, key: str, value: str
 ) -> None:
-    """Readers use Hadoop's settings from the context as well as from the session.
+    """A changed Hadoop setting of the driver disables an index, like one of the session.
 
-    Before each scan, a scan with other settings has sent its request to the front end.
+    Before each scan, a scan with other settings sends a request to the front end.
     """
     query = f"SELECT * FROM {table} WHERE id = 5"
     tables.check(query, exactly=1)
@@ -299,7 +299,7 @@ def test_a_changed_setting_of_hadoop_counts_too(
     ],
 )
 def test_a_changed_zone_of_executors_counts_too(tables: Lab, key: str, value: str) -> None:
-    """Executors read files in the zone and language of their own Java."""
+    """Queries do not use an index if the executors' time zone or language has changed."""
     conf = tables.spark._jsc.sc().conf()
     before = {name: set(parts(tables, f"{name}_t")) for name in ("orc", "csv")}
     try:
@@ -318,7 +318,7 @@ def test_a_changed_zone_of_executors_counts_too(tables: Lab, key: str, value: st
     "key", ["parquet.encryption.key.list", "parquet.encryption.key.access.token"]
 )
 def test_of_a_secret_the_mark_has_a_digest(tables: Lab, key: str) -> None:
-    """Manifests contain the fingerprint; its readers must not learn a secret that opens files."""
+    """A manifest contains only a digest of a secret setting, because others can read manifests."""
     with tables.setting(key, "AAECAwQFBgcICQoLDA0ODw"):
         first = parts(tables, "parquet_t")
     with tables.setting(key, "AgECAwQFBgcICQoLDA0ODw"):
@@ -330,7 +330,10 @@ def test_of_a_secret_the_mark_has_a_digest(tables: Lab, key: str) -> None:
 
 
 def test_a_row_that_moves_with_the_time_zone_is_found(tables: Lab) -> None:
-    """CSV text without a zone is another instant in a session with another time zone."""
+    """CSV times without a zone are other instants in a session with another zone.
+
+    Queries of such a session return these rows.
+    """
     with aside(tables, "zones"):
         tables.sql("CREATE TABLE t (id INT, at STRING) USING csv")
         tables.sql(
@@ -348,7 +351,7 @@ def test_a_row_that_moves_with_the_time_zone_is_found(tables: Lab) -> None:
 
 
 def make_swapped(tables: Lab) -> None:
-    """Makes an indexed table that declares the columns of its ORC files in another order."""
+    """Makes an indexed table that declares columns in another order than the ORC files."""
     tables.sql(
         "CREATE TABLE t USING orc AS SELECT CAST(id AS INT) a, CAST(39 - id AS INT) b "
         "FROM range(0, 40, 1, 4)"
@@ -359,7 +362,10 @@ def make_swapped(tables: Lab) -> None:
 
 
 def test_a_column_that_moves_with_positional_reading_is_found(tables: Lab) -> None:
-    """With positional reading, ORC reads a column's values from the column at the same position."""
+    """With positional reading, ORC reads the values of a column from another column.
+
+    Queries return the rows with these values.
+    """
     with aside(tables, "positions"):
         make_swapped(tables)
         query = "SELECT a, b FROM swapped WHERE a = 3"
@@ -371,7 +377,7 @@ def test_a_column_that_moves_with_positional_reading_is_found(tables: Lab) -> No
 
 
 def test_a_session_decides_on_a_setting_that_its_driver_has_too(tables: Lab) -> None:
-    """Readers use the session's value of a Hadoop key, or else the driver's value."""
+    """For a Hadoop key, the session's value counts, or else the driver's value."""
     key = "orc.force.positional.evolution"
     with aside(tables, "own"), hadoop_setting(tables, key, "false"):
         make_swapped(tables)
@@ -384,7 +390,7 @@ def test_a_session_decides_on_a_setting_that_its_driver_has_too(tables: Lab) -> 
 
 
 def test_a_field_that_moves_with_positional_reading_is_found(tables: Lab) -> None:
-    """With positional reading, a scan of some struct fields has its own fingerprint."""
+    """A scan of some struct fields has a separate fingerprint, because ORC can read by position."""
     with aside(tables, "fields"), tables.setting("orc.force.positional.evolution", "true"):
         tables.sql(
             "CREATE TABLE t USING orc AS SELECT CAST(id AS INT) a, named_struct("
@@ -401,7 +407,7 @@ def test_a_field_that_moves_with_positional_reading_is_found(tables: Lab) -> Non
 
 
 def test_days_as_text_hang_on_the_zone(tables: Lab) -> None:
-    """A text pattern can write a date with time and zone; in binary formats, a date has neither."""
+    """The zone is part of the fingerprint of dates in text formats, but not in binary formats."""
     with aside(tables, "days"):
         for kind in ("csv", "json", "parquet"):
             tables.sql(f"CREATE TABLE {kind}_d (id INT, d DATE) USING {kind}")
@@ -411,7 +417,7 @@ def test_days_as_text_hang_on_the_zone(tables: Lab) -> None:
 
 
 def test_other_table_options_switch_the_index_off(tables: Lab) -> None:
-    """Options affect the reader: another separator makes other columns of the same line."""
+    """Other table options disable an index, because options can change the values of a line."""
     with aside(tables, "options"):
         tables.sql(f"CREATE TABLE t USING csv AS SELECT id, 7 x FROM range(0, 40, 1, {FILES})")
         tables.sql("CREATE SIEVE INDEX ON t (id)")
@@ -420,12 +426,13 @@ def test_other_table_options_switch_the_index_off(tables: Lab) -> None:
         assert tables.check("SELECT * FROM t WHERE id = 5", exactly=FILES).rows == {}
         assert reasons(tables, "SELECT * FROM t WHERE id = 5") == CHANGED
         tables.sql("REFRESH SIEVE INDEX ON t")
-        # The key is in a gap within one file, and the default budget does not store this gap.
+        # The key is in a gap within one file, and an index with the default budget does not store
+        # this gap.
         assert tables.check("SELECT * FROM t WHERE id = 5", exactly=1).rows == {}
 
 
 def test_an_index_is_no_option_of_its_own_table(tables: Lab) -> None:
-    """Hive tables pass their properties to their readers, except Sieve's properties."""
+    """A Hive table passes all properties to the reader, except the properties of Sieve."""
     with aside(tables, "names"):
         tables.sql("CREATE TABLE t (id INT) STORED AS PARQUET")
         tables.sql(f"INSERT INTO t SELECT id FROM range(0, 40, 1, {FILES})")
@@ -437,7 +444,7 @@ def test_an_index_is_no_option_of_its_own_table(tables: Lab) -> None:
 def test_a_view_over_two_sessions_is_pruned_only_if_both_read_as_the_build(
     tables: Lab, changed: str
 ) -> None:
-    """A global temporary view reads with settings of its creator's and its caller's sessions."""
+    """A global temporary view is pruned only if the settings of creator and caller both fit."""
     maker, reader = Lab(tables.spark.newSession()), Lab(tables.spark.newSession())
     maker.sql("USE fingerprints")
     maker.spark.table("csv_t").createOrReplaceGlobalTempView("both")
@@ -454,7 +461,7 @@ def test_a_view_over_two_sessions_is_pruned_only_if_both_read_as_the_build(
 
 
 def test_the_parts_of_the_mark(tables: Lab) -> None:
-    """If no setting is changed, a table's fingerprint has exactly these parts."""
+    """Under default settings, a table's fingerprint has exactly these parts."""
     columns = {"format", "schema", "partitions", "spark", "case"}
     zones = {"zone.session", "zone.jvm"}
     text = columns | zones | {"ansi", "corrupt", "java", "records"}
@@ -469,7 +476,10 @@ def test_the_parts_of_the_mark(tables: Lab) -> None:
 
 
 def test_text_is_read_as_one_version_of_spark_does(tables: Lab) -> None:
-    """Text parsers change within a Spark line, but readers of binary formats do not."""
+    """The fingerprint of a text format contains Spark's full version.
+
+    Others only contain the line.
+    """
     full = str(tables.spark.version)
     line = ".".join(full.split(".")[:2])
     versions = {table: parts(tables, f"{table}_t")["spark"] for table in ("csv", "json", "parquet")}
@@ -478,7 +488,7 @@ def test_text_is_read_as_one_version_of_spark_does(tables: Lab) -> None:
 
 
 def test_the_settings_that_go_into_the_mark(tables: Lab) -> None:
-    """The fingerprint has exactly the settings that affect values, and the unknown settings."""
+    """Fingerprints contain exactly the settings that affect values, and all unknown settings."""
     session = Lab(tables.spark.newSession())
     session.sql("USE fingerprints")
     before = set(parts(session, "csv_t"))
@@ -499,7 +509,7 @@ def test_the_settings_that_go_into_the_mark(tables: Lab) -> None:
         for _, key, _ in HARMLESS
         if key.startswith("spark.sql.legacy.") and not key.startswith(harmless)
     }
-    # This key's last value in the list of harmless settings is its default.
+    # In the list of harmless settings, the last value of this key is the default.
     own -= {*fixed, "spark.sql.parquet.enableVectorizedReader"}
     expected = {
         f"conf.{key}" if key.startswith("spark.") else f"hadoop.{key}"

@@ -1,4 +1,4 @@
-"""Recursive queries: Spark plans each round of a loop separately, and each round is pruned."""
+"""Recursive queries. Spark plans each round of a loop separately, and Sieve prunes each round."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FILES = 8
 
 @pytest.fixture(scope="module")
 def graph(lab: Lab) -> Iterator[Lab]:
-    """Eight files of a hundred nodes each; every node has an edge to a node of another file."""
+    """Eight files of a hundred nodes; every node has an edge to a node of another file."""
     if lab.spark.version.startswith("3."):
         pytest.skip("Spark 3.5 has no recursive queries")
     with lab.database("graph"):
@@ -48,7 +48,7 @@ OFTEN = {
     "adaptive", "fetched", "fetched, planned once, as data frames", "a join with the result",
     "a subquery", "an outer join", "a loop over its rows",
 }  # fmt: skip
-"""What `make test` runs of `MODES` and `BEYOND`."""
+"""The members of `MODES` and `BEYOND` that `make test` runs."""
 
 
 def _some(names: Iterable[str]) -> list[Any]:
@@ -56,13 +56,13 @@ def _some(names: Iterable[str]) -> list[Any]:
 
 
 def _listed(lab: Lab) -> Counter[str]:
-    """The numbers of files that scans listed and skipped; plans do not show a round's scans."""
+    """The numbers of files that scans have listed and skipped; plans omit a round's scans."""
     status = lab.sql("SELECT counter, value FROM sieve_status() WHERE counter LIKE 'files_%'")
     return Counter(dict(status))
 
 
 def _check(lab: Lab, query: str, conf: Mapping[str, str]) -> tuple[int, int]:
-    """Asserts that the rows equal those without Sieve; returns the files listed and read."""
+    """Asserts the rows of a run without Sieve; returns the numbers of files listed and read."""
     with lab.settings(conf):
         with lab.setting("spark.sieve.enabled", "false"):
             rows = Counter(map(repr, lab.sql(query)))
@@ -77,10 +77,10 @@ def _check(lab: Lab, query: str, conf: Mapping[str, str]) -> tuple[int, int]:
 @pytest.mark.parametrize("mode", _some(MODES))
 @pytest.mark.parametrize("hint", ["/*+ BROADCAST(w) */", pytest.param("", marks=LONG)])
 def test_each_round_reads_the_files_of_its_own_keys(graph: Lab, hint: str, mode: str) -> None:
-    """A filter from another round would lose rows, and Spark could not analyse its plan again."""
+    """Each round of a loop reads only the files that contain the keys of this round."""
     listed, read = _check(graph, WALK.format(hint) + "SELECT * FROM walk", MODES[mode])
     assert listed >= 4 * FILES
-    # If a shuffled round runs again, it can return other keys, unless its rows are constants.
+    # Spark can run a shuffled round again with other keys, unless the round's rows are constants.
     assert read < listed if "data frames" in mode else read == listed // FILES
 
 
@@ -103,12 +103,12 @@ BEYOND = {
 @pytest.mark.parametrize("kind", _some(BEYOND))
 @pytest.mark.parametrize("adaptive", ["true", pytest.param("false", marks=LONG)])
 def test_queries_around_a_loop(graph: Lab, kind: str, adaptive: str) -> None:
-    """If a loop is a side of a join, it supplies keys like any other plan."""
+    """The result of a loop supplies keys, by which queries skip files."""
     query = WALK.format("") + BEYOND[kind]
     listed, read = _check(graph, query, {"spark.sql.adaptive.enabled": adaptive})
     assert read < listed
     if kind == "a join with the result":
-        # The five nodes are distributed over four or five files.
+        # The five nodes lie in four or five files.
         assert read <= (listed // FILES - 1) + 5
 
 
@@ -134,7 +134,7 @@ INSIDE = {
 )
 @pytest.mark.parametrize("mode", ["fetched", pytest.param("adaptive", marks=LONG)])
 def test_joins_and_subqueries_in_a_round(graph: Lab, kind: str, mode: str) -> None:
-    """A round can contain joins and subqueries of any kind."""
+    """With joins and subqueries in a round, queries return the same rows and still skip files."""
     loop = f"WITH RECURSIVE walk(node, hops) AS (SELECT 0L, 0 UNION ALL {INSIDE[kind]}) "
     listed, read = _check(graph, f"{loop} SELECT * FROM walk", MODES[mode])
     assert read <= listed
@@ -143,7 +143,7 @@ def test_joins_and_subqueries_in_a_round(graph: Lab, kind: str, mode: str) -> No
 @pytest.mark.parametrize("mode", ["adaptive", pytest.param("planned once", marks=LONG)])
 @pytest.mark.parametrize("where", ["view", "cached"])
 def test_loops_are_planned_again_where_they_are_used(graph: Lab, where: str, mode: str) -> None:
-    """A query can use a view twice, and each round can join a cached table."""
+    """A query that uses a view of a loop twice is pruned, and so is a loop with a cached table."""
     names = (
         "CREATE TABLE names USING parquet AS SELECT id AS k, id % 7 AS g FROM range(0, 800, 1, 8)"
     )
@@ -166,7 +166,7 @@ def test_loops_are_planned_again_where_they_are_used(graph: Lab, where: str, mod
 
 
 def test_explain_tells_of_the_scans_in_a_loop(graph: Lab) -> None:
-    """EXPLAIN shows the scans for the first rows, and the scans of one round."""
+    """EXPLAIN shows the scans for the loop's first rows and the scans of one round."""
     anchor = WALK.format("").replace("SELECT 0L, 0", "SELECT src, 0 FROM edges WHERE src = 5")
     with graph.setting("spark.sieve.strict", "true"):
         first, round_ = graph.explain(f"{anchor} SELECT * FROM walk")
@@ -177,7 +177,7 @@ def test_explain_tells_of_the_scans_in_a_loop(graph: Lab) -> None:
 
 @pytest.mark.parametrize("conf", [{}, FETCHED])
 def test_an_optimized_plan_may_be_analysed_again(lab: Lab, conf: Mapping[str, str]) -> None:
-    """Spark analyses the plan of a loop again, and libraries do so with any plan."""
+    """If Spark or a library analyses an optimized plan again, scans still get their keys."""
     if lab.spark.version.startswith("3."):
         pytest.skip("frames of a plan are made in another way")
     with lab.database("analysed_again"), lab.settings(conf | {"spark.sieve.strict": "true"}):

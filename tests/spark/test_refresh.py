@@ -1,4 +1,4 @@
-"""REFRESH reads only new files; after many refreshes, an index skips files like a new index."""
+"""REFRESH reads only new files; an index refreshed often skips as many files as a new one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ROWS = 100
 
 
 def append(lab: Lab, first: int, files: int = 1) -> None:
-    """Appends files of a hundred keys each, starting at a first key."""
+    """Appends files of a hundred keys each; the first key is given."""
     last = first + files * ROWS
     lab.sql(f"INSERT INTO t SELECT {COLUMNS} FROM range({first}, {last}, 1, {files})")
 
@@ -26,7 +26,7 @@ COLUMNS = "id, CONCAT('key-', LPAD(id * 7919 % 100000, 6, '0')) AS word"
 
 
 def create(lab: Lab, files: int) -> None:
-    """Creates a table of a number and a string, with an index on each column."""
+    """Creates a table of numbers and strings, with an index on each column."""
     last = files * ROWS
     lab.sql(f"CREATE TABLE t USING parquet AS SELECT {COLUMNS} FROM range(0, {last}, 1, {files})")
     lab.sql("CREATE SIEVE INDEX ON t (id, word)")
@@ -34,10 +34,9 @@ def create(lab: Lab, files: int) -> None:
 
 @contextmanager
 def reading(lab: Lab) -> Iterator[list[int]]:
-    """Yields a list that receives the number of records read by tasks in the block.
+    """Yields a list, which contains after the block the number of records that tasks read.
 
-    Spark forgets old stages, so the sum over all stages can shrink; the count therefore uses stage
-    numbers.
+    Spark forgets old stages, and a sum over all stages could shrink, so only new stages count.
     """
     before = max((stage.stageId() for stage in stages(lab)), default=-1)
     told: list[int] = []
@@ -46,7 +45,7 @@ def reading(lab: Lab) -> Iterator[list[int]]:
 
 
 def stages(lab: Lab) -> list[Any]:
-    """Spark's records of finished stages, read after all listeners have received their events."""
+    """Spark's records of finished stages, read after listeners have received all events."""
     context = lab.spark.sparkContext._jsc.sc()
     context.listenerBus().waitUntilEmpty()
     store = context.statusStore()
@@ -56,7 +55,7 @@ def stages(lab: Lab) -> list[Any]:
 
 
 def refreshed(lab: Lab) -> None:
-    """Refreshes the index, which then contains all files of the table."""
+    """Refreshes the index, and asserts that the index then contains all files of the table."""
     lab.sql("REFRESH TABLE t")
     lab.sql("REFRESH SIEVE INDEX ON t")
     told = lab.facts()
@@ -64,16 +63,16 @@ def refreshed(lab: Lab) -> None:
 
 
 def test_refresh_reads_the_new_files_alone(lab: Lab) -> None:
-    """Spark's count of records proves that REFRESH reads only new files.
+    """REFRESH reads only new files, according to Spark's count of records.
 
-    The version has two runs, each with its own files.
+    The new version has two runs, each for different files.
     """
     with lab.database("delta"):
         create(lab, 20)
         append(lab, 2000)
         with reading(lab) as told:
             assert [row[1:3] for row in lab.sql("REFRESH SIEVE INDEX ON t")] == [(2, 21), (2, 21)]
-        # For each of two indexes, a build counts, samples and reads the rows, writes the run, and
+        # For each of the two indexes, a build reads the rows to count, to sample and to index, and
         # reads the run back.
         assert 2 * ROWS <= told[0] < 8 * ROWS
         assert lab.facts()["runs"] == "2"
@@ -86,7 +85,7 @@ def test_refresh_reads_the_new_files_alone(lab: Lab) -> None:
 
 
 def test_refresh_after_a_loss_reads_nothing(lab: Lab) -> None:
-    """REFRESH forgets deleted files, and reads no other file."""
+    """REFRESH forgets deleted files, and reads no file."""
     with lab.database("lost"):
         create(lab, 10)
         lab.files()[4].unlink()
@@ -112,7 +111,7 @@ def test_a_base_that_has_become_the_lesser_half_is_made_anew(lab: Lab) -> None:
 
 
 def test_an_emptied_table_and_one_filled_again(lab: Lab) -> None:
-    """An emptied table has no run, no files and no rows; with new rows, it has all three again."""
+    """The index of an emptied table has no rows; with new rows, the index works again."""
     with lab.database("emptied"):
         lab.sql("CREATE TABLE t (id BIGINT, word STRING) USING parquet")
         lab.sql("CREATE SIEVE INDEX ON t (id, word)")
@@ -131,7 +130,7 @@ def test_an_emptied_table_and_one_filled_again(lab: Lab) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("seed", [3])
 def test_a_long_history_loses_nothing(lab: Lab, seed: int) -> None:
-    """Random appends, losses, overwrites and replacements, with a REFRESH from time to time."""
+    """After random appends, losses, overwrites and replacements, queries lose no rows."""
     chance = random.Random(seed)
     with lab.database("history"):
         create(lab, 6)
@@ -164,7 +163,7 @@ def test_a_long_history_loses_nothing(lab: Lab, seed: int) -> None:
 
 
 def test_an_unreadable_new_file_changes_nothing(lab: Lab) -> None:
-    """The refresh fails and names the file; the current version does not change."""
+    """A REFRESH that cannot read a new file names this file, and does not change the version."""
     with lab.database("unreadable"):
         create(lab, 4)
         append(lab, 400)

@@ -1,4 +1,4 @@
-"""Refused statements leave nothing, and their errors say what the user can do."""
+"""Refused statements leave nothing behind, and the errors tell users what to do."""
 
 from __future__ import annotations
 
@@ -69,7 +69,10 @@ REFUSED = [
 
 @pytest.mark.parametrize(("rest", "condition", "words"), REFUSED, ids=[r[0] for r in REFUSED])
 def test_create_is_refused(refusing: Lab, rest: str, condition: str, words: str) -> None:
-    """CREATE raises an error with a condition and a reason in words, and creates nothing."""
+    """CREATE on each of these tables raises an error with a condition and a reason.
+
+    CREATE leaves nothing behind.
+    """
     folders = root_folders(refusing)
     refuse(refusing, f"CREATE SIEVE INDEX {rest}", f"SIEVE_{condition}", words)
     assert root_folders(refusing) == folders
@@ -80,7 +83,7 @@ def test_create_is_refused(refusing: Lab, rest: str, condition: str, words: str)
 def test_hive_tables_left_to_the_serde_name_the_setting(
     refusing: Lab, table: str, word: str
 ) -> None:
-    """CREATE refuses a Hive table that Spark does not convert, and names the setting for it."""
+    """CREATE refuses a Hive table that Spark does not convert, and names the setting."""
     setting = f"spark.sql.hive.convertMetastore{word}"
     with refusing.setting(setting, "false"):
         refuse(refusing, f"CREATE SIEVE INDEX ON {table} (id)", "SIEVE_UNSUPPORTED_TABLE",
@@ -90,9 +93,9 @@ def test_hive_tables_left_to_the_serde_name_the_setting(
 
 
 def test_a_collated_column_is_refused(refusing: Lab) -> None:
-    """CREATE refuses collations other than UTF8_BINARY.
+    """CREATE refuses a column whose collation is not UTF8_BINARY.
 
-    Such collations make strings with different codes equal.
+    Under other collations, strings with different codes can be equal.
     """
     if refusing.spark.version < "4":
         pytest.skip("Spark 3.5 has no collations")
@@ -104,7 +107,7 @@ def test_a_collated_column_is_refused(refusing: Lab) -> None:
 
 
 def test_a_read_by_path_is_refused(refusing: Lab) -> None:
-    """`parquet`.`path` is not a table, and the error shows how to create a table of the path."""
+    """CREATE refuses `parquet`.`path`, and shows how to create a table of the path."""
     file = refusing.spark.table("t").inputFiles()[0].removeprefix("file:")
     folder = Path(file).parent
     refuse(refusing, f"CREATE SIEVE INDEX ON parquet.`{folder}` (id)", "SIEVE_UNSUPPORTED_TABLE",
@@ -112,7 +115,7 @@ def test_a_read_by_path_is_refused(refusing: Lab) -> None:
 
 
 def test_a_stream_is_refused(refusing: Lab, tmp_path: Path) -> None:
-    """A streaming view has no files, even if the source of the stream is files."""
+    """CREATE refuses a streaming view, which has no files, even if the stream's source is files."""
     refusing.spark.range(3).write.parquet(str(tmp_path / "in"))
     files = refusing.spark.readStream.schema("id LONG").parquet(str(tmp_path / "in"))
     files.createTempView("flow")
@@ -128,7 +131,7 @@ def test_a_stream_is_refused(refusing: Lab, tmp_path: Path) -> None:
 
 
 def test_an_unknown_table_suggests_near_ones(refusing: Lab) -> None:
-    """The error for an unknown table has Sieve's or Spark's condition, and names the table."""
+    """The error for an unknown table names the table, and has the condition of Sieve or Spark."""
     refuse(refusing, "CREATE SIEVE INDEX ON pedded (id)", "SIEVE_UNKNOWN_TABLE",
            "there is no table refusals.pedded; did you mean padded")  # fmt: skip
     refuse(refusing, "SHOW SIEVE INDEXES ON nowhere.t", "SIEVE_UNKNOWN_TABLE",
@@ -156,7 +159,7 @@ STATES = [
 
 @pytest.mark.parametrize(("statement", "state"), STATES, ids=[s[0] for s in STATES])
 def test_sql_states_are_sparks(refusing: Lab, statement: str, state: str) -> None:
-    """Errors have the SQLSTATE of similar errors in Spark, so programs can distinguish them."""
+    """Sieve's errors have the SQLSTATE of similar errors of Spark."""
     with pytest.raises(PySparkException) as refused:
         refusing.sql(statement)
     assert refused.value.getSqlState() == state
@@ -181,7 +184,7 @@ def test_positions_count_from_the_start(refusing: Lab, statement: str, position:
 
 
 def test_a_table_with_a_padded_column_is_indexed_on_the_others(refusing: Lab) -> None:
-    """A CHAR(n) column cannot be indexed, but the table's other columns can."""
+    """CREATE refuses a CHAR(n) column, but accepts other columns of the table."""
     refusing.sql(
         "INSERT INTO padded SELECT id, 'c' || id, 'v' || LPAD(id, 3, '0') FROM range(0, 40, 1, 4)"
     )
@@ -204,7 +207,7 @@ def test_an_unknown_index_suggests_near_ones(refusing: Lab, statement: str) -> N
 
 
 def test_if_exists_and_if_not_exists(refusing: Lab) -> None:
-    """IF EXISTS ignores a missing index; IF NOT EXISTS leaves an existing index unchanged."""
+    """IF EXISTS ignores a missing index; IF NOT EXISTS does not change an existing index."""
     assert refusing.sql("DROP SIEVE INDEX IF EXISTS nothing ON t") == []
     assert refusing.sql("DROP SIEVE INDEX IF EXISTS ON t (s)") == []
     (row,) = refusing.sql("CREATE SIEVE INDEX IF NOT EXISTS taken ON t (id)")
@@ -212,7 +215,7 @@ def test_if_exists_and_if_not_exists(refusing: Lab) -> None:
 
 
 def test_several_columns_make_all_indexes_or_none(refusing: Lab) -> None:
-    """If one of several columns cannot be indexed, CREATE creates no index."""
+    """If CREATE cannot index one of several columns, no index is created."""
     folders = root_folders(refusing)
     refuse(
         refusing, "CREATE SIEVE INDEX ON t (s, arr)", "SIEVE_UNSUPPORTED_TYPE", "arr of refusals.t"
@@ -222,7 +225,7 @@ def test_several_columns_make_all_indexes_or_none(refusing: Lab) -> None:
 
 
 def test_a_corrupt_file_is_named_and_nothing_left(lab: Lab) -> None:
-    """CREATE names a data file that is not Parquet, fails, and leaves no folder and no property."""
+    """If a data file is not Parquet, CREATE fails, names the file, and leaves nothing behind."""
     with lab.database("corrupt"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 20, 1, 2)")
         file = Path(lab.spark.table("t").inputFiles()[0].removeprefix("file:"))
@@ -242,7 +245,7 @@ def test_a_corrupt_file_is_named_and_nothing_left(lab: Lab) -> None:
 
 
 def test_a_root_that_cannot_be_written_is_named(lab: Lab, tmp_path: Path) -> None:
-    """CREATE fails and names the root if it is a file, or if its URI scheme has no file system."""
+    """CREATE names the root if the root is a file or if no file system handles its scheme."""
     (tmp_path / "file").write_text("")
     with lab.database("rootless"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(3)")
@@ -254,7 +257,7 @@ def test_a_root_that_cannot_be_written_is_named(lab: Lab, tmp_path: Path) -> Non
 
 
 def refuse(lab: Lab, statement: str, condition: str, words: str) -> None:
-    """Asserts that a statement fails with an error class, and with words that match a pattern."""
+    """Asserts that a statement fails with an error class, and with a text that fits a pattern."""
     with pytest.raises(Exception, match=rf"\[{condition}\]") as refusal:
         lab.sql(statement)
     message = str(refusal.value)

@@ -1,4 +1,4 @@
-"""Removal of Sieve by its own statements or by hand, according to docs/operations.md."""
+"""Removal of Sieve by statements or by hand, as docs/operations.md describes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sieve.metadata.manifest import FORMAT
 
 
 def _table(lab: Lab) -> Path:
-    """Creates a table of 8 files with an index; returns the folder of its database."""
+    """Creates a table of 8 files with an index; returns the folder of the table's database."""
     lab.spark.range(0, 8000, 1, 8).write.saveAsTable("t")
     lab.sql("CREATE SIEVE INDEX ON t (id)")
     database = lab.spark.catalog.currentDatabase()
@@ -32,7 +32,7 @@ def _index_dir(root: Path) -> Path:
 
 
 def test_drop_leaves_an_empty_root(lab: Lab) -> None:
-    """After DROP, the table has no property of Sieve, and the root has no file."""
+    """After DROP, the table has no property of Sieve, and the root contains no file."""
     with lab.database("gone_by_drop"):
         folder = _table(lab)
         assert "sieve" in _properties(lab)
@@ -43,7 +43,7 @@ def test_drop_leaves_an_empty_root(lab: Lab) -> None:
 
 
 def test_removal_by_hand_needs_no_sieve(lab: Lab) -> None:
-    """Spark's ALTER TABLE UNSET and the deletion of the root remove all traces of Sieve."""
+    """ALTER TABLE UNSET and the deletion of the root remove all traces of Sieve."""
     with lab.database("gone_by_hand"):
         folder = _table(lab)
         lab.check("SELECT * FROM t WHERE id = 5", exactly=1)

@@ -44,10 +44,10 @@ OF_ZONES = {
 
 @pytest.mark.parametrize("rule", ["", "org.apache.spark.sql.catalyst.optimizer.UnwrapCast"])
 def test_an_hour_that_comes_twice_is_found_twice(lab: Lab, rule: str) -> None:
-    """If a clock is set back, functions of a time decrease once, and no row is lost.
+    """If a clock is set back, functions of a time decrease once; queries still lose no row.
 
-    Spark 4 turns a comparison of a cast into a comparison of the column, and therefore finds only
-    one of the two hours. Without this rule, the index receives the comparison as the user typed it.
+    Spark 4 turns a comparison of a cast into a comparison of the column, and so finds only one of
+    the two hours. Without this rule of Spark, the index receives the comparison as typed.
     """
     excluded = f"{rule}InBinaryComparison" if rule else "none"
     with (
@@ -68,7 +68,7 @@ def test_an_hour_that_comes_twice_is_found_twice(lab: Lab, rule: str) -> None:
 
 
 def test_local_times_that_clocks_skip_or_repeat_are_found(lab: Lab) -> None:
-    """A time that the clocks of a zone skip has the instant of a later local time."""
+    """A query for a local time that clocks skip or repeat finds each instant with this time."""
     with (
         lab.database("skipped"),
         lab.setting("spark.sql.session.timeZone", "UTC"),
@@ -94,7 +94,7 @@ DAY = 86_400_000_000
 INT, LONG = 1 << 31, 1 << 63
 OPS = ("=", "<", "<=", ">", ">=")
 _SETTINGS = {
-    # Spark passes the comparison to the index as typed, and evaluates it as typed.
+    # Spark passes the comparison to the index and evaluates it as typed.
     "spark.sql.optimizer.excludedRules": (
         "org.apache.spark.sql.catalyst.optimizer.UnwrapCastInBinaryComparison"
     ),
@@ -107,8 +107,7 @@ _SETTINGS = {
 Codes = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
-# Columns and functions of these columns; the values of columns `m` and `u` never make these
-# functions fail.
+# Columns and functions of these columns; no value of `m` or `u` makes a function fail.
 OF_TIMES: Mapping[str, Sequence[str]] = {
     "d": [
         "date_add({}, 1)",
@@ -165,7 +164,7 @@ OF_TIMES: Mapping[str, Sequence[str]] = {
     ],
     "n": ["CAST({} AS DATE)", "year({})"],
 }
-# For half of all days, these functions exceed the limits of their type.
+# For half of all days, the results exceed the limits of the functions' types.
 WRAPPING: Mapping[str, Sequence[str]] = {
     "d": ["date_add({}, 2147483647)", "date_sub({}, CAST(-2147483648 AS INT))"],
     "m": ["date_format({}, 'yyyy')"],
@@ -243,7 +242,7 @@ CONSTANTS = {
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """An index in which each value of a column is a separate location."""
+    """An index with one location for each value of a column."""
 
     encoder: Encoder
     codes: Codes
@@ -251,7 +250,7 @@ class Values:
     null_proof: bool = True
 
     def keep(self, key_ranges: KeyRanges) -> Flags:
-        """Returns the values that the index would read."""
+        """Returns which values the index would read."""
         asked = merge(key_ranges.intervals)
         at = np.searchsorted(asked[:, 0], self.codes, side="right") - 1
         found = (at >= 0) & (self.codes <= np.append(asked[:, 1], -LONG)[at])
@@ -268,10 +267,9 @@ class Values:
     ],
 )
 def test_no_value_of_a_time_is_lost(lab: Lab, tmp_path: Path, zone: str) -> None:
-    """The key ranges for a comparison contain every value for which the comparison is TRUE.
+    """The key ranges of a comparison contain each value for which the comparison is TRUE.
 
-    Except near the limits of the type and near clock changes, the key ranges contain no other
-    value.
+    The ranges contain no other value, except near clock changes and near the limits of the type.
     """
     clocks = changes(lab, zone)
     seconds = [
@@ -311,7 +309,7 @@ def test_no_value_of_a_time_is_lost(lab: Lab, tmp_path: Path, zone: str) -> None
 
 
 def test_no_value_of_a_number_is_lost(lab: Lab, tmp_path: Path) -> None:
-    """Casts of numbers never decrease, from the minimum to the maximum of a type."""
+    """Casts of numbers lose no value between the minimum and the maximum of a type."""
     whole = [k * sign for sign in (-1, 1) for k in (0, 1, 2**24 + 1, 2**31 - 2, 2**31 - 1)]
     long = [sign * (2**53 + k) for sign in (-1, 1) for k in (-1, 0, 1)] + [LONG - 1, -LONG]
     real = [0.0, -0.0, 1.5, -1.5, 3.4028235e38, np.inf, -np.inf, np.nan, 1e-45]
@@ -338,7 +336,7 @@ def changes(lab: Lab, zone: str) -> list[int]:
 
 @contextmanager
 def edges(lab: Lab, folder: Path, columns: Mapping[str, pa.Array], zone: str) -> Iterator[None]:
-    """A temporary table `edges` of all these values; shorter columns are filled up with NULLs."""
+    """A table `edges` with these columns; shorter columns are filled up with NULLs."""
     rows = max(map(len, columns.values()))
     table = {k: pa.concat_arrays([v, pa.nulls(rows - len(v), v.type)]) for k, v in columns.items()}
     pq.write_table(pa.table({"at": pa.array(range(rows)), **table}), folder / "edges.parquet")
@@ -351,14 +349,14 @@ def edges(lab: Lab, folder: Path, columns: Mapping[str, pa.Array], zone: str) ->
 
 
 def judge(lab: Lab, column: str, functions: Sequence[str], values: pa.Array, plain: Flags) -> None:
-    """Compares the index's key ranges with the values for which a comparison is TRUE in Spark.
+    """Compares an index's key ranges with the values for which a comparison is TRUE in Spark.
 
     Args:
         lab: the session that has `edges`.
         column: a column of `edges`.
         functions: functions of the column.
         values: all values of the column.
-        plain: the values for which the key ranges must contain no other value.
+        plain: a flag for each value; the key ranges must not contain a flagged value needlessly.
     """
     typed = lab.spark.sql(
         "SELECT {} FROM edges".format(", ".join(f.format(column) for f in functions))
@@ -380,7 +378,7 @@ def judge(lab: Lab, column: str, functions: Sequence[str], values: pa.Array, pla
     index = Values(encoder, encoded.codes, encoded.nan)
     for k, tree in enumerate(translated(lab, frame)):
         verdict = evaluate(parse(tree), {(column,): index}, len(values))
-        # A comparison that no value satisfies needs no index.
+        # If no value satisfies the comparison, the index need not be used.
         assert verdict.used or not verdict.keep.any(), (comparisons[k], tree)
         lost = true[:, k] & ~verdict.keep
         assert not lost.any(), (comparisons[k], tree, values.filter(pa.array(lost)))
@@ -389,7 +387,7 @@ def judge(lab: Lab, column: str, functions: Sequence[str], values: pa.Array, pla
 
 
 def translated(lab: Lab, frame: DataFrame) -> list[object]:
-    """The key ranges for each comparison in a query's array."""
+    """The key ranges of each comparison in the array of a query."""
     plan = frame._jdf.queryExecution().optimizedPlan()
     arrays, relations = [], []
     waiting = [plan]

@@ -1,4 +1,4 @@
-"""Rules of Spark that change the relation of a table: an index is still used under each rule."""
+"""Rules of Spark that change a table's relation: an index stays in use under each rule."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from spark_session import Lab
 from sieve.client.spark_home import find_spark
 
 _RELATIONS = (b"/LogicalRelation", b"/HadoopFsRelation", b"/MultiInstanceRelation")
-"""Classes of relations, as other classes name them."""
+"""The names of relation classes in class files."""
 
 READS = {
     "FindDataSourceTable": "SELECT * FROM t WHERE id = 5",
@@ -28,7 +28,7 @@ READS = {
     "WHERE day = 1 AND parted.p = 1 AND id = 5",
     "PushVariantIntoScan": "SELECT id, v:a::INT FROM variants WHERE id = 5",
 }
-"""By rule: a query of an indexed column for which the rule rewrites the plan."""
+"""By rule: a query of an indexed column whose plan the rule rewrites."""
 
 OTHERS = {
     "DataSourceAnalysis": "statements that write; a test below reads in one",
@@ -43,12 +43,12 @@ OTHERS = {
     "ResolveDataSource": "reads by path, which have no index",
     "ResolveSessionCatalog": "statements on the catalog",
 }
-"""By rule: the reason why a query keeps its index."""
+"""By rule: the reason why the rule cannot affect the use of an index."""
 
 
 @pytest.fixture(scope="module")
 def tables(lab: Lab) -> Iterator[Lab]:
-    """Tables of four files with an index on ``id``."""
+    """Tables of four files, each with an index on ``id``."""
     rows = "FROM range(0, 40, 1, 4)"
     with lab.database("rules"):
         lab.sql(
@@ -78,7 +78,7 @@ def _each(sequence: Any) -> Iterator[Any]:
 
 
 def _rules(lab: Lab) -> set[str]:
-    """The classes of all rules that Spark applies to a plan, from resolution to strategies."""
+    """The classes of all rules that Spark applies to a plan, from analysis to strategies."""
     state = lab.spark._jsparkSession.sessionState()
     batches = [*_each(state.analyzer().batches()), *_each(state.optimizer().batches())]
     rules = [rule for batch in batches for rule in _each(batch.rules())]
@@ -87,7 +87,7 @@ def _rules(lab: Lab) -> set[str]:
 
 
 def _relation_rules(classes: set[str]) -> set[str]:
-    """The simple names of classes that mention a class of relations in their code."""
+    """The simple names of those classes whose code mentions a class of relations."""
     found, seen = set(), set()
     for jar in Path(find_spark(os.environ).path, "jars").glob("spark-*.jar"):
         with zipfile.ZipFile(jar) as archive:
@@ -103,7 +103,7 @@ def _relation_rules(classes: set[str]) -> set[str]:
 
 
 def test_every_rule_that_touches_a_relation_is_known(tables: Lab) -> None:
-    """If a new Spark release has another rule, the test needs a query for this rule."""
+    """The tests know every rule that touches a relation; a rule of a new release needs a query."""
     found = _relation_rules(_rules(tables))
     assert found <= READS.keys() | OTHERS.keys()
     newer = {"PushVariantIntoScan", "ResolveDataSource"} if str(tables.spark.version) < "4" else ()
@@ -112,11 +112,11 @@ def test_every_rule_that_touches_a_relation_is_known(tables: Lab) -> None:
 
 @pytest.mark.parametrize("rule", READS)
 def test_an_index_stays_in_use_under_a_rule(tables: Lab, rule: str) -> None:
-    """The rule has rewritten the plan, and each scan of an indexed table still reads one file."""
+    """Each scan of an indexed table reads one file, although the rule has rewritten the plan."""
     if rule == "PushVariantIntoScan" and str(tables.spark.version) < "4":
         pytest.skip("VARIANT came with Spark 4")
     query = READS[rule]
-    # Each scan reads one file, and a join has two scans.
+    # Each scan reads one file, and a join consists of two scans.
     tables.check(query, exactly=1 + query.count("JOIN"))
     tracked = tables.spark.sql(query)._jdf.queryExecution()
     tracked.executedPlan()
@@ -126,6 +126,6 @@ def test_an_index_stays_in_use_under_a_rule(tables: Lab, rule: str) -> None:
 
 
 def test_an_index_stays_in_use_in_a_statement_that_writes(tables: Lab) -> None:
-    """The rule DataSourceAnalysis replaces the statement that contains the query by a command."""
+    """An index prunes the query in an INSERT, which DataSourceAnalysis replaces by a command."""
     plan = tables.spark.sql("EXPLAIN FORMATTED INSERT INTO days SELECT id, 1 FROM t WHERE id = 5")
     assert "Location: SieveFileIndex" in plan.collect()[0][0]

@@ -19,7 +19,7 @@ def table(lab: Lab) -> Iterator[str]:
 
 @pytest.mark.parametrize("adaptive", ["true", "false"])
 def test_a_scan_shows_the_files_it_skips(lab: Lab, table: str, adaptive: str) -> None:
-    """The scan also shows the files that it reads, and the time that the index used."""
+    """The web UI shows the files that a scan reads and skips, and the time of the index."""
     query = f"SELECT r, count(*) FROM {table} WHERE k BETWEEN 25 AND 45 GROUP BY r"
     with lab.setting("spark.sql.adaptive.enabled", adaptive):
         (scan,) = shown_scans(lab, query)
@@ -41,7 +41,7 @@ def test_each_scan_shows_its_own(lab: Lab, table: str) -> None:
 
 
 def test_a_scan_without_an_index_is_as_ever(lab: Lab, table: str) -> None:
-    """The scan has no metric of Sieve."""
+    """A scan without an index has no metric of Sieve."""
     with lab.setting("spark.sieve.enabled", "false"):
         (scan,) = shown_scans(lab, f"SELECT * FROM {table} WHERE k = 5")
     assert scan["number of files read"] == "10"

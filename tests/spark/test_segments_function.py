@@ -21,7 +21,7 @@ KEYS = {
 
 @pytest.fixture(scope="module")
 def table(lab: Lab) -> Iterator[str]:
-    """Ten files in the order of ``k``; key 0 is in two files."""
+    """Ten files in the order of ``k``; two of the files contain key 0."""
     with lab.database("segments"):
         columns = ", ".join(f"{code} AS {name}" for name, (code, _) in KEYS.items())
         lab.spark.range(0, 200, 1, 10).createOrReplaceTempView("numbers")
@@ -34,16 +34,16 @@ def table(lab: Lab) -> Iterator[str]:
 
 @pytest.mark.parametrize("column", KEYS)
 def test_segments_show_keys_as_values(lab: Lab, table: str, column: str) -> None:
-    """First and last key have the type of the column; for text, they show the stored codes."""
+    """First and last key have the type of the column; text columns show the stored codes."""
     rows = lab.sql(f"SELECT * FROM sieve_segments('{table}', '{column}_sieve') ORDER BY segment")
     assert [row[0] for row in rows] == list(range(1, len(rows) + 1))
     assert (rows[0][1], rows[-1][2]) == KEYS[column][1]
 
 
 def test_expected_files_are_those_of_a_key(lab: Lab, table: str) -> None:
-    """A key in one file has one expected file, and a key in all files has all files.
+    """For a key in one file, one file is expected; for a key in all files, all files are.
 
-    For hash maps, no expected files are reported.
+    Segments of hash maps have no number of expected files.
     """
     assert lab.sql(f"SELECT expected_files FROM sieve_segments('{table}', 'k_sieve')") == [(1.0,)]
     assert lab.sql(f"SELECT expected_files FROM sieve_segments('{table}', 'r_sieve')") == [(10.0,)]
@@ -58,7 +58,7 @@ def test_expected_files_are_those_of_a_key(lab: Lab, table: str) -> None:
 
 @pytest.mark.usefixtures("table")
 def test_rows_are_those_of_the_time_of_analysis(lab: Lab) -> None:
-    """A frame keeps the rows from the time of its analysis.
+    """A data frame keeps the rows that existed when Spark analysed the frame.
 
     After a refresh, the same SQL text returns the new rows.
     """
@@ -74,7 +74,7 @@ def test_rows_are_those_of_the_time_of_analysis(lab: Lab) -> None:
 
 @pytest.mark.usefixtures("table")
 def test_names_are_resolved_as_in_sql(lab: Lab) -> None:
-    """Names can be qualified, quoted, in any case, or in the current database.
+    """Names can be qualified, quoted, in any case, or relative to the current database.
 
     A view hides a table with the same name.
     """
@@ -104,6 +104,6 @@ def test_names_are_resolved_as_in_sql(lab: Lab) -> None:
     ],
 )
 def test_a_wrong_call_says_what_is_wrong(lab: Lab, arguments: str, problem: str) -> None:
-    """An unknown table or index, or an argument that is not a constant string, is an error."""
+    """An unknown table or index and an argument that is no constant string each raise an error."""
     with pytest.raises(Exception, match=problem):
         lab.sql(f"SELECT * FROM sieve_segments({arguments})")

@@ -1,4 +1,4 @@
-"""Many sessions of a driver: if one creates, disables or drops, all see the change at once."""
+"""Many sessions of a driver: if one creates, disables or drops an index, all see the change."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def table(lab: Lab) -> Iterator[str]:
 
 @pytest.fixture
 def index(lab: Lab, table: str) -> str:
-    """The name of an index on the table's ``id``."""
+    """The name of an index on ``id``."""
     lab.sql(f"CREATE SIEVE INDEX ON {table} (id) OPTIONS (error = 1)")
     return "id_sieve"
 
 
 def opened(lab: Lab, number: int) -> list[Lab]:
-    """Sessions of different users; each session has read the table before."""
+    """New sessions, each of which has read the table."""
     sessions = [Lab(lab.spark.newSession()) for _ in range(number)]
     for session in sessions:
         assert session.sql(POINT) == ROWS
@@ -46,7 +46,7 @@ def opened(lab: Lab, number: int) -> list[Lab]:
 
 @pytest.mark.usefixtures("index")
 def test_a_thread_without_a_session_gets_the_rows_of_an_rdd(lab: Lab) -> None:
-    """Spark runs the jobs of an RDD from the calling thread, which can be without a session."""
+    """An RDD's jobs return the right rows in a thread without a session."""
     frame = lab.spark.sql(POINT)
 
     def rows() -> list[Any]:
@@ -59,7 +59,7 @@ def test_a_thread_without_a_session_gets_the_rows_of_an_rdd(lab: Lab) -> None:
 
 
 def test_open_sessions_see_create_disable_enable_and_drop(lab: Lab, table: str) -> None:
-    """After any session has run a statement, the next query of every open session reflects it."""
+    """After a statement of one session, the next query of every open session follows it."""
     first, second = opened(lab, 2)
     everyone = (lab, first, second)
     for session in everyone:
@@ -86,7 +86,7 @@ def test_open_sessions_see_create_disable_enable_and_drop(lab: Lab, table: str) 
 
 @pytest.mark.usefixtures("index")
 def test_a_session_may_go_without(lab: Lab) -> None:
-    """``spark.sieve.enabled = false`` affects only the session that set it."""
+    """``spark.sieve.enabled = false`` affects only the session with this setting."""
     without, other = opened(lab, 2)
     without.sql("SET spark.sieve.enabled = false")
     assert without.run(POINT).files == 10
@@ -99,9 +99,9 @@ def test_a_session_may_go_without(lab: Lab) -> None:
 
 
 def test_an_index_in_a_folder_that_one_session_names(lab: Lab, table: str, tmp_path: Path) -> None:
-    """CREATE refuses a folder outside ``spark.sieve.roots``.
+    """CREATE refuses a folder that ``spark.sieve.roots`` does not allow.
 
-    Sessions without this setting report root-refused as the reason.
+    A session that does not allow the folder reports the reason root-refused.
     """
     one, other = opened(lab, 2)
     create = f"CREATE SIEVE INDEX ON {table} (id) OPTIONS (error = 1)"
@@ -132,7 +132,7 @@ def test_an_index_in_a_folder_that_one_session_names(lab: Lab, table: str, tmp_p
 
 
 def test_a_wrong_value_fails_where_it_is_set(lab: Lab) -> None:
-    """SET and ``conf.set`` name key, value and allowed values, and do not change the setting."""
+    """SET and ``conf.set`` refuse a wrong value: the error names key, value and allowed values."""
     session = Lab(lab.spark.newSession())
     for key, values in INVALID.items():
         for value in values:
@@ -164,7 +164,10 @@ def test_a_wrong_value_fails_where_it_is_set(lab: Lab) -> None:
 
 @pytest.mark.usefixtures("index")
 def test_a_wrong_default_of_the_driver_is_no_obstacle(lab: Lab) -> None:
-    """Sessions with the wrong value read all rows, and statements name the value until a SET."""
+    """A wrong value in the driver's configuration lets queries read all rows.
+
+    Statements name the wrong value until a SET replaces it.
+    """
     defaults = lab.spark._jsc.sc().conf()
     wrong = {"spark.sieve.enabled": "maybe", "spark.sieve.cache.bytes": "much"}
     for key, value in wrong.items():
@@ -179,7 +182,7 @@ def test_a_wrong_default_of_the_driver_is_no_obstacle(lab: Lab) -> None:
             session.explain(POINT)
         session.sql("SET spark.sieve.enabled = true")
         assert session.run(POINT) == replace(answer, files=1)
-        # SET refuses the driver's wrong value like any other wrong value.
+        # SET refuses this wrong value like any other one.
         for key, value in wrong.items():
             with pytest.raises(Exception, match=rf"SIEVE_INVALID_SETTING\] {re.escape(key)} = 'm"):
                 session.sql(f"SET {key} = {value}")
@@ -196,7 +199,7 @@ def test_a_wrong_default_of_the_driver_is_no_obstacle(lab: Lab) -> None:
 
 @pytest.mark.usefixtures("index")
 def test_tables_of_one_name_in_two_databases(lab: Lab) -> None:
-    """An index belongs to a table of one database; a table of the same name elsewhere has none."""
+    """An index belongs to a table in one database, and not to a table of that name elsewhere."""
     with lab.database("sessions_b"):
         lab.spark.range(0, 2000, 1, 4).write.saveAsTable("t")
         (other,) = opened(lab, 1)
@@ -215,7 +218,7 @@ def test_tables_of_one_name_in_two_databases(lab: Lab) -> None:
 
 @pytest.mark.usefixtures("index")
 def test_a_replanned_query_keeps_its_pruning(lab: Lab, table: str) -> None:
-    """If adaptive execution plans stages again, rows stay right and each scan reads one file."""
+    """If adaptive execution plans stages again, rows stay right and scans still read one file."""
     lab.sql("CREATE TABLE few USING parquet AS SELECT CAST(id AS int) AS k FROM range(0, 3)")
     query = (
         f"SELECT a.s, count(*) FROM {table} a JOIN few ON a.r - 4 = few.k "
@@ -228,7 +231,7 @@ def test_a_replanned_query_keeps_its_pruning(lab: Lab, table: str) -> None:
 
 @pytest.mark.usefixtures("index")
 def test_equal_scans_are_still_shared(lab: Lab, table: str) -> None:
-    """A self join reads its side once, by a reused exchange, as without the index."""
+    """Equal scans in a self join still share an exchange, so Spark reads the side once."""
     side = f"(SELECT r, max(s) AS s FROM {table} WHERE id BETWEEN 120 AND 129 GROUP BY r)"
     query = f"SELECT a.s, b.s FROM {side} a JOIN {side} b ON a.r = b.r"
     with lab.setting("spark.sql.autoBroadcastJoinThreshold", "-1"):
@@ -240,7 +243,7 @@ def test_equal_scans_are_still_shared(lab: Lab, table: str) -> None:
 
 @pytest.mark.usefixtures("index")
 def test_a_cached_table_is_whole(lab: Lab, table: str) -> None:
-    """No other query uses the cache of a filtered query, and the cache of a table has all rows."""
+    """The cache of a filtered query serves no other query; a table's cache contains all rows."""
     (other,) = opened(lab, 1)
     try:
         lab.sql(f"CACHE TABLE part AS SELECT * FROM {table} WHERE id = 123")
@@ -254,7 +257,7 @@ def test_a_cached_table_is_whole(lab: Lab, table: str) -> None:
 
 
 def test_queries_beside_create_and_drop(lab: Lab, table: str) -> None:
-    """While indexes are created and dropped, each query returns its rows, and no query hangs."""
+    """While one session creates and drops indexes, queries of others return the right rows."""
     finished = threading.Event()
     wrong: list[object] = []
 
@@ -285,7 +288,7 @@ def test_queries_beside_create_and_drop(lab: Lab, table: str) -> None:
 
 
 def entries(lab: Lab) -> Any:
-    """The map of tables inside the registry, which the product does not make public."""
+    """The registry's map of tables, which is private."""
     found = lab.spark._jvm.java.lang.Class.forName("org.apache.spark.sql.sieve.catalog.Registry$")
     field = found.getDeclaredField("entries")
     field.setAccessible(True)
@@ -293,7 +296,7 @@ def entries(lab: Lab) -> Any:
 
 
 def test_the_registry_forgets_the_least_used(lab: Lab, index: str, table: str) -> None:
-    """The registry contains 10,000 tables, and reads a forgotten table from the metastore again."""
+    """The registry keeps 10,000 tables, and reads a forgotten table from the metastore again."""
     registry = lab.spark._jvm.org.apache.spark.sql.sieve.catalog.Registry
     key = lab.spark._jvm.org.apache.spark.sql.sieve.catalog.TableKey
     none = lab.spark._jvm.PythonUtils.toScalaMap({})
@@ -314,7 +317,7 @@ def the_scan(session: SparkSession, query: str) -> Any:
 
 
 def the_listing(session: SparkSession, query: str) -> str:
-    """The class of the file listing of a query's only scan."""
+    """The class of the file listing in a query's only scan."""
     return str(the_scan(session, query).relation().location().getClass().getSimpleName())
 
 
@@ -325,7 +328,7 @@ def the_listing(session: SparkSession, query: str) -> str:
 def test_a_scan_from_before_an_index_came_is_not_one_from_after(
     lab: Lab, table: str, change: str
 ) -> None:
-    """Spark runs equal scans once, and scans are equal only if the indexes have the same state."""
+    """Scans of one query are equal until an index is created or replaced."""
     first, same = (the_scan(lab.spark, POINT).relation().location() for _ in range(2))
     assert first.equals(same)
     assert first.hashCode() == same.hashCode()
@@ -335,7 +338,10 @@ def test_a_scan_from_before_an_index_came_is_not_one_from_after(
 
 @pytest.mark.usefixtures("index")
 def test_a_prefetched_answer_serves_one_listing(lab: Lab) -> None:
-    """If a plan runs again, the plan sends a new request, because the table can have changed."""
+    """A prefetched answer serves one listing; a second run sends a new request.
+
+    The table can have changed since the first run.
+    """
     scan = the_scan(lab.spark, POINT)
     listing = scan.relation().location()
     listing.prefetch(scan.dataFilters())

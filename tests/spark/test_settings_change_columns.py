@@ -1,4 +1,4 @@
-"""Settings that change a column of Parquet or ORC: each changes a value or ends in an error."""
+"""Settings that change values of a Parquet or ORC column, or make the query fail."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Writer = Callable[[Lab, Path], None]
 
 
 class Case(NamedTuple):
-    """A file, a column, and a setting under which the column has another value."""
+    """A file, a column, and a setting or option under which the column has other values."""
 
     write: Writer
     schema: str | StructType
@@ -76,7 +76,7 @@ def _by_spark(query: str) -> Writer:
 
 
 def _damaged(_: Lab, path: Path) -> None:
-    """An ORC file with patches so wide that numbers are longer than 64 bits."""
+    """An ORC file with patches so wide that numbers need more than 64 bits."""
     numbers = [2030, 2000, 2020, 1000000, *range(2040, 2200, 10)]
     orc.write_table(pa.table({"a": numbers}), path, compression="uncompressed")
     content = path.read_bytes()
@@ -281,10 +281,10 @@ UNSHOWN = {
     "orc.filter.plugin": "Spark's jars have no filter to plug in",
     "orc.sarg.to.filter": "rows that a reader drops by itself have other values",
 }
-"""Prefixes of settings that decide without a case, and why."""
+"""Prefixes of settings in the fingerprint for which no case exists, and why."""
 
 KINDS = {"n": "long", "s": "string", "d": "date", "t": "timestamp", "y": "decimal(5,2)"}
-"""Columns by name and type; other columns have an id or a default."""
+"""Columns without an id and a default: names and types."""
 _OF_SPARK = ("spark.sql.{}.", "spark.sql.legacy.{}.", "spark.sql.files.")
 
 
@@ -300,7 +300,7 @@ def _rows(lab: Lab, path: Path, case: Case, options: Mapping[str, str]) -> Any:
 @pytest.mark.parametrize(
     ("kind", "case"),
     [
-        # Spark needs many seconds to fail at the damaged file.
+        # Spark takes many seconds to fail at the damaged file.
         pytest.param(
             k,
             case,
@@ -312,7 +312,7 @@ def _rows(lab: Lab, path: Path, case: Case, options: Mapping[str, str]) -> Any:
     ],
 )
 def test_a_setting_of_a_column(lab: Lab, tmp_path: Path, kind: str, case: Case) -> None:
-    """Under another setting or option, the same file and schema have other values."""
+    """Under another setting or option, the same file with the same schema has other values."""
     if ".".join(str(lab.spark.version).split(".")[:2]) not in case.lines.split():
         pytest.skip(f"only Spark {case.lines} asks for the setting")
     path = tmp_path / f"x.{kind}"
@@ -337,7 +337,10 @@ def test_a_setting_of_a_column(lab: Lab, tmp_path: Path, kind: str, case: Case) 
     ],
 )
 def test_padding_changes_char_columns_alone(lab: Lab, tmp_path: Path, kind: str) -> None:
-    """The settings of CHAR change its values, so it has no index; indexes beside it stay in use."""
+    """CREATE refuses CHAR columns, whose values depend on settings.
+
+    VARCHAR indexes stay in use under these settings.
+    """
     padding = ("spark.sql.readSideCharPadding", "spark.sql.legacy.charVarcharAsString")
     plain: dict[str, str] = {}
     modes = [plain, {padding[0]: "false"}, {padding[1]: "true"}]
@@ -353,7 +356,7 @@ def test_padding_changes_char_columns_alone(lab: Lab, tmp_path: Path, kind: str)
         )
         lengths = []
         for mode in modes:
-            # Spark caches a table's columns as the first query reads them.
+            # Spark caches the columns of a table with the settings of the first query.
             lab.sql("REFRESH TABLE t")
             with lab.settings(mode):
                 lengths += lab.sql("SELECT length(c), length(v) FROM t WHERE id = 15")
@@ -371,7 +374,7 @@ def test_padding_changes_char_columns_alone(lab: Lab, tmp_path: Path, kind: str)
 
 
 def _decided(kind: str, scope: str, key: str) -> bool:
-    """Returns whether a setting or an option changes any column of plain files."""
+    """Returns whether a setting or an option affects any column of a plain file."""
     columns: list[dict[str, Any]] = [
         {"name": name, "type": of, "nullable": True, "metadata": {}} for name, of in KINDS.items()
     ]
@@ -392,7 +395,7 @@ def _decided(kind: str, scope: str, key: str) -> bool:
 
 
 def _of_spark(lab: Lab, kind: str) -> set[str]:
-    """Spark's settings of a format that are part of a fingerprint."""
+    """The settings of Spark for a format that are part of a fingerprint."""
     jvm, session = lab.spark._jvm, lab.spark.newSession()._jsparkSession
     entries = getattr(jvm, "org.apache.spark.sql.internal.SQLConf$").__getattr__("MODULE$")
     prefixes = tuple(prefix.format(kind) for prefix in _OF_SPARK)
@@ -409,7 +412,7 @@ def _of_spark(lab: Lab, kind: str) -> set[str]:
 
 
 def _of_library(lab: Lab, kind: str) -> set[str]:
-    """The names of settings in the classes of ORC or Parquet."""
+    """The names of settings in the classes of ORC or of Parquet."""
     if kind == "orc":
         values = lab.spark._jvm.org.apache.orc.OrcConf.values()
         names = {name for of in values for name in (of.getAttribute(), of.getHiveConfName())}
@@ -429,7 +432,7 @@ def _of_library(lab: Lab, kind: str) -> set[str]:
 
 @pytest.mark.parametrize("kind", ["parquet", "orc"])
 def test_each_deciding_setting_has_a_case(lab: Lab, kind: str) -> None:
-    """Each setting of Spark, Parquet or ORC changes a value above, or changes no column."""
+    """Each setting of Spark, Parquet or ORC that affects a column has a case."""
     known = _of_spark(lab, kind) | _of_library(lab, kind)
     assert len(known) > 50
     deciding = {key for key in known if _decided(kind, "conf", key)}
@@ -440,7 +443,7 @@ def test_each_deciding_setting_has_a_case(lab: Lab, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["parquet", "orc"])
 def test_each_case_is_of_a_deciding_setting(kind: str) -> None:
-    """A setting that changes a column's value is part of the column's fingerprint."""
+    """Each case has a setting or option that is in the fingerprint of the column."""
     for case in CASES[kind]:
         if case.key not in (_ZONE, "spark.sql.caseSensitive"):
             assert _decided(kind, "option" if case.options else "conf", case.key.lower()), case.key

@@ -1,4 +1,4 @@
-"""Settings that affect the values of a text column: each changes a value or causes an error."""
+"""Settings that change values of a text column, or make the query fail."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ _CHARSETS = _sql("legacy.javaCharsets")
 _FALLBACK = "DateTimeParsingFallback"
 _LINES = "1\n1234567890123"
 
-# Each case has a format, content, columns, the query's columns, options, a setting, and the
-# setting's value.
+# Each case has a format, a content, columns, the query's columns, options, and a setting with its
+# value.
 TEXTS: list[tuple[str, str, str, str, dict[str, str], tuple[str, str]]] = [
     ("csv", "2020-01-01 00:00:00", "a TIMESTAMP", "unix_micros(a)", {}, _TOKYO),
     ("csv", "2020-1-5x", "a DATE", "a", {"dateFormat": "yyyy-M-d"}, _LEGACY),
@@ -63,7 +63,7 @@ def test_a_setting_of_text(
     lab: Lab, tmp_path: Path, kind: str, content: str, schema: str, what: str,
     options: dict[str, str], setting: tuple[str, str],
 ) -> None:  # fmt: skip
-    """Reads the same file, with the same schema and options, under another setting."""
+    """Under another setting, the same file with the same schema and options has other values."""
     if setting in _OF_SPARK_4 and str(lab.spark.version) < "4":
         pytest.skip("the setting came with Spark 4")
     path = tmp_path / f"x.{kind}"

@@ -1,4 +1,4 @@
-"""With every shape of index, rows are the same, fewer files are read, and the budget is kept."""
+"""With every shape of index, rows are the same, queries skip files, and budgets are kept."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ LONG = pytest.mark.long
 SHAPES = (pytest.param("auto", marks=LONG), "intervals", "map", "sieve")
 FILES = 16
 WITHOUT: dict[str, Answer] = {}
-"""Answers without an index: the tables do not change."""
+"""Answers without an index, which stay valid because the tables do not change."""
 
 
 @pytest.fixture(scope="module")
 def tables(lab: Lab) -> Iterator[Lab]:
-    """A table of several types with mostly ascending keys and some late keys, and odd columns."""
+    """A table of mostly ascending keys in several types, and a table of odd columns."""
     with lab.database("shapes"):
         lab.sql(f"""
             CREATE TABLE t USING parquet AS SELECT id AS row,
@@ -45,7 +45,7 @@ def tables(lab: Lab) -> Iterator[Lab]:
     [pytest.param("auto", marks=LONG), pytest.param("intervals", marks=LONG), "map", "sieve"],
 )
 def test_every_shape_gives_the_same_rows(tables: Lab, shape: str) -> None:
-    """The queries are for present and absent points, lists and ranges, and their negations."""
+    """Queries for present and absent points, lists, ranges and negations return the same rows."""
     tables.sql(
         f"CREATE SIEVE INDEX ON t (late, url, noise, wide, f, day) OPTIONS (shape = '{shape}')"
     )
@@ -60,7 +60,7 @@ def test_every_shape_gives_the_same_rows(tables: Lab, shape: str) -> None:
         "late = 4321 AND url = 'nope'", "late <=> 5", "late = 4321 OR late IS NULL",
     ]  # fmt: skip
     many = ("NOT (late = 5)", "late != 5", "f IS NULL", "url LIKE 'https%'", "wide > 0")
-    # One query has many scans, because otherwise planning would need most of the time.
+    # One query of many scans saves planning time.
     scans = [
         f"SELECT {k}, count(*), sum(row) FROM t WHERE {where}"
         for k, where in enumerate((*few, *many))
@@ -79,7 +79,7 @@ def test_every_shape_gives_the_same_rows(tables: Lab, shape: str) -> None:
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_odd_columns(tables: Lab, shape: str) -> None:
-    """The columns have one value, no value, only NaN, or keys at both ends of their type."""
+    """Columns of one value, of NULL, of NaN, or with both ends of the type are pruned."""
     tables.sql(f"CREATE SIEVE INDEX ON odd (one, none, nan, ends) OPTIONS (shape = '{shape}')")
     for where, files in {
         "one = 5": 4, "one = 6": 0, "none = 1": 0, "none IS NULL": 4, "nan = 1": 0,
@@ -88,7 +88,7 @@ def test_odd_columns(tables: Lab, shape: str) -> None:
     }.items():  # fmt: skip
         query = f"SELECT id FROM odd WHERE {where}"
         if shape == "sieve" and where.startswith("ends"):
-            # Blocks as wide as the whole type hardly distinguish values other than its ends.
+            # Blocks as wide as the whole type separate only the ends of the type from other values.
             tables.check(query, at_most=3, known=WITHOUT)
         else:
             tables.check(query, exactly=files, known=WITHOUT)
@@ -98,7 +98,7 @@ def test_odd_columns(tables: Lab, shape: str) -> None:
 
 @pytest.mark.parametrize("budget", ["5KB", "10KB", "100KB"])
 def test_a_budget_is_kept(tables: Lab, budget: str) -> None:
-    """The files of the run are within the budget, and a larger budget does not read more files."""
+    """The files of a run stay within the budget."""
     tables.sql(f"CREATE SIEVE INDEX cheap ON t (noise) OPTIONS (budget = '{budget}')")
     facts = tables.facts("cheap")
     location = tables.spark.catalog.getDatabase("shapes").locationUri.removeprefix("file:")
@@ -120,10 +120,10 @@ def test_a_budget_is_kept(tables: Lab, budget: str) -> None:
 def test_auto_takes_a_map_where_it_reads_fewer_files(
     tables: Lab, column: str, budget: str, chosen: bool
 ) -> None:
-    """Long strings that differ late share key codes; a map within a budget can distinguish them.
+    """For long strings that differ late and so share key codes, `auto` chooses a map in the budget.
 
-    Unique numbers have their own codes, and few bytes suffice to distinguish them. The result of
-    ESTIMATE is the same.
+    For unique numbers, whose codes differ, `auto` chooses no map, because few bytes suffice.
+    ESTIMATE predicts the same choice.
     """
     on = f"ON t ({column}) OPTIONS (budget = '{budget}')"
     (key,) = tables.sql(f"SELECT {column} FROM t WHERE row = 4001")[0]
@@ -147,7 +147,7 @@ def test_auto_takes_a_map_where_it_reads_fewer_files(
 
 
 def test_the_default_index_finds_unique_scattered_keys(tables: Lab) -> None:
-    """Without options, a point query reads one file, and other queries read only needed files."""
+    """With default options, a point query reads one file, and other queries read few files."""
     tables.sql("CREATE SIEVE INDEX ON t (noise)")
     assert tables.facts("noise_sieve")["options"] == "shape = auto, budget = auto, payback = 10"
     for key, row in tables.sql("SELECT noise, row FROM t WHERE row IN (77, 4001, 7999)"):
@@ -161,7 +161,7 @@ def test_the_default_index_finds_unique_scattered_keys(tables: Lab) -> None:
 
 
 def test_a_map_of_keys_in_many_files_knows_absent_ones(tables: Lab) -> None:
-    """Each of 4,000 keys is in about five files, and a query for an absent key reads one file."""
+    """If each of 4,000 keys is in about five files, a query for an absent key reads one at most."""
     tables.sql(f"""
         CREATE TABLE plane USING parquet PARTITIONED BY (file) AS
         SELECT /*+ REPARTITION(1) */ md5(cast(k AS string)) AS tail,
@@ -178,7 +178,7 @@ def test_a_map_of_keys_in_many_files_knows_absent_ones(tables: Lab) -> None:
 
 
 def test_what_is_expected_is_told(tables: Lab) -> None:
-    """DESCRIBE shows expected reads of keys, absent keys and ranges, the minimum, and min/max."""
+    """DESCRIBE shows the expected reads of keys and ranges, the least possible, and min/max."""
     tables.sql("CREATE SIEVE INDEX ON t (late)")
     facts = dict(tables.sql("DESCRIBE SIEVE INDEX late_sieve ON t"))
     words = facts["files read for a key that occurs"].replace(";", "").replace(",", "").split()
@@ -209,14 +209,14 @@ def test_what_is_expected_is_told(tables: Lab) -> None:
     ],
 )
 def test_options_that_cannot_be_had(tables: Lab, rest: str, words: str) -> None:
-    """Each refusal names the allowed values, and no file is left."""
+    """CREATE refuses wrong options, names the allowed values, and leaves no file."""
     with pytest.raises(AnalysisException, match=words):
         tables.sql(f"CREATE SIEVE INDEX refused ON {rest}")
     assert tables.sql("SHOW SIEVE INDEXES IN shapes") == []
 
 
 def test_options_change_with_a_refresh(tables: Lab) -> None:
-    """The next REFRESH builds another shape, and the budget changes with the shape."""
+    """After SET OPTIONS, the next REFRESH builds the other shape with the budget of that shape."""
     tables.sql("CREATE SIEVE INDEX ON t (url)")
     tables.sql("ALTER SIEVE INDEX url_sieve ON t SET OPTIONS (shape = 'map')")
     facts = dict(tables.sql("DESCRIBE SIEVE INDEX url_sieve ON t"))

@@ -1,7 +1,7 @@
-"""Runs each SQL block of the docs in order and compares its result with the page.
+"""Runs the SQL blocks of each docs page in order, and compares the results with the page.
 
-A block is marked ``sql``; forms of statements are marked ``sql-grammar``. Below a block are the
-results of its last statements, separated by blank lines.
+A block to run is marked ``sql``; a block marked ``sql-grammar`` shows a statement's form. Below a
+block, the page shows the results of the block's last statements, separated by blank lines.
 """
 
 from __future__ import annotations
@@ -33,13 +33,14 @@ DATABASES = {
 }
 ELSEWHERE = {"docs/recipes/superset.md": "tests/clients/test_superset.py"}
 
-# Statements that create tables and indexes that an example needs and its page does not create.
+# Statements that create the tables and indexes that an example needs, but that the page does not
+# create.
 BEFORE = {
     "JOIN customers": [
         "ALTER TABLE orders ADD COLUMNS (customer BIGINT)",
         "CREATE TABLE customers USING parquet AS SELECT id, 'Utrecht' AS city FROM range(10)",
     ],
-    # The home page begins with an index, and README makes the table for it.
+    # The home page begins with an index on a table that README creates.
     "ON orders (id);\nSELECT": [
         """CREATE TABLE orders USING parquet AS
           SELECT /*+ REPARTITION_BY_RANGE(100, arrived) */ id, arrived, id % 997 AS amount
@@ -51,8 +52,10 @@ BEFORE = {
 MEASURED = {"seconds", "value", "bytes", "bytes_total", "bytes_read"} | {
     "first_key", "last_key", "blocks", "expected_files",
 }  # fmt: skip
-"""Columns with times, counts and sizes, which differ from machine to machine, and those of
-segments, whose borders depend on the sample that a build draws."""
+"""Columns that vary: times, counts and sizes, and the borders of segments.
+
+Borders of segments depend on the sample that a build draws.
+"""
 
 
 def blocks(page: str) -> Iterator[re.Match[str]]:
@@ -61,20 +64,20 @@ def blocks(page: str) -> Iterator[re.Match[str]]:
 
 
 def printed(lab: Lab, statement: str) -> list[list[str]]:
-    """A result's column names and rows as text."""
+    """The column names and rows of a result, as text."""
     frame = lab.spark.sql(statement)
     rows = [["NULL" if cell is None else str(cell) for cell in row] for row in frame.collect()]
     lowered = [
         [cell.lower() if cell in {"True", "False"} else cell for cell in row] for row in rows
     ]
-    # The tables of the pages are in the database named default.
+    # The pages show tables of the database `default`.
     here = f"spark_catalog.{lab.spark.catalog.currentDatabase()}."
     texts = [[cell.replace(here, "spark_catalog.default.") for cell in row] for row in lowered]
     return comparable([frame.columns, *texts])
 
 
 def comparable(rows: list[list[str]]) -> list[list[str]]:
-    """The rows without measured numbers."""
+    """The rows without columns that vary."""
     measured = [name in MEASURED for name in rows[0]]
     return [
         [
@@ -86,7 +89,7 @@ def comparable(rows: list[list[str]]) -> list[list[str]]:
 
 
 def tables(shown: str) -> list[list[list[str]]]:
-    """The results that a page shows below a block."""
+    """The results that the page shows below a block."""
     answers = shown.strip("\n").split("\n\n")
     return [
         comparable([re.split(r" {2,}", line.strip()) for line in answer.splitlines()])
@@ -102,7 +105,7 @@ def tables(shown: str) -> list[list[list[str]]]:
     ],
 )
 def test_the_sql_of_pages_is_true(lab: Lab, database: str, least: int) -> None:
-    """The blocks of a page run in order in an empty database."""
+    """The blocks of a page, run in order in an empty database, have the results on the page."""
     compared, wrong = 0, []
     with lab.database(database):
         for block in (block for page in DATABASES[database] for block in blocks(page)):
@@ -126,7 +129,7 @@ def test_the_sql_of_pages_is_true(lab: Lab, database: str, least: int) -> None:
 
 
 def test_no_page_is_left_out() -> None:
-    """A test runs each page that has an SQL block: this test, or the test in the list of pages."""
+    """Each page with an SQL block has a test: this module's, or one in the list of other pages."""
     pages = [HOME / "README.md", *(HOME / "docs").rglob("*.md")]
     names = {str(page.relative_to(HOME)) for page in pages}
     with_sql = {name for name in names if "```sql\n" in (HOME / name).read_text(encoding="utf-8")}

@@ -25,9 +25,9 @@ def _status(lab: Lab) -> Status:
 
 
 def _grown(before: Status, after: Status) -> dict[str, int]:
-    """The increase of the counters, except times and memory, which nothing can predict.
+    """The increase of each counter, except those of times and memory, which vary.
 
-    A function gets a counter when a scan has first used it.
+    A function gets a counter when a scan first uses the function.
     """
     assert {counter for counter, _ in after.keys() - before.keys()} <= {"unsupported_function"}
     return {
@@ -39,7 +39,7 @@ def _grown(before: Status, after: Status) -> dict[str, int]:
 
 
 def test_a_pruned_scan_is_counted(lab: Lab, table: str) -> None:
-    """The scan counts as one scan with one call; of its ten files, nine count as skipped."""
+    """A pruned scan counts as one scan and one call; nine of ten files count as skipped."""
     (told,) = lab.explain(f"SELECT * FROM {table} WHERE k = 26")
     before = _status(lab)
     assert lab.run(f"SELECT * FROM {table} WHERE k = 26").files == 1
@@ -56,7 +56,7 @@ def test_a_pruned_scan_is_counted(lab: Lab, table: str) -> None:
 
 
 def test_reasons_are_counted_by_scan(lab: Lab, table: str) -> None:
-    """Each scan counts once, with a reason: no index, another reader, or a new file."""
+    """Each scan is counted once under a reason: no index, another reader, or a new file."""
     before = _status(lab)
     lab.run(f"SELECT * FROM {table}")
     lab.run(f"SELECT * FROM {table} WHERE r = 3")
@@ -86,7 +86,7 @@ def test_reasons_are_counted_by_scan(lab: Lab, table: str) -> None:
 
 
 def test_audits_statements_and_what_is_held_are_counted(lab: Lab, table: str) -> None:
-    """An audit reads nine skipped files; EXPLAIN counts only as a statement; caches use bytes."""
+    """Status counts the files of an audit, EXPLAIN as a statement only, and the bytes of caches."""
     lab.run(f"SELECT * FROM {table} WHERE k = 25")
     before = _status(lab)
     with lab.setting("spark.sieve.audit.sample", "1.0"):

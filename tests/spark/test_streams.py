@@ -1,4 +1,4 @@
-"""Streams and indexes: tables that a file sink writes, and tables that are joined with a stream."""
+"""Streams and indexes: tables that a file sink writes, and tables that a stream is joined with."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FEED = (
 
 @pytest.fixture(autouse=True)
 def database(lab: Lab) -> Iterator[None]:
-    """A table that streams read, and an indexed table to which streams write."""
+    """A table that streams read, and an indexed table that streams write."""
     with lab.database("streams"):
         lab.sql(f"CREATE TABLE feed USING parquet AS {FEED.format(5000, 400)}")
         lab.sql(f"CREATE TABLE t USING parquet AS {FEED.format(0, 800)}")
@@ -27,13 +27,13 @@ def database(lab: Lab) -> Iterator[None]:
 
 
 def write(frame: Any, table: str, folder: Path) -> None:
-    """Appends those rows of a stream that earlier calls have not written."""
+    """Appends the rows of a stream that earlier calls have not appended."""
     writer = frame.writeStream.option("checkpointLocation", str(folder / f"of-{table}"))
     writer.trigger(availableNow=True).toTable(table).awaitTermination()
 
 
 def test_a_table_of_a_file_sink_is_indexed(lab: Lab, tmp_path: Path) -> None:
-    """The sink's log lists the table's files, so rows from before the sink are not in the table."""
+    """A table that a file sink writes can be indexed; the files are those in the sink's log."""
     feed = lab.spark.readStream.table("feed")
     write(feed, "t", tmp_path)
     lab.sql("REFRESH TABLE t")
@@ -61,7 +61,7 @@ def test_a_table_of_a_file_sink_is_indexed(lab: Lab, tmp_path: Path) -> None:
 
 
 def test_a_partitioned_table_of_a_file_sink(lab: Lab, tmp_path: Path) -> None:
-    """The table's partitions are those in the paths of the log."""
+    """The partitions of a sink's table come from the paths in the sink's log."""
     lab.sql("CREATE TABLE p (id BIGINT, s STRING, d INT) USING parquet PARTITIONED BY (d)")
     feed = lab.spark.readStream.table("feed")
     write(feed.withColumn("d", (functions.col("id") % 2).cast("int")), "p", tmp_path)
@@ -82,7 +82,7 @@ def test_a_partitioned_table_of_a_file_sink(lab: Lab, tmp_path: Path) -> None:
 def test_the_static_side_of_a_stream_is_pruned_by_its_own_filter(
     lab: Lab, tmp_path: Path, how: str
 ) -> None:
-    """Spark plans each batch as a query, and the rows are the same as without the index."""
+    """Each batch of a stream prunes the static side, and returns the same rows."""
     static = lab.spark.table("t").where("id BETWEEN 100 AND 110").withColumnRenamed("id", "k")
     facts = lab.spark.readStream.table("feed").selectExpr("id - 4900 AS f")
 
@@ -106,6 +106,6 @@ def test_the_static_side_of_a_stream_is_pruned_by_its_own_filter(
 
 
 def skipped(lab: Lab) -> int:
-    """The number of files that this driver's scans have skipped."""
+    """The number of files that scans of this driver have skipped."""
     found = "SELECT value FROM sieve_status() WHERE counter = 'files_skipped'"
     return int(sum(row[0] for row in lab.sql(found)))

@@ -1,4 +1,4 @@
-"""Orders by a struct's field, with filters on the structs around it, which can be NULL."""
+"""Orders by a struct's field, with filters on the structs around the field; each can be NULL."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ PARENTS = {
     "st.t IS NOT NULL": 110,
     "st.t IS NOT NULL AND st.t.x IS NULL": 40,
 }
-"""For each filter, the number of files that its ten queries read."""
+"""For each filter, the number of files that ten queries read."""
 FIELDS = ("st.n", "st.t.x")
 ORDERS = ("ASC NULLS FIRST", "ASC NULLS LAST", "DESC NULLS FIRST", "DESC NULLS LAST")
 
 
 @pytest.fixture(scope="module")
 def structs(lab: Lab) -> Iterator[Lab]:
-    """Files of ten rows; all or some rows can have a NULL struct, field, or inner struct."""
+    """Files of ten rows; in all or some rows, the struct, the field or an inner struct is NULL."""
     with lab.database("structs"), lab.settings(INTERPRETED):
         lab.sql(
             "CREATE TABLE t USING parquet AS SELECT id, f, "
@@ -41,7 +41,7 @@ def structs(lab: Lab) -> Iterator[Lab]:
 def test_a_filter_on_what_holds_a_field_says_nothing_of_its_nulls(
     structs: Lab, parent: str
 ) -> None:
-    """If only the field of a struct is NULL, the row is among the first or last rows."""
+    """A filter on a struct does not exclude rows in which only the field is NULL."""
     orders = (
         f"SELECT id, {field} AS x FROM t WHERE {parent} ORDER BY {field} {order}, id LIMIT 12"
         for field in FIELDS

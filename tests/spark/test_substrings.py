@@ -1,4 +1,4 @@
-"""Indexes on the substrings of texts: the same rows, and only files that can match."""
+"""Indexes on substrings: queries return the same rows, and skip files without a match."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ OPTIONS = "OPTIONS (kind = 'substring')"
 
 @pytest.fixture(scope="module")
 def logs(lab: Lab) -> Iterator[Lab]:
-    """Lines in the order of ``id``; every tenth is NULL or too short for a gram."""
+    """Lines in the order of ``id``; every tenth is NULL or shorter than a gram."""
     with lab.database("substrings"):
         message = (
             "CASE WHEN id % 100 = 10 THEN NULL WHEN id % 100 = 20 THEN 'ab' ELSE concat('line ', "
@@ -80,13 +80,13 @@ QUERIES = {
 
 @pytest.mark.parametrize("name", QUERIES)
 def test_a_filter_reads_the_files_that_can_match(logs: Lab, name: str) -> None:
-    """The index proves for each other file that no text has all parts."""
+    """A filter reads only the files in which a text can contain all parts of the pattern."""
     predicate, files = QUERIES[name]
     logs.check(f"SELECT * FROM t WHERE {predicate}", exactly=files)
 
 
 def test_the_reason_for_a_text_that_is_too_short(logs: Lab) -> None:
-    """EXPLAIN shows the function and the number of bytes, and no constant of the query."""
+    """For a short text, EXPLAIN shows the function and the number of bytes, and no constant."""
     for predicate, words in (
         ("message LIKE '%ab%'", "contains of less than 4 bytes"),
         ("message LIKE '%abc_de%'", "like of less than 4 bytes"),
@@ -110,21 +110,21 @@ def test_the_reason_for_a_text_that_is_too_short(logs: Lab) -> None:
     ],
 )
 def test_what_has_no_substrings_is_refused(logs: Lab, typed: str, reason: str) -> None:
-    """The error has the reason."""
+    """CREATE refuses a column without substrings, and the error names the reason."""
     with pytest.raises(PySparkException) as error:
         logs.sql(f"CREATE SIEVE INDEX wrong ON t ({typed}) {OPTIONS}")
     assert reason in str(error.value)
 
 
 def test_an_unknown_kind_is_refused(logs: Lab) -> None:
-    """The error names the kinds."""
+    """The error for an unknown kind of index names the known kinds."""
     with pytest.raises(PySparkException, match="elements or substring"):
         logs.sql("CREATE SIEVE INDEX wrong ON t (message) OPTIONS (kind = 'words')")
 
 
 @pytest.mark.parametrize("kind", ["parquet", "csv"])
 def test_statements_on_substrings(lab: Lab, kind: str) -> None:
-    """An index on substrings stands beside an ordinary index on the same column."""
+    """An index on substrings can exist next to an ordinary index on the same column."""
     with lab.database("beside"):
         lab.sql(
             f"CREATE TABLE t USING {kind} AS SELECT id, concat('word', id, '.') AS Word "
@@ -152,7 +152,7 @@ def test_statements_on_substrings(lab: Lab, kind: str) -> None:
 
 
 def test_a_file_that_several_tasks_read(lab: Lab) -> None:
-    """The number of tasks of a build and of a check does not matter."""
+    """Builds and checks give the same result however many tasks read a file."""
     with lab.database("parts"):
         lab.sql(
             "CREATE TABLE t USING csv AS SELECT /*+ COALESCE(1) */ id, "
@@ -169,7 +169,7 @@ def test_a_file_that_several_tasks_read(lab: Lab) -> None:
 
 
 def test_drawn_texts_and_patterns(lab: Lab) -> None:
-    """Patterns of few characters, of one to four bytes, find the same rows as without the index."""
+    """Random patterns of characters of one to four bytes find the same rows with the index."""
     draw = random.Random(4)
     characters = ["a", "b", "é", "€", "😀", "%", "_", "!", "\ufffd"]
 
@@ -215,7 +215,7 @@ def test_drawn_texts_and_patterns(lab: Lab) -> None:
 
 
 def test_patterns_with_a_broken_escape(logs: Lab) -> None:
-    """Spark refuses such a pattern when it reads a text, and not before."""
+    """A pattern with a broken escape fails when Spark reads a text, with and without the index."""
     for pattern in ("%none!", "%none!x%"):
         predicate = f"message LIKE '{pattern}' ESCAPE '!'"
         logs.check(f"SELECT id FROM substrings.t WHERE id < 0 AND {predicate}")
@@ -228,7 +228,10 @@ def test_patterns_with_a_broken_escape(logs: Lab) -> None:
 
 
 def test_the_escape_that_stands_for_bytes_without_a_character(lab: Lab) -> None:
-    """LIKE decodes invalid bytes as this character, so the pattern's bytes are not the text's."""
+    """An escape that also stands for invalid bytes loses no row.
+
+    LIKE decodes invalid bytes as this character, so the bytes of pattern and text differ.
+    """
     with lab.database("escapes"):
         lab.sql(
             "CREATE TABLE t USING parquet AS SELECT id, concat('abcd', CAST(if(id = 5, X'FF', "

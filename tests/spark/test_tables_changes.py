@@ -11,7 +11,7 @@ from spark_session import Lab
 
 
 def test_appended_files_are_read_until_refresh(lab: Lab) -> None:
-    """Queries read new files with the reason new-file; after REFRESH, the index prunes them."""
+    """Queries read new files, with the reason new-file, until REFRESH indexes these files."""
     with lab.database("append"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 80, 1, 8)")
         lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -28,7 +28,7 @@ def test_appended_files_are_read_until_refresh(lab: Lab) -> None:
 
 
 def test_refresh_of_an_unchanged_table_makes_no_version(lab: Lab) -> None:
-    """REFRESH creates no version if no file has changed, but REFRESH FULL always builds."""
+    """REFRESH creates no version if no file has changed; REFRESH FULL always builds a version."""
     with lab.database("unchanged"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 20, 1, 2)")
         lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -38,7 +38,7 @@ def test_refresh_of_an_unchanged_table_makes_no_version(lab: Lab) -> None:
 
 
 def test_an_overwritten_table_is_read_until_refresh(lab: Lab) -> None:
-    """After INSERT OVERWRITE, queries read all files, which are new; REFRESH forgets old files."""
+    """After INSERT OVERWRITE, queries read all files until REFRESH, which forgets the old files."""
     with lab.database("overwrite"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 80, 1, 8)")
         lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -55,7 +55,7 @@ def test_an_overwritten_table_is_read_until_refresh(lab: Lab) -> None:
 
 
 def test_a_file_replaced_in_place_is_read(lab: Lab) -> None:
-    """After REFRESH TABLE, queries read a file whose bytes changed under its name: changed-file."""
+    """After REFRESH TABLE, queries read a file with changed bytes; the reason is changed-file."""
     with lab.database("replaced"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 80, 1, 8)")
         lab.sql("CREATE TABLE other USING parquet AS SELECT id FROM range(500, 600, 1, 1)")
@@ -75,7 +75,7 @@ def test_a_file_replaced_in_place_is_read(lab: Lab) -> None:
 
 
 def test_a_file_of_another_length_and_the_old_time_is_read(lab: Lab) -> None:
-    """A file with the old time but another length counts as changed."""
+    """A file of another length counts as changed, even with the old modification time."""
     with lab.database("put_back"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 80, 1, 8)")
         lab.sql("CREATE TABLE other USING parquet AS SELECT id FROM range(500, 600, 1, 1)")
@@ -104,7 +104,7 @@ def test_a_touched_file_is_read(lab: Lab) -> None:
 
 
 def test_a_deleted_file_is_forgotten_by_refresh(lab: Lab) -> None:
-    """After REFRESH TABLE, a deleted file causes no rows and no error."""
+    """After REFRESH TABLE, a query returns no row of a deleted file, and does not fail."""
     with lab.database("deleted"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
         lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -119,7 +119,7 @@ def test_a_deleted_file_is_forgotten_by_refresh(lab: Lab) -> None:
 
 @pytest.mark.long
 def test_added_columns_leave_the_reader_of_others(lab: Lab) -> None:
-    """After ADD COLUMN, an index is used as before, and REFRESH reads only new files."""
+    """After ADD COLUMN, queries use the index as before, and REFRESH reads only new files."""
     with lab.database("columns"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
         lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -137,7 +137,7 @@ def test_added_columns_leave_the_reader_of_others(lab: Lab) -> None:
 
 
 def test_a_column_added_with_a_default_reads_as_the_default(lab: Lab) -> None:
-    """In files older than the column, the index and the query read the default value."""
+    """In files older than the column, the index and queries read the column's default value."""
     with lab.database("defaults"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
         lab.sql("ALTER TABLE t ADD COLUMN kind INT DEFAULT 7")
@@ -146,14 +146,14 @@ def test_a_column_added_with_a_default_reads_as_the_default(lab: Lab) -> None:
         assert len(lab.check("SELECT * FROM t WHERE kind = 7", exactly=4).rows) == 40
         lab.check("SELECT * FROM t WHERE kind = 8", exactly=2)
         lab.check("SELECT * FROM t WHERE kind IS NULL", exactly=0)
-        # A new default applies only to new rows; in older files, the former default is read.
+        # A new default applies to new rows only; older files still read the former default.
         lab.sql("ALTER TABLE t ALTER COLUMN kind SET DEFAULT 9")
         assert len(lab.check("SELECT * FROM t WHERE kind = 7").rows) == 40
         lab.check("SELECT * FROM t WHERE kind = 9")
 
 
 def test_a_default_of_a_struct_is_read_with_all_of_it(lab: Lab) -> None:
-    """A query of one field can lose the struct's default, so the index reads the whole struct."""
+    """The index reads whole structs, because a read of one field can lose a struct's default."""
     with lab.database("struct_defaults"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
         lab.sql(
@@ -167,7 +167,7 @@ def test_a_default_of_a_struct_is_read_with_all_of_it(lab: Lab) -> None:
 
 
 def test_struct_fields_added_later(lab: Lab) -> None:
-    """Each struct field can be indexed; in files without the field, its value is NULL."""
+    """A struct field can be indexed; in files without this field, the value is NULL."""
     with lab.database("structs"):
         lab.sql(
             "CREATE TABLE t USING parquet AS "
@@ -186,7 +186,7 @@ def test_struct_fields_added_later(lab: Lab) -> None:
 
 
 def test_null_structs_have_null_fields(lab: Lab) -> None:
-    """If the struct of a row is NULL, the row counts as NULL in the index of a field."""
+    """If a row's struct is NULL, the row counts as NULL in the index on a field."""
     with lab.database("null_structs"):
         lab.sql(
             "CREATE TABLE t USING parquet AS SELECT id, "
@@ -201,7 +201,7 @@ def test_null_structs_have_null_fields(lab: Lab) -> None:
 
 
 def test_a_file_of_a_time_to_come_is_always_read(lab: Lab) -> None:
-    """A time in the future can hide a later change, so the index omits the file and reports it."""
+    """A file with a future modification time is not indexed: a later change could be hidden."""
     with lab.database("unsettled"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
         tomorrow = time.time() + 86_400

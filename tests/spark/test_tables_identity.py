@@ -1,4 +1,4 @@
-"""An index belongs to one table, and never to a copy, a namesake or a successor of this table."""
+"""An index belongs to one table, and never to a copy, a namesake or a successor of that table."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ def index_folders(lab: Lab, database: str) -> list[Path]:
 
 
 def properties(lab: Lab, table: str) -> dict[str, str]:
-    """The properties in the metastore that register a table's indexes."""
+    """The metastore properties that register a table's indexes."""
     rows = lab.sql(f"SHOW TBLPROPERTIES {table}")
     return {key: value for key, value in rows if key.startswith("sieve.index.")}
 
 
 def test_no_index_is_registered_on_a_table_that_took_its_tables_place(lab: Lab) -> None:
-    """A table that was resolved before DROP and CREATE TABLE, or a move, is another table."""
+    """CREATE INDEX registers no index if DROP and CREATE TABLE, or a move, replaced the table."""
     resolve = lab.spark._jvm.org.apache.spark.sql.sieve.statements.Tables.resolve
     with lab.database("replaced") as database:
         for change in ("DROP TABLE t", "ALTER TABLE t SET LOCATION '/elsewhere'"):
             lab.sql("CREATE TABLE t USING parquet AS SELECT 1 AS id")
             before = resolve(lab.spark._jsparkSession, [database, "t"])
-            time.sleep(1.1)  # a metastore stores creation times in whole seconds
+            time.sleep(1.1)  # metastores store creation times in whole seconds
             lab.sql(change)
             if change.startswith("DROP"):
                 lab.sql("CREATE TABLE t USING parquet AS SELECT 2 AS id")
@@ -58,7 +58,7 @@ def test_create_and_drop_leave_no_trace(lab: Lab) -> None:
 
 
 def test_create_table_like_does_not_take_the_index_along(lab: Lab) -> None:
-    """A table created LIKE an indexed table has no index, so queries read all its files."""
+    """A table created LIKE an indexed table has no index, so queries read all files."""
     with lab.database("likes") as database:
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
         lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -73,7 +73,7 @@ def test_create_table_like_does_not_take_the_index_along(lab: Lab) -> None:
 
 
 def test_a_copied_property_is_not_an_index(lab: Lab) -> None:
-    """Queries ignore another table's registration, and DROP removes only the property."""
+    """Queries ignore a registration copied from another table; DROP removes only the property."""
     with lab.database("copied") as database:
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
         lab.sql("CREATE TABLE u USING parquet AS SELECT id + 20 AS id FROM range(0, 40, 1, 4)")
@@ -134,7 +134,7 @@ def test_two_databases_keep_their_namesakes_apart(lab: Lab) -> None:
 
 
 def test_a_renamed_table_loses_speed_not_rows(lab: Lab) -> None:
-    """After RENAME, a table returns all its rows, even if its index has not followed."""
+    """After RENAME, queries return all rows, even if the index has not followed the table yet."""
     with lab.database("renamed"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
         lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -146,7 +146,7 @@ def test_a_renamed_table_loses_speed_not_rows(lab: Lab) -> None:
 
 @pytest.mark.long
 def test_disable_and_enable_reach_open_sessions(lab: Lab) -> None:
-    """In a session that is already open, DISABLE stops pruning, and ENABLE starts it again."""
+    """In an open session, DISABLE by another session stops pruning, and ENABLE resumes pruning."""
     with lab.database("switched"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
         other = Lab(lab.spark.newSession())
@@ -165,7 +165,10 @@ def test_disable_and_enable_reach_open_sessions(lab: Lab) -> None:
 
 
 def test_options_set_take_effect_with_refresh(lab: Lab) -> None:
-    """SET OPTIONS stores options; SHOW lists them beside current options; REFRESH applies them."""
+    """SET OPTIONS stores options, and REFRESH applies them.
+
+    Until then, SHOW lists the old and the new options.
+    """
     with lab.database("options_set"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
         lab.sql("CREATE SIEVE INDEX ON t (id) OPTIONS (error = 50) COMMENT 'why'")
@@ -182,7 +185,7 @@ def test_options_set_take_effect_with_refresh(lab: Lab) -> None:
 
 
 def test_a_dropped_database_takes_its_indexes_along(lab: Lab) -> None:
-    """DROP DATABASE CASCADE names no table; still, a table created again uses no old index."""
+    """DROP DATABASE CASCADE removes indexes; a table created again does not use an old index."""
     with lab.database("cascade"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
         lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -195,7 +198,7 @@ def test_a_dropped_database_takes_its_indexes_along(lab: Lab) -> None:
 
 
 def test_a_name_is_given_once(lab: Lab) -> None:
-    """If two sessions create the same index at once, one is refused and leaves nothing."""
+    """If two sessions create the same index, one is refused and leaves nothing behind."""
     with lab.database("taken") as database:
         lab.sql("CREATE TABLE t USING parquet AS SELECT id, id % 7 AS r FROM range(0, 40, 1, 4)")
 
@@ -217,7 +220,7 @@ def test_a_name_is_given_once(lab: Lab) -> None:
 
 
 def test_one_lost_index_keeps_refresh_from_no_other(lab: Lab) -> None:
-    """If an index fails, REFRESH of all indexes refreshes the others, and then names the index."""
+    """REFRESH of all indexes refreshes the sound ones, and then fails and names the lost one."""
     with lab.database("lost") as database:
         lab.sql("CREATE TABLE t USING parquet AS SELECT id, id % 7 AS r FROM range(0, 40, 1, 4)")
         lab.sql("CREATE SIEVE INDEX ON t (r)")

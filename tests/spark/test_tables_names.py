@@ -1,4 +1,4 @@
-"""Names with blanks, other scripts, dots and quotes; letter case is handled as in Spark."""
+"""Names with blanks, dots, quotes and other scripts; letter case counts as in Spark."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ COLUMNS = ["a b", "a.b", "größe", "列", "select", "x`y", "a,b", "50%", "Mixed
 
 
 def quoted(name: str) -> str:
-    """A name between backquotes."""
+    """A name in backquotes."""
     return f"`{name.replace('`', '``')}`"
 
 
@@ -22,7 +22,7 @@ def quoted(name: str) -> str:
     ],
 )
 def test_columns_of_strange_names(lab: Lab, form: str) -> None:
-    """A column's name can contain blanks, dots, commas, quotes, or words of the grammar."""
+    """A column name can contain blanks, dots, commas, quotes, or keywords of SIEVE statements."""
     usable = [c for c in COLUMNS if form != "orc" or c not in ("x`y", "a,b")]
     with lab.database("strange_names"):
         columns = ", ".join(f"id + {k} AS {quoted(c)}" for k, c in enumerate(usable))
@@ -38,7 +38,7 @@ def test_columns_of_strange_names(lab: Lab, form: str) -> None:
 
 
 def test_fields_of_strange_names(lab: Lab) -> None:
-    """A field `a.b` of a struct `c d` is not the field b of a."""
+    """Field `a.b` of a struct is not taken as field b of a."""
     with lab.database("strange_fields"):
         lab.sql(
             "CREATE TABLE t USING parquet AS SELECT named_struct('a.b', id, 'a', named_struct("
@@ -52,7 +52,7 @@ def test_fields_of_strange_names(lab: Lab) -> None:
 
 
 def test_an_index_name_in_quotes(lab: Lab) -> None:
-    """An index name can have blanks and letters of other scripts, and its case does not matter."""
+    """An index name can contain blanks and other scripts, and is not case-sensitive."""
     with lab.database("index_names"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
         lab.sql("CREATE SIEVE INDEX My_Index ON t (id)")
@@ -66,7 +66,7 @@ def test_an_index_name_in_quotes(lab: Lab) -> None:
 
 
 def test_case_of_columns_is_as_the_session_has_it(lab: Lab) -> None:
-    """Without case sensitivity, a column name in any case works in statements and queries."""
+    """Without case sensitivity, statements and queries accept a column name in any case."""
     with lab.database("cases"):
         lab.sql("CREATE TABLE T USING parquet AS SELECT id AS OrderKey FROM range(0, 40, 1, 4)")
         lab.sql("CREATE SIEVE INDEX ON cases.t (ORDERKEY)")
@@ -99,7 +99,7 @@ def test_another_case_sensitivity_reads_everything(lab: Lab) -> None:
 
 
 def test_files_of_another_case_than_the_table(lab: Lab) -> None:
-    """If files have column names in another letter case, a build matches them as Spark does."""
+    """A build matches column names in files of another letter case as Spark does."""
     with lab.database("spelling") as database:
         lab.sql("CREATE TABLE t (OrderKey BIGINT) USING parquet")
         location = lab.spark.catalog.getDatabase(database).locationUri + "/t"
@@ -114,7 +114,7 @@ def test_files_of_another_case_than_the_table(lab: Lab) -> None:
 
 
 def test_a_table_called_sieve_is_described_by_spark(lab: Lab) -> None:
-    """Spark handles its own statements about a table `sieve` with a column `index`."""
+    """Spark handles Spark statements on a table `sieve` with a column `index`."""
     with lab.database("called_sieve"):
         lab.sql(
             "CREATE TABLE sieve USING parquet AS SELECT id index, id indexes "

@@ -1,4 +1,7 @@
-"""Partitioned tables: Spark selects partitions, and the index skips files in them."""
+"""Partitioned tables.
+
+Spark selects partitions, and the index skips files of the selected partitions.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from spark_session import Lab
     ["USING parquet", pytest.param("USING json", marks=pytest.mark.long), "STORED AS ORC"],
 )
 def test_partition_and_index_pruning_combine(lab: Lab, form: str) -> None:
-    """In the partitions that Spark selects, the index keeps the files with the key."""
+    """In the partitions that Spark selects, the index keeps only the files with the key."""
     with lab.database("levels"):
         lab.sql(
             f"CREATE TABLE t (id BIGINT, v INT) {form} PARTITIONED BY (y INT, m STRING)"
@@ -39,7 +42,7 @@ def test_partition_and_index_pruning_combine(lab: Lab, form: str) -> None:
 
 
 def test_a_filter_of_a_partition_and_a_column_is_named(lab: Lab) -> None:
-    """Spark passes no OR of a partition and a column to a scan, so all files are read."""
+    """An OR of a partition and a column reads all files, because Spark passes no OR to the scan."""
     with lab.database("mixed"):
         lab.sql(
             "CREATE TABLE t USING parquet PARTITIONED BY (y) AS "
@@ -58,7 +61,7 @@ def test_a_filter_of_a_partition_and_a_column_is_named(lab: Lab) -> None:
 
 
 def test_show_lists_many_partitions_without_a_job(lab: Lab) -> None:
-    """SHOW of a database finds out on the driver alone how stale each index is."""
+    """SHOW of a database finds how stale each index is without a job."""
     with lab.database("glance"):
         lab.sql("CREATE TABLE t (id BIGINT, p BIGINT) USING parquet PARTITIONED BY (p)")
         lab.sql("INSERT INTO t SELECT id, id % 40 FROM range(0, 400, 1, 1)")
@@ -78,7 +81,7 @@ def test_show_lists_many_partitions_without_a_job(lab: Lab) -> None:
 
 
 def test_partitions_of_strange_names(lab: Lab) -> None:
-    """Partition values with NULL, blanks, %, =, quotes, slashes and other scripts."""
+    """Partition values can be NULL, or contain blanks, %, =, quotes, slashes and other scripts."""
     values = ["a b", "50%", "x=y", "a/b", "'q'", "ünïcödé", "日本", "a:b", "tab\tbed", "#1?", "{}"]
     with lab.database("strange"):
         lab.sql("CREATE TABLE t (id BIGINT, p STRING) USING parquet PARTITIONED BY (p)")
@@ -87,7 +90,7 @@ def test_partitions_of_strange_names(lab: Lab) -> None:
         frame.write.insertInto("t")
         assert len(lab.spark.table("t").inputFiles()) == len(values) + 1
         assert lab.sql("CREATE SIEVE INDEX ON t (id)")[0][2] == len(values) + 1
-        # One query has a scan for each value; none reads two files and none reads no file.
+        # The query has a scan for each value, so that each scan must read one file.
         keys = [k * 10 + 5 for k in range(len(values))]
         each = (f"SELECT id, p FROM t WHERE id = {key}" for key in keys)
         found = lab.check(" UNION ALL ".join(each), exactly=len(values))
@@ -97,7 +100,7 @@ def test_partitions_of_strange_names(lab: Lab) -> None:
 
 
 def test_a_partition_elsewhere_is_indexed_too(lab: Lab, tmp_path: Path) -> None:
-    """The index identifies files in a foreign location by their root, and can skip these files."""
+    """The index can skip files of a partition in another location, whose root the index stores."""
     foreign = tmp_path / "p=away %20 =ü"
     lab.spark.range(100, 120, 1, 2).write.parquet(str(foreign))
     with lab.database("foreign_root"):
@@ -113,10 +116,11 @@ def test_a_partition_elsewhere_is_indexed_too(lab: Lab, tmp_path: Path) -> None:
 
 
 def test_a_file_that_several_partitions_list(lab: Lab, tmp_path: Path) -> None:
-    """If a listed file gave a bound, its low keys would exclude rows of other groups.
+    """A scan always reads a file that several partitions list.
 
-    A scan always reads a file that several partitions list. Partitions share the location with the
-    same spelling, with another spelling, or because it is the folder of another partition.
+    If a file of several partitions gave a bound, low keys would exclude rows of other groups.
+    Partitions share a location under the same spelling, under another spelling, or one within the
+    other.
     """
     shared = tmp_path / "shared"
     lab.spark.range(100, 110, 1, 1).toDF("k").write.parquet(str(shared))
@@ -141,9 +145,9 @@ def test_a_file_that_several_partitions_list(lab: Lab, tmp_path: Path) -> None:
 
 
 def test_partitions_come_and_go(lab: Lab) -> None:
-    """Queries read a new partition until REFRESH.
+    """Queries read the files of a new partition until REFRESH.
 
-    A dropped partition returns no rows, and REFRESH forgets its files.
+    A dropped partition returns no rows, and REFRESH forgets the files of the partition.
     """
     with lab.database("come_and_go"):
         lab.sql("CREATE TABLE t (id BIGINT, p INT) USING parquet PARTITIONED BY (p)")

@@ -19,7 +19,7 @@ PARTITIONED = 12
 
 @pytest.fixture(scope="module")
 def top(lab: Lab) -> Iterator[Lab]:
-    """Tables with a hundred keys per file: ascending and scattered keys, NULLs and NaNs."""
+    """Tables with a hundred keys per file: ascending keys, scattered keys, NULL and NaN."""
     with lab.database("top"):
         columns = (
             "id AS k, CAST(id AS STRING) AS s, (id * 7919) % 4000 AS r, id DIV 250 AS tied, "
@@ -47,7 +47,7 @@ def top(lab: Lab) -> Iterator[Lab]:
 
 
 _LONG = ", ".join(map(str, range(0, 1200, 100)))
-"""More values than Spark looks up in a list one by one, each in another file."""
+"""A list of values in different files; the list is so long that Spark uses a set."""
 MODES: list[dict[str, str]] = [{}, {"spark.sql.adaptive.enabled": "false"}]
 PRUNED = {
     "ascending": ("SELECT k, v FROM fact ORDER BY k LIMIT 10", 1),
@@ -184,8 +184,10 @@ LONG = {
     "max of CSV", "another column's max", "a function's min", "min of an unindexed",
     "HAVING count", "by a function", "a sort of a part",
 }  # fmt: skip
-"""Queries that differ from another of `PRUNED` or `UNPRUNED` in a value, a column or a direction.
-`make test-long` runs them."""
+"""Queries that differ from another query in a value, a column or a direction.
+
+`make test-long` runs these queries.
+"""
 
 
 def _kinds(queries: Iterable[str]) -> list[Any]:
@@ -193,27 +195,27 @@ def _kinds(queries: Iterable[str]) -> list[Any]:
 
 
 _WITHOUT: dict[str, Answer] = {}
-"""Answers without the index, which are the same for every plan of the query."""
+"""Answers without the index, which are the same for every plan of a query."""
 
 
 def _check(lab: Lab, query: str, files: int | None, conf: Mapping[str, str] | None = None) -> None:
-    """Asserts the number of files read, and that an audited run returns the rows of Spark alone."""
+    """Asserts the number of files read, and that an audited query returns Spark's own rows."""
     with lab.settings({"spark.sieve.audit.sample": "1.0"} | dict(conf or {})):
         lab.check(query, exactly=files, known=_WITHOUT)
 
 
 @pytest.mark.parametrize("kind", _kinds(PRUNED))
 def test_files_that_can_hold_one_of_the_rows_are_read(top: Lab, kind: str) -> None:
-    """The scan reads at most one file more than the rows need, which is the file of the bound.
+    """The scan reads the files of the rows, and at most one more, whose rows give the bound.
 
-    Similar queries follow one another, and use the modes in turn.
+    Similar queries are neighbours in the list, and alternate between the modes.
     """
     _check(top, *PRUNED[kind], MODES[list(PRUNED).index(kind) % 2])
 
 
 @pytest.mark.parametrize("kind", _kinds(UNPRUNED))
 def test_where_something_else_decides_about_rows_all_are_read(top: Lab, kind: str) -> None:
-    """No bound is used for other filters, samples, generators, joins or other aggregates."""
+    """Below other filters, samples, generators, joins and aggregates, a scan has no bound."""
     _check(top, *UNPRUNED[kind], MODES[len(kind) % 2])
 
 
@@ -225,7 +227,7 @@ def _read(frame: DataFrame) -> int:
 def test_calls_of_a_sorted_frame_read_what_a_limit_does(
     top: Lab, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The counter of skipped files shows that `take`, `head`, `first` and `show` use a bound."""
+    """`take`, `head`, `first` and `show` of a sorted frame skip files like a LIMIT."""
     frame = top.spark.table("fact").select("k", "v").sort(f.desc("k"))
     count = "SELECT value FROM sieve_status() WHERE counter = 'files_skipped'"
 
@@ -243,7 +245,7 @@ def test_calls_of_a_sorted_frame_read_what_a_limit_does(
     assert frame.tail(1)[0].k == 0
     assert len(frame.collect()) == FILES * 100
     assert _read(frame.limit(3).union(frame.limit(3))) == 1 + 1
-    # The union also needs the sorted rows themselves, which come from the same plan nodes.
+    # The union also needs all sorted rows, which come from the same plan nodes.
     both = frame.limit(3).union(frame)
     assert len(both.collect()) == FILES * 100 + 3
     assert [tuple(row) for row in frame.offset(3995).limit(10).sort("k").collect()] == [
@@ -253,7 +255,7 @@ def test_calls_of_a_sorted_frame_read_what_a_limit_does(
 
 @pytest.mark.parametrize("adaptive", ["true", pytest.param("false", marks=pytest.mark.long)])
 def test_a_scan_with_a_bound_is_not_taken_for_one_without(top: Lab, adaptive: str) -> None:
-    """Spark reuses only exchanges of equal scans, and scans with different bounds are unequal."""
+    """Spark reuses no exchange for a scan with a bound and one without, or with another bound."""
     conf = {"spark.sql.adaptive.enabled": adaptive}
     ends = "SELECT k FROM fact ORDER BY k {} LIMIT 3"
     parts = [ends.format(""), ends.format("DESC"), "SELECT k FROM fact WHERE v = 6"]
@@ -272,7 +274,7 @@ def test_a_scan_with_a_bound_is_not_taken_for_one_without(top: Lab, adaptive: st
 
 
 def test_a_query_runs_twice_and_from_a_cache(top: Lab) -> None:
-    """The same frame runs twice, and so do a cached result and a sort of a cached table."""
+    """A frame returns the same rows twice, and so do a cached result and a sorted cached table."""
     frame = top.spark.sql("SELECT k FROM fact ORDER BY k DESC LIMIT 3")
     assert _read(frame) == 1
     assert frame.collect() == [(3999,), (3998,), (3997,)]
@@ -287,7 +289,7 @@ def test_a_query_runs_twice_and_from_a_cache(top: Lab) -> None:
 
 @pytest.mark.parametrize("adaptive", ["true", "false"])
 def test_a_limit_over_a_whole_sort(top: Lab, adaptive: str) -> None:
-    """For a limit above its threshold, Spark sorts all rows."""
+    """A bound also applies if the limit is above the threshold at which Spark sorts all rows."""
     conf = {
         "spark.sql.execution.topKSortFallbackThreshold": "2",
         "spark.sql.adaptive.enabled": adaptive,
@@ -297,7 +299,7 @@ def test_a_limit_over_a_whole_sort(top: Lab, adaptive: str) -> None:
 
 
 def test_off_reads_all(top: Lab) -> None:
-    """The setting turns off the bound for the first rows."""
+    """The setting disables the bound for first rows, MIN and MAX."""
     conf = {"spark.sieve.top.pruning": "off"}
     _check(top, "SELECT k FROM fact ORDER BY k LIMIT 10", FILES, conf)
     _check(top, "SELECT min(k) FROM fact", FILES, conf)
@@ -305,7 +307,7 @@ def test_off_reads_all(top: Lab) -> None:
 
 @pytest.mark.parametrize("key", ["ignoreCorruptFiles", "ignoreMissingFiles"])
 def test_rows_that_readers_may_leave_out_bound_nothing(top: Lab, tmp_path: Path, key: str) -> None:
-    """A setting or table option can let the reader ignore damaged or missing files."""
+    """A setting or option by which readers ignore damaged or missing files prevents bounds."""
     query = "SELECT k FROM {} ORDER BY k LIMIT 3"
     _check(top, query.format("fact"), FILES, {f"spark.sql.files.{key}": "true"})
     top.sql(
@@ -314,7 +316,7 @@ def test_rows_that_readers_may_leave_out_bound_nothing(top: Lab, tmp_path: Path,
     )
     top.sql(f"CREATE SIEVE INDEX ON {key} (k)")
     _check(top, query.format(key), 4)
-    # The current setting decides, even for a plan that was made and listed earlier.
+    # The current setting counts, even for a plan that Spark made and listed before.
     frame = top.spark.sql(query.format("fact"))
     plan = frame._jdf.queryExecution().executedPlan()
     (scan,) = scans(plan)
@@ -326,7 +328,7 @@ def test_rows_that_readers_may_leave_out_bound_nothing(top: Lab, tmp_path: Path,
 
 @pytest.mark.long
 def test_files_behind_the_index_are_read(top: Lab) -> None:
-    """A scan reads new, changed and replaced files, and files that were removed give no bound."""
+    """Scans read new, changed and replaced files, and removed files give no bound."""
     with top.database("behind"):
         top.sql("CREATE TABLE t USING parquet AS SELECT id AS k FROM range(0, 400, 1, 4)")
         top.sql("CREATE SIEVE INDEX ON t (k)")
@@ -346,7 +348,7 @@ def test_files_behind_the_index_are_read(top: Lab) -> None:
         known = "SELECT min(k), input_file_name() FROM t WHERE k BETWEEN 0 AND 399 GROUP BY 2"
 
         def first_known() -> Path:
-            """The file whose keys are the least in the index; it limits other files."""
+            """The file with the least keys in the index; this file limits the other files."""
             path = Path(min(top.sql(known))[1].removeprefix("file://"))
             path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
             return path
@@ -367,7 +369,7 @@ def test_files_behind_the_index_are_read(top: Lab) -> None:
 
 
 def test_scans_that_lose_rows_on_their_own_have_no_bound(top: Lab) -> None:
-    """Spark drops buckets and run-time partitions, so the rows of their files give no bound."""
+    """Buckets and partitions that Spark drops at run time give no bound."""
     top.sql(
         "CREATE TABLE buckets USING parquet CLUSTERED BY (k) INTO 4 BUCKETS AS "
         "SELECT id AS k, id % 5 AS w FROM range(0, 400, 1, 2)"
@@ -385,7 +387,7 @@ def test_scans_that_lose_rows_on_their_own_have_no_bound(top: Lab) -> None:
     )
     top.check(joined)
     top.check("SELECT min(k) FROM parts WHERE p IN (SELECT k FROM texts WHERE k IN (2, 3))")
-    # A subquery's result selects partitions after all partitions have been listed.
+    # Spark lists all partitions before it selects partitions by a subquery's result.
     of_result = ("p = (SELECT max(k) FROM texts WHERE k < 3)", "q >= (SELECT min(v) FROM texts)")
     for condition in of_result:
         top.check(f"SELECT k FROM parts WHERE {condition} ORDER BY k LIMIT 3")
@@ -394,7 +396,7 @@ def test_scans_that_lose_rows_on_their_own_have_no_bound(top: Lab) -> None:
 
 
 def test_ranges_of_files_are_read(top: Lab, tmp_path: Path) -> None:
-    """In large files, a scan reads only the ranges that can hold one of the rows."""
+    """In large files, a scan reads only the ranges that can hold one of the first rows."""
     keys = [(k * 7919) % 6000 for k in range(6000)]
     for number in range(3):
         rows = sorted(keys[number * 2000 : (number + 1) * 2000])
@@ -423,7 +425,7 @@ def test_ranges_of_files_are_read(top: Lab, tmp_path: Path) -> None:
 
 
 def test_explain_names_what_bounds_a_scan(top: Lab) -> None:
-    """EXPLAIN names the bound after the filters, or the reason why there is no bound."""
+    """EXPLAIN names the bound after the filters, or the reason why no bound exists."""
 
     def told(query: str) -> tuple[object, object, object]:
         (row,) = top.explain(query)
@@ -452,7 +454,7 @@ def test_explain_names_what_bounds_a_scan(top: Lab) -> None:
 
 
 def test_a_query_that_requires_an_index_does_not_fail_without_a_bound(top: Lab) -> None:
-    """The query has no filter that an index could have used."""
+    """A query without a filter passes `spark.sieve.require`, with and without a bound."""
     with top.setting("spark.sieve.require", "true"):
         _check(top, "SELECT k FROM fact ORDER BY k LIMIT 4001", FILES)
         _check(top, "SELECT k FROM fact ORDER BY k LIMIT 3", 1)

@@ -1,4 +1,4 @@
-"""Indexes on several columns together: rare combinations of frequent values read few files."""
+"""Indexes on several columns: queries for rare combinations of frequent values read few files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FILES = 8
 
 @pytest.fixture(scope="module")
 def orders(lab: Lab) -> Iterator[Lab]:
-    """Each tenant and each id is in all files, and each pair of them in one file."""
+    """Each tenant and each id occurs in all files, but each pair of these occurs in one file."""
     with lab.database("tuples"):
         columns = (
             "IF(n = 7, NULL, concat('t', n % 10)) AS tenant, int(n % 5) AS five, n < 1500 AS even, "
@@ -34,7 +34,7 @@ def orders(lab: Lab) -> Iterator[Lab]:
 
 
 def least(lab: Lab, predicate: str) -> int:
-    """The number of files that hold a matching row."""
+    """The number of files that contain a matching row."""
     with lab.setting("spark.sieve.enabled", "false"):
         return len(set(lab.sql(f"SELECT input_file_name() FROM t WHERE {predicate}")))
 
@@ -60,7 +60,7 @@ QUERIES = {
 
 @pytest.mark.parametrize("name", QUERIES)
 def test_values_of_all_columns_read_the_files_that_match(orders: Lab, name: str) -> None:
-    """The index reads only files that hold one of the combinations."""
+    """A filter on all columns reads only the files that contain one of the combinations."""
     predicate = QUERIES[name]
     orders.check(f"SELECT * FROM t WHERE {predicate}", at_most=least(orders, predicate))
 
@@ -80,7 +80,7 @@ def test_values_of_all_columns_read_the_files_that_match(orders: Lab, name: str)
     ],
 )
 def test_other_filters_lose_nothing(orders: Lab, predicate: str) -> None:
-    """NULL in a struct equals NULL, so such a list reads all files, and so do other filters."""
+    """Filters that the index cannot use, such as lists with NULL in a struct, lose no row."""
     assert (
         orders.check(f"SELECT * FROM t WHERE {predicate}").rows.total() > 0 or "NULL" in predicate
     )
@@ -111,7 +111,7 @@ JOINS = {
 
 @pytest.fixture(params=["broadcast", "fetched"])
 def keys_of(request: pytest.FixtureRequest, orders: Lab) -> Iterator[Lab]:
-    """Pairs of values that Spark broadcasts, or that a job of their own reads."""
+    """Pairs of values that Spark broadcasts, or that a separate job reads."""
     orders.sql(f"CREATE OR REPLACE TEMPORARY VIEW wanted AS {KEYS}")
     settings = {"spark.sql.autoBroadcastJoinThreshold": "-1", "spark.sieve.join.pruning": "always"}
     with orders.settings(settings if request.param == "fetched" else {}):
@@ -120,7 +120,7 @@ def keys_of(request: pytest.FixtureRequest, orders: Lab) -> Iterator[Lab]:
 
 @pytest.mark.parametrize("name", JOINS)
 def test_pairs_of_a_join_read_the_files_that_match(keys_of: Lab, name: str) -> None:
-    """Only pairs without NULL that are in one row of the other side select files."""
+    """A join reads the files of pairs without NULL that occur in a single row of the other side."""
     predicate, files = JOINS[name]
     assert keys_of.check(f"SELECT * FROM t WHERE {predicate}").files == files
 
@@ -137,7 +137,7 @@ def test_pairs_of_a_join_read_the_files_that_match(keys_of: Lab, name: str) -> N
     ],
 )  # fmt: skip
 def test_joins_by_a_pair(keys_of: Lab, query: str, files: int) -> None:
-    """A side that the join returns in full, and a function of a column, read all files."""
+    """An outer join that returns all rows, or a key that is a function, reads all files."""
     views = {
         "both": "SELECT id AS i, tenant AS t FROM t UNION ALL SELECT -id, tenant FROM t",
         "pairs": "SELECT tenant, id, count(*) FROM t GROUP BY tenant, id",
@@ -148,7 +148,7 @@ def test_joins_by_a_pair(keys_of: Lab, query: str, files: int) -> None:
 
 
 def test_the_side_that_an_outer_join_fills_with_null(orders: Lab) -> None:
-    """A job of its own reads the keys, because Spark cannot broadcast the other side."""
+    """If an outer join fills a side with NULL, a separate job reads keys for this side."""
     orders.sql(f"CREATE OR REPLACE TEMPORARY VIEW wanted AS {KEYS}")
     with orders.setting("spark.sieve.join.pruning", "always"):
         query = "SELECT * FROM wanted LEFT JOIN t ON b = id AND a = tenant"
@@ -156,14 +156,14 @@ def test_the_side_that_an_outer_join_fills_with_null(orders: Lab) -> None:
 
 
 def test_short_integers_of_a_broadcast(orders: Lab) -> None:
-    """Spark packs several short integers of a broadcast into one BIGINT."""
+    """Short integer keys match, although a broadcast packs several into one BIGINT."""
     pairs = "(SELECT * FROM VALUES (-1S, 3), (42S, 3), (42S, NULL) AS k (b, a))"
     query = f"SELECT * FROM t JOIN {pairs} ON small = b AND five = a"
     assert orders.check(query).files == 2
 
 
 def test_explain_names_the_keys_of_a_join(keys_of: Lab) -> None:
-    """EXPLAIN SIEVE foretells that the index gets pairs."""
+    """EXPLAIN SIEVE shows that the index will get pairs."""
     query = "SELECT * FROM t WHERE (tenant, id) IN (SELECT a, b FROM wanted)"
     shown = [row.asDict() for row in keys_of.spark.sql(f"EXPLAIN SIEVE {query}").collect()]
     assert [row["indexes"] for row in shown] == ["pair@1"]
@@ -171,7 +171,7 @@ def test_explain_names_the_keys_of_a_join(keys_of: Lab) -> None:
 
 
 def test_rows_with_null_are_found_by_lists(orders: Lab) -> None:
-    """The rows without a tenant or without an id have no key, and a list can still name them."""
+    """Lists with NULL find rows without a tenant or an id, although such rows have no key."""
     for row in ("(CAST(NULL AS STRING), 0L)", "('t5', CAST(NULL AS BIGINT))"):
         found = orders.check(f"SELECT * FROM t WHERE (tenant, id) IN ({row})")
         assert found.rows.total() == 1
@@ -188,14 +188,14 @@ def test_rows_with_null_are_found_by_lists(orders: Lab) -> None:
     ],
 )
 def test_what_cannot_be_a_tuple_is_refused(orders: Lab, typed: str, reason: str) -> None:
-    """The error has the reason."""
+    """CREATE refuses a tuple of unsuitable columns, and the error has the reason."""
     with pytest.raises(PySparkException) as error:
         orders.sql(f"CREATE SIEVE INDEX wrong ON t ({typed})")
     assert reason in str(error.value)
 
 
 def test_statements_on_a_tuple(orders: Lab) -> None:
-    """SHOW names the columns, CHECK finds every key, and REFRESH takes new files in."""
+    """SHOW names the columns, CHECK finds every key, and REFRESH adds new files."""
     shown = {row[2]: row[3] for row in orders.sql("SHOW SIEVE INDEXES ON t")}
     assert shown == {
         "pair": "(tenant, id)",

@@ -1,4 +1,4 @@
-"""Past versions, the files that VACUUM deletes, and indexes whose table is gone."""
+"""Past versions, the files that VACUUM deletes, and indexes whose table was dropped."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def create(lab: Lab) -> None:
 
 
 def test_a_life_in_versions(lab: Lab) -> None:
-    """SHOW lists each version's change; OPTIMIZE makes one run.
+    """SHOW lists the change of each version, and OPTIMIZE makes one run.
 
     VACUUM keeps the current version.
     """
@@ -46,7 +46,7 @@ def test_a_life_in_versions(lab: Lab) -> None:
         lab.sql("INSERT INTO t SELECT id FROM range(50, 60, 1, 1)")
         lab.sql("REFRESH SIEVE INDEX ON t")
         assert lab.sql("OPTIMIZE SIEVE INDEX ON t")[0][:3] == ("id_sieve", 8, 6)
-        # If an index has one run without gaps, OPTIMIZE does not change it.
+        # OPTIMIZE does not change an index that has one run without gaps.
         assert lab.sql("OPTIMIZE SIEVE INDEX id_sieve ON t")[0][:3] == ("id_sieve", 8, 6)
         told = lab.spark.sql("SHOW SIEVE VERSIONS ON t").collect()
         assert [(row["version"], row["change"], row["state"], row["runs"]) for row in told] == [
@@ -76,7 +76,12 @@ def test_a_life_in_versions(lab: Lab) -> None:
 
 
 def test_what_a_dead_writer_left_goes_after_a_day(lab: Lab) -> None:
-    """VACUUM deletes a run with a pending write but no version; it keeps files without either."""
+    """After a day, VACUUM deletes the run of a dead writer.
+
+    Such a run has a pending write, but no version.
+
+    VACUUM keeps files that have neither.
+    """
     with lab.database("dead_writer"):
         create(lab)
         at = folder(lab)
@@ -100,7 +105,7 @@ def test_what_a_dead_writer_left_goes_after_a_day(lab: Lab) -> None:
 
 
 def test_an_index_without_a_table_goes_and_no_other(lab: Lab) -> None:
-    """VACUUM deletes old indexes of dropped tables and of dead statements, but not used indexes."""
+    """VACUUM deletes old indexes of dropped tables and dead statements, but no index in use."""
     with lab.database("orphaned"):
         create(lab)
         kept = folder(lab)
@@ -110,7 +115,7 @@ def test_an_index_without_a_table_goes_and_no_other(lab: Lab) -> None:
         (dead / "intent.json").write_bytes((kept / "intent.json").read_bytes())
         stranger = root / "00000000-0000-4000-8000-00000000000e"
         stranger.mkdir()
-        # It is possible that the writer still works, so VACUUM keeps the index with any RETAIN.
+        # With any RETAIN, VACUUM keeps this index, because the writer may still be at work.
         assert lab.sql("VACUUM SIEVE INDEXES IN orphaned RETAIN 0 HOURS") == []
         yesterday = time.time() - 86_500
         os.utime(dead / "intent.json", (yesterday, yesterday))
@@ -123,7 +128,10 @@ def test_an_index_without_a_table_goes_and_no_other(lab: Lab) -> None:
 
 
 def test_a_registration_that_was_lost_is_found_again(lab: Lab) -> None:
-    """If another tool drops the table's property, REFRESH restores it; VACUUM keeps the index."""
+    """If another tool removes an index's property, REFRESH restores the property.
+
+    VACUUM keeps the index.
+    """
     with lab.database("lost_property"):
         create(lab)
         lab.sql("ALTER TABLE t UNSET TBLPROPERTIES ('sieve.index.id_sieve')")

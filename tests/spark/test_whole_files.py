@@ -18,7 +18,7 @@ RANGES = {
 
 
 def test_bucketed_scans_read_whole_files(lab: Lab) -> None:
-    """If a query reads the bucket columns, Spark groups files by bucket."""
+    """A query of the bucket columns reads whole files, because Spark groups files by bucket."""
     with lab.database("bucketed"), lab.settings(RANGES):
         rows = lab.spark.range(0, 40_000, 1, 1).selectExpr("id AS k", "id % 3 AS n", "uuid() AS u")
         with lab.setting("spark.sql.parquet.compression.codec", "uncompressed"):
@@ -37,7 +37,10 @@ def test_bucketed_scans_read_whole_files(lab: Lab) -> None:
 
 
 def test_files_that_spark_cannot_split_are_read_with_all_others(lab: Lab, tmp_path: Path) -> None:
-    """Spark 4.1 fails on two splits of a zstd file, and makes smaller splits if files are few."""
+    """A scan of zstd files reads all files of the table, or none.
+
+    Spark 4.1 makes smaller splits for few files, and fails on two splits of a zstd file.
+    """
     if lab.spark.version < "4.1":
         pytest.skip("this Spark does not read such files")
     draw, files, rows = random.Random(5), 20, 120
@@ -62,7 +65,7 @@ def test_files_that_spark_cannot_split_are_read_with_all_others(lab: Lab, tmp_pa
 
 
 def test_a_separator_that_overlaps_with_itself_is_refused(lab: Lab, tmp_path: Path) -> None:
-    """A separator that overlaps with itself can end a line in two places, so an index lost rows."""
+    """CREATE refuses a separator that overlaps with itself: a line could end in two places."""
     (tmp_path / "a.csv").write_text("s1,1,tyyyys2,2,tyys3,3,tyyy", encoding="utf-8")
     with lab.database("overlapping"):
         lab.sql(
