@@ -102,7 +102,7 @@ def settings() -> str:
             doc = doc.replace(phrase, f"[{phrase}]({target})")
         default = setting.get("default") or _DEFAULTS[key]
         if setting["where"] == "driver":
-            doc = f"of the driver; {doc}"
+            doc = f"driver setting: {doc}"
         rows.append(f"| `{key}` | {default} | {doc} |")
     return "\n".join(["| setting | default | meaning |", "|---|---|---|", *rows])
 

@@ -59,15 +59,15 @@ def main() -> None:
 @with_iceberg
 @spark_arguments
 def sql(hudi: bool, delta: bool, iceberg: bool, args: tuple[str, ...]) -> NoReturn:
-    """Spark's SQL shell.
+    """Starts Spark's SQL shell.
 
     \b
-    sieve sql                     prompts
+    sieve sql                     opens a prompt
     sieve sql -e 'SHOW TABLES'    runs statements
     sieve sql -f report.sql       runs a file
-    sieve sql --hudi              prompts, and knows tables USING hudi
-    sieve sql --delta             prompts, and knows tables USING delta
-    sieve sql --iceberg           prompts, and knows tables USING iceberg
+    sieve sql --hudi              opens a prompt; tables USING hudi work
+    sieve sql --delta             opens a prompt; tables USING delta work
+    sieve sql --iceberg           opens a prompt; tables USING iceberg work
     """  # noqa: D301 - click's mark for lines to keep, which a raw string would spell out
     spark = find_spark(os.environ)
     metastore.refuse_locked_metastore(spark, os.environ, args)
@@ -107,9 +107,9 @@ def submit(hudi: bool, delta: bool, iceberg: bool, args: tuple[str, ...]) -> NoR
 @main.command(context_settings=PASS_ON)
 @spark_arguments
 def beeline(args: tuple[str, ...]) -> NoReturn:
-    """Hive's client of the Thrift server.
+    """Starts Hive's client of the Thrift server.
 
-    Connects to the server started in this directory unless -u names another.
+    Connects to the server that was started in this directory, unless -u names another server.
     """
     spark = find_spark(os.environ)
     shown = [f"--{k}={v}" for k, v in read_properties(conf_file("beeline.properties")).items()]
@@ -126,7 +126,7 @@ def beeline(args: tuple[str, ...]) -> NoReturn:
 @click.option(
     "--output",
     type=click.Path(path_type=Path, dir_okay=False, writable=True),
-    help="Where the picture goes, a .png; by default INDEX.png here.",
+    help="Path of the .png file; by default INDEX.png in this directory.",
 )
 @with_hudi
 @with_delta
@@ -137,7 +137,8 @@ def inspect(
 ) -> NoReturn:
     """Draws an index: sieve inspect [OPTIONS] TABLE INDEX.
 
-    Which files it reads for which keys, against their min and max, and how many for one key.
+    The picture shows which files queries read for which keys, compared with minimum and maximum,
+    and how many files a query for one key reads.
     """
     if len(args) < 2 or any(name.startswith("-") for name in args[-2:]):
         raise click.UsageError("name the table and the index last: sieve inspect TABLE INDEX")
@@ -160,8 +161,8 @@ def inspect(
 
 
 @main.command(context_settings=PASS_ON)
-@click.option("--database", help="Whose folder to clean; by default the database named default.")
-@click.option("--retain-hours", type=click.FloatRange(min=0), help="Age of what may go; 24.")
+@click.option("--database", help="The database to clean; by default the database `default`.")
+@click.option("--retain-hours", type=click.FloatRange(min=0), help="Minimum age; 24.")
 @with_hudi
 @with_delta
 @with_iceberg
@@ -174,7 +175,7 @@ def gc(
     iceberg: bool,
     args: tuple[str, ...],
 ) -> NoReturn:
-    """Deletes indexes that no table has, as VACUUM SIEVE INDEXES does."""
+    """Deletes indexes that belong to no table, like VACUUM SIEVE INDEXES."""
     words = [
         "VACUUM SIEVE INDEXES",
         f"IN {quote(database)}" if database else "",
@@ -204,9 +205,9 @@ def gc(
 )
 @click.option("--json", "in_json", is_flag=True, help="Prints JSON.")
 def advise(folder: Path, in_json: bool) -> None:
-    """Names the indexes worth having, by the event logs of any Spark.
+    """Suggests indexes from the event logs of any Spark, with or without Sieve.
 
-    That Spark need not have had Sieve. No Spark is started, and no constant of a query is shown.
+    The command starts no Spark, and shows no constants of queries.
     """
     replay = event_log_report.replay_folder(folder)
     if in_json:
@@ -219,7 +220,7 @@ def advise(folder: Path, in_json: bool) -> None:
 def archive() -> None:
     """Archives Spark's classes, so that later starts of sieve take less time.
 
-    Runs a short session once; again after an upgrade of Spark, Sieve or Java.
+    Runs a short session. Run the command again after an upgrade of Spark, Sieve or Java.
     """
     spark = find_spark(os.environ)
     file = class_archive.archive_file(spark, find_java(os.environ), os.environ)
@@ -250,12 +251,12 @@ def archive() -> None:
 
 @main.command()
 def conf() -> None:
-    """Prints what an existing Spark's spark-defaults.conf needs to load Sieve."""
+    """Prints settings for spark-defaults.conf that make an existing Spark load Sieve."""
     spark = find_spark(os.environ)
     lines = wiring(shim_jar(spark))
     click.echo(f"# Sieve {sieve.__version__} for Spark {spark.line} at {spark.path}")
     click.echo(
-        "# Where a line of that name exists, add to its value: lists by comma, paths by colon."
+        "# If a setting exists already, add to its value: lists with commas, paths with colons."
     )
     for key, value in lines.items():
         click.echo(f"{key:<28}  {value}")
