@@ -35,9 +35,9 @@ from sieve.metadata.records import (
     VersionId,
 )
 from sieve.reader.run_file import describe_run
-from sieve.segments.intervals import Intervals
+from sieve.segments.intervals.cut_gaps import Intervals
+from sieve.segments.intervals.plan_segments import Segment, plan
 from sieve.segments.query_model import QueryModel
-from sieve.segments.shapes.planner import Segment, plan
 from sieve.storage.interface import READ_LIMIT
 from sieve.storage.local import LocalStore
 

@@ -22,7 +22,7 @@ SUBSTRING: Final = "substring"
 KINDS: Final = frozenset((ELEMENTS, SUBSTRING))
 """The kinds of indexes with any number of values per row."""
 GRAM_BYTES: Final = 4
-"""The length of the keys of an index on substrings; `ask/PartsOfText.scala` has the same number."""
+"""The length of keys of a substring index; `predicate/PartsOfText.scala` has the same number."""
 
 
 def expression_key(sql: str) -> Key:

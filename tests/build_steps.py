@@ -19,10 +19,10 @@ from sieve.segments.budget import choose_price, prices_for
 from sieve.segments.entries import Ends
 from sieve.segments.hash_map.format import decode_map
 from sieve.segments.hash_map.lookup import MapSegment
-from sieve.segments.intervals import overprovisioned_threshold
+from sieve.segments.intervals.cut_gaps import overprovisioned_threshold
+from sieve.segments.intervals.plan_segments import plan
 from sieve.segments.payload import decode, decode_ends
 from sieve.segments.query_model import QueryModel
-from sieve.segments.shapes.planner import plan
 from sieve.segments.stopping_rule import KINDS, Payback, Stop
 from sieve.segments.weights import weights_of
 

@@ -19,7 +19,7 @@ from sieve.metadata.manifest import Manifest
 from sieve.metadata.records import LocationsRef, PartRef, RunId, RunRef
 from sieve.reader.run_file import describe_run
 from sieve.segments.hash_map.format import build_map
-from sieve.segments.shapes.planner import Segment
+from sieve.segments.intervals.plan_segments import Segment
 from sieve.storage.interface import READ_LIMIT, base_name
 from sieve.storage.local import LocalStore
 from tests.unit.metadata.manifest_sample import SAMPLE

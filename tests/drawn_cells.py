@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 from sieve.encoding.encoder import GREATEST, LEAST
-from sieve.segments.shapes.format import Cells
-from sieve.segments.shapes.grid import Grid
+from sieve.segments.intervals.format import Cells
+from sieve.segments.intervals.grid import Grid
 
 N = 12
 """The number of locations."""

@@ -96,7 +96,7 @@ def claims(lab: Lab, texts: Sequence[str]) -> list[Claim]:
 def _claim(lab: Lab, text: str, result: Any) -> Claim | None:
     if result.getClass().getSimpleName() != "Alias":
         return None
-    found = lab.spark._jvm.org.apache.spark.sql.sieve.ask.MonotoneFunction.of(result.child())
+    found = lab.spark._jvm.org.apache.spark.sql.sieve.predicate.MonotoneFunction.of(result.child())
     if found.isEmpty():
         return None
     function = found.get()

@@ -25,15 +25,15 @@ from sieve.metadata.options import IndexOptions
 from sieve.metadata.records import Expected
 from sieve.segments.budget import prices_for
 from sieve.segments.hash_map.format import build_map, decode_map
-from sieve.segments.intervals import (
+from sieve.segments.intervals.cut_gaps import (
     Intervals,
     concatenated,
     cut_location,
     overprovisioned_most,
     overprovisioned_threshold,
 )
+from sieve.segments.intervals.plan_segments import SEGMENT_OVERHEAD, Segment, fitted, plan
 from sieve.segments.query_model import QueryModel
-from sieve.segments.shapes.planner import SEGMENT_OVERHEAD, Segment, fitted, plan
 from sieve.segments.stopping_rule import KINDS, mean_read
 from sieve.segments.weights import weights_at, weights_of
 

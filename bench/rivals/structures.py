@@ -12,8 +12,8 @@ from sieve.arrays.bit_packing import pack
 from sieve.segments.blocks.cone import cut_segments
 from sieve.segments.blocks.format import encode_segment
 from sieve.segments.entries import Entries
+from sieve.segments.intervals.plan_segments import SEGMENT_OVERHEAD
 from sieve.segments.payload import decode
-from sieve.segments.shapes.planner import SEGMENT_OVERHEAD
 
 Answer = npt.NDArray[np.bool_]
 

@@ -23,7 +23,7 @@ from sieve.indexing import hash_map_tasks
 from sieve.indexing.batches import Batches, together
 from sieve.indexing.domain_sample import DomainSample
 from sieve.indexing.packed_intervals import pack
-from sieve.segments.intervals import Intervals, cut_location, overprovisioned_most
+from sieve.segments.intervals.cut_gaps import Intervals, cut_location, overprovisioned_most
 from sieve.segments.query_model import QueryModel
 
 FILE = pa.struct(

@@ -25,8 +25,8 @@ from sieve.indexing.seen import Seen
 from sieve.metadata.options import IndexOptions
 from sieve.reader.run_file import SCHEMA
 from sieve.segments.budget import choose_price, prices_for
+from sieve.segments.intervals.plan_segments import plan
 from sieve.segments.query_model import QueryModel
-from sieve.segments.shapes.planner import plan
 from sieve.segments.stopping_rule import Stop, Trial
 
 FILE_OVERHEAD = 2_100

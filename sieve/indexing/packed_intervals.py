@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from sieve.segments.intervals import Intervals
+from sieve.segments.intervals.cut_gaps import Intervals
 
 _CUT: Final = np.dtype(
     [("first", "<i8"), ("last", "<i8"), ("location", "<i4"), ("keys", "<i8"), ("rows", "<i8")]

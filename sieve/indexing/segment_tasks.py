@@ -22,8 +22,8 @@ from sieve.indexing.batches import Batches
 from sieve.indexing.packed_intervals import pack, unpack
 from sieve.indexing.partition_keys import partition_keys
 from sieve.reader.run_file import SCHEMA
-from sieve.segments.intervals import Intervals, split_at
-from sieve.segments.shapes.planner import Plan, Segment, fitted
+from sieve.segments.intervals.cut_gaps import Intervals, split_at
+from sieve.segments.intervals.plan_segments import Plan, Segment, fitted
 from sieve.segments.stopping_rule import KINDS, Stop
 from sieve.storage.local import LocalStore
 

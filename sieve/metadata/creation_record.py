@@ -14,8 +14,8 @@ from dataclasses import asdict, dataclass
 
 from sieve.errors import ConflictError, SieveError
 from sieve.metadata.paths import CREATION_RECORD, REGISTERED, UUID, version_file
-from sieve.metadata.pending_writes import FLOOR_MS
 from sieve.metadata.records import TableIdentity, identity_from, same_table
+from sieve.metadata.retention import FLOOR_MS
 from sieve.storage.interface import GoneError, Store, base_name, join
 
 _LIMIT = 1 << 16

@@ -41,14 +41,11 @@ class FileState(IntEnum):
     """
 
     READ = 0
-    """The build read the whole file. The index data is valid while the file has this length and
-    time."""
+    """The build read the whole file, and the file has had this length and time since."""
     UNPROVEN = -1
-    """The build opened the file, but every query must read it, for example because it has no rows.
-    """
+    """The build opened the file, but every query must read it: for example, it has no rows."""
     RACY = -2
-    """The build skipped the file, because the file was too young to be stable, or had a future
-    time."""
+    """The build skipped the file, because the file was too young or had a future time."""
     REMOVED = -3
     """The version no longer contains this location. This state occurs only in parts of a list."""
 
@@ -312,10 +309,7 @@ def _lists(also: Counts) -> pa.ListArray:
 
 
 def _table(lists: pa.ListArray) -> Counts:
-    """The inverse of `_lists`; no column of the result contains only -1.
-
-    Raises ValueError for a list that is too long or contains a null.
-    """
+    """The inverse of `_lists`. Raises ValueError for a list that is too long or contains a null."""
     lengths = lists.value_lengths().to_numpy(zero_copy_only=False)
     width = int(lengths.max(initial=0))
     values = lists.flatten()

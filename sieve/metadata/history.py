@@ -1,4 +1,4 @@
-"""Version history: the versions of an index, what each changed, and how long each is retained."""
+"""Version history: the versions of an index, and the change that each made."""
 
 from __future__ import annotations
 
@@ -10,33 +10,6 @@ from sieve.metadata.commit import read_version
 from sieve.metadata.manifest import Manifest
 from sieve.metadata.paths import vacuumed_file, version_file, versions_dir
 from sieve.storage.interface import GoneError, Store, parent
-
-HOUR_MS = 3600 * 1000
-
-
-@dataclass(frozen=True, slots=True)
-class Retention:
-    """The rule that decides, by number and by age, which past versions are retained.
-
-    Attributes:
-        versions: the number of newest versions to retain, at least 1.
-        hours: hours for which a version is retained after the next version replaced it.
-    """
-
-    versions: int
-    hours: float
-
-    def expired(self, published_ms: list[int], now_ms: int) -> int:
-        """How many of the oldest versions are no longer retained.
-
-        Args:
-            published_ms: publication time of each version, in order.
-            now_ms: the current time by the same clock.
-        """
-        floor = now_ms - self.hours * HOUR_MS
-        # The age of a version counts from the publication of the next version.
-        old = sum(1 for after in published_ms[1:] if after < floor)
-        return max(0, min(old, len(published_ms) - self.versions))
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,16 +13,12 @@ import contextlib
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
 
 from sieve.errors import SieveError
 from sieve.metadata.manifest import Manifest
 from sieve.metadata.paths import HEX_ID, LOCATIONS_FILE, locations_file, pending_writes_dir, run_dir
 from sieve.metadata.records import RunId
 from sieve.storage.interface import GoneError, Store, join
-
-FLOOR_MS: Final = 24 * 3600 * 1000
-"""The age in ms from which the writer of a pending write counts as dead."""
 
 _CLAIM = re.compile(
     rf"(?:(?P<run>run)-(?P<id>{HEX_ID.pattern})|locations-(?P<list>{LOCATIONS_FILE.pattern}))"

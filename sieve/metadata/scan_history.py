@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from sieve.errors import CorruptError, SieveError
-from sieve.metadata.history import HOUR_MS
 from sieve.metadata.paths import TEMPORARY
+from sieve.metadata.retention import HOUR_MS
 from sieve.storage.interface import Entry, GoneError, Store, join
 from sieve.workload.driver_record import ScanRecord, encode_record, parse_record
 

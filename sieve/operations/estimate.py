@@ -51,7 +51,7 @@ from sieve.reader.cache import FileCache
 from sieve.reader.run_file import SCHEMA, describe_run
 from sieve.reader.run_reader import Run
 from sieve.segments.budget import within_budget
-from sieve.segments.shapes.planner import SEGMENT_OVERHEAD
+from sieve.segments.intervals.plan_segments import SEGMENT_OVERHEAD
 from sieve.tables.column import Column
 from sieve.tables.data_file import DataFile
 from sieve.tables.formats import COUNTED

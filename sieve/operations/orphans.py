@@ -9,9 +9,9 @@ from sieve.errors import CorruptError, SieveError
 from sieve.metadata.commit import newest
 from sieve.metadata.creation_record import CreationRecord, creation_records
 from sieve.metadata.manifest import Manifest
-from sieve.metadata.pending_writes import FLOOR_MS
 from sieve.metadata.records import TableIdentity, same_table
 from sieve.metadata.registration import Registration
+from sieve.metadata.retention import FLOOR_MS
 from sieve.operations.damaged import owner_of_damaged
 from sieve.storage.interface import Store, join, parent
 

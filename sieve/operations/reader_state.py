@@ -6,7 +6,7 @@ from sieve.encoding.encoder import Encoder
 from sieve.errors import UnsupportedError
 from sieve.metadata.manifest import Manifest
 from sieve.reader.reason import Reason
-from sieve.reader.version_cache import why_unusable
+from sieve.reader.usable_version import why_unusable
 from sieve.tables.column import Column
 from sieve.tables.table_info import TableInfo
 

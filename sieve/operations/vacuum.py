@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sieve.errors import UnavailableError
 from sieve.metadata.commit import read_version
 from sieve.metadata.creation_record import report_if_dropped
-from sieve.metadata.history import Retention, published, vacuumed
+from sieve.metadata.history import published, vacuumed
 from sieve.metadata.paths import (
     TEMPORARY,
     locations_file,
@@ -17,7 +17,8 @@ from sieve.metadata.paths import (
     vacuumed_file,
     versions_dir,
 )
-from sieve.metadata.pending_writes import FLOOR_MS, pending_writes
+from sieve.metadata.pending_writes import pending_writes
+from sieve.metadata.retention import FLOOR_MS, Retention
 from sieve.operations.registered_index import Usable
 from sieve.storage.interface import GoneError, Store, join, parent
 

@@ -24,8 +24,8 @@ from sieve.arrays.dtypes import CodeIntervals, Codes, Flags, Places, Words
 from sieve.arrays.interval_set import spelled_out
 from sieve.reader.entry_table import assemble
 from sieve.segments.entries import Entries
-from sieve.segments.shapes.format import Cells
-from sieve.segments.shapes.grid import Grid
+from sieve.segments.intervals.format import Cells
+from sieve.segments.intervals.grid import Grid
 
 BLOCK: Final = 64
 """The number of entries in a block. At this size the block index takes a quarter of a byte for each

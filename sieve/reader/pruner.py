@@ -53,7 +53,8 @@ from sieve.reader.file_numbering import (
 from sieve.reader.reason import Reason
 from sieve.reader.request import PartialVisibility, PruneAnswer, PruneRequest, Skip
 from sieve.reader.top_k import BOUNDING_ANY_TIME, Present
-from sieve.reader.version_cache import VersionCache, Versions, reason_of, why_unusable
+from sieve.reader.usable_version import reason_of, why_unusable
+from sieve.reader.version_cache import VersionCache, Versions
 from sieve.reader.version_reader import OpenVersion
 from sieve.storage.interface import Store
 

@@ -27,8 +27,8 @@ from sieve.segments.blocks.format import SHAPE_SIEVE
 from sieve.segments.entries import Ends
 from sieve.segments.hash_map.format import SHAPE_MAP, decode_map
 from sieve.segments.hash_map.lookup import MapSegment
+from sieve.segments.intervals.format import decode_cells
 from sieve.segments.payload import LAYOUT_VERSION, SHAPES, decode, decode_ends
-from sieve.segments.shapes.format import decode_cells
 
 SCHEMA: Final = pa.schema(
     [("shape", pa.string())]

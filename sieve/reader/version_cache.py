@@ -9,22 +9,21 @@ from __future__ import annotations
 
 import contextlib
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from sieve.errors import CorruptError, SieveError, UnsupportedError
+from sieve.errors import SieveError
 from sieve.metadata.commit import newest, read_version
 from sieve.metadata.history import vacuumed
-from sieve.metadata.manifest import Manifest
-from sieve.metadata.records import TableIdentity, same_table
 from sieve.metadata.registration import Registration
 from sieve.predicate.tree import Column
 from sieve.reader.cache import Cache, FileCache
 from sieve.reader.reason import Reason
 from sieve.reader.request import PruneRequest
+from sieve.reader.usable_version import reason_of, why_unusable
 from sieve.reader.version_reader import OpenVersion, open_version
-from sieve.storage.interface import GoneError, Store
+from sieve.storage.interface import Store
 
 MAX_INDEXES = 256
 MAX_INSTANTS = 4096
@@ -172,32 +171,3 @@ class VersionCache:
             return CachedVersion(open_version(store, directory, manifest, self._files))
         except SieveError as error:
             return CachedVersion(None, reason_of(error), str(error))
-
-
-def reason_of(error: SieveError) -> Reason:
-    """The reason for an index that could not be read."""
-    if isinstance(error, GoneError):
-        return Reason.INDEX_GONE
-    if isinstance(error, CorruptError):
-        return Reason.INDEX_CORRUPT
-    return Reason.VERSION_TOO_NEW if isinstance(error, UnsupportedError) else Reason.ERROR
-
-
-def why_unusable(
-    manifest: Manifest, table: TableIdentity, fingerprints: Iterable[Mapping[str, str]]
-) -> Reason | None:
-    """Returns why a scan must not use a version, or None if the scan is allowed to.
-
-    Args:
-        fingerprints: the parts of the reader's fingerprint in each session that reads.
-    """
-    # The table can be another one: a copy with the same properties, or a new table of this name.
-    if not same_table(manifest.table, table):
-        return Reason.NO_INDEX
-    if manifest.state != "ready":
-        return Reason.DISABLED if manifest.state == "disabled" else Reason.NO_INDEX
-    if manifest.is_outdated:
-        return Reason.VERSION_TOO_OLD
-    if any(map(manifest.changed_parts, fingerprints)):
-        return Reason.READER_CHANGED
-    return None

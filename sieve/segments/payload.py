@@ -8,7 +8,7 @@ from typing import Final
 from sieve.errors import UnsupportedError, corrupt_segment
 from sieve.segments.blocks import format as blocks
 from sieve.segments.entries import Ends, Entries
-from sieve.segments.shapes import format as intervals
+from sieve.segments.intervals import format as intervals
 
 SHAPES: Final = (blocks.SHAPE_SIEVE, *intervals.CODINGS)
 """First bytes of the payloads that this release decodes."""

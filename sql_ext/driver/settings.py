@@ -16,7 +16,7 @@ from importlib import resources
 from typing import Any, Final
 
 from sieve.errors import InvalidInputError
-from sieve.metadata.history import Retention
+from sieve.metadata.retention import Retention
 
 _LIST: Final[Mapping[str, Any]] = json.loads(
     resources.files("sql_ext").joinpath("settings.json").read_text(encoding="utf-8")

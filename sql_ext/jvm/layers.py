@@ -18,7 +18,7 @@ from typing import Final
 
 HERE: Final = Path(__file__).resolve().parent
 ROOT: Final = "org.apache.spark.sql.sieve"
-LAYERS: Final = ("base", "formats", "catalog", "ask", "plan", "observe", "statements")
+LAYERS: Final = ("base", "formats", "catalog", "predicate", "ask", "plan", "observe", "statements")
 """The packages, lowest first. `SieveExtensions` is in no package, and may use all packages."""
 
 _PACKAGE: Final = re.compile(rf"^package {re.escape(ROOT)}(?:\.(\w+))?$", re.MULTILINE)

@@ -28,8 +28,8 @@ from sql_ext.launcher.command_options import (
     with_hudi,
     with_iceberg,
 )
+from sql_ext.launcher.conf_files import conf_file, find_java, log_option
 from sql_ext.launcher.server_commands import connect, jdbc_url, metastore_group, thriftserver
-from sql_ext.launcher.spark_home import conf_file, find_java, log_option
 from sql_ext.statements.commands import quote
 
 

@@ -24,7 +24,7 @@ from sieve.client.spark_conf import (
 from sieve.client.spark_home import SparkHome, shim_jar
 from sieve.errors import InvalidInputError, UnsupportedError
 from sql_ext.launcher import class_archive
-from sql_ext.launcher.spark_home import conf_file, find_java, log_option
+from sql_ext.launcher.conf_files import conf_file, find_java, log_option
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -17,7 +17,7 @@ from sieve.client.spark_conf import user_conf_dir
 from sieve.client.spark_home import SparkHome
 from sieve.errors import ConflictError, InvalidInputError
 from sql_ext.launcher import launch
-from sql_ext.launcher.spark_home import conf_file, find_java, log_option
+from sql_ext.launcher.conf_files import conf_file, find_java, log_option
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -6,10 +6,9 @@ import json
 
 from sieve.errors import UnavailableError, UnsupportedError
 from sieve.metadata.creation_record import delete_index
-from sieve.metadata.history import HOUR_MS, Retention
-from sieve.metadata.pending_writes import FLOOR_MS
 from sieve.metadata.records import identity_from
 from sieve.metadata.registration import registrations
+from sieve.metadata.retention import FLOOR_MS, HOUR_MS, Retention
 from sieve.operations.orphans import Orphan, orphans
 from sieve.operations.registered_index import select, usable
 from sieve.operations.vacuum import vacuum_index

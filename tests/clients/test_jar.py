@@ -12,7 +12,7 @@ import pytest
 from client_smoke import cells, check, tour
 
 from sieve.client.spark_home import find_spark
-from sql_ext.launcher.spark_home import find_java
+from sql_ext.launcher.conf_files import find_java
 
 if TYPE_CHECKING:
     from conftest import Site

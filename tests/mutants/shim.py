@@ -10,7 +10,7 @@ import zipfile
 from pathlib import Path
 
 from sieve.client.spark_home import SparkHome
-from sql_ext.launcher.spark_home import find_java
+from sql_ext.launcher.conf_files import find_java
 
 
 def repack(spark: SparkHome, jar: Path, source: Path, made: Path) -> None:

@@ -354,7 +354,7 @@ def test_an_entry_in_several_segments_counts_its_keys_once(name):
     files = [keys[number::8].tolist() for number in range(8)]
     arrays = [kind.column(file) for file in files]
     for budget in (1, 300, 64 << 10):
-        with mock.patch("sieve.segments.shapes.planner._LEAST_ENTRIES", 2):
+        with mock.patch("sieve.segments.intervals.plan_segments._LEAST_ENTRIES", 2):
             built = build(arrays, Encoder("bigint"), "intervals", budget)
         check_codes(kind, files, built)
         check_extents(kind, files, built)

@@ -18,8 +18,8 @@ from sieve.reader.run_reader import Run
 from sieve.segments.blocks.cone import cut_segments
 from sieve.segments.blocks.format import CSR, Segment, encode_segment
 from sieve.segments.hash_map.format import decode_map
+from sieve.segments.intervals.format import CODINGS, encode
 from sieve.segments.payload import decode
-from sieve.segments.shapes.format import CODINGS, encode
 from sieve.storage.interface import base_name
 from tests.built_index import RUN, map_row, run_file_bytes
 from tests.drawn_cells import segments_of_cells

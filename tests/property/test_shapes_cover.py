@@ -14,12 +14,12 @@ from sieve.encoding.encoder import GREATEST, LEAST
 from sieve.errors import SieveError
 from sieve.segments.blocks.cone import cut_segments
 from sieve.segments.blocks.format import encode_segment
-from sieve.segments.intervals import Intervals, concatenated, cut_location, split_at
+from sieve.segments.intervals import integer_coding
+from sieve.segments.intervals.cut_gaps import Intervals, concatenated, cut_location, split_at
+from sieve.segments.intervals.format import CODINGS, IN_BLOCKS, IN_CELLS
+from sieve.segments.intervals.plan_segments import plan
 from sieve.segments.payload import decode
 from sieve.segments.query_model import QueryModel
-from sieve.segments.shapes import integer_coding
-from sieve.segments.shapes.format import CODINGS, IN_BLOCKS, IN_CELLS
-from sieve.segments.shapes.planner import plan
 from sieve.segments.weights import weights_of
 
 CODES = st.integers(LEAST, GREATEST)
@@ -95,7 +95,7 @@ def test_every_location_of_every_key_is_answered(table, price, codings, cut, ent
     query_model = QueryModel.of_sample(np.array([code for code, _ in table]))
     cuts = intervals_of(table, query_model, *cut)
     prepared = plan(cuts, query_model, weights_of(sizes), codings)
-    with mock.patch("sieve.segments.shapes.planner._LEAST_ENTRIES", entries):
+    with mock.patch("sieve.segments.intervals.plan_segments._LEAST_ENTRIES", entries):
         segments = list(prepared.emit(price))
         sizes = prepared.curve(np.array([price]), 1e6)
     check(table, segments)

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from sieve.client.spark_home import find_spark
-from sql_ext.launcher.spark_home import find_java, log_option
+from sql_ext.launcher.conf_files import find_java, log_option
 from tests.services.jars import jar
 
 START_SECONDS = 180

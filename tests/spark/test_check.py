@@ -28,9 +28,9 @@ from sieve.metadata.file_list import FileState, Locations, render_locations
 from sieve.metadata.paths import locations_file
 from sieve.metadata.records import LocationsRef, PartRef, RunId, RunRef, VersionId
 from sieve.reader.version_reader import read_locations
-from sieve.segments.intervals import Intervals
+from sieve.segments.intervals.cut_gaps import Intervals
+from sieve.segments.intervals.plan_segments import plan
 from sieve.segments.query_model import QueryModel
-from sieve.segments.shapes.planner import plan
 from sieve.storage.local import LocalStore
 from tests.built_index import Row, write_run
 

@@ -55,7 +55,7 @@ REFUSED = [
     ("ON t (idd)", "UNKNOWN_COLUMN", "table refusals.t has no column idd; did you mean id"),
     ("ON t (st.b)", "UNKNOWN_COLUMN", r"has no column st.b; did you mean st.a"),
     ("ON t (zzzzzz)", "UNKNOWN_COLUMN", "has no column zzzzzz; it has id, s, arr"),
-    ("taken ON t (s)", "INDEX_EXISTS", r"t has an index taken already, which is on id; say"),
+    ("taken ON t (s)", "INDEX_EXISTS", r"t already has an index taken, on id; use"),
     ("TAKEN ON t (s)", "INDEX_EXISTS", "refusals.t has an index taken already"),
     ("ON t (id, ID)", "INDEX_EXISTS", "the statement names index id_sieve twice"),
     ("ON t (id) OPTIONS (eror = 1)", "UNKNOWN_OPTION",

@@ -400,9 +400,9 @@ def translated(lab: Lab, frame: DataFrame) -> list[object]:
             arrays.append(node.projectList().apply(1).child())
         waiting += [node.children().apply(k) for k in range(node.children().size())]
     (array,), (relation,) = arrays, relations
-    ask = lab.spark._jvm.org.apache.spark.sql.sieve.ask
-    none = ask.IndexedExpressions.none()
-    filters = ask.Filters.of(relation.output(), relation.relation(), none)
+    predicate = lab.spark._jvm.org.apache.spark.sql.sieve.predicate
+    none = predicate.IndexedExpressions.none()
+    filters = predicate.Filters.of(relation.output(), relation.relation(), none)
     tree = filters.conjunction(array.children())
     write = lab.spark._jvm.org.apache.spark.sql.sieve.base.Json.write
     found: list[object] = json.loads(write(tree))["args"]

@@ -12,7 +12,7 @@ from sieve.predicate import tree
 from sieve.segments.blocks import format as blocks
 from sieve.segments.hash_map import format as hash_map
 from sieve.segments.hash_map import fuse_function
-from sieve.segments.shapes import format as shapes
+from sieve.segments.intervals import format as shapes
 
 DOCS = Path(__file__).parents[2] / "docs"
 MIB = 1 << 20

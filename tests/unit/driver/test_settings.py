@@ -6,7 +6,7 @@ import pytest
 from setting_values import INVALID, VALID
 
 from sieve.errors import InvalidInputError
-from sieve.metadata.history import Retention
+from sieve.metadata.retention import Retention
 from sql_ext.driver.settings import DEFAULTS, parse_settings, valid_settings
 
 ALLOWED = {

@@ -159,7 +159,7 @@ def test_the_budget_that_a_refusal_names_pays_for_a_map(n: int, keys: int) -> No
     with pytest.raises(InvalidInputError) as caught:
         fit_maps(n, keys, 50, 10)
     message = caught.value.message
-    named = re.search(rf"a map of {keys} keys takes about (\d+) bytes .* '(\d+)KB'", message)
+    named = re.search(rf"a map of {keys} keys takes about (\d+) bytes, .* '(\d+)KB'", message)
     assert named is not None
     needed, advised = int(named[1]), 1024 * int(named[2])
     assert 1.1 * needed <= advised < 1.1 * needed + 1024

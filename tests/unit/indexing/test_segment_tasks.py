@@ -12,9 +12,9 @@ from sieve.indexing.partition_keys import partition_keys
 from sieve.indexing.segment_tasks import _stretches, split_cuts, write_whole
 from sieve.segments.blocks.format import decode_segment
 from sieve.segments.budget import prices_for
-from sieve.segments.intervals import Intervals
+from sieve.segments.intervals.cut_gaps import Intervals
+from sieve.segments.intervals.plan_segments import SEGMENT_OVERHEAD, plan
 from sieve.segments.query_model import QueryModel
-from sieve.segments.shapes.planner import SEGMENT_OVERHEAD, plan
 
 
 def test_a_row_counts_the_keys_rows_and_blocks_of_its_segment() -> None:

@@ -62,7 +62,7 @@ def test_a_task_that_does_not_see_the_file_is_reported_as_one_line() -> None:
     Any other error is raised unchanged.
     """
     unseen = "sieve.errors.UnavailableError: [SIEVE_ROOT_NOT_SHARED] not seen"
-    expected = pytest.raises(UnavailableError, match="write to file:/r cannot be seen")
+    expected = pytest.raises(UnavailableError, match="the executors write to file:/r; set")
     with expected as told, named_if_unseen("file:/r"):
         raise PythonException(unseen)
     assert told.value.condition == not_shared("file:/r").condition == "SIEVE_ROOT_NOT_SHARED"

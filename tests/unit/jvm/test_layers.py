@@ -35,12 +35,16 @@ def test_the_shim_obeys_its_layers(sources: Path) -> None:
             "base must not use plan",
         ),
         (
-            "src/ask/Filters.scala",
+            "src/predicate/Filters.scala",
             "private val tree = org.apache.spark.sql.sieve.observe.Explain",
-            "ask must not use observe",
+            "predicate must not use observe",
         ),
         ("src/plan/JoinKeys.scala", "private val own = Delta", "only formats may name"),
-        ("compat/4.x/Compat.scala", "import org.apache.spark.sql.sieve.ask.Filters", "base must"),
+        (
+            "compat/4.x/Compat.scala",
+            "import org.apache.spark.sql.sieve.predicate.Filters",
+            "base must",
+        ),
     ],
 )
 def test_a_planted_line_is_seen(sources: Path, file: str, line: str, fault: str) -> None:

@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from sieve.client.spark_home import find_spark, inspect, shim_jar
 from sieve.errors import ConflictError, InvalidInputError, UnavailableError, UnsupportedError
 from sql_ext.launcher import class_archive, cli, launch, metastore, servers
-from sql_ext.launcher.spark_home import conf_file, find_java
+from sql_ext.launcher.conf_files import conf_file, find_java
 
 JAR = Path("/opt/sieve/sieve.jar")
 

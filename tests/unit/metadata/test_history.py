@@ -9,13 +9,7 @@ from pathlib import Path
 import pytest
 
 from sieve.errors import CorruptError
-from sieve.metadata.history import (
-    Retention,
-    history,
-    published,
-    refreshed_or_rebuilt,
-    vacuumed,
-)
+from sieve.metadata.history import history, published, refreshed_or_rebuilt, vacuumed
 from sieve.metadata.manifest import Manifest, render_manifest
 from sieve.metadata.options import IndexOptions
 from sieve.metadata.records import Commit, CreatedBy, RunId, VersionId
@@ -77,19 +71,6 @@ def test_the_newest_vacuumed_version_is_the_greatest_mark(tmp_path: Path) -> Non
     for mark in ("9", "10", "2"):
         (tmp_path / "vacuumed" / mark).touch()
     assert vacuumed(LocalStore(), index) == 10
-
-
-@pytest.mark.parametrize(
-    ("versions", "hours", "expired"),
-    [(1, 0, 2), (2, 0, 1), (3, 0, 0), (9, 0, 0), (1, 1, 2), (1, 2, 1), (1, 1.5, 1), (1, 9, 0)],
-)
-def test_a_version_ages_from_the_next_one_on(versions: int, hours: float, expired: int) -> None:
-    """A version expires if it is old enough and not among the newest versions.
-
-    Of three versions, the first was replaced two hours ago, and the second one hour ago.
-    """
-    times = [0, 3_600_000, 7_200_000]
-    assert Retention(versions, hours).expired(times, 10_800_001) == expired
 
 
 def runs(*names: str) -> Manifest:

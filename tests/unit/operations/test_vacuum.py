@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from sieve.errors import UnavailableError
-from sieve.metadata.history import Retention
 from sieve.metadata.manifest import render_manifest
 from sieve.metadata.records import LocationsRef, PartRef, RunId, VersionId
+from sieve.metadata.retention import Retention
 from sieve.operations.vacuum import Vacuumed, vacuum_index
 from sieve.storage.local import LocalStore
 from tests.unit.metadata.manifest_sample import SAMPLE

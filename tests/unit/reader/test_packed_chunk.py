@@ -14,9 +14,9 @@ from sieve.encoding.encoder import GREATEST, LEAST
 from sieve.reader import packed_chunk
 from sieve.reader.entry_table import Chunk, assemble
 from sieve.reader.packed_chunk import PackedChunk
+from sieve.segments.intervals.format import IN_BLOCKS, IN_CELLS, Cells, decode_cells, encode
+from sieve.segments.intervals.grid import Grid
 from sieve.segments.payload import decode
-from sieve.segments.shapes.format import IN_BLOCKS, IN_CELLS, Cells, decode_cells, encode
-from sieve.segments.shapes.grid import Grid
 from tests.drawn_cells import segments_of_cells
 
 

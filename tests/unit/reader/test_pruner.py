@@ -21,7 +21,7 @@ from sieve.predicate.tree import parse
 from sieve.reader import pruner
 from sieve.reader.bulkhead import Bulkhead
 from sieve.reader.pruner import narrows
-from sieve.reader.version_cache import why_unusable
+from sieve.reader.usable_version import why_unusable
 from sieve.storage.interface import READ_LIMIT
 from sql_ext.driver.roots import Roots
 from sql_ext.driver.settings import DEFAULTS

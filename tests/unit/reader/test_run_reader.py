@@ -25,8 +25,8 @@ from sieve.reader.cache import Cache, FileCache
 from sieve.reader.run_file import RunFile, describe_run, parse_run_file
 from sieve.reader.run_reader import Run
 from sieve.segments.blocks.format import CSR, Segment, encode_segment
-from sieve.segments.shapes.format import IN_CELLS, Cells, encode
-from sieve.segments.shapes.grid import Grid
+from sieve.segments.intervals.format import IN_CELLS, Cells, encode
+from sieve.segments.intervals.grid import Grid
 from sieve.storage.interface import READ_LIMIT, GoneError, Store
 from sieve.storage.local import LocalStore
 from tests.built_index import RUN, CountingStore, Row, map_row, run_file_bytes, write_run

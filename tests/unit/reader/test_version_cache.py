@@ -23,7 +23,8 @@ from sieve.metadata.records import VersionId
 from sieve.metadata.registration import Registration
 from sieve.reader.cache import FileCache
 from sieve.reader.reason import Reason
-from sieve.reader.version_cache import VersionCache, reason_of
+from sieve.reader.usable_version import reason_of
+from sieve.reader.version_cache import VersionCache
 from sieve.storage.interface import GoneError, Store
 from sieve.storage.local import LocalStore
 from tests.built_index import CountingStore, plain_locations, write_version

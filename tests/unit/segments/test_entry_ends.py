@@ -7,9 +7,9 @@ import pytest
 
 from sieve.errors import SieveError
 from sieve.segments.blocks.format import CSR, Segment, encode_segment
+from sieve.segments.intervals.format import IN_BLOCKS, IN_CELLS, Cells, encode
+from sieve.segments.intervals.grid import Grid
 from sieve.segments.payload import decode, decode_ends
-from sieve.segments.shapes.format import IN_BLOCKS, IN_CELLS, Cells, encode
-from sieve.segments.shapes.grid import Grid
 
 
 @pytest.mark.parametrize("shape", [IN_CELLS, IN_BLOCKS])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sieve.encoding.encoder import GREATEST, LEAST
-from sieve.segments.intervals import (
+from sieve.segments.intervals.cut_gaps import (
     Intervals,
     concatenated,
     cut_location,

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 
 from sieve.encoding.encoder import GREATEST, LEAST
+from sieve.segments.intervals.format import IN_CELLS, Cells, decode_cells, encode
+from sieve.segments.intervals.grid import Grid, join
 from sieve.segments.payload import decode
-from sieve.segments.shapes.format import IN_CELLS, Cells, decode_cells, encode
-from sieve.segments.shapes.grid import Grid, join
 from tests.drawn_cells import segments_of_cells
 
 

@@ -12,15 +12,15 @@ import numpy as np
 import pytest
 
 from sieve.segments.budget import prices_for
-from sieve.segments.intervals import (
+from sieve.segments.intervals.cut_gaps import (
     concatenated,
     cut_location,
     overprovisioned_most,
     overprovisioned_threshold,
 )
+from sieve.segments.intervals.plan_segments import SEGMENT_OVERHEAD, Plan, fitted, plan
 from sieve.segments.payload import decode
 from sieve.segments.query_model import QueryModel
-from sieve.segments.shapes.planner import SEGMENT_OVERHEAD, Plan, fitted, plan
 from sieve.segments.weights import weights_of
 
 FILES = 40

@@ -11,11 +11,9 @@ import numpy as np
 import pytest
 
 from sieve.errors import CorruptError
-from sieve.segments.intervals import Intervals
-from sieve.segments.payload import decode
-from sieve.segments.query_model import QueryModel
-from sieve.segments.shapes import integer_coding, planner, quantize
-from sieve.segments.shapes.format import (
+from sieve.segments.intervals import integer_coding, plan_segments, quantize
+from sieve.segments.intervals.cut_gaps import Intervals
+from sieve.segments.intervals.format import (
     CODINGS,
     IN_BLOCKS,
     IN_CELLS,
@@ -24,8 +22,10 @@ from sieve.segments.shapes.format import (
     encode,
     expected_size,
 )
-from sieve.segments.shapes.grid import Grid
-from sieve.segments.shapes.planner import SEGMENT_OVERHEAD, Plan, fitted, plan
+from sieve.segments.intervals.grid import Grid
+from sieve.segments.intervals.plan_segments import SEGMENT_OVERHEAD, Plan, fitted, plan
+from sieve.segments.payload import decode
+from sieve.segments.query_model import QueryModel
 from tests.unit.segments.test_shapes import column, random_files
 
 
@@ -261,7 +261,7 @@ def test_where_much_of_a_budget_is_left_cells_alone_may_do_better(
             return 1.5, SEGMENTS[cells], 900.0, False
         return price, SEGMENTS["auto"], size, has_blocks
 
-    monkeypatch.setattr(planner, "_sought", sought)
+    monkeypatch.setattr(plan_segments, "_sought", sought)
     planned = plan(*column(random_files(2)), codings=codings)
     found, at, segments = fitted(planned, np.array([4.0, 1.0]), 1000.0)
     assert found.codings == taken

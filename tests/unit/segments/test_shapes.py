@@ -13,13 +13,13 @@ from sieve.arrays.bit_packing import bit_lengths, pack
 from sieve.encoding.encoder import GREATEST, LEAST
 from sieve.errors import CorruptError, SieveError, UnsupportedError
 from sieve.segments.budget import choose_price, prices_for, within_budget
-from sieve.segments.intervals import Intervals, concatenated, cut_location
+from sieve.segments.intervals import integer_coding
+from sieve.segments.intervals.cut_gaps import Intervals, concatenated, cut_location
+from sieve.segments.intervals.format import CODINGS, IN_BLOCKS, IN_CELLS, Cells, encode
+from sieve.segments.intervals.grid import MAX_PIECES, Grid, short_widths
+from sieve.segments.intervals.plan_segments import SEGMENT_OVERHEAD, fitted, plan
 from sieve.segments.payload import decode
 from sieve.segments.query_model import QueryModel
-from sieve.segments.shapes import integer_coding
-from sieve.segments.shapes.format import CODINGS, IN_BLOCKS, IN_CELLS, Cells, encode
-from sieve.segments.shapes.grid import MAX_PIECES, Grid, short_widths
-from sieve.segments.shapes.planner import SEGMENT_OVERHEAD, fitted, plan
 
 HEAD = "<BBqqIIIBB"
 

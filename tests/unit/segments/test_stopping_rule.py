@@ -19,11 +19,11 @@ from sieve.indexing.column_sample import Sample
 from sieve.indexing.probes import EACH, make_probes, map_may_pay
 from sieve.metadata.options import IndexOptions
 from sieve.metadata.records import Expected
-from sieve.segments.intervals import concatenated, cut_location
+from sieve.segments.intervals.cut_gaps import concatenated, cut_location
+from sieve.segments.intervals.format import CODINGS, IN_BLOCKS, IN_CELLS
+from sieve.segments.intervals.plan_segments import SEGMENT_OVERHEAD, plan
 from sieve.segments.payload import decode
 from sieve.segments.query_model import QueryModel
-from sieve.segments.shapes.format import CODINGS, IN_BLOCKS, IN_CELLS
-from sieve.segments.shapes.planner import SEGMENT_OVERHEAD, plan
 from sieve.segments.stopping_rule import NEAR, Payback, Stop, mean_read, near, served
 
 ONE = np.zeros((1, 2), np.int64)

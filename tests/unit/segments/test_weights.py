@@ -9,13 +9,13 @@ import pytest
 
 from sieve.arrays.dtypes import Codes, Counts, Weights
 from sieve.segments.budget import prices_for
-from sieve.segments.intervals import Intervals, concatenated, cut_location
+from sieve.segments.intervals import quantize
+from sieve.segments.intervals.cut_gaps import Intervals, concatenated, cut_location
+from sieve.segments.intervals.format import CODINGS, IN_BLOCKS, IN_CELLS
+from sieve.segments.intervals.plan_segments import Plan, Segment, fitted, plan
+from sieve.segments.intervals.quantize import Part
 from sieve.segments.payload import decode
 from sieve.segments.query_model import QueryModel
-from sieve.segments.shapes import quantize
-from sieve.segments.shapes.format import CODINGS, IN_BLOCKS, IN_CELLS
-from sieve.segments.shapes.planner import Plan, Segment, fitted, plan
-from sieve.segments.shapes.quantize import Part
 from sieve.segments.weights import weights_at, weights_of
 
 MB = 1 << 20

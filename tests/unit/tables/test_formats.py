@@ -160,4 +160,4 @@ def test_stray_quotes_may_not_depend_on_other_columns(
     found = refuse_option("shop.t", {"format": f"{format_name} x", "schema": "{}"} | option)
     assert (found is not None) == refused
     if found is not None:
-        assert f"shop.t has the option unescapedQuoteHandling = {handling}:" in found.message
+        assert f"shop.t has the option unescapedQuoteHandling = {handling}." in found.message

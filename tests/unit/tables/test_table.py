@@ -243,7 +243,7 @@ def test_a_registration_that_failed_is_an_error_and_one_that_took_effect_is_none
     with pytest.raises(MetastoreFault):
         plain_table(tmp_path, failing("before")).register("v", OWN)
     assert registered(tmp_path) == []
-    with pytest.raises(UnknownOutcomeError, match=r"index v of shop\.t is built but may not be"):
+    with pytest.raises(UnknownOutcomeError, match=r"index v of shop\.t is built, but it is"):
         plain_table(tmp_path, failing("before"), 1).register("v", OWN)
     with pytest.raises(UnavailableError, match=r"does not answer for table shop\.t \(no answer\)"):
         plain_table(tmp_path, no_fault, 0).register("v", OWN)

@@ -83,7 +83,7 @@ def test_a_column_is_resolved_in_any_case_unless_the_session_tells_cases_apart(
     assert resolve_column(table, ["iD"]) == table.columns[0]
     with pytest.raises(UnsupportedError, match="day is a partition column"):
         resolve_column(table, ["day"])
-    with pytest.raises(UnsupportedError, match="holds unparsable records"):
+    with pytest.raises(UnsupportedError, match="contains unparsable records"):
         resolve_column(table, ["_CORRUPT"])
     exact = replace(table, case_sensitive=True)
     for name in ("iD", "day", "_Corrupt"):

@@ -9,6 +9,7 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression}
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, PartitionDirectory}
 import org.apache.spark.sql.sieve.formats.Locations
+import org.apache.spark.sql.sieve.predicate.TopK
 
 /**
  * Assigns a group to each listed file whose current state is in an index. A top-k query may need the first rows of each

@@ -4,6 +4,7 @@ import org.apache.spark.sql.catalyst.catalog.CatalogTable
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
 import org.apache.spark.sql.sieve.base.Compat
 import org.apache.spark.sql.sieve.catalog.Entry
+import org.apache.spark.sql.sieve.predicate.IndexedExpressions
 
 /** The properties of a scan of an indexed table that determine its request to the front end. */
 trait IndexedScan {

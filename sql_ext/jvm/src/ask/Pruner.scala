@@ -14,6 +14,7 @@ import org.apache.spark.sql.sieve.base.{OnceLogging, Reason, Settings, SieveExce
 import org.apache.spark.sql.sieve.catalog.TableIdentity
 import org.apache.spark.sql.sieve.formats.{ByteRange, FileCuts, FilePart, FileRanges, Location, Locations}
 import org.apache.spark.sql.sieve.formats.{Fingerprint, TableFormat, WholeRecords}
+import org.apache.spark.sql.sieve.predicate.{Filters, TopK}
 
 /**
  * A listing after pruning.

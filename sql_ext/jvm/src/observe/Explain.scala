@@ -11,7 +11,8 @@ import org.apache.spark.sql.execution._
 import org.apache.spark.sql.execution.adaptive.{AdaptiveSparkPlanExec, PlanAdaptiveDynamicPruningFilters, QueryStageExec}
 import org.apache.spark.sql.execution.columnar.{InMemoryRelation, InMemoryTableScanExec}
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, PartitionDirectory}
-import org.apache.spark.sql.sieve.ask.{Filters, IndexedExpressions, Pruned, Pruner, TopK, Tuple}
+import org.apache.spark.sql.sieve.ask.{Pruned, Pruner}
+import org.apache.spark.sql.sieve.predicate.{Filters, IndexedExpressions, TopK, Tuple}
 import org.apache.spark.sql.sieve.base.{Compat, Json, Reason, Settings, SieveException}
 import org.apache.spark.sql.sieve.formats.{FileRanges, TableFormat}
 import org.apache.spark.sql.sieve.plan.{AmongKeys, BroadcastTuple, JoinRefusals, Loops, PlannedScan, RunTimeFilters, SieveFileIndex}

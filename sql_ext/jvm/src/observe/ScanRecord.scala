@@ -12,7 +12,8 @@ import org.apache.spark.sql.execution._
 import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
 import org.apache.spark.sql.execution.joins.{BroadcastHashJoinExec, ShuffledHashJoinExec, SortMergeJoinExec}
 import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd
-import org.apache.spark.sql.sieve.ask.{Filters, FrontendClient, FrontendDown, FrontendProcess, IndexedExpressions, ProposedExpressions}
+import org.apache.spark.sql.sieve.ask.{FrontendClient, FrontendDown, FrontendProcess}
+import org.apache.spark.sql.sieve.predicate.{Filters, IndexedExpressions, ProposedExpressions}
 import org.apache.spark.sql.sieve.base.{Compat, Json, LruMap, OnceLogging, Settings, SieveException}
 import org.apache.spark.sql.sieve.catalog.TableIdentity
 import org.apache.spark.sql.sieve.formats.TableFormat

@@ -4,7 +4,7 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.execution.{ReusedSubqueryExec, SparkPlan, SubqueryBroadcastExec}
 import org.apache.spark.sql.execution.joins.HashJoin
-import org.apache.spark.sql.sieve.ask.Tuple
+import org.apache.spark.sql.sieve.predicate.Tuple
 import org.apache.spark.sql.types.DataType
 
 /**

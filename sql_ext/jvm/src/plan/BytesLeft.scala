@@ -5,7 +5,8 @@ import org.apache.spark.sql.catalyst.expressions.{Expression, IsNotNull}
 import org.apache.spark.sql.catalyst.planning.ScanOperation
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.execution.datasources._
-import org.apache.spark.sql.sieve.ask.{Filters, IndexedColumns, Pruner}
+import org.apache.spark.sql.sieve.ask.Pruner
+import org.apache.spark.sql.sieve.predicate.{Filters, IndexedColumns}
 import org.apache.spark.sql.sieve.base.{Compat, Reason, Settings}
 import org.apache.spark.sql.sieve.base.Reason.Reason
 import org.apache.spark.sql.sieve.catalog.Registry

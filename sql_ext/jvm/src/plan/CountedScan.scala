@@ -9,7 +9,7 @@ import org.apache.spark.sql.catalyst.util.CaseInsensitiveMap
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
 import org.apache.spark.sql.execution.datasources._
 import org.apache.spark.sql.execution.metric.SQLMetric
-import org.apache.spark.sql.sieve.ask.{Filters, TopK}
+import org.apache.spark.sql.sieve.predicate.{Filters, TopK}
 import org.apache.spark.sql.sieve.formats.{FileRanges, RangeListing}
 import org.apache.spark.sql.types.StructType
 

@@ -3,7 +3,7 @@ package org.apache.spark.sql.sieve.plan
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.optimizer.BuildSide
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
-import org.apache.spark.sql.sieve.ask.Tuple
+import org.apache.spark.sql.sieve.predicate.Tuple
 import org.apache.spark.sql.sieve.base.Compat
 
 /**

@@ -1,7 +1,8 @@
 package org.apache.spark.sql.sieve.plan
 
 import org.apache.spark.sql.catalyst.expressions.Expression
-import org.apache.spark.sql.sieve.ask.{TopK, Pruned}
+import org.apache.spark.sql.sieve.ask.Pruned
+import org.apache.spark.sql.sieve.predicate.TopK
 
 /**
  * A listing that an index has pruned.

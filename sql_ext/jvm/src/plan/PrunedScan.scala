@@ -8,7 +8,8 @@ import org.apache.spark.sql.connector.metric.{CustomMetric, CustomSumMetric, Cus
 import org.apache.spark.sql.connector.read._
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation
-import org.apache.spark.sql.sieve.ask.{Counters, Filters, Pruned, TopK}
+import org.apache.spark.sql.sieve.ask.{Counters, Pruned}
+import org.apache.spark.sql.sieve.predicate.{Filters, TopK}
 import org.apache.spark.sql.sieve.base.{Compat, OnceLogging, Reason, Settings, SieveException}
 import org.apache.spark.sql.sieve.catalog.Registry
 import org.apache.spark.sql.sieve.formats.TableFormat

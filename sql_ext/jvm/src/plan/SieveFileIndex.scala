@@ -7,7 +7,8 @@ import org.apache.spark.sql.catalyst.catalog.CatalogTable
 import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.execution.datasources._
 import org.apache.spark.sql.execution.metric.{SQLMetric, SQLMetrics}
-import org.apache.spark.sql.sieve.ask.{Counters, Filters, IndexedColumns, IndexedExpressions, TopK, IndexedScan, Prefetch, Pruned, Pruner}
+import org.apache.spark.sql.sieve.ask.{Counters, IndexedScan, Prefetch, Pruned, Pruner}
+import org.apache.spark.sql.sieve.predicate.{Filters, IndexedColumns, IndexedExpressions, TopK}
 import org.apache.spark.sql.sieve.base.Reason.Reason
 import org.apache.spark.sql.sieve.base.{Compat, Reason}
 import org.apache.spark.sql.sieve.catalog.Entry

@@ -7,7 +7,8 @@ import org.apache.spark.sql.catalyst.plans.logical.{Aggregate, GlobalLimit, Logi
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan, SparkStrategy}
 import org.apache.spark.sql.execution.datasources._
 import org.apache.spark.sql.execution.datasources.v2.{BatchScanExec, DataSourceV2ScanRelation, DataSourceV2Strategy}
-import org.apache.spark.sql.sieve.ask.{Counters, IndexedColumns}
+import org.apache.spark.sql.sieve.ask.Counters
+import org.apache.spark.sql.sieve.predicate.IndexedColumns
 import org.apache.spark.sql.sieve.base.{Compat, Reason, Settings}
 import org.apache.spark.sql.sieve.catalog.{Entry, Registry}
 import org.apache.spark.sql.sieve.formats.{FileRanges, PinnedFileIndex, TableFormat}

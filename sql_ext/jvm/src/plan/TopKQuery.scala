@@ -7,7 +7,7 @@ import org.apache.spark.sql.catalyst.planning.ScanOperation
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.execution.{FileSourceScanExec, FilterExec, ProjectExec, SparkPlan}
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
-import org.apache.spark.sql.sieve.ask.{Filters, IndexedColumns, TopK}
+import org.apache.spark.sql.sieve.predicate.{Filters, IndexedColumns, TopK}
 import org.apache.spark.sql.sieve.base.OnceLogging
 import org.apache.spark.sql.sieve.formats.TableFormat
 

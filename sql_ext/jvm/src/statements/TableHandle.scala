@@ -12,7 +12,7 @@ import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, Project, View}
 import org.apache.spark.sql.catalyst.util.CharVarcharUtils
 import org.apache.spark.sql.execution.datasources._
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
-import org.apache.spark.sql.sieve.ask.{ColumnValue, IndexedExpression, IndexedExpressions, ManyKeys, Tuple}
+import org.apache.spark.sql.sieve.predicate.{ColumnValue, IndexedExpression, IndexedExpressions, ManyKeys, Tuple}
 import org.apache.spark.sql.sieve.base.{Compat, Json}
 import org.apache.spark.sql.sieve.catalog.{Entry, Registry}
 import org.apache.spark.sql.sieve.formats.{FileCuts, FilePart, FileRanges, Fingerprint, FormatTable, ListedFiles}

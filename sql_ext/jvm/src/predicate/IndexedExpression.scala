@@ -1,4 +1,4 @@
-package org.apache.spark.sql.sieve.ask
+package org.apache.spark.sql.sieve.predicate
 
 import scala.util.Try
 import scala.util.control.NonFatal
@@ -146,7 +146,7 @@ object IndexedExpression {
   private def firstLine(text: String): String = text.linesIterator.map(_.trim).find(_.nonEmpty).getOrElse("")
 
   /** Parses an expression. Removes the alias that Spark adds to a field of a VARIANT. */
-  private[ask] def parsed(sql: String, session: Compat.Session): Expression =
+  private[predicate] def parsed(sql: String, session: Compat.Session): Expression =
     Tuple.unnamed(session.sessionState.sqlParser.parseExpression(sql)).transform {
       case named: Alias if named.child.getClass.getSimpleName == "SemiStructuredExtract" => named.child
       case named: Alias => throw new IllegalArgumentException(s"it has the name ${named.name}")

@@ -1,7 +1,7 @@
 """Segment format of the shape `intervals`.
 
 Entries begin and end at borders of `Grid` cells. Entries on a coarser grid take fewer bits, but
-cover more keys. A payload in a run file is little-endian; `sieve.segments.shapes.integer_coding`
+cover more keys. A payload in a run file is little-endian; `sieve.segments.intervals.integer_coding`
 encodes its arrays:
 
 ===========  ================================================================
@@ -43,8 +43,8 @@ import numpy.typing as npt
 from sieve.arrays.dtypes import Codes, Words
 from sieve.errors import corrupt_segment
 from sieve.segments.entries import Ends, Entries
-from sieve.segments.shapes import integer_coding
-from sieve.segments.shapes.grid import Grid, join, short_widths
+from sieve.segments.intervals import integer_coding
+from sieve.segments.intervals.grid import Grid, join, short_widths
 
 IN_CELLS: Final = 2
 IN_BLOCKS: Final = 3

@@ -1,4 +1,4 @@
-package org.apache.spark.sql.sieve.ask
+package org.apache.spark.sql.sieve.predicate
 
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.types._

@@ -1,4 +1,4 @@
-package org.apache.spark.sql.sieve.ask
+package org.apache.spark.sql.sieve.predicate
 
 import scala.util.Try
 import org.apache.spark.sql.catalyst.expressions._

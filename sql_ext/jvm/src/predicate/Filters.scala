@@ -1,4 +1,4 @@
-package org.apache.spark.sql.sieve.ask
+package org.apache.spark.sql.sieve.predicate
 
 import java.util.Base64
 import scala.util.Try

@@ -1,4 +1,4 @@
-package org.apache.spark.sql.sieve.ask
+package org.apache.spark.sql.sieve.predicate
 
 import java.time.{Duration, Instant, ZoneId, ZoneOffset}
 import java.util.Locale

@@ -14,8 +14,8 @@ from py4j.protocol import Py4JError
 from sieve.errors import DeniedError
 from sieve.metadata.scan_history import saved_records
 from sieve.storage.local import LocalStore
-from sql_ext.frontend import history as module
-from sql_ext.frontend.history import SAVE_S, HistoryWriter
+from sql_ext.frontend import save_scans as module
+from sql_ext.frontend.save_scans import SAVE_S, HistoryWriter
 
 DRIVER = "ab" * 16
 

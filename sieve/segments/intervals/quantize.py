@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from sieve.arrays.dtypes import Codes, Numbers, Weights, Words
+from sieve.segments.intervals.format import Cells, encode, expected_size
+from sieve.segments.intervals.grid import MAX_PIECES, Grid, short_widths
 from sieve.segments.query_model import QueryModel
-from sieve.segments.shapes.format import Cells, encode, expected_size
-from sieve.segments.shapes.grid import MAX_PIECES, Grid, short_widths
 from sieve.segments.weights import weights_at
 
 # A piece of the grid takes three bytes. A piece with at least this many borders saves more.

@@ -19,10 +19,10 @@ import numpy.typing as npt
 
 from sieve.arrays.dtypes import Codes, Numbers, Places, Weights
 from sieve.segments.budget import choose_price, within_budget
-from sieve.segments.intervals import Intervals, united
+from sieve.segments.intervals.cut_gaps import Intervals, united
+from sieve.segments.intervals.format import CODINGS, IN_BLOCKS, IN_CELLS
+from sieve.segments.intervals.quantize import Coded, Part, blocks_of, cheapest
 from sieve.segments.query_model import N_KINDS, QueryModel
-from sieve.segments.shapes.format import CODINGS, IN_BLOCKS, IN_CELLS
-from sieve.segments.shapes.quantize import Coded, Part, blocks_of, cheapest
 from sieve.segments.weights import weights_at
 
 SEGMENT_OVERHEAD: Final = 40
