@@ -15,14 +15,16 @@ from threading import Lock
 
 from tests.mutants import planted
 from tests.mutants.drawing import Mutant, draw
-from tests.mutants.equivalence import LIST, Equivalent
 from tests.mutants.running import Bench
 
 ROOT = Path(__file__).parents[2]
 
 
 def main() -> int:
-    """Fails if more than one in twenty mutants survives; the draw leaves out equivalent mutants."""
+    """Fails if more than one in ten mutants survives.
+
+    Some survivors behave like the code. Read each one.
+    """
     parser = argparse.ArgumentParser(prog="mutants", description=__doc__)
     parser.add_argument("--number", type=int, default=100, help="how many to draw")
     parser.add_argument("--seed", default=str(random.SystemRandom().getrandbits(32)))
@@ -36,9 +38,7 @@ def main() -> int:
     if given.planted:
         return planted.main(given.only)
     sys.stdout.write(f"--seed {given.seed} draws these again\n")
-    equivalent = Equivalent(LIST.read_text())
-    mutants = (m for m in draw(ROOT, given.seed, given.only) if m not in equivalent)
-    drawn = list(islice(mutants, given.number))
+    drawn = list(islice(draw(ROOT, given.seed, given.only), given.number))
     with tempfile.TemporaryDirectory(prefix="sieve-mutants-") as folder:
         free: SimpleQueue[Bench] = SimpleQueue()
         benches = [Bench(ROOT, Path(folder) / str(k)) for k in range(given.jobs)]
@@ -74,7 +74,7 @@ def main() -> int:
         for bench in benches:
             bench.close()
     sys.stdout.write(f"{dict(ends)}\n")
-    return 0 if ends["SURVIVES"] + ends["UNREACHED"] <= given.number / 20 else 1
+    return 0 if ends["SURVIVES"] + ends["UNREACHED"] <= given.number / 10 else 1
 
 
 if __name__ == "__main__":

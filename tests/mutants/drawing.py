@@ -1,9 +1,14 @@
-"""Draws random mutants; each changes one place of the code by an operator of cosmic-ray."""
+"""Draws random mutants; each changes one place of the code by an operator of cosmic-ray.
+
+``cosmic-ray.toml`` lists the operators that the draw leaves out.
+"""
 
 from __future__ import annotations
 
 import ast
 import random
+import re
+import tomllib
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,6 +24,8 @@ _DECIDING = (
     "statements/parser statements/syntax_error"
 ).split()
 
+_FILTERS = tomllib.loads((Path(__file__).parent / "cosmic-ray.toml").read_text())["cosmic-ray"]
+_EXCLUDED = re.compile("|".join(_FILTERS["filters"]["operators-filter"]["exclude-operators"]))
 _GUARDS = ("eq", "frozen", "kw_only", "repr", "slots", "strict")
 
 
@@ -31,7 +38,6 @@ class Mutant:
         line: the number of the changed line, from 1.
         before, after: the line's old and new text, without surrounding space.
         source: the source text of the changed module.
-        operator: the name of the operator in cosmic-ray.
     """
 
     module: str
@@ -39,7 +45,6 @@ class Mutant:
     before: str
     after: str
     source: str
-    operator: str
 
     def __str__(self) -> str:
         return f"{self.module}:{self.line}: {self.before}  ->  {self.after}"
@@ -57,7 +62,7 @@ def draw(root: Path, seed: str, only: str = "") -> Iterator[Mutant]:
         if changed is None or not _is_python(changed) or _same_program(source, changed):
             continue
         before, after = source.splitlines()[line - 1], _line(source, changed, line)
-        yield Mutant(str(path.relative_to(root)), line, before.strip(), after, changed, name)
+        yield Mutant(str(path.relative_to(root)), line, before.strip(), after, changed)
 
 
 def _modules(root: Path, only: str) -> list[Path]:
@@ -69,7 +74,7 @@ def _places(path: Path) -> Iterator[tuple[int, list[tuple[str, int]]]]:
     """For each place that operators can change: the line, and these operators."""
     nodes = list(ast_nodes(get_ast(path.read_text())))
     places: dict[tuple[object, object], list[tuple[str, int]]] = defaultdict(list)
-    for name in sorted(operator_names()):
+    for name in sorted(name for name in operator_names() if not _EXCLUDED.fullmatch(name)):
         kind = get_operator(name)
         if kind.arguments():
             continue
