@@ -11,20 +11,24 @@ object Reason extends Reasons {
   type Reason = Value
 
   /**
-   * The reasons that mean that an index is broken. Sieve logs such a failure. With `spark.sieve.strict`, the failure
-   * makes the query fail.
+   * The reasons that count as failures, for example a corrupt index. Sieve logs each failure. With
+   * `spark.sieve.strict`, a failure makes the query fail.
    */
   val failures: Set[Reason] = Set(IndexCorrupt, IndexGone, VersionTooNew, Error)
 
   /**
-   * The reasons that `spark.sieve.require` accepts. Their causes: no request was sent to the front end; a file is new
-   * or changed since the last REFRESH; nothing is proven about a file; a scan cannot read parts of files; the first
-   * rows of an order can be in any file; or a join has too many keys.
+   * The reasons that `spark.sieve.require` accepts. Each of these reasons has one of the following causes. The scan
+   * sent no request to the front end. A file is new, or has changed since the last REFRESH. The index proves nothing
+   * about a file. A scan cannot read parts of a file. Every file may contain the first rows of a top-k query. A join
+   * has too many keys.
    */
   val expected: Set[Reason] = Set(
     NoIndex, NoPredicate, Disabled, Unbounded, NewFile, UnsettledFile, ChangedFile, UnprovenFile, WholeFile, KeysTooMany)
 
-  /** The number of files for each reason in an answer of the front end. Fails for an unknown reason. */
+  /**
+   * The number of files for each reason in an answer of the front end. Throws an exception if the answer contains a
+   * reason that is not defined here.
+   */
   def counts(answer: JsonNode): Map[Reason, Long] = Option(answer).toSeq
     .flatMap(node => node.fieldNames.asScala.map(name => withName(name) -> node.get(name).asLong)).toMap
 

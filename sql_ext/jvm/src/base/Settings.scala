@@ -34,9 +34,10 @@ trait OnceLogging extends Logging {
 
 /**
  * The `spark.sieve.*` settings. `settings.json` lists the settings, and the front end reads the same file. This object
- * registers each setting in Spark's configuration, with a check of its value. So `SET`, `conf.set` and a connection
- * string fail for an invalid value. Spark copies even invalid values from `spark-defaults.conf` or `--conf` into new
- * sessions. Such a session must start nevertheless, so scans ignore an invalid value and log one warning.
+ * registers each setting in Spark's configuration, together with a check of the setting's value. So `SET`, `conf.set`
+ * and a connection string fail for an invalid value. Spark copies even invalid values from `spark-defaults.conf` or
+ * `--conf` into new sessions. A session with an invalid value must start nevertheless. So scans ignore the invalid
+ * value and log one warning.
  */
 object Settings extends OnceLogging {
   private val prefix = "spark.sieve."
@@ -51,20 +52,20 @@ object Settings extends OnceLogging {
   def enabled(s: SparkSession): Boolean = flag(s, "spark.sieve.enabled")
   def strict(s: SparkSession): Boolean = flag(s, "spark.sieve.strict")
   def required(s: SparkSession): Boolean = flag(s, "spark.sieve.require")
-  /** True if values that are known only at run time, such as join keys, are used to skip files. */
+  /** True if Sieve skips files by values that are known only at run time, such as join keys. */
   def joinPruning(s: SparkSession): Boolean =
     joinAlways(s) || valid(s, "spark.sieve.join.pruning").trim.equalsIgnoreCase("auto")
-  /** True if Sieve reads the keys of joins even at a high cost. */
+  /** True if Sieve reads the keys of joins regardless of the cost. */
   def joinAlways(s: SparkSession): Boolean =
     valid(s, "spark.sieve.join.pruning").trim.equalsIgnoreCase("always")
-  /** True if ORDER BY ... LIMIT, MIN and MAX are used to skip files. */
+  /** True if Sieve skips files for top-k queries (ORDER BY with LIMIT, MIN and MAX). */
   def topPruning(s: SparkSession): Boolean =
     valid(s, "spark.sieve.top.pruning").trim.equalsIgnoreCase("auto")
   def refreshAuto(s: SparkSession): Boolean = flag(s, "spark.sieve.refresh.auto")
   def pruneMillis(s: SparkSession): Long = millis(s, "spark.sieve.prune.timeout")
   def startMillis(s: SparkSession): Long = millis(s, "spark.sieve.start.timeout")
   def registryMillis(s: SparkSession): Long = millis(s, "spark.sieve.registry.ttl")
-  /** The share of scans that are audited, from 0 to 1. */
+  /** The share of scans that Sieve audits, from 0 to 1. */
   def auditSample(s: SparkSession): Double = valid(s, "spark.sieve.audit.sample").toDouble
 
   /** True if the record of scans is saved. The record belongs to the driver, so the driver's setting applies. */
@@ -128,7 +129,7 @@ object Settings extends OnceLogging {
     }
   }
 
-  /** True if Spark is copying a value from the driver, or from another session, into a session. */
+  /** True if the current call copies a setting from the driver, or from another session, into a session. */
   private def isCopied: Boolean = Thread.currentThread.getStackTrace.exists { frame =>
     copies.exists { case (name, methods) => frame.getClassName.startsWith(name) && methods(frame.getMethodName) }
   }

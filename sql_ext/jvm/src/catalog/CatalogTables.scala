@@ -7,8 +7,8 @@ import org.apache.spark.sql.sieve.base.Compat
 import org.apache.spark.sql.sieve.formats.{ListedTable, SourceTable, TableFormat}
 
 /**
- * Reads and changes tables as their catalogs describe them. The catalog is the session catalog or a table format's own
- * catalog.
+ * Reads and changes the descriptions of tables in their catalogs. A table's catalog is the session catalog or a table
+ * format's own catalog.
  */
 object CatalogTables {
   /** Returns the table with this name. Fails if there is no such table. */

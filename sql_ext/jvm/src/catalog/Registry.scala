@@ -27,9 +27,10 @@ final case class Entry(registrations: Map[String, String], epoch: Long, readAt: 
 }
 
 /**
- * The tables with indexes, for the whole driver. An open session caches a table's properties, so it would not see an
- * index that is created later. The registry also has entries for tables without an index, so that a scan of such a
- * table costs only one look-up. When an entry has expired, a background thread reads the table's properties again.
+ * The registry of all tables with indexes, which all sessions of the driver share. An open session caches a table's
+ * properties, so the session itself would not see an index that is created later. The registry also has entries for
+ * tables without an index, so that a scan of such a table costs only one look-up. When an entry has expired, a
+ * background thread reads the table's properties again.
  */
 object Registry extends Logging {
   private val epochs = new AtomicLong
@@ -52,8 +53,8 @@ object Registry extends Logging {
     table.properties.filter(_._1.startsWith(TableProperties.registrations)).toMap
 
   /**
-   * True if the registration asks for automatic refreshes. Each write to the table is then followed by a refresh,
-   * whatever the session's setting.
+   * True if the registration asks for automatic refreshes. Sieve then refreshes the index after each write to the
+   * table, regardless of the session's setting.
    */
   def follows(registration: String): Boolean =
     Try(Json.read(registration).path("refresh").asText == "auto").getOrElse(false)

@@ -9,16 +9,17 @@ import org.apache.spark.unsafe.types.UTF8String
 /**
  * Detects CSV records that Spark's parser may split differently if a query reads only some columns.
  *
- * With column pruning, the parser (univocity) skips the values of other columns by separate code. After some quoted
- * values, this code continues at another position than the code that reads values. With `escape = '"'`, the positions
- * differ after an empty value (`"",y,"a,b"`) and after a value with escaped quotes. With the default escape, the
- * positions differ after a value that ends in an escaped backslash (`"y\\"`). With a delimiter of several characters,
- * the positions also differ after line breaks. A record counts as damaged if one of its values was possibly written in
- * one of these ways.
+ * With column pruning, the parser (univocity) skips the values of unused columns in a separate code path. After some
+ * quoted values, this path continues at a different position than the path that reads values. With `escape = '"'`, the
+ * positions differ after an empty value (`"",y,"a,b"`) and after a value with escaped quotes. With the default escape,
+ * the positions differ after a value that ends in an escaped backslash (`"y\\"`). With a delimiter of several
+ * characters, the positions also differ after line breaks. A record counts as damaged if one of its values was possibly
+ * written in one of these ways.
  *
  * @param strings the positions of string columns. Values of other types contain no quotes and no escapes
- * @param marks   the texts that no value is allowed to contain
- * @param broken  the texts that a value with a quote is not allowed to contain; empty if each record ends with its line
+ * @param marks   texts that make a record doubtful if any value contains them
+ * @param broken  texts that make a record doubtful if a value contains them and a quote; empty if each record ends with
+ *                its line
  */
 class CsvQuoting(strings: Seq[Int], marks: Seq[UTF8String], quote: UTF8String, broken: Seq[UTF8String])
     extends Serializable {
@@ -32,10 +33,10 @@ class CsvQuoting(strings: Seq[Int], marks: Seq[UTF8String], quote: UTF8String, b
 }
 
 object CsvQuoting {
-  // Makes the parser return this text, instead of NULL or an empty string, for an empty value in quotes.
+  // The text that the parser returns for an empty value in quotes, instead of NULL or an empty string.
   private val empty = "\u0001sieve\u0001"
 
-  /** Returns the rule for a schema, and the options that are needed to read the records. */
+  /** Returns the quoting rule for a schema, and the reader options that this rule needs. */
   def of(schema: StructType, options: Map[String, String], conf: SQLConf): (CsvQuoting, Map[String, String]) = {
     val csv = new CSVOptions(options, true, conf.sessionLocalTimeZone, conf.columnNameOfCorruptRecord)
     val format = csv.asParserSettings.getFormat

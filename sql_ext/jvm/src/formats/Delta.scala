@@ -21,8 +21,8 @@ import org.apache.spark.util.Utils
 object Delta extends TableFormat with OnceLogging {
   private val root = "org.apache.spark.sql.delta"
   /**
-   * The class of the listing that Delta's commands use for files that the command has chosen. No query uses this
-   * listing.
+   * The class of the listing through which a command of Delta reads the files that the command has chosen. No query
+   * uses this listing.
    */
   val listingOfFiles: String = s"$root.files.TahoeBatchFileIndex"
   /**
@@ -34,10 +34,7 @@ object Delta extends TableFormat with OnceLogging {
   private val tableClass = s"$root.catalog.DeltaTableV2"
   private val deletedColumn = "__delta_internal_is_row_deleted"
 
-  /**
-   * True if a listing contains all files of a snapshot, or some of these files. False for a listing of changes between
-   * snapshots.
-   */
+  /** True if a listing contains files of one snapshot only. False for a listing of the changes between snapshots. */
   override def owns(location: FileIndex): Boolean = listings(location.getClass.getName)
 
   override def table(files: ListedFiles): FormatTable = new DeltaTable(files)
@@ -60,8 +57,8 @@ object Delta extends TableFormat with OnceLogging {
   def isFormat(format: FileFormat): Boolean = format.getClass.getName == s"$root.DeltaParquetFileFormat"
 
   /**
-   * True if this release of Delta has the methods by which Sieve finds a relation's column names in files, and the
-   * version that a query reads.
+   * True if this release of Delta has the methods that Sieve needs. These methods return the column names in files, and
+   * the version that a query reads.
    */
   override def isKnown(relation: HadoopFsRelation): Boolean = isFormat(relation.fileFormat) &&
     attempt((DeltaColumns.stored(relation), asOf(relation))).isDefined
@@ -90,7 +87,7 @@ object Delta extends TableFormat with OnceLogging {
   private def attempt[A](call: => A): Option[A] =
     try Some(call)
     catch {
-      // Delta would throw the same error, or would be cancelled, without an index, too.
+      // Delta itself throws this error or cancellation, with or without an index.
       case e: InvocationTargetException => throw e.getCause
       case e @ (NonFatal(_) | _: LinkageError) =>
         warnOnce(s"no index of a Delta table is used, because this release of Delta has other classes: $e")
@@ -104,8 +101,8 @@ object Delta extends TableFormat with OnceLogging {
   override def addsFilter(filter: Expression): Boolean = filter.references.exists(_.name == deletedColumn)
 
   /**
-   * Returns a relation of the same Parquet files. The relation shows deleted rows, too. Its columns have their names in
-   * the files.
+   * Returns a relation of the same Parquet files. The relation also returns deleted rows. The relation names each
+   * column as the files do.
    */
   override def physical(relation: HadoopFsRelation): HadoopFsRelation =
     if (!isFormat(relation.fileFormat)) relation
@@ -119,15 +116,15 @@ object Delta extends TableFormat with OnceLogging {
 
   /**
    * Removes Delta's row-counting functions from an expression. Each of these functions returns its argument, so the
-   * expression keeps its value. No row is counted twice, because Sieve reads the keys of a counted side only from the
-   * side's broadcast. If there is no broadcast, Spark drops the filter.
+   * expression keeps its value. Sieve reads the keys of a join side with such a function only from the side's
+   * broadcast, so no row is counted twice. If there is no broadcast, Spark drops the run-time filter.
    */
   override def withoutCounters(e: Expression): Expression =
     e.transform { case count if count.getClass.getName == s"$root.metric.IncrementMetric" => count.children.head }
 
   /**
    * True if a projection in Delta's MERGE adds row numbers and file names to the target's rows. MERGE uses the numbers
-   * only to tell rows apart. So the numbers may change if Sieve skips rows without a match.
+   * only to tell rows apart. So Sieve may skip rows without a match, although this changes the numbers.
    */
   override def numbersRows(projection: Project): Boolean = projection.collectLeaves().forall {
     case l: LogicalRelation => l.relation match {
@@ -141,7 +138,8 @@ object Delta extends TableFormat with OnceLogging {
   }))
 
   /**
-   * Returns false for a MERGE that only inserts rows, and for a DELETE that only marks rows as deleted. Otherwise true.
+   * Returns false for a MERGE that only inserts rows, and for a DELETE that only marks rows as deleted. Returns true
+   * for any other statement.
    */
   override def readsAgain(relation: HadoopFsRelation, statement: LogicalPlan): Boolean = statement match {
     case merge: MergeIntoTable => merge.matchedActions.nonEmpty || merge.notMatchedBySourceActions.nonEmpty

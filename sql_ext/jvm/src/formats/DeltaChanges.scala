@@ -8,7 +8,7 @@ import org.apache.spark.sql.execution.datasources.{FileIndex, PartitionDirectory
  * The changes that commits have made to a Delta table's files.
  *
  * @param versions the numbers of the commits
- * @param touched  the paths of all files that a commit added or removed, as listings show the paths
+ * @param touched  the paths of all files that a commit added or removed, in the form that listings use
  * @param there    the touched files that the table contains after the last commit
  */
 final case class DeltaChanges(versions: Seq[Long], touched: Seq[String], there: Seq[PartitionDirectory])

@@ -18,7 +18,8 @@ object DeltaColumns {
     "delta.columnMapping.id", "delta.typeChanges", "__CHAR_VARCHAR_TYPE_STRING", "EXISTS_DEFAULT")
 
   /**
-   * Translates a column's path in a table to the column's path in the files. Other formats use the same path for both.
+   * Returns a function that translates a column's path in a table to the column's path in the files. For other formats,
+   * both paths are equal.
    */
   def stored(relation: HadoopFsRelation): Seq[String] => Seq[String] =
     if (!Delta.isFormat(relation.fileFormat) || !isMapped(relation.fileFormat)) identity
@@ -45,7 +46,7 @@ object DeltaColumns {
   def schema(format: FileFormat): StructType =
     inFiles(reference(format), isMapped(format)).asInstanceOf[StructType].asNullable
 
-  /** The columns with the given names in the table. The result contains their names in the files. */
+  /** The columns that have the given names in the table. The returned columns have the names that the files use. */
   def schema(format: FileFormat, names: Seq[String]): StructType = {
     val (all, own) = (schema(format), reference(format))
     StructType(names.map(name => all(own.fieldIndex(name))))

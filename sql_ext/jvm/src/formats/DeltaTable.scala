@@ -18,8 +18,8 @@ final class DeltaTable(files: ListedFiles) extends FormatTable(files) {
 
   /**
    * Returns the changes to the table's files by the commits after `version`, as JSON. The JSON has the members of
-   * `DeltaChanges`: the numbers of the commits, the touched paths, and the touched files that are in the table. The
-   * files have the same form as in `list`.
+   * `DeltaChanges`: the numbers of the commits, the touched paths, and the touched files that are in the table. Each
+   * file has the same form as in the result of `list`.
    */
   def listSince(version: Long): String = {
     val changes = DeltaChanges.since(newest(), version)

@@ -47,7 +47,8 @@ class FileCuts(session: Compat.Session, relation: HadoopFsRelation) {
       val context = session.sparkContext
       val found = context.parallelize(inputs, math.min(inputs.size, context.defaultParallelism)).map {
         case (path, length, Some(layout), splits) =>
-          // A format can read files that Hadoop's file systems cannot read.
+          // A format can read files that Hadoop's file systems cannot open. Such a file is cut at the format's own
+          // splits.
           val (starts, footer) = Try(layout(new Path(path), sent.value))
             .getOrElse((splits.fold(Seq.empty[Long])(_.toSeq.sorted), 0L))
           val least = if (footer > large) math.max(footer, bytes) else bytes

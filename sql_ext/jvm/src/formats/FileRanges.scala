@@ -29,7 +29,7 @@ final case class FilePart(ranges: Seq[ByteRange], footer: Long) {
 }
 
 /**
- * Stores, in a listing, the ranges of each file that a scan reads. The ranges are metadata of the file, in ascending
+ * Stores in a listing which ranges of each file a scan reads. The file's metadata contains the ranges in ascending
  * order. A scan reads a file without this metadata whole.
  */
 object FileRanges {
@@ -53,14 +53,15 @@ object FileRanges {
   private def part(file: FileStatusWithMetadata): Option[FilePart] =
     file.metadata.get(key).map(_.asInstanceOf[FilePart])
 
-  /** The metadata of a file without its ranges. */
+  /** The metadata of a file, except for the ranges. */
   def others(file: FileStatusWithMetadata): Map[String, Any] = file.metadata - key
 
   /** The number of bytes that a scan reads from the file. */
   def bytes(file: FileStatusWithMetadata): Long = part(file).fold(file.getLen)(_.bytes(file.getLen))
 
   /**
-   * Merges adjacent ranges if the merged range has at most `most` bytes. A range that is already longer stays whole.
+   * Merges adjacent ranges if the merged range has at most `most` bytes. A single range that is longer than `most`
+   * stays whole.
    */
   def joined(ranges: Seq[ByteRange], most: Long): Seq[ByteRange] =
     ranges.foldLeft(List.empty[ByteRange]) {

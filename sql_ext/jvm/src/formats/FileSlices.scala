@@ -18,8 +18,9 @@ import org.apache.spark.sql.types.StructType
  * first log file. A slice's length is the sum of its files' lengths. A slice's time is a digest of the names and
  * lengths of its log files, or 0 without log files.
  *
- * A reader at an instant ignores log entries that are later than the instant. So the reader shows the rows of the slice
- * without the later log files. But the reader applies a later log file that rolls back an earlier log file.
+ * A reader of an instant ignores log entries that are later than the instant. So this reader returns the slice's rows
+ * without the changes in later log files. There is one exception. The reader applies a later log file that rolls back
+ * an earlier log file.
  */
 class FileSlices(relation: HadoopFsRelation) extends Locations {
   import Hudi.{call, option}
@@ -40,7 +41,7 @@ class FileSlices(relation: HadoopFsRelation) extends Locations {
     val (base, logs) = parts(slice)
     val understood = base.fold(logs.exists(name(_) == listed.getName))(b =>
       name(b) == listed.getName && option(call(b, "getBootstrapBaseFile")).isEmpty)
-    // Instants consist of digits, so Hudi also compares instants as text.
+    // Instants are strings of digits. Like Hudi, this code compares instants as text.
     val shown = logs.filter(call(_, "getDeltaCommitTime").toString <= instant)
     base.orElse(logs.headOption).map(name).filter(_ => understood).map { n =>
       val (path, all) = (new Path(listed.getParent, n), Some(state(base, logs)))
@@ -65,8 +66,9 @@ class FileSlices(relation: HadoopFsRelation) extends Locations {
 
   /**
    * Returns the size of a slice's base file, the total size of its log files, and a list of the slice's states. Each
-   * state is [length, time]: first without log files, then with the first log file, then with the first two, and so on.
-   * Returns null for a slice without a base file, and for a file that is no slice.
+   * state is [length, time]. The list begins with the state without log files. The states with the first log file, with
+   * the first two log files, and so on follow. Returns null for a slice without a base file, and for a file that is no
+   * slice.
    */
   def states(values: InternalRow, file: FileStatusWithMetadata): Map[String, Any] =
     (if (isMapping(values)) slice(values, file) else None).map(parts).collect {
@@ -80,8 +82,8 @@ class FileSlices(relation: HadoopFsRelation) extends Locations {
     slice(values, file).toSeq.flatMap(parts(_)._2)
 
   /**
-   * Returns a file that represents the log files of a slice, starting with number `from`. A reader of the returned file
-   * reads only these log files.
+   * Returns a listed file that represents the log files of a slice, from number `from` on. A reader of the returned
+   * file reads only these log files.
    */
   def logsAlone(
       values: InternalRow, file: FileStatusWithMetadata, from: Int): (InternalRow, FileStatusWithMetadata) = {

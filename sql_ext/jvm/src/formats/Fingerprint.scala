@@ -14,7 +14,7 @@ import org.apache.spark.sql.types._
 
 /**
  * All settings and facts that decide how a reader interprets a file's bytes. Readers with equal fingerprints return
- * equal values. The front end decides which parts matter for a column.
+ * equal values. The front end decides which parts of a fingerprint matter for a column.
  */
 final case class Fingerprint(parts: TreeMap[String, String]) {
   lazy val hash: String = Fingerprint.digest(
@@ -28,16 +28,16 @@ object Fingerprint {
   private def digest(text: String): String =
     MessageDigest.getInstance("SHA-256").digest(text.getBytes(UTF_8)).map("%02x".format(_)).mkString
 
-  // Every user with read access to the table can read an index's manifest. So a fingerprint contains only digests of
-  // secrets.
+  // An index's manifest contains fingerprints, and every user with read access to the table can read the manifest. So a
+  // fingerprint contains only digests of secrets.
   private val secret = """(?i)secret|password|token|credential|encryption\.key|security\.key""".r
   private val byName = Set("parquet", "hudi", "orc")
   /** The settings that decide how a literal's text is interpreted. */
   private val literalSettings = Seq("ansi.enabled", "ansi.doubleQuotedIdentifiers", "timestampType",
     "parser.escapedStringLiterals").map("spark.sql." + _)
   /**
-   * Options with the folder of the files or with the instant of a query. The file names of a slice already identify
-   * both.
+   * Options that contain the folder of the files or the instant of a query. The file names of a slice already identify
+   * both values.
    */
   private val ignoredOptions = Set("path", "as.of.instant")
   /** A setting that Hudi sets for each of its scans. */
@@ -80,7 +80,7 @@ object Fingerprint {
       "case" -> conf.caseSensitiveAnalysis.toString)
     val options = relation.options.toSeq.map { case (k, v) => lower(k) -> v }
       .filterNot { case (k, _) => ignoredOptions(k) || k.startsWith(TableProperties.registrations) }
-      // Hudi copies all settings of the session that resolves a table into the options.
+      // When a session resolves a Hudi table, Hudi copies all settings of the session into the table's options.
       .collect { case (k, v) if kind != "hudi" || !Hudi.isHarmless(k) => s"option.$k" -> v }
     val zones =
       // ORC's reader converts a file's timestamps to the type of the table's column, whatever that type is.
@@ -89,8 +89,8 @@ object Fingerprint {
     val parsing =
       if (!text) Nil
       else Seq(
-        // Builds of earlier releases of Sieve read only one column of a record. Such a build proves nothing for queries
-        // of other columns.
+        // In a build, earlier releases of Sieve read only one column of a record. The index of such a build proves
+        // nothing about queries of other columns.
         "records" -> "whole",
         "ansi" -> conf.ansiEnabled.toString, "corrupt" -> conf.columnNameOfCorruptRecord,
         // The names of months and days, and the rules of time zones, depend on the version of Java.
@@ -99,7 +99,7 @@ object Fingerprint {
     val literals =
       if (!columns.existsRecursively(hasDefault)) Nil
       else literalSettings.map(k => s"conf.$k" -> conf.getConfString(k))
-    // Builds of earlier releases of Sieve read only some fields of a struct, and so lost the default of the whole
+    // In a build, earlier releases of Sieve read only some fields of a struct, and so lost the default of the whole
     // struct.
     val structs = if (hasDefaultOfStruct(columns)) Seq("structs" -> "whole") else Nil
     // A build adds columns with this prefix. If the table already has such a column, no query uses an index of the
@@ -163,8 +163,8 @@ object Fingerprint {
   }
 
   /**
-   * True if a struct column has a default. Spark loses the default if a query needs only some fields. In files without
-   * the column, such a query then returns NULL, whereas a query of all fields returns the default.
+   * True if a struct column has a default. Spark loses the default if a query needs only some fields of the struct. In
+   * files without the column, such a query then returns NULL, whereas a query of all fields returns the default.
    */
   private def hasDefaultOfStruct(columns: StructType): Boolean = columns.fields.exists(f =>
     defaults.exists(f.metadata.contains) && f.dataType.existsRecursively(_.isInstanceOf[StructType]))

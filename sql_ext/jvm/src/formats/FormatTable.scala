@@ -13,7 +13,7 @@ final class ListedFiles(val relation: HadoopFsRelation) {
 
   def apply(number: Int): Listed = files(number)
 
-  /** Returns the file to read in place of a file for which `append` was called. */
+  /** If `append` was called for a file, returns the file to read instead. */
   def appended(number: Int): Listed = appendices(number)
 
   /**
@@ -23,8 +23,8 @@ final class ListedFiles(val relation: HadoopFsRelation) {
   def append(number: Int, appended: Listed): Unit = synchronized { appendices += number -> appended }
 
   /**
-   * Replaces the list of files. Returns [path, length, time] of each file or file slice as JSON. Files without a
-   * state are left out.
+   * Replaces the list of files. Returns [path, length, time] of each file or file slice as JSON. The list omits files
+   * without a known state, and files of which readers return only some rows.
    */
   def replace(directories: Seq[PartitionDirectory]): String = {
     appendices = Map.empty

@@ -54,7 +54,10 @@ object Hudi extends TableFormat {
       !(key.startsWith("hoodie.datasource.write.") && merging.exists(key.contains))
   }
 
-  /** Returns the properties that change the rows of a slice, besides the settings of Parquet's reader. */
+  /**
+   * Returns the properties and settings that change the rows of a slice. The settings of Parquet's reader are not
+   * included.
+   */
   def fingerprint(relation: HadoopFsRelation, settings: Map[String, String]): Map[String, String] = {
     val properties = call(call(client(relation), "getTableConfig"), "getProps").asInstanceOf[Properties]
     val table = properties.asScala.toMap.collect { case (k, v) if !ignoredProperties(k) => s"hudi.$k" -> v }
@@ -204,8 +207,8 @@ object Hudi extends TableFormat {
     if (argument.getClass.getSimpleName == "HoodieCatalogTable") Some(call(argument, "table")) else None
 
   /**
-   * The catalog's table for a folder. Hudi stores the table's name, and possibly its database, in a file of
-   * properties in the folder.
+   * The catalog's table whose data is in a folder. Hudi stores the table's name, and possibly its database, in a file
+   * of properties in the folder.
    */
   override def tableAt(path: Path, session: Compat.Session): Option[TableIdentifier] = {
     val files = path.getFileSystem(session.sessionState.newHadoopConf())

@@ -33,13 +33,11 @@ final class HudiTable(files: ListedFiles) extends FormatTable(files) {
    */
   def slice(number: Int): String = Json.write((slices.states _).tupled(files(number)))
 
-  /** Opens a reader of the blocks in the `k`-th log file of a slice, whose log files are sorted by name. */
+  /** Opens a reader of the blocks in the `k`-th log file of a slice. The log files are sorted by name. */
   def logReader(number: Int, k: Int): AnyRef =
     Hudi.logReader(relation, (slices.logs _).tupled(files(number))(k))
 
-  /**
-   * Makes data frames read only the newer log files of an appended file slice, beginning with log file number `from`.
-   */
+  /** Makes data frames read only the newer log files of a file slice, from number `from` on. */
   def append(number: Int, from: Int): Unit = {
     val (values, file) = files(number)
     files.append(number, slices.logsAlone(values, file, from))

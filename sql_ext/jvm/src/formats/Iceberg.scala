@@ -18,7 +18,7 @@ import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 /**
- * Support for Iceberg tables. Spark reads these tables through its second data source interface. So a relation of this
+ * Support for Iceberg tables. Spark reads these tables through the DataSource V2 interface. So a relation of this
  * format only lists the data files of a scan (`IcebergFiles`), and Iceberg reads the files (`IcebergScans`).
  */
 object Iceberg extends TableFormat with OnceLogging {
@@ -53,7 +53,7 @@ object Iceberg extends TableFormat with OnceLogging {
     Some(Map("format" -> "iceberg", "schema" -> own.columns.byId.json, "partitions" -> new StructType().json) ++ mapping)
   }
 
-  /** The current snapshot of a table of Iceberg's library. */
+  /** The current snapshot of a table object of Iceberg's library. */
   def current(iceberg: AnyRef): Option[AnyRef] = Option(IcebergApi.call(iceberg, "currentSnapshot"))
   def committed(snapshot: AnyRef): Long = IcebergApi.call(snapshot, "timestampMillis").asInstanceOf[Long]
   private def properties(iceberg: AnyRef): Map[String, String] =
@@ -92,8 +92,8 @@ object Iceberg extends TableFormat with OnceLogging {
 
   /**
    * Returns a table in its newest state. A catalog caches tables for a while, and another session may have changed the
-   * table. This method refreshes the cached table in place instead of replacing it. Otherwise, a concurrent statement
-   * could commit to the former object, and later queries would not see the commit.
+   * table. This method refreshes the cached table in place instead of replacing it. If this method replaced the table
+   * object, a concurrent statement could commit to the former object. Later queries would then not see the commit.
    */
   private def newest(catalog: TableCatalog, name: Identifier): Option[Table with SupportsRead] =
     readable(catalog.loadTable(name)).flatMap { cached =>

@@ -77,7 +77,7 @@ final class IcebergApi private (loader: ClassLoader) {
 
   /**
    * Returns a task that reads the same file without a filter, and also reads the rows that delete files remove. Iceberg
-   * merges splits of a file if they belong to the same file object. So each task gets its own file object.
+   * merges splits of a file that share a file object. So this method gives each task a file object of its own.
    */
   def withDeletedRows(task: AnyRef): AnyRef = newTask.newInstance(
     copy.invoke(file.invoke(task)), java.lang.reflect.Array.newInstance(load("DeleteFile"), 0),
@@ -89,10 +89,10 @@ object IcebergApi {
   val root = "org.apache.iceberg"
   private val known = new ConcurrentHashMap[ClassLoader, IcebergApi]
 
-  /** The classes from the class loader of an object of Iceberg. */
+  /** Returns the instance for the class loader that loaded an object of Iceberg. */
   def of(like: AnyRef): IcebergApi = known.computeIfAbsent(like.getClass.getClassLoader, new IcebergApi(_))
 
-  /** Calls a method that any class in the hierarchy of an object's class declares. The method need not be public. */
+  /** Calls a method of an object. The method need not be public, and a superclass may declare the method. */
   def call(of: AnyRef, name: String, arguments: AnyRef*): AnyRef = {
     val found = hierarchy(of.getClass).flatMap(_.getDeclaredMethods).find(fits(_, name, arguments))
       .orElse(of.getClass.getMethods.find(fits(_, name, arguments)))
@@ -102,16 +102,16 @@ object IcebergApi {
     catch { case e: InvocationTargetException => throw e.getCause }
   }
 
-  /** True if a class in the hierarchy of an object's class declares this method without parameters. */
+  /** True if an object's class or a superclass declares this method without parameters. */
   def has(of: AnyRef, name: String): Boolean = hierarchy(of.getClass).flatMap(_.getDeclaredMethods).exists(fits(_, name, Nil))
 
-  /** Sets a field that any class in the hierarchy of an object's class declares. */
+  /** Sets a field that an object's class or a superclass declares. */
   def set(of: AnyRef, name: String, value: AnyRef): Unit = found(of, name)
     .getOrElse(throw new NoSuchFieldException(s"${of.getClass.getName}.$name")).set(of, value)
 
   /**
-   * The value of a field that any class in the hierarchy declares. None if there is no such field, or if the value is
-   * null.
+   * The value of a field that an object's class or a superclass declares. None if there is no such field, or if the
+   * value is null.
    */
   def field(of: AnyRef, name: String): Option[AnyRef] = found(of, name).flatMap(field => Option(field.get(of)))
 

@@ -25,7 +25,10 @@ final class IcebergColumns(schema: AnyRef, types: StructType, constants: Set[Any
       }
     }
 
-  /** The name of a column in indexes: its id. A metadata column has no id and keeps its path. */
+  /**
+   * The name that indexes use for a column, which contains the column's id. A metadata column has no id, so this method
+   * returns the column's path.
+   */
   def stored(path: Seq[String]): Seq[String] = id(path).fold(path)(Seq(_))
 
   /** The names of the columns whose values an index does not contain. */

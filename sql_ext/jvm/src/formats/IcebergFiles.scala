@@ -15,8 +15,8 @@ import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 /**
- * The data files of an Iceberg scan as a listing. In this listing, a file's modification time is its number of rows. A
- * data file never changes under its path, so its path, bytes and rows identify it.
+ * A listing of the data files of an Iceberg scan. The listing stores a file's number of rows as the file's modification
+ * time. A data file never changes under its path, so its path, bytes and rows identify it.
  */
 final class IcebergFiles(
     val table: Table with SupportsRead, val options: CaseInsensitiveStringMap, val scan: Scan) extends FileIndex {
@@ -38,7 +38,7 @@ final class IcebergFiles(
     val tasks = IcebergScans.tasks(scan)
     val api = IcebergApi.of(table)
     val dataFiles = tasks.map(api.dataFile)
-    // A table can contain the same data file twice, in two partitions.
+    // A table can contain the same data file twice, in two partitions. The listing cannot identify such a file.
     val once = dataFiles.flatten.groupBy(_._1).collect { case (location, Seq(_)) => location }.toSet
     Seq(PartitionDirectory(InternalRow.empty, tasks.zip(dataFiles).map { case (task, dataFile) =>
       val (status, isWhole) = dataFile.fold((IcebergFiles.status("/", 0, 0), false)) { case (location, bytes, rows) =>
@@ -69,8 +69,8 @@ object IcebergFiles {
   def types(table: Table): StructType = CatalogV2Util.v2ColumnsToStructType(table.columns)
 
   /**
-   * The ids of the columns that a partition spec uses without a transform. Readers take these values from a file's
-   * partition, and a user can add the same file to another partition. So the file alone does not determine these
+   * The ids of the columns that a partition spec uses with the identity transform. Readers take these values from a
+   * file's partition, and a user can add the same file to another partition. So the file alone does not determine these
    * values.
    */
   private def constants(iceberg: AnyRef): Set[Any] =

@@ -33,8 +33,8 @@ object IcebergRows {
   private val file = "_file"
 
   /**
-   * Returns all rows of files, including deleted rows. Each column has its name in indexes. The column `place` contains
-   * the position of a row's range among the ranges of all files.
+   * Returns all rows of files, including deleted rows. The columns have the names that indexes use. For each row, the
+   * column `place` contains the position of the row's range among the ranges of all files.
    */
   def frame(
       reading: Compat.Session, of: IcebergFiles, files: Seq[FileStatusWithMetadata], place: String,
@@ -68,7 +68,7 @@ final case class FilePlaces(first: Int, cuts: Array[Long])
 
 /**
  * Computes the position of a row's range among the ranges of several files. The rows of one file are adjacent.
- * Iceberg's reader tells Spark the start offset of the split that it reads.
+ * Iceberg's reader tells Spark the start offset of the split that the reader reads.
  */
 case class FilePlace(child: Expression, places: Broadcast[JMap[UTF8String, FilePlaces]])
     extends UnaryExpression with CodegenFallback {

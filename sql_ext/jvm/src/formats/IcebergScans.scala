@@ -16,8 +16,8 @@ object IcebergScans {
     Seq("BatchQuery", "CopyOnWrite").map(kind => s"${IcebergApi.root}.spark.source.Spark${kind}Scan")
 
   /**
-   * True if a scan reads one snapshot for a query. In Spark 3.5, scans of appended files have the same class, but also
-   * a start snapshot.
+   * True if a scan reads one snapshot for a query. In Spark 3.5, a scan of appended files has the same class, but also
+   * has a start snapshot.
    */
   def isOfQuery(scan: Scan): Boolean =
     scan.getClass.getName == ofQueries && IcebergApi.field(scan, "startSnapshotId").isEmpty

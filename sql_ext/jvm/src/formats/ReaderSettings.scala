@@ -8,10 +8,10 @@ import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.sieve.base.Compat
 
 /**
- * The settings that decide how a session's reader interprets a file's bytes. The result contains all keys with a
- * reader's prefix, except keys that are known to be harmless. So a query with an unknown key reads all files. A key
- * with its default value counts as not set. The rebase modes are an exception and always count, because alternative
- * names of these keys can have other values.
+ * The settings that decide how a session's reader interprets a file's bytes. `of` returns all keys with a reader's
+ * prefix, except keys that are known to be harmless. So a query that sets an unknown key reads all files. A key with
+ * its default value counts as not set. The rebase modes are an exception and always count, because alternative names of
+ * these keys can have other values.
  */
 object ReaderSettings {
   // Spark's first read of a table loads mapred-site.xml and the deprecated names of Hadoop's keys. Loading both here

@@ -60,7 +60,7 @@ object SourceTable {
     } yield SourceTable(own, at, description)
 
   /**
-   * The folder of a database in a catalog that stores its tables' properties. None if the session catalog has the
+   * The folder of a database in a catalog that stores its tables' properties. None if the session catalog contains the
    * database.
    */
   def databaseLocation(session: Compat.Session, catalogName: String, database: String): Option[String] =
@@ -71,7 +71,7 @@ object SourceTable {
     }
 
   /**
-   * The tables of a database in a catalog that stores its tables' properties. None if the session catalog has the
+   * The tables of a database in a catalog that stores its tables' properties. None if the session catalog contains the
    * database.
    */
   def list(session: Compat.Session, catalogName: String, database: String): Option[Seq[ListedTable]] =

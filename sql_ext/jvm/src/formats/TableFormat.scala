@@ -77,7 +77,7 @@ trait TableFormat {
    */
   def reader(relation: HadoopFsRelation): Option[Map[String, String]] = None
 
-  // -- scans of the second data source interface ------------------------------------------------
+  // -- scans of DataSource V2 ----------------------------------------------------------------------
 
   /**
    * Returns the files of a scan, with the scan's columns and the scan's table. None if the format cannot restrict the
@@ -93,19 +93,23 @@ trait TableFormat {
   def replaced(of: Table, options: CaseInsensitiveStringMap, scan: Scan, output: Seq[AttributeReference],
       session: Compat.Session): Option[LogicalRelation] = None
 
-  /** True if a scan of the second data source interface reads the same rows whenever it is executed. */
+  /** True if a scan of DataSource V2 reads the same rows whenever Spark executes the scan. */
   def isOfSnapshot(scan: Scan): Boolean = false
 
-  /** Returns all current files of a table that Spark reads through the second data source interface. */
+  /** Returns all current files of a table that Spark reads through DataSource V2. */
   def named(of: DataSourceV2Relation, session: Compat.Session): Option[LogicalRelation] = None
 
   /**
-   * Returns a scan that reads only some files of the relation. In all else, the scan equals the relation's own scan.
+   * Returns a scan that reads only some files of the relation. In all other respects, the scan equals the relation's
+   * own scan.
    */
   def narrowed(relation: HadoopFsRelation, some: Seq[PartitionDirectory]): Scan =
     throw new UnsupportedOperationException("no scan of the second data source interface")
 
-  /** The planned scan of some files with a scan's columns. None if Spark's own file readers can read these files. */
+  /**
+   * A planned scan that reads some files and returns a scan's columns. None if Spark's own file readers can read these
+   * files.
+   */
   def reading(scan: LogicalRelation, relation: HadoopFsRelation, some: Seq[PartitionDirectory]): Option[LogicalPlan] =
     None
 
@@ -213,7 +217,7 @@ object TableFormat {
     case own => all.find(_.owns(own)).getOrElse(PlainFiles)
   }
 
-  /** True if this driver knows how the relation's files are read. Scans of other relations use no index. */
+  /** True if this driver knows how readers read the relation's files. Scans of other relations use no index. */
   def isKnown(relation: HadoopFsRelation): Boolean =
     all.exists(format => format.owns(relation.location) && format.isKnown(relation))
 

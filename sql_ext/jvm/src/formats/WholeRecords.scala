@@ -29,8 +29,8 @@ import org.apache.spark.util.NextIterator
  *
  * If a plan reads the column `damaged`, the reader parses whole records in mode FAILFAST. At the first error, the
  * reader returns one row in which `damaged` is true. The reader then skips the rest of its split. A plan without the
- * column `damaged` only reads a sample, in mode PERMISSIVE, as the reader `inner` would. An error that does not concern
- * a single record ends the reading early.
+ * column `damaged` reads only a sample. For this plan, the reader `inner` parses in mode PERMISSIVE. An error that
+ * concerns no single record then ends the sample early.
  */
 class WholeRecords(inner: FileFormat, isCsv: Boolean) extends FileFormat with Serializable {
   override def inferSchema(
@@ -112,8 +112,8 @@ object WholeRecords {
     CaseInsensitiveMap(options).getOrElse("columnNameOfCorruptRecord", conf.columnNameOfCorruptRecord)
 
   /**
-   * Returns the rows before the first record with an error. The row `broken`, if it is given, replaces the record with
-   * the error.
+   * Returns the rows before the first record with an error. If `broken` is given, this row replaces the first record
+   * with an error.
    */
   private class Rows(
       open: => Iterator[InternalRow], quoting: Option[CsvQuoting], whole: InternalRow => InternalRow,

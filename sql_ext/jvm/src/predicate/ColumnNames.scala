@@ -5,8 +5,8 @@ import org.apache.spark.sql.sieve.base.Variants
 import org.apache.spark.sql.types._
 
 /**
- * The names of columns in the table and in the files. A struct is represented by the paths of its fields. So is an
- * array of structs, if the format knows the fields' names in the files.
+ * The names of columns in the table and in the files. A struct is represented by the paths of its fields. An array of
+ * structs is represented in the same way, if the table format knows the fields' names in the files.
  */
 private class ColumnNames(columns: Seq[Attribute], stored: Seq[String] => Seq[String]) {
   private val paths: Seq[Seq[String]] = columns.flatMap(a => paths(Variants.whole(a).dataType, Seq(a.name)))
@@ -23,8 +23,8 @@ private class ColumnNames(columns: Seq[Attribute], stored: Seq[String] => Seq[St
   def has(path: Seq[String]): Boolean = paths.contains(path)
 
   /**
-   * Translates a column's name, as a user typed it, to the column's name in the files. More names can follow the
-   * column's name, such as the key of a map.
+   * Translates a column's name, as a user typed it, to the column's name in the files. The typed name may continue
+   * after the column's name, for example with the key of a map.
    */
   def inFiles(name: Seq[String], equal: (String, String) => Boolean): Seq[String] = {
     def isStart(path: Seq[String]) = path.size <= name.size && path.zip(name).forall { case (a, b) => equal(a, b) }

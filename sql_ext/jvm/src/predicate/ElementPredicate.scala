@@ -5,14 +5,14 @@ import org.apache.spark.sql.catalyst.util.ArrayData
 import org.apache.spark.sql.types._
 
 /**
- * A predicate on an array that is TRUE only if one element satisfies the predicate `holds`.
+ * A predicate on an array that is TRUE only if at least one element satisfies the predicate `holds`.
  *
  * @param variable the variable that represents the element in `holds`
  */
 private final case class ElementPredicate(array: Expression, variable: NamedLambdaVariable, holds: Expression) {
   /**
-   * The condition with one variable for each indexed array, and the index keys of these variables. An index on an array
-   * of structs can contain one field of each struct. None if no index covers a part of the condition.
+   * Returns `holds` with one variable for each indexed array, and the index key of each variable. An index on an array
+   * of structs can contain one field of each struct. None if no index covers a part of `holds`.
    *
    * @param key returns the key of the index on an array
    */
@@ -27,7 +27,7 @@ private final case class ElementPredicate(array: Expression, variable: NamedLamb
         fields.map { case (field, own) => variables(field).exprId -> own }))
     }
 
-  /** The array of a field's values, one value for each struct. */
+  /** The array that contains a field's value for each struct of an array. */
   private def arrayOf(e: Expression): Option[Expression] = e match {
     case v: NamedLambdaVariable if v.exprId == variable.exprId => Some(array)
     case g: GetStructField => arrayOf(g.child).map { structs =>

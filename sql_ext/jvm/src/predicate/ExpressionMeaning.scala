@@ -10,13 +10,13 @@ import org.apache.spark.sql.sieve.formats.ReaderSettings
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 
-/** Describes everything that decides which value a session computes for an expression. */
+/** Describes everything that determines the value that a session computes for an expression. */
 private object ExpressionMeaning {
   /**
    * Settings of Spark SQL that do not change the value of a resolved expression. They change only how Spark resolves,
-   * runs or shows a query. ANSI mode and the time zone are arguments of the expressions that need them, so their
-   * settings are included. Any other setting counts. Some of these settings differ between clients: spark-sql and the
-   * Thrift server set `artifact.` and `java8API`.
+   * runs or shows a query. ANSI mode and the time zone are arguments of the expressions that need them, so this list
+   * contains both settings. Any setting outside this list is part of an expression's meaning. Some of these settings
+   * differ between clients: spark-sql and the Thrift server set `artifact.` and `java8API`.
    */
   private val harmless = Seq(
     "adaptive.", "addPartitionInBatch.", "analyzer.", "ansi.enabled", "artifact.", "autoBroadcastJoinThreshold",
@@ -62,8 +62,8 @@ private object ExpressionMeaning {
     key.startsWith("spark.sql.") && (harmful.contains(key) || !harmless.exists(p => key.startsWith(p)))
 
   /**
-   * For each function that an expression calls, the class with which the session implements it. None unless the
-   * function is built in or temporary.
+   * For each function that an expression calls, returns the class that implements the function in the session. None for
+   * a function that is neither built in nor temporary.
    */
   def functions(sql: String, session: Compat.Session): Seq[Option[String]] = {
     val names = calls.synchronized(Option(calls.get(sql))).getOrElse {
@@ -80,7 +80,7 @@ private object ExpressionMeaning {
     case GetStructField(struct, at, Some(_)) => text(GetStructField(struct, at))
     case NamedLambdaVariable(name, kind, _, _, _) => s"variable($name: ${kind.catalogString})"
     case ColumnValue(path, kind) => s"column(${text(path)}: ${kind.catalogString})"
-    // The length separates a text from the texts around it.
+    // The length marks where a text ends.
     case plain: String => s"${plain.length}:$plain"
     case plain: UTF8String => plain.getBytes.map("%02x".format(_)).mkString
     case literal: Literal => s"literal(${text(literal.value)}: ${literal.dataType.catalogString})"

@@ -34,7 +34,7 @@ private object ExpressionRefusal {
   private val padded = "char|(array|map)<(.*[^r])?char".r
 
   /**
-   * The reason why an expression in normal form cannot have an index because of its columns.
+   * The reason why the columns of an expression in normal form prevent an index.
    *
    * @param isColumn returns true for the path of a column whose name in the files is known
    */
@@ -56,7 +56,7 @@ private object ExpressionRefusal {
 
   private def isFixed(leaf: Expression): Boolean = leaf match {
     case _: Literal | _: Attribute | _: NamedLambdaVariable => true
-    // Refers to a subexpression that Spark computes once and uses several times.
+    // This class refers to a subexpression that Spark computes once and uses several times.
     case other => other.getClass.getSimpleName == "CommonExpressionRef"
   }
   private def isSparks(of: Class[_]): Boolean = of.getName.startsWith("org.apache.spark.sql.catalyst.")

@@ -14,8 +14,8 @@ import org.apache.spark.unsafe.types.UTF8String
  * as Spark's internal values, and has NOT only at its leaves. An expression that the tree cannot represent becomes
  * "unknown", which any row can satisfy.
  *
- * @param elements for each variable of a lambda function, the key of the index on the array whose elements the variable
- *                 represents
+ * @param elements for each variable of a lambda function that represents an element of an indexed array, the key of the
+ *                 array's index
  */
 class Filters(
     columns: Map[ExprId, String], partitions: Set[String], stored: Seq[String] => Seq[String],
@@ -32,8 +32,8 @@ class Filters(
     join("and", filters.map(f => translate(f, negated = false, 1)) ++ tuples(filters))
 
   /**
-   * Predicates on indexed tuples of columns. A tuple counts if the conjunction restricts each of its columns to certain
-   * values.
+   * Predicates on indexed tuples of columns. A tuple yields a predicate if the conjunction restricts each column of the
+   * tuple to certain values.
    */
   private def tuples(conjuncts: Seq[Expression]): Seq[Node] =
     if (expressions.tuples.isEmpty) Nil
@@ -57,7 +57,7 @@ class Filters(
       } yield leaf("in", tuple.key) + ("values" -> keys.flatten)
     }
 
-  /** The keys of `(a, b) IN ((1, 2), (3, 4))`. None if no index is on the tuple `(a, b)`. */
+  /** The keys of `(a, b) IN ((1, 2), (3, 4))`. None if the tuple `(a, b)` has no index. */
   private def members(columns: Seq[Expression], rows: Seq[Any]): Option[Node] = {
     val paths = columns.map { case Column(path, _) => path; case _ => Nil }
     expressions.tuples.find(_.columns.map(_.path).toSet == paths.toSet).flatMap { tuple =>
@@ -142,7 +142,10 @@ class Filters(
   private def whole(e: Expression, negated: Boolean, depth: Int): Node =
     forms.of(e, negated).fold(direct(e, negated, depth))(translate(_, negated = false, depth + 1))
 
-  /** Translates a predicate on parts of a text with an index on substrings. The text can have another index, too. */
+  /**
+   * If a text has an index on substrings, translates a predicate on parts of the text. The text can also have an index
+   * of another kind.
+   */
   private def parts(e: Expression, negated: Boolean, depth: Int): Option[Node] =
     for (of <- PartsOfText.of(e, negated); key <- expressions.key(ManyKeys.substring, of.text, plain)) yield {
       val other = whole(e, negated, depth)
@@ -181,7 +184,10 @@ class Filters(
     case _ => unknown(e)
   }
 
-  /** The operands of a chain of ANDs or of ORs, in order. A chain of any length does not overflow the stack. */
+  /**
+   * The operands of a chain of ANDs or of ORs, in order. The method does not overflow the stack, however long the chain
+   * is.
+   */
   private def operands(e: Expression)(
       split: PartialFunction[Expression, (Expression, Expression)]): Seq[Expression] = {
     val found = Seq.newBuilder[Expression]

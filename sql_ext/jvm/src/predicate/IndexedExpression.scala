@@ -16,7 +16,8 @@ import org.apache.spark.sql.types._
  * @param sql     the expression in SQL, with the column names of the table
  * @param value   the expression in normal form; see `IndexedExpression.normal`
  * @param columns the columns of a tuple; empty for any other expression
- * @param reading a text with everything, besides the columns, that decides the value; see `ExpressionMeaning`
+ * @param reading a text that describes everything, except the columns, that determines the value; see
+ *                `ExpressionMeaning`
  */
 final case class IndexedExpression(
     key: Seq[String], sql: String, value: Expression, columns: Seq[ColumnValue], reading: String) {
@@ -33,7 +34,7 @@ final case class IndexedExpression(
 
 /** The indexed expressions over the columns of a scan. */
 class IndexedExpressions(all: Seq[IndexedExpression]) {
-  /** The key and the type of an indexed expression. None if no index is on the expression's value. */
+  /** The key and the type of an indexed expression. None if the expression's value has no index. */
   def key(e: Expression, path: Expression => Option[Seq[String]]): Option[(Seq[String], DataType)] =
     if (all.isEmpty || e.isInstanceOf[Literal] || e.isInstanceOf[Attribute]) None
     else find(None, e, path).map(found => (found.key, found.keyType))
@@ -107,13 +108,15 @@ object IndexedExpression {
     }
   }
 
-  /** Does the same as `of`, but without the cache, because the text 'today' has another meaning each day. */
+  /**
+   * Does the same as `of` without the cache, because the meaning of some constants, such as 'today', changes each day.
+   */
   def now(
       key: Seq[String], columns: Seq[Attribute], stored: Stored, session: Compat.Session): Option[IndexedExpression] =
     Try(resolved(key(1), ManyKeys.kind(key), columns, stored, session)).toOption.flatMap(_.toOption).filter(_.key == key)
 
   /**
-   * The expression that a user has typed, or the reason why it cannot be indexed.
+   * The expression that a user has typed, or the reason why this expression cannot have an index.
    *
    * @param kind the kind of index that the user has typed
    */
@@ -124,7 +127,7 @@ object IndexedExpression {
       val names = new ColumnNames(columns, stored)
       val renamed = written(sql, session)(names.inFiles(_, session.sessionState.conf.resolver))
       val first = resolved(renamed, kind, columns, stored, session)
-      // The text of a literal object can differ each time, so such expressions cannot be compared.
+      // The text of a literal object can differ each time. Expressions with such a literal cannot be compared.
       val second = resolved(renamed, kind, columns, stored, session)
       if (first.isRight && first != second) Left("two copies of it cannot be compared") else first
     } catch { case NonFatal(e) => Left(firstLine(Option(e.getMessage).getOrElse(e.toString))) }
@@ -176,20 +179,21 @@ object IndexedExpression {
     }
   }
 
-  /** The single expression of a projection over the columns of one row. Any other plan is refused. */
+  /** The single expression of a projection over the columns of one row. This method refuses any other plan. */
   private def single(plan: LogicalPlan): Either[String, Expression] = plan match {
     case Project(Seq(Alias(made, _)), _: Columns) => Right(made)
     case _ => Left("it is more than an expression of one row's columns")
   }
 
   /**
-   * Returns an expression that names columns by their paths, because a scan can read only some fields of a struct.
+   * Replaces the columns in an expression by their paths, because a scan may read only some fields of a struct.
    * Catalyst's canonical form alone is not sufficient, because it reorders sums. Another order can change rounding or
    * overflow.
    */
   def normal(e: Expression, path: Expression => Option[Seq[String]]): Expression =
     Variants.withoutPushed(e).transformDown {
-      // Spark resolves `right(c, 4)` to this conditional. The optimizer moves a comparison into the branches.
+      // Spark resolves `right(c, 4)` to this conditional. The normal form omits the conditional, because the optimizer
+      // moves a comparison into the branches.
       case If(IsNull(text), Literal(null, _), last @ Substring(of, _, _)) if text == of => normal(last, path)
       case column if path(column).nonEmpty => ColumnValue(path(column).get, column.dataType)
       case field if ColumnPath.inArray(field, path).nonEmpty => ColumnValue(ColumnPath.inArray(field, path).get, field.dataType)

@@ -4,10 +4,11 @@ import org.apache.spark.sql.catalyst.expressions._
 
 /**
  * A function of one argument, with constants as its other operands. For arguments with ordinals from `low` to `high`
- * (both inclusive), the function does not fail and never decreases or, if `rises` is false, never increases. For other
- * arguments, the function can overflow, fail, or break the order. For a NULL argument, the result is NULL.
+ * (both inclusive), the function does not fail and never decreases. If `rises` is false, the function never increases
+ * instead. For other arguments, the function can overflow, fail, or break the order. For a NULL argument, the result is
+ * NULL.
  *
- * @param slack the maximum distance, near an ordinal, between two arguments whose results break the order
+ * @param slack the maximum distance, near an ordinal, between two arguments whose results are in the wrong order
  */
 final case class MonotoneFunction(
     argument: Expression, low: BigInt, high: BigInt, slack: BigInt => BigInt = _ => 0, rises: Boolean = true) {

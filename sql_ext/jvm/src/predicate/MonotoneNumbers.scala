@@ -8,7 +8,7 @@ import org.apache.spark.sql.types._
 /**
  * The functions of numbers with a known order: arithmetic with a constant, rounding and casts. Arithmetic of integers
  * and decimals is exact, but its results must fit into the result's type. Results of floats are rounded, and rounding
- * keeps the order. Infinities and NaN are outside the monotone part, because a cast can give them any value.
+ * keeps the order. Infinities and NaN are outside the monotone part, because a cast can turn them into any value.
  */
 private object MonotoneNumbers {
   import MonotoneFunction.{between, within}

@@ -48,7 +48,7 @@ private object MonotoneTimes {
     case _ => None
   }
 
-  /** A function that returns the seconds or microseconds of a date or timestamp. Texts are excluded. */
+  /** A function that returns the seconds or microseconds of a date or timestamp. None for a function of a text. */
   private def seconds(e: Expression, time: Expression): Option[MonotoneFunction] = time.dataType match {
     case DateType => between(time, -mostDays, mostDays)
     case TimestampType | TimestampNTZType => within(time)
@@ -138,9 +138,9 @@ private object MonotoneTimes {
     Map("MONTH" -> 1L, "QUARTER" -> 3L, "YEAR" -> 12L).map { case (unit, months) => unit -> ((months, BigInt(0))) }
 
   /**
-   * Creates the function that adds an interval to a timestamp. Spark adds months and days to the local time. If clocks
-   * skip the sum's hour, the result is later than the result for the next local time. Adding months moves the last days
-   * of a long month to the last day of a shorter month, at the same times of day.
+   * Creates the function that adds an interval to a timestamp. Spark adds months and days to the local time. If the
+   * clocks skip the local time of the sum, the result is later than the result for the next local time. Adding months
+   * moves the last days of a long month to the last day of a shorter month, at the same times of day.
    */
   private def shifted(
       e: TimeZoneAwareExpression, time: Expression, months: Long, days: Long, micros: Long): Option[MonotoneFunction] = {

@@ -6,12 +6,12 @@ import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 
 /**
- * A predicate that is TRUE only for texts that contain all of some parts, such as `c LIKE '%error%code%'`.
+ * A predicate that is TRUE only for texts that contain certain parts, such as `c LIKE '%error%code%'`.
  *
  * @param parts the parts, as bytes
  */
 private final case class PartsOfText(text: Expression, parts: Seq[Array[Byte]]) {
-  /** Keys of an index on substrings. The index has all of these keys for each text that satisfies the predicate. */
+  /** Keys of an index on substrings. Each text that satisfies the predicate has all of these keys. */
   def grams: Seq[Int] = {
     val all = parts.filter(_.length >= Grams.bytes).flatMap(_.sliding(Grams.bytes)).map(ByteBuffer.wrap(_).getInt).distinct
     // Adjacent keys share bytes. So for a long text, a sample of the keys selects nearly the same files as all keys.
@@ -22,13 +22,13 @@ private final case class PartsOfText(text: Expression, parts: Seq[Array[Byte]]) 
 }
 
 private object Grams {
-  /** The length of a key in bytes. The build uses the same number as `GRAM_BYTES`. */
+  /** The length of a key in bytes. In the code of builds, the same number is `GRAM_BYTES`. */
   val bytes = 4
   val most = 40
 
   /**
-   * The reason if no part of a predicate is long enough for a key. This text contains no constants, because the driver
-   * counts scans by reason.
+   * The reason that applies if no part of a predicate is long enough for a key. This text contains no constants,
+   * because the driver counts scans by reason.
    */
   def tooShort(function: String): String = s"$function of less than $bytes bytes"
 }

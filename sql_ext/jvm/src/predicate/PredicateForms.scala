@@ -9,7 +9,8 @@ import org.apache.spark.unsafe.types.UTF8String
 
 /**
  * Rewrites predicates that do not compare a column, such as `coalesce(c, 0) = 1` or `(c = 1) IS NOT TRUE`. The
- * rewritten predicate is TRUE for each row that satisfies the predicate or, with `negated`, its negation.
+ * rewritten predicate is TRUE for each row that satisfies the original predicate. With `negated`, the rewritten
+ * predicate is TRUE for each row that satisfies the negation.
  *
  * @param isColumn    returns true for an expression that an index can have as its column
  * @param isNegatable returns true if a predicate is NULL only in rows with NULL in one of the predicate's columns

@@ -5,8 +5,8 @@ import org.apache.spark.sql.catalyst.util.quoteIfNeeded
 import org.apache.spark.sql.types._
 
 /**
- * Finds the expressions in a scan's filters that have an index or could have one, for advice on indexes. If a predicate
- * is on a column, or on an order-preserving function of a column, the column itself is proposed.
+ * For advice on indexes, finds the expressions in a scan's filters that have an index or could have an index. If a
+ * predicate is on a column, or on an order-preserving function of a column, this class proposes the column itself.
  *
  * @param indexed the expressions that have an index
  */
@@ -43,7 +43,7 @@ private object ProposedExpressions {
     case _ => false
   }
 
-  /** True if an index can have the expression, and the expression contains no text that could be a value of a row. */
+  /** True if the expression can have an index, and contains no text that could be a value of a row. */
   private def isOfColumns(e: Expression, path: Expression => Option[Seq[String]]): Boolean =
     !e.exists(_.isInstanceOf[Predicate]) && !hasValue(e) && ExpressionRefusal.of(e).isEmpty &&
       ExpressionRefusal.ofColumns(IndexedExpression.normal(e, path), _ => true).isEmpty && e.references.forall(path(_).nonEmpty)

@@ -7,15 +7,15 @@ import org.apache.spark.sql.execution.datasources.HadoopFsRelation
 import org.apache.spark.sql.types.{BooleanType, DataType}
 
 /**
- * States that a query needs only the first rows of a scan, in one or several sort orders. These are the first rows
- * among those that satisfy the scan's filters. The expression is one of the scan's data filters, so that Spark shares
- * an exchange only between scans with equal expressions. Spark never evaluates the expression on rows. Only the listing
- * of an indexed table uses the expression.
+ * States that a query needs only the first rows of a scan, in one or several sort orders. Only rows that satisfy the
+ * scan's filters count. The expression is one of the scan's data filters, so that Spark shares an exchange only between
+ * scans with equal expressions. Spark never evaluates the expression on rows. Only the listing of an indexed table uses
+ * the expression.
  *
  * @param orders     sort orders of columns; a row is needed if it is among the first rows in any order
  * @param rows       the number of rows needed in each order
  * @param isOfValues whether the query is a MIN or MAX, which ignores NULL and needs values instead of rows
- * @param groups     partition columns; the query needs `rows` rows for each group of their values
+ * @param groups     partition columns; the query needs `rows` rows for each combination of their values
  */
 case class TopK(orders: Seq[SortOrder], rows: Long, isOfValues: Boolean, groups: Seq[Expression])
     extends Expression with Unevaluable {

@@ -5,7 +5,8 @@ import org.apache.spark.sql.types._
 
 /**
  * Several columns with one index. The key of a row is a hash of the values of all columns. So the index serves only
- * queries with a value for each column. A row with NULL in one of the columns has no key, because NULL equals nothing.
+ * queries that give a value for each column. A row with NULL in one of the columns has no key, because NULL equals
+ * nothing.
  */
 final case class Tuple(key: Seq[String], columns: Seq[ColumnValue]) {
   /**
