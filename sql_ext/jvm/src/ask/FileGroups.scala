@@ -23,7 +23,7 @@ object FileGroups {
   /**
    * Returns the group of each file in the order of file numbers, encoded for the front end. A file of group g that has
    * hidden rows gets the code -2 - g. The query needs the first rows of such a file, but the front end must not count
-   * its rows.
+   * the file's rows.
    */
   def of(
       listed: Seq[PartitionDirectory], locations: Locations, known: FileDictionary,
@@ -46,8 +46,8 @@ object FileGroups {
   }
 
   /**
-   * The partition values that define a file's group. Spark may consider two different values equal. The scan then only
-   * reads more files.
+   * The partition values that define a file's group. Spark may consider two different values equal. In that case, the
+   * scan only reads more files than necessary.
    */
   private def values(row: InternalRow, relation: HadoopFsRelation, of: Seq[Expression]): Seq[Any] =
     of.map { case column: Attribute =>

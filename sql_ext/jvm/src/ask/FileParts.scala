@@ -21,7 +21,7 @@ final class FileParts private (
     if (at < 0) None
     else {
       val first = if (at == 0) 0 else ends(at - 1)
-      // Each earlier file with n ranges has n - 1 cuts, so the cuts of the first k files are k fewer than their ranges.
+      // Each earlier file with n ranges has n - 1 cuts, so the first k files have k fewer cuts than ranges.
       val own = cuts.slice(first - at, ends(at) - at - 1)
       val (skipped, kept) = FileRanges.between(own.toSeq, length).zipWithIndex
         .partition { case (_, k) => skip.get(first + k) }

@@ -49,8 +49,8 @@ object FrontendClient {
     }
 
   /**
-   * Sends the request of a scan and waits for the answer. If `prefetched` is the same request, waits for its reply and
-   * sends nothing. A reply that arrives too late for this scan is still processed.
+   * Sends the request of a scan and waits for the answer. If `prefetched` is the same request, waits for the reply to
+   * `prefetched` and sends nothing. A reply that arrives too late for this scan is still processed.
    */
   def prune[A](
       session: Compat.Session, body: String, prefetched: Option[Sent], answer: JsonNode => A): A = {
@@ -90,7 +90,7 @@ object FrontendClient {
     () => request.begun || request.answer.isDone
   }
 
-  /** Makes the front end save the record of scans, and waits until the front end has saved it. */
+  /** Makes the front end save the record of scans, and waits until the record is saved. */
   def saveHistory(session: Compat.Session): Unit = exchange(identity[JsonNode], patience(session, "history")) {
     send(session, new Request("statement", body(session, "history", Map.empty), session), atOnce = true)
   }

@@ -10,7 +10,7 @@ import org.apache.spark.api.python.PythonUtils
 import org.apache.spark.internal.Logging
 import org.apache.spark.sql.sieve.base.{Compat, Settings}
 
-/** A running front end. Its queue passes requests to the process. Its gateway serves no other process. */
+/** A running front end. The queue passes requests to the process. The gateway serves no other process. */
 final class FrontendProcess(
     val application: String, val python: String, val process: Process, val gateway: ClientServer,
     val queue: RequestQueue, failures: Int) {

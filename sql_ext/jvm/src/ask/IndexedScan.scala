@@ -18,9 +18,13 @@ trait IndexedScan {
   /** The session that runs the query. The relation may come from another session. */
   def executing: Compat.Session
   /**
-   * True if a filter of the query has indexed columns, but only in comparisons that contain a partition column, too.
+   * True if a filter of the query contains both a partition column and an indexed column. Spark passes no such filter
+   * to the scan.
    */
   def mixesPartitions: Boolean
-  /** Returns the prefetched request, but only once. A later listing can show a later state of the table. */
+  /**
+   * Returns the prefetched request at the first call, and None at later calls. A later listing can show a later state
+   * of the table.
+   */
   def takePrefetched(): Option[Prefetch]
 }

@@ -71,8 +71,8 @@ final case class Prefetch(request: Sent, nanos: Long) {
 
 /**
  * Asks the front end which files a scan can skip, and removes these files from the listing. If the request fails, the
- * scan reads all files. No other object makes this decision. The driver counts each failure, and logs each cause once.
- * With `spark.sieve.strict`, a failure makes the query fail.
+ * scan reads all files. No other object decides which files a scan skips. The driver counts each failure, and logs each
+ * cause once. With `spark.sieve.strict`, a failure makes the query fail.
  */
 object Pruner extends OnceLogging {
   /**
@@ -106,7 +106,8 @@ object Pruner extends OnceLogging {
         val partial = listed.exists(d => d.files.exists(locations.of(d.values, _).exists(_.written.nonEmpty)))
         Map("instant" -> millis, "in_part" -> partial)
       }
-      // An answer and its dictionary are one call for the circuit breaker, so that a slow front end counts only once.
+      // An answer and its dictionary are one call for the circuit breaker, so that a slow front end counts as one
+      // failure.
       val (reply, known) = CircuitBreaker.guard {
         val fingerprints = FingerprintCache.update(index)
         def ask(more: Map[String, Any], ahead: Option[Prefetch]) = {
@@ -198,8 +199,8 @@ object Pruner extends OnceLogging {
       None, FileDictionary.add(id, _)))
 
   /**
-   * An answer of the front end, with flags by file number. Some flags are for the rows that readers show, others for
-   * all rows that were written.
+   * An answer of the front end, with flags by file number. Some flags describe only the rows that readers return. Other
+   * flags describe all written rows.
    */
   private class Answer(known: FileDictionary, reply: JsonNode) {
     private val skip = bits("skip")
@@ -257,7 +258,7 @@ object Pruner extends OnceLogging {
   /**
    * Removes the files and ranges that the answer skips.
    *
-   * @param opening the number of bytes that a scan could read in the time of opening a file once; None if the scan
+   * @param opening the number of bytes that a scan could read in the time that opening a file takes; None if the scan
    *                reads only whole files
    */
   private def drop(

@@ -8,8 +8,8 @@ import org.apache.spark.sql.sieve.predicate.Tuple
 import org.apache.spark.sql.types.DataType
 
 /**
- * Several keys of a join as the key of one run-time filter. Spark broadcasts the other side of the join. Spark's filter
- * can use only one key of the broadcast, so this expression has the type of the first key.
+ * Combines several keys of a join into the key of one run-time filter. Spark broadcasts the other side of the join.
+ * Spark's filter can use only one key of the broadcast, so this expression has the type of the first key.
  *
  * @param keys   the columns of a tuple, in the tuple's order
  * @param places the positions of the columns among the keys of the join
@@ -31,8 +31,8 @@ object BroadcastTuple {
   def values(tuple: BroadcastTuple, plan: SparkPlan): Array[Any] = plan match {
     case reused: ReusedSubqueryExec => values(tuple, reused.child)
     case keys: SubqueryBroadcastExec =>
-      // Only Spark's own package can name the class of the relation. The relation's subclass with the name below packs
-      // several short integers into one BIGINT.
+      // The relation's class is private to Spark's own package. The subclass with the name below packs several short
+      // integers into one BIGINT.
       val relation = keys.child.executeBroadcast[AnyRef]().value
       val isPacked = relation.getClass.getSimpleName == "LongHashedRelation"
       val columns = tuple.places.map { at =>

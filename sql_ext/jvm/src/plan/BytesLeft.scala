@@ -14,8 +14,9 @@ import org.apache.spark.sql.sieve.formats.TableFormat
 
 /**
  * Estimates how many bytes each scan of a plan will read. The estimate is Spark's own or, if an index skips files, a
- * smaller number. Sieve uses these numbers only to estimate the cost of a job that reads keys. Spark's join planner
- * must not use them, because a few bytes of a file can contain millions of rows, and a broadcast must fit into memory.
+ * smaller number. Sieve uses these estimates only for the cost of a job that reads keys. Spark's join planner must not
+ * use these estimates, because a few bytes of a file can contain millions of rows, and a broadcast must fit into
+ * memory.
  *
  * @param plan the plan that contains the scans, and the filters above the scans
  */
@@ -25,7 +26,7 @@ class BytesLeft(session: Compat.Session, plan: LogicalPlan) {
     val found = new IdentityHashMap[LogicalPlan, Seq[Expression]]
     def add(plan: LogicalPlan): Unit = plan match {
       case ScanOperation(_, _, own, scan: LogicalRelation) =>
-        // If a plan contains a relation twice, below different filters, none of these filters is used for the relation.
+        // If a plan contains a relation twice, below different filters, the estimate ignores these filters.
         found.put(scan, if (found.containsKey(scan)) Nil else own)
       case _ => plan.children.foreach(add)
     }

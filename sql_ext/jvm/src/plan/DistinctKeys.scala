@@ -95,7 +95,7 @@ final class KeyBuffer(of: DataType) {
   private var bytes = 0L
   private var sorted = IndexedSeq.empty[(Any, Any)]
 
-  /** Adds a copy of a value. The value itself cannot be kept, because Spark reuses its memory. */
+  /** Adds a copy of a value. The buffer cannot keep the value itself, because Spark reuses the value's memory. */
   def add(value: Any): Unit = if (!fresh.contains(value)) {
     val own = InternalRow.copyValue(value)
     fresh.add(own)

@@ -30,9 +30,9 @@ object FetchedKeys extends OnceLogging {
 
   /**
    * True if a plan returns the same rows when it runs again. If only one of the two runs returned a key, the query
-   * would lose rows. So this method accepts only known nodes. A known node does not list other files, choose among
-   * equal rows (like a window or a limit) or round differently. Plans with subqueries are not accepted. Spark runs all
-   * subqueries in one thread pool, and waiting subqueries could occupy all threads.
+   * would lose rows. So this method accepts only known nodes. In a second run, a known node does not list other files,
+   * choose other rows among equals (as a window or a limit may), or round differently. Plans with subqueries are not
+   * accepted. Spark runs all subqueries in one thread pool, and waiting subqueries could occupy all threads.
    */
   def isRepeatable(plan: LogicalPlan): Boolean = !plan.isStreaming && !plan.exists { node =>
     !isKnown(node) || choosesAmongEquals(node) || node.expressions.exists { e =>
@@ -41,8 +41,8 @@ object FetchedKeys extends OnceLogging {
   }
 
   /**
-   * True for a subquery, but not for one of dynamic partition pruning, which uses a broadcast or is dropped
-   * (`KeySource`).
+   * True for a subquery, except a subquery of dynamic partition pruning. Such a subquery uses a broadcast, or
+   * `KeySource` drops the subquery.
    */
   private def isSubquery(e: Expression): Boolean =
     e.isInstanceOf[SubqueryExpression] && !e.isInstanceOf[DynamicPruningSubquery]

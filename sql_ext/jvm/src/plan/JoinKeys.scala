@@ -17,7 +17,7 @@ import org.apache.spark.sql.sieve.catalog.Registry
 import org.apache.spark.sql.sieve.formats.TableFormat
 
 /**
- * Adds the keys of joins as run-time filters to the scans below them.
+ * Adds the keys of joins as run-time filters to the scans below the joins.
  *
  * {{{
  * Join Inner (f.k = d.k)                 Join Inner (f.k = d.k)
@@ -30,12 +30,12 @@ import org.apache.spark.sql.sieve.formats.TableFormat
  * A scan may skip a row of `f` that has no partner in `d` only if the join does not need the row, and if each node
  * between the join and the scan processes rows one by one. Therefore
  *
- *  - `f` is any side of an inner or left semi join, the side of an outer join that is filled with NULLs, or the right
- *    side of a left anti join. If Spark broadcasts the other side, the broadcast supplies the keys. Otherwise a
- *    subquery collects the keys (`FetchedKeys` decides when);
- *  - the nodes between the join and the scan are deterministic projections, filters, joins that forward the rows of
- *    this side, grouping by the key, and unions; never a limit, a window or a sample. The only nondeterministic
- *    projection is the one in which MERGE numbers the rows of its target (`TableFormat.numbersRows`).
+ * - `f` is any side of an inner or left semi join, the side of an outer join that is filled with NULLs, or the right
+ * side of a left anti join. If Spark broadcasts the other side, the broadcast supplies the keys. Otherwise a subquery
+ * collects the keys (`FetchedKeys` decides when); - the nodes between the join and the scan are deterministic
+ * projections, filters, joins that forward the rows of this side, grouping by the key, and unions; never a limit, a
+ * window or a sample. The only nondeterministic projection is the one in which MERGE numbers the rows of its target
+ * (`TableFormat.numbersRows`).
  *
  * Spark reuses a broadcast only for an equal plan. So a broadcast side must not change if it supplies keys or if its
  * keys prune partitions. A side supplies no keys if a join above prunes the side's partitions.
@@ -68,8 +68,8 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
   }
 
   /**
-   * Returns a side that has supplied its keys. If a subquery collected the keys, joins inside the side can also add
-   * keys to the side's own scans.
+   * Returns the build side of a source that has supplied keys. If a subquery collected the keys, joins inside the side
+   * can also add keys to the side's own scans.
    */
   private def buildSide(source: KeySource): LogicalPlan = if (source.isShared) source.build else below(source.build)
   private def isFrozen(plan: LogicalPlan): Boolean =
@@ -80,7 +80,7 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
    */
   private def keyed(all: KeySource): LogicalPlan = {
     val tuples = this.tuples(all)
-    // Only keys that some scan of the probe side uses are collected.
+    // A job collects only keys that some scan of the probe side uses.
     val useful = all.pairs.indices.filter(at => all.isShared || tuples.exists(_.contains(at)) || reaches(all.probe, all.pairs(at)._1))
     val source = all.copy(pairs = useful.map(all.pairs), tuples = tuples.map(_.map(useful.indexOf(_))))
     val reached = mutable.ArrayBuffer.empty[(LogicalRelation, Expression)]
@@ -176,8 +176,8 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
   }
 
   /**
-   * The reason why a side's keys are not used: reading the keys costs too much, or a second reading could return
-   * others.
+   * The reason why scans do not use a side's keys: the keys are not selective, reading the keys costs too much, or a
+   * second run could return other keys.
    */
   private def refusal(source: KeySource, scans: Seq[LogicalRelation]): Option[Reason] =
     if (!RunTimeFilters.isRepeatable(source.build)) Some(Reason.JoinNotRepeatable)
@@ -235,7 +235,7 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
    * @param isShared  true if a broadcast supplies the keys
    * @param make      creates a scan's filter from a key and a flag, which is true if there is an exchange above the
    *                  scan
-   * @param broadcast is called for each side that gets no keys because Spark broadcasts it
+   * @param broadcast is called for each side that gets no keys because Spark broadcasts the side
    * @param isServed  returns true if a scan gets a filter on a key
    */
   private class KeyFilters(
@@ -306,7 +306,7 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
     if (children.zip(plan.children).forall { case (a, b) => a eq b }) plan
     else plan.withNewChildren(children)
 
-  // True if a filter on a side returns the same rows before and after the join.
+  // True if filtering a side before the join has the same result as filtering after the join.
   private def handsOnLeft(kind: JoinType): Boolean = kind match {
     case _: InnerLike | LeftOuter | LeftSemi | LeftAnti | _: ExistenceJoin => true
     case _ => false
@@ -365,7 +365,7 @@ object JoinKeys {
    */
   private val smallBuild = 1L << 16
 
-  /** True if a hint only forbids that its own side is broadcast. MERGE sets such a hint on its target. */
+  /** True if a hint only forbids a broadcast of the hint's own side. MERGE sets such a hint on its target. */
   private def forbidsBroadcast(hint: JoinStrategyHint): Boolean =
     hint == NO_BROADCAST_HASH || hint == NO_BROADCAST_AND_REPLICATION
 

@@ -10,8 +10,8 @@ import org.apache.spark.sql.sieve.base.{Compat, OnceLogging, Settings}
 import org.apache.spark.sql.sieve.formats.FileRanges
 
 /**
- * A scan whose files are selected by run-time `filters`. The node is not a `Filter`, so that Spark does not evaluate
- * the filters on rows, merge them or push them down. Only `SieveStrategy` plans this node.
+ * A scan for which run-time `filters` select the files. The node is not a `Filter`, so that Spark does not evaluate the
+ * filters on rows, merge them or push them down. Only `SieveStrategy` plans this node.
  */
 case class RunTimeFilteredScan(child: LogicalPlan, filters: Seq[Expression]) extends UnaryNode {
   override def output: Seq[Attribute] = child.output
@@ -58,7 +58,8 @@ class JoinPruning(val session: Compat.Session) extends Rule[LogicalPlan] {
   private def withSubqueries(plan: LogicalPlan, fetches: Boolean): LogicalPlan =
     if (plan.exists(_.isInstanceOf[RunTimeFilteredScan])) plan
     else new JoinKeys(session, plan.containsAnyPattern(SCALAR_SUBQUERY, LIST_SUBQUERY) match {
-      // If Spark already uses keys of broadcasts, these broadcast plans can contain subqueries, which must not change.
+      // If Spark already uses keys of broadcasts, the broadcast plans can contain subqueries. These subqueries must not
+      // change.
       case true if !plan.containsPattern(DYNAMIC_PRUNING_SUBQUERY) => inSubqueries(plan)
       case _ => plan
     }, fetches).filtered
@@ -67,7 +68,7 @@ class JoinPruning(val session: Compat.Session) extends Rule[LogicalPlan] {
     plan.mapChildren(inSubqueries).transformExpressions {
       case scalar: ScalarSubquery if !scalar.isCorrelated =>
         scalar.withNewPlan(withSubqueries(scalar.plan, fetches = false))
-      // By this subquery, a DELETE, UPDATE or MERGE of the second data source interface finds the files to replace.
+      // Through this subquery, a DELETE, UPDATE or MERGE of DataSource V2 finds the files to replace.
       case DynamicPruningExpression(InSubquery(values, files: ListQuery)) if !files.isCorrelated =>
         DynamicPruningExpression(InSubquery(values, files.withNewPlan(withSubqueries(files.plan, fetches = false))))
     }
@@ -116,8 +117,8 @@ object JoinPruning extends OnceLogging {
 
 /**
  * Installs `JoinPruning` into the session whose query Spark analyses. Analysis is the earliest hook at which the
- * session is complete. If a plan was already optimized, this rule removes its keys, because these keys belong to
- * another query.
+ * session is complete. If a plan was already optimized, this rule removes the plan's run-time filters, because their
+ * keys belong to another query.
  */
 class InstallJoinPruning(session: Compat.Session) extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan = JoinPruning.orUnchanged(plan) {

@@ -5,9 +5,9 @@ import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
 
 /**
- * Spark's scan of the second data source interface, with more run-time filters. Spark passes to such a scan only the
- * keys of a broadcast in a single column. This node also passes keys in several columns, the results of scalar
- * subqueries, and keys that a job has read.
+ * Spark's DataSource V2 scan, with more run-time filters. Spark itself passes to such a scan only a broadcast's keys
+ * for a single column. This node also passes keys in several columns, the results of scalar subqueries, and keys that a
+ * job has read.
  */
 class KeyedBatchScan(of: BatchScanExec) extends SieveBatchScan(of) {
   /** Waits for the results of the scan's subqueries. See `CountedScan.waitForSubqueries`. */

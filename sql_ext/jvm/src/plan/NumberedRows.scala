@@ -5,8 +5,9 @@ import org.apache.spark.sql.catalyst.plans.logical.{Filter, LogicalPlan, Project
 import org.apache.spark.sql.sieve.formats.TableFormat
 
 /**
- * Moves conditions of a MERGE that use only the target. MERGE adds numbers to the rows of its target, and Spark pushes
- * no filter below a projection with such numbers. So no scan would get these conditions otherwise.
+ * Moves the conditions of a MERGE that use only the target towards the target's scan. MERGE adds numbers to the rows of
+ * its target, and Spark pushes no filter below a projection with such numbers. Without this object, no scan would get
+ * these conditions.
  */
 object NumberedRows extends PredicateHelper {
   /**

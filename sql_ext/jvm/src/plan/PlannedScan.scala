@@ -14,7 +14,7 @@ import org.apache.spark.sql.sieve.formats.TableFormat
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 /**
- * A scan of data files in a physical plan. The scan uses either of Spark's data source interfaces.
+ * A scan of data files in a physical plan. The scan uses version 1 or 2 of Spark's data source interface.
  *
  * @param awaited     the filters that an index evaluates with run-time values
  * @param readsRanges whether the scan reads ranges of files

@@ -16,9 +16,9 @@ import org.apache.spark.sql.sieve.formats.TableFormat
 import org.apache.spark.sql.types.StructType
 
 /**
- * A scan of the second data source interface that omits the files that, according to an index, have no matching row. A
- * second scan reads the remaining files. The table's own scan answers everything else, and stays unchanged, because
- * other parts of a plan may share it.
+ * A DataSource V2 scan that omits the files in which, according to an index, no row matches. A second scan reads the
+ * remaining files. The table's own scan answers all other calls of Spark, and stays unchanged, because other parts of a
+ * plan may share it.
  *
  * @param filters the filters above the scan, and possibly a top-k condition
  */
@@ -181,7 +181,7 @@ object PrunedScan extends OnceLogging {
   }
 }
 
-/** A metric of a scan in Spark's web UI. Spark creates each metric from the name of its class. */
+/** A metric of a scan in Spark's web UI. Spark creates a metric by the name of the metric's class. */
 abstract class ScanMetric(override val name: String, override val description: String) extends CustomSumMetric
 
 class FilesRead extends ScanMetric("numFiles", "number of files read")

@@ -41,9 +41,9 @@ class RangeTasks(session: SparkSession, isSplitable: Path => Boolean) {
       parts(file, None, whole).map(piece(values, file, _))
     }), whole).size
     // Spark adds a cost in bytes for each opening of a file, and ranges can need more openings than whole files. So
-    // this loop raises the task size until there are not too many tasks. The steps are small, because doubling the size
-    // could halve the number of tasks. The cost of an opening is a setting without an upper limit, so the size can
-    // overflow.
+    // this loop raises the task size until there are no more tasks than for whole files. The steps are small, because
+    // doubling the size could halve the number of tasks. The cost of an opening is a setting without an upper limit, so
+    // the size can overflow.
     val sizes = Iterator.iterate(most)(size => size + size / 8 + 1).takeWhile(_ > 0)
     sizes.map(packed(pieces, _)).find(_.size <= tasks).getOrElse(packed(pieces, Long.MaxValue))
   }

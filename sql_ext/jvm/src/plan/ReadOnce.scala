@@ -5,7 +5,7 @@ import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, Statistics, Una
 
 /**
  * The source of a MERGE in a plan of EXPLAIN SIEVE. MERGE counts the rows of its source. So Spark pushes no filter into
- * the source, and no job reads keys from it.
+ * the source, and no job reads keys from the source.
  */
 case class ReadOnce(child: LogicalPlan) extends UnaryNode {
   override def output: Seq[Attribute] = child.output

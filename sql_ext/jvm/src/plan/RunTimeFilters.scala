@@ -136,7 +136,7 @@ object RunTimeFilters {
 
   /**
    * Creates the filter `key IN values`. If there are many values, ranges that contain all values replace the list. NULL
-   * is left out, because it equals nothing.
+   * is left out, because NULL equals nothing.
    *
    * @param values internal values of the key's type, in any order
    */

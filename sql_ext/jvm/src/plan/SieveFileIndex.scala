@@ -16,7 +16,7 @@ import org.apache.spark.sql.sieve.formats.{RangeListing, TableFormat}
 import org.apache.spark.sql.types.StructType
 
 /**
- * A listing of a table without the files and ranges that, according to an index, have no matching row. Spark can merge,
+ * A listing of a table without the files and ranges in which, according to an index, no row matches. Spark can merge,
  * reuse and re-plan scans of this listing. So a scan uses a prefetched answer only if the prefetched request equals the
  * current request.
  *
@@ -69,13 +69,13 @@ class SieveFileIndex(
   /** Further metrics, for a scan with run-time values. */
   def keyMetrics: Map[String, SQLMetric] = Map("numKeys" -> keys, "keyTime" -> keyTime)
 
-  /** Records, in metrics, the run-time values for the next listing. */
+  /** Records the number of run-time values for the next listing, and why this listing might read more files. */
   def received(resolved: Resolved): Unit = {
     keys.set(resolved.keys)
     ofKeys = resolved.reason
   }
 
-  /** Records, in metrics, how long a scan waited for run-time values. */
+  /** Records how long a scan waited for run-time values. */
   def waited(nanos: Long): Unit = {
     Counters.waited(nanos)
     keyTime.set(TimeUnit.NANOSECONDS.toMillis(nanos))

@@ -42,7 +42,7 @@ class SieveStrategy(session: SparkSession) extends SparkStrategy {
       case None => indexed(plan).fold[Seq[SparkPlan]](Nil)(prefetched)
     }
 
-  /** Plans a scan of the second data source interface. None if the scan's table has no index. */
+  /** Plans a DataSource V2 scan. None if the scan's table has no index. */
   private def ofSource(plan: LogicalPlan, keys: Seq[Expression]): Option[Seq[SparkPlan]] = plan match {
     case PhysicalOperation(_, filters, scan: DataSourceV2ScanRelation) if Settings.enabled(session) =>
       if (!filters.exists(_.isInstanceOf[DynamicPruning])) noteReplaced(scan)

@@ -47,7 +47,8 @@ object TopKQuery extends OnceLogging {
   def of(scan: LogicalPlan): Option[TopK] = planned.get.filter(_.scan eq scan).map(_.first)
 
   /**
-   * Returns a query as a `TopKQuery`. None if the query has several scans, or if it needs more than the first rows.
+   * Returns a query as a `TopKQuery`. None if the query has several scans, or if the query needs more than the first
+   * rows.
    *
    * @param indexed returns the relation of a scan's files, and the scan's indexed columns
    */
@@ -82,8 +83,8 @@ object TopKQuery extends OnceLogging {
     case LocalLimit(IntegerLiteral(n), child) if n >= rows => sorted(child, rows)
     case Offset(IntegerLiteral(n), child) => sorted(child, rows + n)
     case p: Project if p.projectList.forall(_.deterministic) => sorted(p.child, rows)
-    // The first column suffices: if a row comes after the bound in this column, it comes after the bound in the whole
-    // order.
+    // The first column suffices. A row that comes after the bound in this column also comes after the bound in the
+    // whole order.
     case s: Sort if s.global && rows > 0 =>
       Some((s.child, TopK(s.order.take(1), rows, isOfValues = false, Nil)))
     case _ => None

@@ -20,7 +20,7 @@ object MonotoneFunction {
   /**
    * Returns the expression as a monotone function. None if the order of the results is unknown, or if the values of the
    * argument's type have no ordinals. `MonotoneNumbers`, `MonotoneTimes` and `MonotoneTexts` list all functions with a
-   * known order. `MonotoneNumbers`, `MonotoneTimes` and `MonotoneTexts`.
+   * known order.
    */
   def of(e: Expression): Option[MonotoneFunction] =
     MonotoneNumbers.of(e).orElse(MonotoneTimes.of(e)).orElse(MonotoneTexts.of(e)).filter(f => f.low <= f.high)
