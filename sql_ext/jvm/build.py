@@ -1,4 +1,4 @@
-"""Compiles the shim against the jars of one Spark installation. This needs only a Java runtime.
+"""Compiles the shim against the jars of one Spark installation. The script needs only a Java runtime.
 
 Spark's ``jars`` folder contains the Scala compiler with which Spark was built. So sbt, Maven and a
 JDK are not needed, and the class files have exactly the Scala version of this Spark installation.
@@ -25,8 +25,8 @@ PACKAGE = "org/apache/spark/sql/sieve"
 # Scala and Python both use the contents of these files.
 SETTINGS = HERE.parent / "settings.json"
 REASONS = HERE.parents[1] / "sieve" / "reader" / "reason.py"
-# Each entry of a zip file has a time. With a fixed time, the same classes always give the same
-# bytes.
+# Each entry of a zip file contains a time. With a fixed time, the same classes always result in
+# the same bytes.
 ZIP_EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
@@ -52,7 +52,7 @@ def inspect(home: Path) -> Spark:
 
 
 def sources(spark: Spark) -> list[Path]:
-    """The common sources, and from ``compat`` the version of each source for this Spark line."""
+    """The common sources, and the version of each source in ``compat`` for this Spark line."""
     major = spark.line.split(".")[0]
     nearest = {
         file.name: file
@@ -82,7 +82,7 @@ def compile_to(spark: Spark, files: list[Path], out: Path) -> None:
     java = Path(os.environ["JAVA_HOME"], "bin", "java") if "JAVA_HOME" in os.environ else "java"
     command = [
         # Disables the JVM's optimizing compiler and parallel garbage collection, which cost more
-        # than they save in a short run. The compilation needs 12 instead of 33 CPU seconds.
+        # than they save in a short run. So the compilation takes 12 CPU seconds instead of 33.
         str(java), "-Xss8m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC",
         "-cp", f"{spark.home / 'jars'}/*", "scala.tools.nsc.Main", "-usejavacp",
         "-deprecation", "-feature", "-unchecked", "-encoding", "UTF-8",

@@ -11,6 +11,6 @@ object Variants {
   /** Returns the expression, because Spark 3.5 has no pushed-down parts of a VARIANT. */
   def withoutPushed(e: Expression): Expression = e
 
-  /** True for the struct type of a VARIANT of which a scan reads only parts. */
+  /** True for the struct type that represents a VARIANT if a scan reads only parts of the VARIANT. */
   def isPushed(of: DataType): Boolean = false
 }

@@ -5,7 +5,10 @@ import org.apache.spark.sql.catalyst.expressions.variant.VariantGet
 import org.apache.spark.sql.execution.datasources.VariantMetadata
 import org.apache.spark.sql.types.{DataType, StructType, VariantType}
 
-/** Columns of type VARIANT. If a query needs only parts of a VARIANT, its scan can return a struct of these parts. */
+/**
+ * Columns of type VARIANT. If a query needs only parts of a VARIANT, the query's scan can return a struct of these
+ * parts.
+ */
 object Variants {
   /** A column with the type that it has in the table. */
   def whole(column: Attribute): Attribute = if (isPushed(column.dataType)) column.withDataType(VariantType) else column
@@ -18,6 +21,6 @@ object Variants {
       VariantGet(whole(column), Literal(part.path), field.dataType, part.failOnError, Some(part.timeZoneId))
   }
 
-  /** True for the struct type of a VARIANT of which a scan reads only parts. */
+  /** True for the struct type that represents a VARIANT if a scan reads only parts of the VARIANT. */
   def isPushed(of: DataType): Boolean = VariantMetadata.isVariantStruct(of)
 }

@@ -13,7 +13,7 @@ import org.apache.spark.sql.types.BooleanType
 
 /**
  * Reads the files and ranges that a scan skipped. If a row in these files and ranges satisfies the scan's filters, the
- * index would lose the row, and the query fails.
+ * index was about to lose the row, and the query fails.
  *
  * The audit evaluates all filters that the index evaluated. Each row of the query's result satisfies these filters, so
  * the audit finds every lost row. The index claims that no row of a skipped file satisfies these filters. So a match
@@ -48,9 +48,9 @@ object Audit extends ListingObserver {
 
   /**
    * Returns a skipped file that contains a row that satisfies the filters. In text formats, a damaged record also
-   * counts as a match, because its values differ between queries. Each task stops at its first match. The filters are
-   * already analysed and optimised, so the plan runs without analysis and optimisation. Attributes therefore keep their
-   * ids, and listeners see no extra query. Sieve does not prune the listing of this plan.
+   * counts as a match, because the record's values differ between queries. Each task stops at its first match. The
+   * filters are already analysed and optimised, so the plan runs without analysis and optimisation. Attributes
+   * therefore keep their ids, and listeners see no extra query. Sieve does not prune the listing of this plan.
    */
   private def matching(
       index: SieveFileIndex, pruned: Pruned, filters: Seq[Expression]): Option[String] = {

@@ -144,7 +144,7 @@ class CatalogEvents(first: Compat.Session)
         val again = answer match {
           case Success(node) if node.path("again").asBoolean =>
             Some(Write(node.path("replaced").asBoolean, node.path("every").asBoolean))
-          // The front end ended before it began this refresh, so another front end must do it.
+          // The front end ended before it began this refresh, so another front end must run the refresh.
           case Failure(_: Undelivered) => Some(write)
           case Failure(e) =>
             logWarning(s"sieve: the indexes of $name were not refreshed: $e")
@@ -186,7 +186,7 @@ class CatalogEvents(first: Compat.Session)
 object CatalogEvents {
   /**
    * A request for refreshes after a write. `replaced` is true if the written table has replaced another table. `every`
-   * is true if every index must be refreshed, not only the indexes that request it.
+   * is true if every index must be refreshed, not only the indexes with automatic refreshes.
    */
   private final case class Write(replaced: Boolean = false, every: Boolean)
 

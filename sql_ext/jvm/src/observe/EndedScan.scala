@@ -12,7 +12,7 @@ import org.apache.spark.sql.sieve.formats.TableFormat
 import org.apache.spark.sql.sieve.plan.{PlannedScan, PrunedScan, SieveFileIndex}
 
 /**
- * A scan of a table's files in a query that has ended. The scan used either of Spark's data source interfaces.
+ * A scan of a table's files in a query that has ended. The scan used version 1 or 2 of Spark's data source interface.
  *
  * @param filters the filters that a row must satisfy
  */

@@ -19,7 +19,10 @@ import org.apache.spark.sql.sieve.plan.{AmongKeys, BroadcastTuple, JoinRefusals,
 
 /** Plans queries without running them. Describes, as JSON, which files the queries' scans read, and why. */
 object Explain {
-  /** The file scans of a statement, with files and bytes before and after pruning, and with the reasons. */
+  /**
+   * The file scans of a statement, with files and bytes before and after pruning, and with the reasons for reading
+   * files.
+   */
   def query(session: Compat.Session, text: String): String = {
     val reads = StatementReads.of(session, text)
     val (found, refusals) = JoinRefusals.during(reads.map(read => scans(session, plan(session, read.query))))
@@ -44,8 +47,9 @@ object Explain {
   }
 
   /**
-   * The later scans of a statement, which read again the files that the first scan found. Which files the first scan
-   * finds is known only while the statement runs. So EXPLAIN shows all files of the first scan, as an upper bound.
+   * Describes a later scan of a statement, which reads again the files that the first scan found. Sieve cannot know
+   * which files the first scan finds before the statement runs. So EXPLAIN shows all files of the first scan, as an
+   * upper bound.
    */
   private def again(first: Map[String, Any]): Map[String, Any] = first ++
     Seq("files", "ranges", "bytes").map(of => s"${of}_total" -> first(s"${of}_read")) ++

@@ -31,7 +31,7 @@ object RecentScans extends ListingObserver {
   /** All recorded scans. The latest scan is first. */
   def all: Seq[Map[String, Any]] = synchronized(latest).reverse
 
-  /** The filters as readable text. Empty if converting an expression to text fails. The query must not fail. */
+  /** The filters as readable text. Empty if converting an expression to text fails, because the query must not fail. */
   private def text(filters: Seq[Expression]): String =
     try filters.map(withoutConstants(_).sql).mkString(" AND ").take(longest)
     catch { case NonFatal(_) | _: LinkageError => "" }

@@ -20,15 +20,15 @@ import org.apache.spark.sql.sieve.formats.TableFormat
 
 /**
  * The scans that this driver has run, summed by table, by the form of the filters, and by the indexes that the scans
- * used. The form of a filter contains its columns and expressions, but not the constants to which the filter compares
- * them. Spark's listener bus examines a plan after its query has ended, so no query waits.
+ * used. The form of a filter contains the filter's columns and expressions, but not the constants in comparisons.
+ * Spark's listener bus examines a plan after its query has ended, so no query waits.
  */
 object ScanRecord extends SparkListener with PredicateHelper with OnceLogging {
   private final class Sums { var scans, bytes, files, filesSkipped, bytesSkipped = 0L }
   private type Node = Map[String, Any]
 
   private val sums = new LruMap[String, Sums](1000)
-  // A filter whose text is longer is recorded as "unknown".
+  // A filter whose text has more characters is recorded as "unknown".
   private val longest = 2000
   private var since = 0L
   private var driver = newDriver
@@ -64,8 +64,8 @@ object ScanRecord extends SparkListener with PredicateHelper with OnceLogging {
     }
 
   /**
-   * The record as JSON. The record contains the driver's id, the time in milliseconds at which its first scan ended,
-   * and the sums for each group of scans.
+   * The record as JSON. The record contains the driver's id, the time in milliseconds at which the first recorded scan
+   * ended, and the sums for each group of scans.
    */
   def json: String = synchronized(Json.write(Map("driver" -> driver, "since" -> since, "scans" -> sums.asScala.toSeq.map {
     case (asked, sum) => Map("asked" -> asked, "scans" -> sum.scans, "bytes" -> sum.bytes, "files" -> sum.files,

@@ -41,10 +41,7 @@ object StatementReads {
     found
   }
 
-  /**
-   * The scan that finds files for a statement of Spark's second data source interface. The statement then replaces
-   * these files.
-   */
+  /** The scan that finds files for a DataSource V2 statement. The statement then replaces these files. */
   private def rewritten(session: Compat.Session, write: V2WriteCommand)(scans: Seq[PlannedScan]): Option[PlannedScan] =
     write match {
       case replace: ReplaceData =>

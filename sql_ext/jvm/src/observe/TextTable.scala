@@ -5,8 +5,8 @@ object TextTable {
   private val gap = 2
 
   /**
-   * Returns the lines in aligned columns. If a line is too long, the last column is wrapped. If there is too little
-   * room for that, each row becomes a list.
+   * Returns the lines in aligned columns. If a line is too long, the last column is wrapped. If the last column would
+   * be too narrow, each row becomes a list.
    */
   def shown(lines: Seq[String], width: Int): String = {
     val rows = lines.map(cells)

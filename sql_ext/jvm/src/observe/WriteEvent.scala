@@ -58,7 +58,7 @@ object WriteEvent {
   /** The former and the new name of a renamed table. None unless a catalog of a table format has renamed the table. */
   def renamed(plan: LogicalPlan): Option[(TableIdentifier, TableIdentifier)] = plan match {
     case RenameTable(ResolvedTable(catalog, old, _, _), now, false) if TableFormat.ownsCatalog(catalog) =>
-      // If the new name has no namespace, the table stays in its namespace.
+      // If the new name has no namespace, the table stays in its former namespace.
       Some((in(catalog, old.namespace, old.name), in(catalog, if (now.size > 1) now.init.toArray else old.namespace, now.last)))
     case _ => None
   }

@@ -27,18 +27,18 @@ import org.apache.spark.sql.sieve.formats.TableFormat
  *                                            Relation d
  * }}}
  *
- * A scan may skip a row of `f` that has no partner in `d` only if the join does not need the row, and if each node
- * between the join and the scan processes rows one by one. Therefore
+ * A scan may skip a row of `f` without a partner in `d` only if the join does not need the row. In addition, each node
+ * between the join and the scan must process rows one by one. The conditions are therefore:
  *
- * - `f` is any side of an inner or left semi join, the side of an outer join that is filled with NULLs, or the right
- * side of a left anti join. If Spark broadcasts the other side, the broadcast supplies the keys. Otherwise a subquery
- * collects the keys (`FetchedKeys` decides when); - the nodes between the join and the scan are deterministic
- * projections, filters, joins that forward the rows of this side, grouping by the key, and unions; never a limit, a
- * window or a sample. The only nondeterministic projection is the one in which MERGE numbers the rows of its target
- * (`TableFormat.numbersRows`).
+ *  - `f` is any side of an inner or left semi join, the side of an outer join that is filled with NULLs, or the right
+ *    side of a left anti join. If Spark broadcasts the other side, the broadcast supplies the keys. Otherwise a
+ *    subquery collects the keys (`FetchedKeys` decides when).
+ *  - The nodes between the join and the scan are deterministic projections, filters, joins that forward the rows of
+ *    this side, grouping by the key, and unions. A limit, a window or a sample is never among these nodes. The only
+ *    nondeterministic projection is the one in which MERGE numbers the rows of its target (`TableFormat.numbersRows`).
  *
- * Spark reuses a broadcast only for an equal plan. So a broadcast side must not change if it supplies keys or if its
- * keys prune partitions. A side supplies no keys if a join above prunes the side's partitions.
+ * Spark reuses a broadcast only for an equal plan. So a broadcast side must not change if the side supplies keys or if
+ * the side's keys prune partitions. A side supplies no keys if a join above prunes the side's partitions.
  *
  * @param fetches whether a subquery is allowed to collect keys
  */

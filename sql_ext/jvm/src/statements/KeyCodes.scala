@@ -4,8 +4,8 @@ import org.apache.spark.sql.types.Decimal
 import org.apache.spark.unsafe.types.{ByteArray, UTF8String}
 
 /**
- * Computes key codes, without prefix, as the encoders in `sieve/encoding` do. Tests check that both give equal codes.
- * `SieveKey` calls the methods by name.
+ * Computes key codes without a prefix, as the encoders in `sieve/encoding` do. Tests check that both implementations
+ * return equal codes. `SieveKey` calls the methods by name.
  */
 object KeyCodes {
   def of(value: Boolean): Long = if (value) 1L else 0L

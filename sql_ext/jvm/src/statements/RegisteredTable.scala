@@ -20,7 +20,7 @@ class RegisteredTable(session: Compat.Session, name: JList[String], found: => Ca
     "database_location" -> CatalogTables.databaseLocation(session, TableIdentity.namespace(table.identifier)),
     "registrations" -> Registry.registrations(table), "declared" -> DeclaredIndexes.by(table))
 
-  /** Sets a property of the table. Fails if the name meanwhile denotes another table. */
+  /** Sets a property of the table. Fails if another table has taken the name since the statement read the catalog. */
   def setProperty(key: String, value: String): Unit = {
     if (TableIdentity.of(CatalogTables.read(session, table.identifier)) !=
         TableIdentity.of(table)) throw new SieveException(

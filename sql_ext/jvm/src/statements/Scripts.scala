@@ -18,8 +18,8 @@ object Scripts {
   def isBlock(sql: String): Boolean = block.matcher(sql).lookingAt
 
   /**
-   * Replaces each statement of a block for which `owns` returns true. The statement passes the result of `text` to
-   * Spark's parser. All other text keeps its line numbers.
+   * In a block, replaces each statement for which `owns` returns true by EXECUTE IMMEDIATE. EXECUTE IMMEDIATE passes
+   * the result of `text` to Spark's parser. All other text keeps its line numbers.
    */
   def handedOn(sql: String, owns: String => Boolean, text: String => String): String = {
     val (out, matcher) = (new StringBuilder, token.matcher(sql))
@@ -42,7 +42,7 @@ object Scripts {
 
   /**
    * Returns a string literal that spans as many lines as the text. The literal contains no quotes or backslashes of the
-   * text, because their meaning depends on the session's settings.
+   * text, because the meaning of these characters depends on the session's settings.
    */
   private def quoted(text: String): String =
     if (!text.exists("'\\".contains(_))) s"'$text'"

@@ -65,7 +65,7 @@ object StatementOwnership {
     IndexForm(found.group(2), found.group(3), using && found.group(1).equalsIgnoreCase("CREATE"))
   }
 
-  /** True if a text, which Spark cannot parse, begins like a SIEVE statement with typing errors. */
+  /** True if a text that Spark cannot parse begins like a SIEVE statement with typing errors. */
   def isNear(sql: String): Boolean = words.findFirstMatchIn(sql).exists { found =>
     val verb = nearest(found.group(1), verbs)
     verb.isDefined && nearest(found.group(2), Seq("SIEVE")).isDefined &&

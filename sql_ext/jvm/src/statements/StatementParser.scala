@@ -18,8 +18,8 @@ object StatementParser {
     val own = session.asInstanceOf[Compat.Session]
     val ownership = new StatementOwnership(own, delegate)
     val parsers = chain(delegate)
-    // A proxy may throw only exceptions that the interface declares. So this method returns a plan, and the plan throws
-    // the error when it runs.
+    // A proxy may throw only exceptions that the interface declares. So this method returns a plan, which throws the
+    // error when Spark runs the plan.
     def statement(sql: String): LogicalPlan =
       try SieveStatement.parsed(own, sql) catch { case e: SieveException => RefusedStatement(e) }
 

@@ -14,7 +14,7 @@ import org.apache.spark.sql.types.StringType
 
 /**
  * A table function in FROM, whose rows are not computed yet. While Spark creates this node, Spark holds a lock on its
- * catalog. Computing the rows needs the same lock, so the rows are computed later.
+ * catalog. Computing the rows needs the same lock, so `FunctionRows` computes the rows later.
  */
 case class FunctionCall(name: String, arguments: Seq[(String, String)]) extends LeafNode {
   override def output: Seq[Attribute] = Nil

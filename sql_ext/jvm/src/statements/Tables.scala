@@ -18,7 +18,7 @@ object Tables {
   def resolve(session: Compat.Session, name: JList[String]): TableHandle =
     new TableHandle(session, name, files(session, bare(session.sessionState.executePlan(UnresolvedRelation(name.asScala.toList)).analyzed)))
 
-  /** Returns a table of the second data source interface as a relation of the table's files. */
+  /** Returns a DataSource V2 table as a relation of the table's files. */
   private def files(session: Compat.Session, plan: LogicalPlan): LogicalPlan = plan match {
     case source: DataSourceV2Relation => TableFormat.named(source, session).getOrElse(source)
     case other => other
