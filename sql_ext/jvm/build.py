@@ -1,7 +1,8 @@
-"""Compiles the shim against the jars of one Spark installation. The script needs only a Java runtime.
+"""Compiles the shim against the jars of one Spark installation.
 
-Spark's ``jars`` folder contains the Scala compiler with which Spark was built. So sbt, Maven and a
-JDK are not needed, and the class files have exactly the Scala version of this Spark installation.
+The script needs only a Java runtime. Spark's ``jars`` folder contains the Scala compiler with which
+Spark was built. So sbt, Maven and a JDK are not needed, and the class files have exactly the Scala
+version of this Spark installation.
 
 Usage: ``python sql_ext/jvm/build.py SPARK_HOME [SPARK_HOME ...]``
 """

@@ -1,7 +1,7 @@
 """Checks that each of the shim's packages depends only on lower packages.
 
-A package is a folder of ``src``. ``LAYERS`` lists the packages from the lowest to the highest. Only the package ``formats`` may contain the name of a table
-format.
+A package is a folder of ``src``. ``LAYERS`` lists the packages from the lowest to the highest.
+Only the package ``formats`` may contain the name of a table format.
 
 Usage: ``python sql_ext/jvm/layers.py``. The script prints each fault. The exit code is 1 if there
 is a fault.
