@@ -1,7 +1,7 @@
 """Adds compiled jars to a wheel, for the Spark lines that the user passes to ``make wheel``.
 
-A Spark line is a release line such as 4.1. Jars that tests compiled earlier may also exist. The
-wheel excludes these jars, because they may be older than the source.
+A Spark line is a release line such as 4.1. Tests may have compiled jars for other Spark lines
+earlier. Such jars may be older than the source.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ class SieveExtensions extends (SparkSessionExtensions => Unit) {
     // Spark calls the last injected parser first. Spark plans a scan by the first strategy that accepts the scan. Other
     // parsers accept some of Sieve's statements, and Delta's strategy accepts every scan of files. Sieve's parser and
     // strategy accept only Sieve's own statements and scans. So Spark must call Sieve's parser and strategy first,
-    // whatever the order of the extensions.
+    // regardless of the order of the extensions.
     reorder(extensions, "parserBuilders")(builders => new LastStaysLast(builders.toList))
     extensions.injectPlannerStrategy(session => new SieveStrategy(session))
     reorder(extensions, "plannerStrategyBuilders") { builders =>

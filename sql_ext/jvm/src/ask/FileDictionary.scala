@@ -11,7 +11,7 @@ import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.sieve.base.{Hash, LruMap, Reason, SipHash, Unpack}
 import org.apache.spark.sql.sieve.formats.State
 
-/** A file in an index. `number` identifies the file, and `ranges` is the number of its ranges. */
+/** A file in an index. `number` identifies the file, and `ranges` is the number of the file's ranges. */
 final case class IndexedFile(number: Int, ranges: Int)
 
 /**

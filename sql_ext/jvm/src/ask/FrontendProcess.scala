@@ -70,7 +70,7 @@ object FrontendProcess extends Logging {
     current
   }
 
-  /** True if this driver has not started a front end, or has given up its last one. */
+  /** True if this driver has not started a front end, or has given up the last front end. */
   def isNew: Boolean = current == null
 
   /**
@@ -97,7 +97,7 @@ object FrontendProcess extends Logging {
     current = null
     stuck.givenUp = true
     failed(0, late)
-    // The process might not end by itself, for example if the file system with its Python hangs.
+    // The process might not end by itself, for example if the file system with the Python interpreter hangs.
     stuck.process.destroyForcibly()
     stuck.gateway.shutdown()
     stuck.queue.close(new Undelivered(late))
@@ -139,7 +139,7 @@ object FrontendProcess extends Logging {
   }
 
   /**
-   * Starts the gateway server on a daemon thread. The threads of its connections are then daemon threads, too, and do
+   * Starts the gateway server on a daemon thread. The server's connection threads are then daemon threads, too, and do
    * not prevent the driver from ending.
    */
   private def listen(server: ClientServer): Unit = {

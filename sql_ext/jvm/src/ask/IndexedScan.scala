@@ -6,7 +6,7 @@ import org.apache.spark.sql.sieve.base.Compat
 import org.apache.spark.sql.sieve.catalog.Entry
 import org.apache.spark.sql.sieve.predicate.IndexedExpressions
 
-/** The properties of a scan of an indexed table that determine its request to the front end. */
+/** A scan of an indexed table, with the properties that determine the scan's request to the front end. */
 trait IndexedScan {
   def scan: LogicalRelation
   def relation: HadoopFsRelation

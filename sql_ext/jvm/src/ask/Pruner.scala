@@ -182,8 +182,8 @@ object Pruner extends OnceLogging {
   }
 
   /**
-   * True if Spark could fail on the remaining files. With fewer bytes to read, Spark makes smaller splits, and Spark
-   * fails if it splits certain files.
+   * True if Spark could fail on the remaining files. With fewer bytes to read, Spark makes smaller splits. Spark fails
+   * if a `.zstd` text file has two splits.
    */
   private def dependsOnSplits(index: IndexedScan, pruned: Pruned): Boolean =
     pruned.skipped.nonEmpty && WholeRecords.isText(index.relation) &&
@@ -191,7 +191,7 @@ object Pruner extends OnceLogging {
 
   /**
    * Returns a dictionary from the cache or from the front end. If the dictionary arrives only after the time-out, the
-   * next scan uses it.
+   * next scan uses the dictionary.
    */
   private def dictionary(index: IndexedScan, id: String): FileDictionary =
     FileDictionary.get(id).getOrElse(FrontendClient.prune(

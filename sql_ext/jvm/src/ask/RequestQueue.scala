@@ -13,7 +13,7 @@ import org.apache.spark.sql.sieve.base.{Compat, Json, SieveException}
  */
 class FrontendDown(message: String, val changing: Boolean = false) extends RuntimeException(message)
 
-/** The front end ended before it began the request, so the next front end can process it. */
+/** The front end ended before it began the request, so the next front end can process the request. */
 class Undelivered(message: String) extends FrontendDown(message)
 
 /** A request, with the session that sends it and a future for the answer. */
@@ -83,7 +83,7 @@ final class RequestQueue {
     failWaiting(end)
     taken.keySet.forEach { id =>
       Option(taken.remove(id)).foreach { request =>
-        // Cancels the jobs of the request, because no caller waits for their results any more.
+        // Cancels the jobs of the request, because no caller waits for the results any more.
         val context = request.session.sparkContext
         if (request.begun && !context.isStopped) context.cancelJobsWithTag(request.tag)
         request.answer.completeExceptionally(
@@ -107,7 +107,8 @@ final class RequestQueue {
       taken.put(request.id, request)
       // If the front end ended between the two lines above, the request must fail here.
       ended.foreach(end => if (taken.remove(request.id) != null) request.answer.completeExceptionally(end))
-      // This thread works for the sender of the request, so it adopts the local properties of the sender's thread.
+      // This thread works for the sender of the request, so this thread adopts the local properties of the sender's
+      // thread.
       val context = request.session.sparkContext
       context.setLocalProperties(request.locals)
       if (!request.isScan) {

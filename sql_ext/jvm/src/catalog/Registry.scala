@@ -67,7 +67,7 @@ object Registry extends Logging {
     if (entry.registrations.isEmpty) None else Some(entry)
   }
 
-  /** The tables of an application that have an index according to the registry, with their registrations. */
+  /** The indexed tables of an application in the registry, with the registrations of each table. */
   def indexed(application: String): Seq[(TableKey, Map[String, String])] = synchronized {
     entries.asScala.toSeq.collect {
       case (key, entry) if key.application == application && entry.registrations.nonEmpty =>

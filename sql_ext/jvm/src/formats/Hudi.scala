@@ -42,8 +42,8 @@ object Hudi extends TableFormat {
   override def table(files: ListedFiles): FormatTable = new HudiTable(files)
 
   /**
-   * False, because Hudi can read partition columns from the files. The values in the files can differ from the values
-   * in the paths.
+   * Returns false, because Hudi can read partition columns from the files. The values in the files can differ from the
+   * values in the paths.
    */
   override def hasPartitionsByPath: Boolean = false
 
@@ -110,9 +110,9 @@ object Hudi extends TableFormat {
 
   /**
    * True if a commit may have been rolled back after `instant`. Some releases of Hudi write a rollback block into a log
-   * file, and readers of every instant apply this block. The timeline must reach back to `instant`: nothing is known
-   * about commits before its oldest commit. A commit with a savepoint does not count as the oldest, because Hudi can
-   * archive later commits and keep this one.
+   * file, and readers of every instant apply this block. The timeline must reach back to `instant`, because commits
+   * before the timeline's oldest commit are unknown. A commit with a savepoint does not count as the oldest, because
+   * Hudi can archive later commits but keep a commit with a savepoint.
    */
   def isRolledBack(relation: HadoopFsRelation, instant: String): Boolean = {
     val all = instants(activeTimeline(relation))
@@ -180,7 +180,7 @@ object Hudi extends TableFormat {
   def client(relation: HadoopFsRelation): AnyRef = call(relation.location, "metaClient")
 
   /**
-   * The type of the join by which MERGE finds rows of the table. None if Hudi's own index finds the rows by record
+   * The type of the join that MERGE uses to find rows of the table. None if Hudi's own index finds the rows by record
    * key.
    */
   override def mergeJoin(relation: HadoopFsRelation, joinType: JoinType): Option[JoinType] =

@@ -92,8 +92,8 @@ object Iceberg extends TableFormat with OnceLogging {
 
   /**
    * Returns a table in its newest state. A catalog caches tables for a while, and another session may have changed the
-   * table. This method refreshes the cached table in place instead of replacing it. If this method replaced the table
-   * object, a concurrent statement could commit to the former object. Later queries would then not see the commit.
+   * table. This method refreshes the cached table object in place. If this method replaced the table object, a
+   * concurrent statement could commit to the former object. Later queries would then not see the commit.
    */
   private def newest(catalog: TableCatalog, name: Identifier): Option[Table with SupportsRead] =
     readable(catalog.loadTable(name)).flatMap { cached =>

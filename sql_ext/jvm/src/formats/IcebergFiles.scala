@@ -102,7 +102,8 @@ object IcebergFiles {
   private def isPlain(location: String): Boolean = !location.replaceFirst("^[A-Za-z][A-Za-z0-9+.-]*:/*", "").contains("//")
 
   /**
-   * The locations of an Iceberg scan. A file that the listing cannot identify has no location, so scans always read it.
+   * The locations of an Iceberg scan. A file that the listing cannot identify has no location, so scans always read
+   * this file.
    */
   object ByTask extends Locations {
     override def of(values: InternalRow, file: FileStatusWithMetadata): Option[Location] =

@@ -29,8 +29,8 @@ object ReaderSettings {
     Seq("parquet.", "orc.", "hive.exec.orc.", "mapreduce.input.", "io.", "hadoop.security.key.")
   /**
    * Settings that cannot make a query miss rows. Most of these settings decide how much is read at once, which folders
-   * are listed, how servers describe columns, or how files are written. The others only make a reader return fewer rows
-   * of a file than the build read.
+   * are listed, how servers describe columns, or how files are written. The other settings only make a reader return
+   * fewer rows of a file than the build read.
    */
   private val harmless = Set("files.maxPartitionBytes", "files.openCostInBytes", "files.minPartitionNum",
     "files.maxPartitionNum", "files.maxRecordsPerFile", "files.ignoreCorruptFiles", "files.ignoreMissingFiles",

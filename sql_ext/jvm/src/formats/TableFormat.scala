@@ -152,8 +152,8 @@ trait TableFormat {
   def numbersRows(projection: Project): Boolean = false
 
   /**
-   * The type of the join by which MERGE finds rows of a table, given the type that its clauses need. None if MERGE
-   * needs no join.
+   * The type of the join that MERGE uses to find rows of a table, given the type that MERGE's clauses need. None if
+   * MERGE needs no join.
    */
   def mergeJoin(relation: HadoopFsRelation, joinType: JoinType): Option[JoinType] = Some(joinType)
 
@@ -210,7 +210,7 @@ object PlainFiles extends TableFormat {
 object TableFormat {
   private val all = Seq[TableFormat](PlainFiles, Hudi, Delta, Iceberg)
 
-  /** The format of a relation; `PlainFiles` if no other format owns it. */
+  /** The format of a relation; `PlainFiles` if no other format owns the relation. */
   def of(relation: HadoopFsRelation): TableFormat = of(relation.location)
   def of(location: FileIndex): TableFormat = location match {
     case listing: RangeListing => of(listing.delegate)

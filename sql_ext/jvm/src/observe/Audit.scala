@@ -13,7 +13,7 @@ import org.apache.spark.sql.types.BooleanType
 
 /**
  * Reads the files and ranges that a scan skipped. If a row in these files and ranges satisfies the scan's filters, the
- * index was about to lose the row, and the query fails.
+ * index is wrong, and the query fails.
  *
  * The audit evaluates all filters that the index evaluated. Each row of the query's result satisfies these filters, so
  * the audit finds every lost row. The index claims that no row of a skipped file satisfies these filters. So a match

@@ -59,7 +59,7 @@ object EndedScan extends PredicateHelper {
     case batch: BatchScanExec => PlannedScan.unapply(batch).filter(_.whole.isEmpty).flatMap { scan =>
       scan.table.collect {
         case table if batch.scan.isInstanceOf[PrunedScan] => counted(batch, table, scan.relation, scan.dataFilters)
-        // A scan with a nonzero metric has run, so its source has planned the files.
+        // A scan with a nonzero metric has run, so the scan's source has planned the files.
         case table if batch.metrics.values.exists(!_.isZero) =>
           val listed = scan.relation.location.listFiles(Nil, Nil)
           EndedScan(batch, table, scan.relation, above.filter(_.references.subsetOf(batch.outputSet)),

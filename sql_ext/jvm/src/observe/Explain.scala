@@ -134,7 +134,7 @@ object Explain {
   /**
    * The files of a scan after Spark's partition pruning, and the files that remain after indexes skip files.
    *
-   * @param awaited filters with run-time values; they show which indexes the query will use
+   * @param awaited filters with run-time values; these filters show which indexes the query will use
    */
   private def listing(
       session: Compat.Session, scan: PlannedScan,

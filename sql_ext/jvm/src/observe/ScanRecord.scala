@@ -146,7 +146,7 @@ object ScanRecord extends SparkListener with PredicateHelper with OnceLogging {
     case _ => false
   }
 
-  /** The scan below a node, if there are only filters and projections between them. */
+  /** The scan below a node, if only filters and projections are in between. */
   private def scanBelow(node: SparkPlan): Option[SparkPlan] = node match {
     case _: FileSourceScanExec | _: BatchScanExec => Some(node)
     case _ if EndedScan.isTransparent(node) => scanBelow(node.children.head)

@@ -102,7 +102,7 @@ object ShellOutput {
       widths = None
     }
 
-    /** Prints the rows that have arrived. Later rows are printed as soon as they arrive. */
+    /** Prints the rows that have arrived. Later rows are printed when they arrive. */
     private def begin(): Unit = {
       Progress.clear()
       val known = width.map(_ => TextTable.widths(lines.toSeq))

@@ -22,7 +22,7 @@ object StatementReads {
   final case class Read(query: LogicalPlan, again: Seq[PlannedScan] => Option[PlannedScan] = _ => None)
 
   /**
-   * Returns the queries by which a statement finds its rows. Fails if these queries are known only while the statement
+   * Returns the queries that a statement runs to find rows. Fails if these queries are known only while the statement
    * runs.
    */
   def of(session: Compat.Session, text: String): Seq[Read] = {
@@ -107,7 +107,7 @@ object StatementReads {
   private def analysed(session: Compat.Session, plan: LogicalPlan): QueryExecution =
     session.sessionState.executePlan(plan, CommandExecutionMode.SKIP)
 
-  /** Returns the join by which MERGE finds the rows of its target. */
+  /** Returns the join that MERGE uses to find rows of the target. */
   private def matches(session: Compat.Session, merge: MergeIntoTable): LogicalPlan = {
     val source = ReadOnce(merge.sourceTable)
     val joinType =

@@ -15,8 +15,8 @@ import org.apache.spark.sql.sieve.catalog.TableIdentity
 import org.apache.spark.sql.sieve.formats.TableFormat
 
 /**
- * A table to which a command has written by name or by path. `replaced` is true if this table has replaced another
- * table.
+ * A table to which a command has written. The command used the table's name or path. `replaced` is true if this table
+ * has replaced another table.
  */
 final case class WriteEvent(table: Either[Path, TableIdentifier], replaced: Boolean) {
   /** The table in the catalog. None if the catalog has no table with this name or path. */

@@ -20,7 +20,7 @@ import org.apache.spark.sql.types.{DataType, DecimalType, DoubleType, FloatType,
 
 /**
  * Decides when a separate job may read the keys of one side of a join. The job evaluates that side a second time, so
- * the side must return the same rows again. The job must also cost less than it saves.
+ * the side must return the same rows again. The job must also cost less than the keys save.
  */
 object FetchedKeys extends OnceLogging {
   /** A job that reads keys may read at most one eighth of the bytes that the keys could save (decision 16). */

@@ -125,8 +125,8 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
     pushed(probe, key, new KeyFilters(isShared = false, (_, _, _) => Literal.TrueLiteral), shuffled = false) ne probe
 
   /**
-   * Notes that scans get no keys because Spark broadcasts their side. In a recursive query, notes nothing, because
-   * Spark plans each round again and may then broadcast the other side.
+   * Records that the scans of a side get no keys, because Spark broadcasts this side. In a recursive query, records
+   * nothing, because Spark plans each round again and may then broadcast the other side.
    */
   private def refuseBroadcast(side: LogicalPlan, key: Expression): Unit =
     if (!plan.exists(Loops.isReference)) pushed(side, key, new KeyFilters(isShared = true, (scan, _, _) => {
@@ -360,8 +360,8 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
 
 object JoinKeys {
   /**
-   * A side of up to this size counts as a short list of keys. Without a selective predicate, a larger side counts as a
-   * whole dimension table.
+   * A side of at most this many bytes counts as a short list of keys. Without a selective predicate, a larger side
+   * counts as a whole dimension table.
    */
   private val smallBuild = 1L << 16
 

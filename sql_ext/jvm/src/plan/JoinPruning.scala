@@ -96,7 +96,7 @@ object JoinPruning extends OnceLogging {
   /**
    * True if the rule can be used in a session. Without dynamic partition pruning, Spark does not plan run-time filters.
    * Without reuse of exchanges, Spark never evaluates run-time filters. With columnar plug-ins, Spark's own scans
-   * remain in the plan, and would wait for values that they cannot use.
+   * remain in the plan, and would wait for values that these scans cannot use.
    */
   def isOn(session: Compat.Session): Boolean = {
     val conf = session.sessionState.conf

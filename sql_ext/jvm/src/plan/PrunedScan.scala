@@ -17,8 +17,8 @@ import org.apache.spark.sql.types.StructType
 
 /**
  * A DataSource V2 scan that omits the files in which, according to an index, no row matches. A second scan reads the
- * remaining files. The table's own scan answers all other calls of Spark, and stays unchanged, because other parts of a
- * plan may share it.
+ * remaining files. The table's own scan answers all other calls of Spark. That scan stays unchanged, because other
+ * parts of a plan may share it.
  *
  * @param filters the filters above the scan, and possibly a top-k condition
  */
@@ -54,8 +54,8 @@ class PrunedScan(val own: Scan, val index: SieveFileIndex, val filters: Seq[Expr
   override def toBatch: Batch = new PrunedBatch(this, own.toBatch)
 
   /**
-   * Tells Spark whether readers return columnar batches. Without this answer, Spark would already list the files when
-   * it plans the query.
+   * Tells Spark whether readers return columnar batches. Without this answer, Spark would list the files during
+   * planning.
    */
   override def columnarSupportMode: Scan.ColumnarSupportMode =
     try if (own.toBatch.createReaderFactory.supportColumnarReads(null)) Scan.ColumnarSupportMode.SUPPORTED

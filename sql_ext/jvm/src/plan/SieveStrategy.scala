@@ -99,7 +99,7 @@ class SieveStrategy(session: SparkSession) extends SparkStrategy {
     case ScanOperation(_, _, _, scan: LogicalRelation) if SieveStrategy.isOfRanges(scan) =>
       Some(FileSourceStrategy(plan).map(CountedScan.in(_, session)))
     case ScanOperation(_, _, _, scan: LogicalRelation) if Settings.enabled(session) =>
-      // `prepared` can replace the relation, because each table format may change its plan.
+      // `prepared` can replace the relation, because each table format may change the plan.
       entry(scan).flatMap(found => prepared(scan, plan).collect {
         case whole @ ScanOperation(_, _, filters, own: LogicalRelation) =>
           val indexed = wrap(own, found, filters)

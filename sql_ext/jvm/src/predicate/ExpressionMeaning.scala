@@ -40,7 +40,10 @@ private object ExpressionMeaning {
   /** A cache from the SQL of an expression to the names of its functions. */
   private val calls = new LruMap[String, Seq[String]](512)
 
-  /** Describes an expression in a session as text. If two sessions compute different values, their texts differ. */
+  /**
+   * Describes an expression in a session as text. If two sessions compute different values for the expression, the
+   * sessions' texts differ.
+   */
   def of(
       made: Expression, path: Expression => Option[Seq[String]], stored: IndexedExpression.Stored,
       session: Compat.Session): String = {

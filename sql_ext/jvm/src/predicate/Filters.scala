@@ -308,7 +308,7 @@ class Filters(
     Map("op" -> "unknown", "why" -> why(e)) ++ Some(of).filter(_.nonEmpty).map("names" -> _)
   }
 
-  /** The name, as SQL users write it, of the first function that no index can evaluate. */
+  /** The name of the first function that no index can evaluate, as SQL users write the name. */
   private def why(e: Expression): String =
     FunctionNames.of(unordered(e).headOption.getOrElse(e))
 
@@ -334,8 +334,8 @@ class Filters(
 
 object Filters {
   /**
-   * True if Spark has dropped a run-time filter. Spark drops such a filter if its keys would be computed only for the
-   * filter.
+   * True if Spark has dropped a run-time filter. Spark drops such a filter if no other operator needs the filter's
+   * keys.
    */
   def isUnused(filter: Expression): Boolean =
     filter == DynamicPruningExpression(Literal.TrueLiteral)

@@ -23,7 +23,10 @@ final case class IndexedExpression(
     key: Seq[String], sql: String, value: Expression, columns: Seq[ColumnValue], reading: String) {
   private lazy val text = ExpressionMeaning.text(value)
 
-  /** The kind of an index that has any number of keys for each row. None if the value itself is the only key. */
+  /**
+   * The kind of an index that can have no key, one key or several keys for each row. None if the value itself is the
+   * only key.
+   */
   def kind: Option[String] = ManyKeys.kind(key)
   def keyType: DataType = ManyKeys.keyType(kind, value.dataType)
 
@@ -187,8 +190,8 @@ object IndexedExpression {
 
   /**
    * Replaces the columns in an expression by their paths, because a scan may read only some fields of a struct.
-   * Catalyst's canonical form alone is not sufficient, because it reorders sums. Another order can change rounding or
-   * overflow.
+   * Catalyst's canonical form alone is not sufficient, because this form reorders sums. Another order can change
+   * rounding or overflow.
    */
   def normal(e: Expression, path: Expression => Option[Seq[String]]): Expression =
     Variants.withoutPushed(e).transformDown {

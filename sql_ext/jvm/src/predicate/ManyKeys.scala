@@ -3,8 +3,8 @@ package org.apache.spark.sql.sieve.predicate
 import org.apache.spark.sql.types._
 
 /**
- * The kinds of indexes that have any number of keys for each row. Such an index shows only that a row has a key. The
- * index proves nothing about a negation, because a row can have other keys, too.
+ * The kinds of indexes that can have no key, one key or several keys for each row. Such an index shows only that a row
+ * has a key. The index proves nothing about a negation, because a row can have other keys, too.
  */
 object ManyKeys {
   /** The keys of an array are its non-NULL elements. */

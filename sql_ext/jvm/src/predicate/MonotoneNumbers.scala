@@ -7,8 +7,9 @@ import org.apache.spark.sql.types._
 
 /**
  * The functions of numbers with a known order: arithmetic with a constant, rounding and casts. Arithmetic of integers
- * and decimals is exact, but its results must fit into the result's type. Results of floats are rounded, and rounding
- * keeps the order. Infinities and NaN are outside the monotone part, because a cast can turn them into any value.
+ * and decimals is exact, but the results must fit into the result type. Floating-point results are rounded, and
+ * rounding keeps the order. Infinities and NaN are outside the monotone part, because a cast can turn them into any
+ * value.
  */
 private object MonotoneNumbers {
   import MonotoneFunction.{between, within}
@@ -128,7 +129,7 @@ private object MonotoneNumbers {
     }
   }
 
-  /** Returns the value of a constant float, if it is neither NaN nor an infinity. */
+  /** Returns the value of a constant float that is finite. */
   private object Finite {
     def apply(e: Expression): Option[Double] = e match {
       case Literal(x: Float, FloatType) if java.lang.Float.isFinite(x) => Some(x.toDouble)

@@ -27,8 +27,8 @@ private object Grams {
   val most = 40
 
   /**
-   * The reason that applies if no part of a predicate is long enough for a key. This text contains no constants,
-   * because the driver counts scans by reason.
+   * The reason that applies if no part of a predicate is long enough for a key. This text contains no constants of the
+   * query, because the driver has a counter for each such text.
    */
   def tooShort(function: String): String = s"$function of less than $bytes bytes"
 }

@@ -63,7 +63,7 @@ object Parameters {
       case (found, None) => if (inParser) unparameterized else statement(sql, found)
       case (found, Some(some)) =>
         val (names, places) = (named(some), positional(some))
-        // A colon can have another meaning, so a name counts as a parameter only if it has a value.
+        // A colon can have another meaning, so a name counts as a parameter only if the name has a value.
         val (known, unnamed) = (found.filter(_.name.exists(names.contains)), found.filter(_.name.isEmpty))
         if (known.nonEmpty) NameParameterizedQuery(statement(sql, known), names)
         else if (unnamed.nonEmpty && places.nonEmpty) Compat.withPositions(statement(sql, unnamed), places)

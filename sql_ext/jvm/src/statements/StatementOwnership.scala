@@ -9,7 +9,7 @@ import org.apache.spark.unsafe.types.UTF8String
 /**
  * Decides which statements are SIEVE statements. This class examines only keywords at fixed positions, so no literal or
  * name turns a statement into a SIEVE statement. Other products also have statements such as CREATE INDEX. Sieve runs
- * such a statement only if its index or procedure belongs to Sieve.
+ * such a statement only if the statement's index or procedure belongs to Sieve.
  */
 class StatementOwnership(session: Compat.Session, delegate: ParserInterface) {
   def owns(sql: String): Boolean = StatementOwnership.owns(sql) ||

@@ -54,7 +54,7 @@ object StatementParser {
     Proxy.newProxyInstance(loader, interfaces(parsers, loader).toArray, handler).asInstanceOf[ParserInterface]
   }
 
-  /** A parser, and the parsers to which it delegates. */
+  /** A parser, followed by the parsers in its chain of delegates. */
   private def chain(parser: ParserInterface): List[ParserInterface] = parser :: Try {
     val classes = Iterator.iterate[Class[_]](parser.getClass)(_.getSuperclass).takeWhile(_ != null)
     val fields = classes.flatMap(_.getDeclaredFields).filter(f => classOf[ParserInterface].isAssignableFrom(f.getType))
