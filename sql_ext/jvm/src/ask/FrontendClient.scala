@@ -9,8 +9,8 @@ import org.apache.spark.sql.sieve.base.{Compat, Json, Settings, SieveException}
 final case class Sent(process: FrontendProcess, request: Request)
 
 /**
- * The calls by which the driver's threads send requests to the front end. The method `patience` alone decides how long
- * each call waits.
+ * The methods with which the driver's threads send requests to the front end. The method `patience` alone decides how
+ * long each call waits.
  */
 object FrontendClient {
   /**
@@ -50,7 +50,7 @@ object FrontendClient {
 
   /**
    * Sends the request of a scan and waits for the answer. If `prefetched` is the same request, waits for the reply to
-   * `prefetched` and sends nothing. A reply that arrives too late for this scan is still processed.
+   * `prefetched` and sends nothing. `answer` still processes a reply that arrives too late for this scan.
    */
   def prune[A](
       session: Compat.Session, body: String, prefetched: Option[Sent], answer: JsonNode => A): A = {

@@ -39,9 +39,9 @@ object RequestQueue {
 
   /**
    * Returns the queue for a request that runs a statement or function. A front-end thread can send such a request, too,
-   * when it plans a query that calls a function of Sieve. If all threads of a queue waited for requests in the same
-   * queue, no thread would ever become free. So a request from a front-end thread goes into the queue "nested". The
-   * threads of that queue send no requests.
+   * when the thread plans a query that calls a function of Sieve. If all threads of a queue waited for requests in the
+   * same queue, no thread would ever become free. So a request from a front-end thread goes into the queue "nested".
+   * The threads of that queue send no requests.
    */
   def forRuns(): String = Option(queueOfThread.get).fold("statement") {
     case "nested" => throw new SieveException("SIEVE_INVALID_ARGUMENT",

@@ -17,10 +17,9 @@ object Reason extends Reasons {
   val failures: Set[Reason] = Set(IndexCorrupt, IndexGone, VersionTooNew, Error)
 
   /**
-   * The reasons that `spark.sieve.require` accepts. Each of these reasons has one of the following causes. The scan
-   * sent no request to the front end. A file is new, or has changed since the last REFRESH. The index proves nothing
-   * about a file. A scan cannot read parts of a file. Every file may contain the first rows of a top-k query. A join
-   * has too many keys.
+   * The reasons that `spark.sieve.require` accepts. Such a reason arises if the scan sent no request to the front end,
+   * if a file is new or has changed since the last REFRESH, if the index proves nothing about a file, if a scan cannot
+   * read parts of a file, if every file may contain the first rows of a top-k query, or if a join has too many keys.
    */
   val expected: Set[Reason] = Set(
     NoIndex, NoPredicate, Disabled, Unbounded, NewFile, UnsettledFile, ChangedFile, UnprovenFile, WholeFile, KeysTooMany)

@@ -25,7 +25,7 @@ final class Setting(val key: String, spec: JsonNode, form: JsonNode) {
   def refusal(value: String): String = s"$key = '$value' is not valid; allowed: ${form.get("allowed").asText}"
 }
 
-/** Logs each text only once. The number of different texts is limited. */
+/** Logs each warning text only once. Beyond a maximum number of different texts, the trait logs nothing more. */
 trait OnceLogging extends Logging {
   private val logged = ConcurrentHashMap.newKeySet[String]()
   protected def warnOnce(text: String): Unit =
@@ -58,7 +58,7 @@ object Settings extends OnceLogging {
   /** True if Sieve reads the keys of joins regardless of the cost. */
   def joinAlways(s: SparkSession): Boolean =
     valid(s, "spark.sieve.join.pruning").trim.equalsIgnoreCase("always")
-  /** True if Sieve skips files for top-k queries (ORDER BY with LIMIT, MIN and MAX). */
+  /** True if Sieve skips files for top-k queries, which use MIN, MAX, or ORDER BY with LIMIT. */
   def topPruning(s: SparkSession): Boolean =
     valid(s, "spark.sieve.top.pruning").trim.equalsIgnoreCase("auto")
   def refreshAuto(s: SparkSession): Boolean = flag(s, "spark.sieve.refresh.auto")
@@ -68,7 +68,10 @@ object Settings extends OnceLogging {
   /** The share of scans that Sieve audits, from 0 to 1. */
   def auditSample(s: SparkSession): Double = valid(s, "spark.sieve.audit.sample").toDouble
 
-  /** True if the record of scans is saved. The record belongs to the driver, so the driver's setting applies. */
+  /**
+   * True if Sieve saves the record of the driver's scans. All sessions share this record, so the driver's setting
+   * applies.
+   */
   def history(context: SparkContext): Boolean =
     context.getConf.get("spark.sieve.history", "").trim.equalsIgnoreCase("true")
 

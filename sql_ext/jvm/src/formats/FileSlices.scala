@@ -66,9 +66,9 @@ class FileSlices(relation: HadoopFsRelation) extends Locations {
 
   /**
    * Returns the size of a slice's base file, the total size of its log files, and a list of the slice's states. Each
-   * state is [length, time]. The list begins with the state without log files. The states with the first log file, with
-   * the first two log files, and so on follow. Returns null for a slice without a base file, and for a file that is no
-   * slice.
+   * state is [length, time]. The list begins with the state without log files. Then follow the states with the first
+   * log file, with the first two log files, and so on. Returns null for a slice without a base file, and for a file
+   * that is no slice.
    */
   def states(values: InternalRow, file: FileStatusWithMetadata): Map[String, Any] =
     (if (isMapping(values)) slice(values, file) else None).map(parts).collect {

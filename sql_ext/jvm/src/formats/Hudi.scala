@@ -28,7 +28,10 @@ object Hudi extends TableFormat {
     "metadata.", "enable.data.skipping", "fileindex.", "spark.sql.", "sql.", "write.concurrency.",
     "write.lock.", "write.markers.", "write.commit.callback.", "embed.", "filesystem.view.", "memory.")
     .map("hoodie." + _)
-  /** Words in the names of write settings. A reader that merges log files can use a setting with such a word, too. */
+  /**
+   * Words in the names of those write settings that readers may also use. Such a setting can affect how a reader merges
+   * log files.
+   */
   private val merging = Seq("payload", "precombine", "ordering", "merge")
   private val commits = Set("commit", "deltacommit", "replacecommit")
   private val rollbacks = Set("rollback", "restore")
@@ -164,7 +167,7 @@ object Hudi extends TableFormat {
       location: FileIndex, prepare: Method, found: Seq[(AnyRef, Seq[AnyRef])]): Seq[PartitionDirectory] = {
     val rows = for {
       (partition, inside) <- found
-      // Hudi 1.2 and later also have a method for these values.
+      // This code reads the field, because only Hudi 1.2 and later also have a method for these values.
       values = field(partition, "values").asInstanceOf[Array[Any]].toSeq
       slice <- inside if call(slice, "isEmpty") == false
     } yield (InternalRow.fromSeq(values), slice)

@@ -47,9 +47,9 @@ object Explain {
   }
 
   /**
-   * Describes a later scan of a statement, which reads again the files that the first scan found. Sieve cannot know
-   * which files the first scan finds before the statement runs. So EXPLAIN shows all files of the first scan, as an
-   * upper bound.
+   * Describes a later scan of a statement, which reads again the files that the first scan found. Before the statement
+   * runs, Sieve cannot know which files the first scan finds. So EXPLAIN shows all files of the first scan, as an upper
+   * bound.
    */
   private def again(first: Map[String, Any]): Map[String, Any] = first ++
     Seq("files", "ranges", "bytes").map(of => s"${of}_total" -> first(s"${of}_read")) ++

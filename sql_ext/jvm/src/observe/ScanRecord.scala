@@ -28,7 +28,7 @@ object ScanRecord extends SparkListener with PredicateHelper with OnceLogging {
   private type Node = Map[String, Any]
 
   private val sums = new LruMap[String, Sums](1000)
-  // A filter whose text has more characters is recorded as "unknown".
+  // A filter whose text is longer than this limit is recorded as "unknown".
   private val longest = 2000
   private var since = 0L
   private var driver = newDriver
@@ -146,7 +146,7 @@ object ScanRecord extends SparkListener with PredicateHelper with OnceLogging {
     case _ => false
   }
 
-  /** The scan below a node, if only filters and projections are in between. */
+  /** The scan below a node, if the plan has only filters and projections between the node and the scan. */
   private def scanBelow(node: SparkPlan): Option[SparkPlan] = node match {
     case _: FileSourceScanExec | _: BatchScanExec => Some(node)
     case _ if EndedScan.isTransparent(node) => scanBelow(node.children.head)

@@ -12,7 +12,8 @@ object TextTable {
     val rows = lines.map(cells)
     val known = widths(lines)
     val before = known.dropRight(1).map(_ + gap).sum
-    // Keeps the lines unchanged if a cell contains tabs. Also keeps a table with a single column, for example a plan.
+    // Keeps the lines unchanged if a cell contains tabs. A table with a single column, for example a plan, also stays
+    // unchanged.
     if (known.size < 2 || rows.exists(_.size != known.size)) lines.mkString("\n")
     else if (before + known.last <= width) aligned(lines, known)
     else if (before <= width / 2) rows.map(hanging(_, known, width - before)).mkString("\n")

@@ -18,7 +18,7 @@ import org.apache.spark.sql.sieve.formats.{ByteRange, FileRanges}
  * A file is cut only between its ranges, because the index describes the rows that a reader returns for each range.
  * Adjacent ranges can be merged, because a reader returns the same rows for the merged range as for its parts. Spark
  * itself distributes the bytes of a scan over all cores. With few bytes, starting so many tasks often takes longer than
- * reading. So this object groups ranges into tasks of up to `taskBytes` bytes. Spark's setting
+ * reading the bytes. So this object groups ranges into tasks of up to `taskBytes` bytes. Spark's setting
  * `spark.sql.files.maxPartitionBytes` limits the size of tasks, too.
  */
 class RangeTasks(session: SparkSession, isSplitable: Path => Boolean) {

@@ -13,10 +13,10 @@ import org.apache.spark.unsafe.types.UTF8String
 /** Describes everything that determines the value that a session computes for an expression. */
 private object ExpressionMeaning {
   /**
-   * Settings of Spark SQL that do not change the value of a resolved expression. They change only how Spark resolves,
-   * runs or shows a query. ANSI mode and the time zone are arguments of the expressions that need them, so this list
-   * contains both settings. Any setting outside this list is part of an expression's meaning. Some of these settings
-   * differ between clients: spark-sql and the Thrift server set `artifact.` and `java8API`.
+   * Settings of Spark SQL that do not change the value of a resolved expression. These settings change only how Spark
+   * resolves, runs or shows a query. ANSI mode and the time zone are arguments of the expressions that need them, so
+   * this list contains both settings. Any setting outside this list is part of an expression's meaning. Some of these
+   * settings differ between clients: spark-sql and the Thrift server set `artifact.` and `java8API`.
    */
   private val harmless = Seq(
     "adaptive.", "addPartitionInBatch.", "analyzer.", "ansi.enabled", "artifact.", "autoBroadcastJoinThreshold",

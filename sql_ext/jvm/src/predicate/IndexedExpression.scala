@@ -93,7 +93,7 @@ object IndexedExpression {
 
   /**
    * The path of an expression: an empty name, which no column has, and the expression's SQL with the column names in
-   * the files. For an index with any number of keys for each row, the path also contains the index's kind.
+   * the files. For an index of a kind in `ManyKeys`, the path also contains the kind.
    */
   def key(sql: String, kind: Option[String] = None): Seq[String] = Seq("", sql) ++ kind
   def isKey(path: Seq[String]): Boolean =

@@ -10,7 +10,8 @@ import org.apache.spark.unsafe.types.UTF8String
 /**
  * The functions that format a date or time as text of fixed width, beginning with the year. Examples are `CAST(ts AS
  * STRING)` and `date_format(ts, 'yyyy-MM')`. These texts sort in the order of the times, so an order-preserving
- * function of such a text is a monotone function of the time. An example is a prefix of the text.
+ * function of such a text is a monotone function of the time. An example of such a function returns a prefix of the
+ * text.
  */
 private object MonotoneTexts {
   import MonotoneFunction.between

@@ -139,8 +139,9 @@ private object MonotoneTimes {
 
   /**
    * Creates the function that adds an interval to a timestamp. Spark adds months and days to the local time. If the
-   * clocks skip the local time of the sum, the result is later than the result for the next local time. Adding months
-   * moves the last days of a long month to the last day of a shorter month, at the same times of day.
+   * clocks skip the local time of the sum, Spark moves the sum forward. The result can then be later than the result
+   * for a later timestamp. Adding months moves the last days of a long month to the last day of a shorter month, at the
+   * same times of day.
    */
   private def shifted(
       e: TimeZoneAwareExpression, time: Expression, months: Long, days: Long, micros: Long): Option[MonotoneFunction] = {
@@ -182,7 +183,7 @@ private object ClockChanges {
   /** The number of microseconds by which clocks are set back within two days of `micros`. */
   def back(zone: ZoneId, micros: BigInt): BigInt = sum(zone, micros, daysAround)(math.max(0L, _))
 
-  /** The number of microseconds by which clocks are set back or forward within some days of `micros`. */
+  /** The number of microseconds by which clocks are set back or forward within `days` days of `micros`. */
   def both(zone: ZoneId, micros: BigInt, days: Long = daysAround): BigInt = sum(zone, micros, days)(math.abs)
 
   private def sum(zone: ZoneId, micros: BigInt, days: Long)(counted: Long => Long): BigInt = {

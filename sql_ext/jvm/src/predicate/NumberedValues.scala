@@ -3,7 +3,7 @@ package org.apache.spark.sql.sieve.predicate
 import org.apache.spark.sql.types._
 
 /**
- * All values of a type in ascending order. Their ordinals go from `low` to `high`, both inclusive.
+ * All values of a type in ascending order. The ordinals go from `low` to `high`, both inclusive.
  *
  * @param value returns the value with an ordinal
  */

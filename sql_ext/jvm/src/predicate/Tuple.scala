@@ -47,7 +47,7 @@ object Tuple {
   /** The values of a struct's fields. */
   def values(parts: Seq[Expression]): Seq[Expression] = parts.grouped(2).map(_.last).toSeq
 
-  /** Replaces the field names of a parsed tuple, which Spark takes from the columns, by numbers. */
+  /** Replaces the field names of a parsed tuple by numbers. Spark takes these names from the columns. */
   def unnamed(parsed: Expression): Expression = parsed match {
     case CreateNamedStruct(parts) =>
       CreateNamedStruct(values(parts).zipWithIndex.flatMap { case (value, at) => Seq(Literal(s"$at"), value) })

@@ -12,7 +12,10 @@ class SilentAccumulator extends PythonAccumulatorV2("127.0.0.1", 0, "") {
   override def merge(other: AccumulatorV2[Array[Byte], java.util.List[Array[Byte]]]): Unit = ()
 }
 
-/** The entry point of a front end's gateway. The front end can call only these methods. */
+/**
+ * The entry point of a front end's gateway. The front end can call only the methods of this class and of the objects
+ * that these methods return.
+ */
 class FrontendGateway(val defaultSession: Compat.Session, val requests: RequestQueue) {
   val context: JavaSparkContext = new JavaSparkContext(defaultSession.sparkContext)
   def accumulator(): PythonAccumulatorV2 = {
@@ -22,7 +25,7 @@ class FrontendGateway(val defaultSession: Compat.Session, val requests: RequestQ
   }
   def ready(): Unit = FrontendProcess.attached(requests)
 
-  // Python calls the methods of these objects, too.
+  // Python also calls the methods of the objects that the following methods return.
   def tables(): Tables.type = Tables
   def explain(): Explain.type = Explain
   def counters(): String = Counters.json

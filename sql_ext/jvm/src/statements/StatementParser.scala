@@ -66,7 +66,8 @@ object StatementParser {
 
   /**
    * The interfaces of all parsers. Iceberg's procedures look for an interface of Iceberg's parser in the session's
-   * parser, and in the fields of the parser's class. A proxy has no such fields.
+   * parser, and in the fields of the parser's class. A proxy has no such fields, so the proxy implements the interfaces
+   * itself.
    */
   private def interfaces(parsers: Seq[ParserInterface], loader: ClassLoader): Seq[Class[_]] =
     (classOf[ParserInterface] +: parsers.flatMap(_.getClass.getInterfaces)).distinct.filter(own =>

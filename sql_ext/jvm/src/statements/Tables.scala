@@ -45,7 +45,7 @@ object Tables {
 
   private def bare(plan: LogicalPlan): LogicalPlan = plan match {
     case SubqueryAlias(_, child) => bare(child)
-    // For CHAR(n) columns, Spark adds a projection above the table, which pads the values.
+    // For CHAR(n) columns, Spark adds a projection above the table. The projection pads the values.
     case Project(_, table: LogicalRelation) => table
     case other => other
   }
