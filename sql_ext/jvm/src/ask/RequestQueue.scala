@@ -98,7 +98,10 @@ final class RequestQueue {
 
   // -- called by the front end's threads through the gateway --------------------------------------
 
-  /** Returns the next request as "id pieces\nfirst piece", or "" if no request arrives within `millis`. */
+  /**
+   * Returns the next request: a line with the request's id and its number of pieces, and then the first piece. Returns
+   * "" if no request arrives within `millis`.
+   */
   def take(queue: String, millis: Long): String = {
     RequestQueue.queueOfThread.set(queue)
     val request = waiting(queue).poll(millis, TimeUnit.MILLISECONDS)

@@ -6,8 +6,8 @@ import org.apache.spark.sql.sieve.formats.SourceTable
 
 /**
  * The session in which a background thread reads a table. While a statement runs, a table in the cache of the user's
- * session must not change. Otherwise, in Spark 3.5, Iceberg fails a copy-on-write statement. So the background thread
- * reads in a copy of the session, which has a cache of its own.
+ * session must not change. Otherwise, in Spark 3.5, Iceberg makes a copy-on-write statement fail. So the background
+ * thread reads in a copy of the session, which has a cache of its own.
  */
 object ReadingSession {
   private var copy: Option[Compat.Session] = None

@@ -20,7 +20,7 @@ final case class Fingerprint(parts: TreeMap[String, String]) {
   lazy val hash: String = Fingerprint.digest(
     parts.map { case (k, v) => s"${k.length}:$k=${v.length}:$v" }.mkString("\n"))
 
-  /** The fingerprint with more parts. */
+  /** This fingerprint, with additional parts. */
   def and(more: Map[String, String]): Fingerprint = if (more.isEmpty) this else Fingerprint(parts ++ more)
 }
 

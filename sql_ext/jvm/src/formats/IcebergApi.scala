@@ -89,7 +89,7 @@ object IcebergApi {
   val root = "org.apache.iceberg"
   private val known = new ConcurrentHashMap[ClassLoader, IcebergApi]
 
-  /** Returns the instance for the class loader that loaded an object of Iceberg. */
+  /** Returns the `IcebergApi` for the class loader that loaded an object of Iceberg. */
   def of(like: AnyRef): IcebergApi = known.computeIfAbsent(like.getClass.getClassLoader, new IcebergApi(_))
 
   /** Calls a method of an object. The method need not be public, and a superclass may declare the method. */

@@ -15,7 +15,7 @@ import org.apache.spark.sql.sieve.plan.{PlannedScan, ReadOnce}
  */
 object StatementReads {
   /**
-   * A query that has some scans of a statement.
+   * A query with scans that a statement also runs.
    *
    * @param again finds the scan whose files the statement reads again later, in order to change their rows
    */

@@ -24,7 +24,7 @@ case class RunTimeFilteredScan(child: LogicalPlan, filters: Seq[Expression]) ext
 
 object RunTimeFilteredScan {
   /**
-   * Removes a `RunTimeFilteredScan` from below projections and filters. Returns the plan without this node, and the
+   * Removes a `RunTimeFilteredScan` that is below projections and filters. Returns the plan without this node, and the
    * node's filters. None if a projection or filter is nondeterministic, because Spark plans such a projection or filter
    * separately.
    */

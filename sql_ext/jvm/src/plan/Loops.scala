@@ -7,7 +7,7 @@ import org.apache.spark.sql.execution.{LogicalRDD, SparkPlan}
  * The loops of recursive queries (WITH RECURSIVE). Spark analyses, optimizes and plans each round of a loop as a
  * separate query. In this query, the rows of the previous round replace the reference to the loop. `InstallJoinPruning`
  * removes the keys that the previous round has added to the plan. This object finds the classes of loops by name,
- * because Spark 3.5 lacks them.
+ * because Spark 3.5 lacks these classes.
  */
 object Loops {
   /** True if a leaf represents the rows of the previous round. Spark cannot plan such a leaf by itself. */

@@ -140,7 +140,7 @@ class TableHandle(session: Compat.Session, name: JList[String], plan: LogicalPla
       reading: Compat.Session, numbers: JList[Int], alone: JList[Int], location: String,
       cuts: String, expression: String, kind: String): DataFrame = {
     val files = numbers.asScala.toSeq.map(history.files(_)._2)
-    // The cuts are JSON text, because py4j would send each number of nested lists separately.
+    // The cuts are JSON text, because py4j would send each number of a nested list in a separate message.
     val cut = Json.read(cuts).elements.asScala.map(_.elements.asScala.map(_.asLong).toIndexedSeq)
       .toIndexedSeq.padTo(numbers.size, Nil)
     val rows = format.frame(reading, relation, files, location, cut).getOrElse(spark(reading, numbers, alone, location, cut))
