@@ -28,7 +28,7 @@ def same_first_column(one: Sequence[Row], other: Sequence[Row]) -> bool:
 
 
 def _order(row: Row) -> tuple[list[str], list[float]]:
-    """The sort key of a row; floats come last, so they only break ties."""
+    """The sort key of a row, in which floats come last, so that floats only break ties."""
     exact = [repr(value) for value in row if not isinstance(value, float)]
     return exact, [value for value in row if isinstance(value, float)]
 

@@ -2,24 +2,25 @@
 
 The table has one column of ascending 64-bit keys, but 1 % of the rows have a random key. The table
 has a Parquet file for every 100,000 rows, but at most 2,000 files. With ``--scattered`` the keys
-are unique ids in random order, and the index is a map; a row then has 50 bytes, and a file has
-7,776 rows. With ``--strings`` the keys are MD5 sums of these ids, as text. Each size runs in a new
-Spark application. The output shows:
+are unique ids in random order, and the index is a map. A row of this table has 50 bytes, and a file
+has 7,776 rows. With ``--strings`` the keys are MD5 sums of these ids, as text. Each size runs in a
+new Spark application. The output shows:
 
 - seconds of the query ``SELECT input_file_name(), min(c), max(c) FROM t GROUP BY 1``, and of CREATE
   SIEVE INDEX. Every build needs at least the work of this query. Each number is the smaller of two
   runs. A warm-up precedes the queries, and a DROP precedes the second CREATE. On a busy machine,
-  CPU seconds are more reliable than wall-clock seconds;
-- seconds of each step of CREATE in Spark jobs, and seconds of the driver outside of jobs;
+  CPU seconds are more reliable than wall-clock seconds.
+- seconds of each step of CREATE in Spark jobs, and seconds of the driver outside of jobs.
 - peak resident memory (VmHWM) of the driver's JVM, the front end and the largest Python worker,
   before the first CREATE and after the second. Executors run inside the driver's JVM. The JVM's
   peak depends on the maximum size of the heap (3 GB) more than on the required memory. Spark starts
-  a Python worker for each core;
-- the bytes of the index and the files that a query reads, according to DESCRIBE;
-- with ``--scattered`` or ``--strings``, microseconds of CPU per key for three things: the whole
-  CREATE; a CREATE without a map (intervals, with a budget of 1 %); and the tasks that make the map,
-  which this process runs without Spark. The difference between the first two is the cost of the
-  map, for which the build reads the column again and Spark shuffles pairs of hash and file.
+  a Python worker for each core.
+- the bytes of the index and the files that a query reads, according to DESCRIBE.
+- with ``--scattered`` or ``--strings``, microseconds of CPU per key for three things. These are the
+  whole CREATE, a CREATE without a map (intervals, with a budget of 1 %), and the tasks that make
+  the map. This process runs these tasks without Spark. The CPU time of the whole CREATE minus that
+  of the CREATE without a map is the cost of the map. For the map, the build reads the column again,
+  and Spark shuffles pairs of a hash and a file.
 """
 
 from __future__ import annotations
@@ -59,8 +60,8 @@ TOLD = (
 )
 QUERY = "SELECT input_file_name(), min(c), max(c) FROM t GROUP BY 1"
 CREATE = "CREATE SIEVE INDEX ON t (c)"
-# With the budget `auto`, a build without a map can make a second attempt. A build with a map makes
-# one attempt, so this fixed budget makes both builds comparable.
+# With the budget `auto`, a build without a map can make a second attempt, but a build with a map
+# makes only one. With this fixed budget, both builds make one attempt and are comparable.
 INTERVALS = "shape = 'intervals', budget = '1%'"
 _KEY = "CASE WHEN id % 100 = 7 THEN pmod(xxhash64(id), {rows}) ELSE id END AS c"
 # Bytes of disk space per row, including space that Spark needs while it writes the table.
@@ -192,8 +193,8 @@ def _write(table: _Table) -> None:
     spark = start_session(table.folder / "spark", {}, indexed=False)
     if table.scattered:
         ids = spark.range(0, table.rows).repartition(table.files, sf.xxhash64("id"))
-        # Hashes pad each row to about 50 bytes, because the default budget is a share of the
-        # table's bytes.
+        # Hashes pad each row to about 50 bytes. The size of a row matters because the default
+        # budget is a share of the table's bytes.
         text, rest = sf.col("id").cast("string"), sf.xxhash64("id", sf.lit(1)).alias("q")
         if table.keys == "strings":
             keys = ids.select(
@@ -268,7 +269,7 @@ def _jobs(spark: SparkSession) -> list[tuple[str, float]]:
 
 
 def _properties(spark: SparkSession) -> dict[str, float]:
-    """The number at the beginning of each property's value."""
+    """For each property, the number at the beginning of its value."""
     rows = spark.sql("DESCRIBE SIEVE INDEX EXTENDED c_sieve ON t").collect()
     numbers = {name: _NUMBER.match(value) for name, value in rows if name in TOLD}
     return {name: float(number[0].rstrip(".")) for name, number in numbers.items() if number}

@@ -1,8 +1,8 @@
 """Writes a version of an index to disk with Sieve's library, without Spark and without a table.
 
-The locations are files or ranges of files. The domain of keys has one part per location. Location i
-has all keys of part i, as in a table in order of time. Each file also has short intervals at random
-positions, like the intervals of late rows.
+The locations are files or ranges of files. The domain of keys is divided into one part per
+location. Location i has all keys of part i, as in a table whose rows are in order of time. Each
+file also has short intervals at random positions, like the intervals of late rows.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ RANGE_BYTES = 128 << 20
 # Number of intervals of each run file. A task of a build receives half a million intervals, and
 # keeps about this many.
 _INTERVALS_A_FILE = 250_000
-# Bytes of the index are so cheap at this price that the plan merges no intervals.
+# At this price, bytes of the index cost so little that the plan merges no intervals.
 _PRICE = 1e-9
 TABLE = "hdfs://namenode:8020/warehouse/shop.db/orders"
 
@@ -135,7 +135,7 @@ def _stretches(n_files: int, ranges: int) -> Iterator[list[Segment]]:
     n = n_files * EACH
     first = rng.integers(0, SPAN - own, n)
     last = first + rng.integers(0, own // 50, n)
-    # The first `ranges` intervals of a file cover the parts of the domain of its locations.
+    # Each of the first `ranges` intervals of a file covers the part of the domain of one location.
     place = np.arange(n) % EACH
     location = np.arange(n) // EACH * ranges + place % ranges
     is_own = place < ranges
@@ -163,7 +163,7 @@ def _run_file(segments: list[Segment]) -> bytes:
 
 def built_list(n: int, ranges: int = 1) -> Locations:
     """A list of files below `TABLE`; each range of a file has `EACH` rows."""
-    # The order is the order of a listing, in which the files of a folder are adjacent.
+    # The order is the order of a listing: the files of a folder are adjacent.
     names = sorted(f"day={k % 365}/part-{k:05d}-{k:032x}.c000.snappy.parquet" for k in range(n))
     ones = np.ones(n, np.int64)
     cut = None

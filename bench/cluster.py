@@ -1,4 +1,4 @@
-"""Compares Sieve on a Spark cluster with Sieve in a single process: ``make bench-cluster``.
+"""Compares Sieve on a Spark cluster with Sieve in a single Spark process: ``make bench-cluster``.
 
 A Thrift server runs in four ways. In the first way, two threads of the server's process execute the
 tasks (``local[2]``). In the second way, two executors in separate processes execute the tasks
@@ -42,7 +42,7 @@ PORT = 19091
 ROWS, FILES, NEW, RUNS = 1_000_000, 100, 5_000, 7
 _EXECUTOR = "CoarseGrainedExecutorBackend"
 _THREADS, _PROCESSES = "local[2]", "local-cluster[2,1,2048]"
-# `r` is a scattered permutation of the ids below 1,000,003, because this modulus is prime.
+# `r` permutes the ids below 1,000,003, because this modulus is prime.
 _QUERY = "SELECT id, r FROM t WHERE r = {key}"
 _ROWS = "SELECT id, id * 7919 % 1000003 AS r FROM range({first}, {end}, 1, {files})"
 _STEP = 104_729
@@ -184,7 +184,7 @@ def _ask(cursor: Any, *, enabled: bool) -> tuple[int, float]:
 
 
 def _key(row: int) -> int:
-    """The key of a row; the inserted rows repeat keys of the first rows."""
+    """The key of a row. The inserted rows repeat keys of the first rows."""
     return row * 7919 % 1_000_003
 
 

@@ -1,7 +1,7 @@
 """Compares Sieve with Delta's own ways to skip files: files read, bytes read and time.
 
-The tables are the demo's two lineitem tables, converted to Delta with statistics. Each has 400
-files, in order of arrival or of order key, with 2 % late rows. The demo's queries run on these
+The tables are the demo's two lineitem tables, converted to Delta with statistics. Each table has
+400 files, in order of arrival or of order key, with 2 % late rows. The demo's queries run on these
 tables with Delta alone and with Sieve. The queries also run on two rewritten copies of each table,
 with about the same number of files. One copy is Z-ordered by the queried columns, and the other
 copy is liquid-clustered by these columns. Each way must return the same rows. For each query, the
@@ -9,7 +9,7 @@ output shows the files read and the number of files that hold a match. A last li
 that are slower with Sieve than with Delta alone, if the difference exceeds the spread of Delta's
 times.
 
-Then UPDATE and MERGE statements change rows by order key, with and without the index in turn. A
+Then UPDATE and MERGE statements change rows by order key, in turn with and without the index. A
 REFRESH follows each statement that runs with the index. After each statement, the benchmark
 restores the table. At the end, queries read the table's first version. Times are medians.
 """
@@ -60,7 +60,7 @@ class Measured:
         return statistics.median(self.seconds)
 
     def is_slower(self, other: Measured) -> bool:
-        """Returns whether this is slower than `other` by more than the spread of those times."""
+        """Returns whether this way is slower than `other` by more than the spread of `other`."""
         return self.median - other.median > max(other.seconds) - min(other.seconds)
 
     @property
@@ -193,11 +193,11 @@ class Bench:
         return measured
 
     def _commit(self, statement: str) -> Sequence[str]:
-        """Runs a statement without and with the index in turn; then restores the table."""
+        """Runs a statement in turn without and with the index; restores the table each time."""
         seconds: dict[str, list[float]] = {"off": [], "on": [], "refresh": []}
         version = self._newest()["version"]
         for number in range(self.rounds):
-            # The first run finds less in Delta's caches than the second run, so the order
+            # The second run finds more in Delta's caches than the first run, so the order
             # alternates.
             for way in ("off", "on") if number % 2 == 0 else ("on", "off"):
                 self.spark.conf.set(SWITCH, str(way == "on").lower())

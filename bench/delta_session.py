@@ -57,7 +57,7 @@ def convert(spark: SparkSession, table: str, files: Path, folder: Path) -> None:
 
 
 def rewrite(spark: SparkSession, table: str, copy: str, *statements: str) -> None:
-    """Makes a shallow clone of a table, and rewrites the clone in about as many files.
+    """Makes a shallow clone of a table, and rewrites the clone into about as many files.
 
     Args:
         spark: the session.

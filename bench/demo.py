@@ -2,7 +2,7 @@
 
 Generates the data (once per scale), indexes the tables, and runs queries with the index off and on.
 Prints a table with the files read and the time of each query. A second table, for large files, also
-has the ranges read and the tasks.
+shows the ranges read and the number of tasks.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 A copy-on-write table and a merge-on-read table have the same orders. The file slices of each table
 are in order of arrival, and 2 % of the orders arrive late. After each change of a table, the same
-queries run without and with the index, on the current snapshot and as of the first commit. The rows
-must be equal.
+queries run without and with the index, on the current snapshot and as of the first commit. Each
+query must return the same rows without and with the index.
 """
 
 from __future__ import annotations

@@ -25,11 +25,11 @@ from sieve.reader.placement import place
 from sql_ext.frontend.pruning import dictionary_to_wire
 
 _COPIES = 4
-"""Number of dictionaries in memory at once; more of them hide the effect of other objects."""
+"""Number of dictionaries in memory at once; with many, other objects on the heap hardly count."""
 
 
 def main() -> None:
-    """Measures every number of files, without and with ranges."""
+    """Measures the dictionary for each number of files, without and with ranges."""
     parser = argparse.ArgumentParser(prog="python -m bench dictionary", description=__doc__)
     parser.add_argument("--files", type=int, nargs="+", default=[10_000, 100_000, 1_000_000])
     parser.add_argument("--ranges", type=int, nargs="+", default=[1, 8])

@@ -2,9 +2,9 @@
 
 A file has neighbouring values, but one row in a hundred is in a random file. The benchmark builds
 an index of shape `auto` within a budget for each of three kinds of codes. The first kind is the
-eight bytes after the shared prefix. The second kind comes from the encoder that a build would
-choose from a sample; the encoder's split points count toward the budget. The third kind is the rank
-of the value, which is different for every value.
+eight bytes after the prefix that all values share. The second kind comes from the encoder that a
+build would choose from a sample; the encoder's split points count toward the budget. The third kind
+is the rank of the value, which is different for every value.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Indexes on expressions, tuples, elements and substrings: ``make bench-expressions``.
 
 The indexed values are in random order. For two expressions and a tuple, the table also has a
-generated column, and an ordinary index on this column answers the same question. Spark alone and
-Sieve run in turn. The lower bound is the number of files that hold a matching row. The bytes are
-the input of Spark's tasks.
+generated column. An ordinary index on this column answers the same question as the index on the
+expression. Spark alone and Sieve run in turn. The lower bound is the number of files that hold a
+matching row. The bytes are the input of Spark's tasks.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def _write(spark: SparkSession, rows: int, files: int) -> None:
 
 
 def _cases(spark: SparkSession) -> list[Case]:
-    """The questions; most of their constants are values of one row."""
+    """The questions. Most constants in these questions are values of one row."""
     row = spark.sql("SELECT * FROM events WHERE id = 4242").first()
     assert row is not None
     email, user, tenant, code = row.email_lower, row.user_id, row.tenant, row.code

@@ -66,7 +66,7 @@ def _seconds(run: Callable[[], object]) -> float:
 
 
 def _measure(folder: Path, what: str) -> list[float]:
-    """The seconds of one side; the first number is the time to start Spark."""
+    """The seconds to start Spark, and the seconds of each further step."""
     started = time.perf_counter()
     spark = start_session(folder / what, {}, indexed=what in COLUMNS)
     start = time.perf_counter() - started

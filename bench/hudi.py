@@ -1,4 +1,4 @@
-"""Hudi tables: slices read and time with Hudi's own data skipping and with Sieve.
+"""Compares Hudi's own data skipping with Sieve on Hudi tables: slices read, and time.
 
 A copy-on-write table and a merge-on-read table each have ``--rows`` rows in ``--slices`` file
 slices. An UPDATE has changed one row in ten. The record key ``k`` is a random string. Column ``c``
@@ -47,7 +47,8 @@ _COPIES = {
     "stats": QUIET | {"hoodie.metadata.index.column.stats.enable": "true"},
     "keyed": QUIET | {"hoodie.metadata.record.index.enable": "true"},
 }
-# CREATE INDEX supports concurrent writers, so it needs a lock provider even without writers.
+# Hudi's CREATE INDEX supports concurrent writers, so it needs a lock provider even without such
+# writers.
 _LOCK = "org.apache.hudi.client.transaction.lock.InProcessLockProvider"
 _ROWS = (
     "SELECT hex(xxhash64(id)) AS k, "
@@ -58,7 +59,7 @@ _ROWS = (
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """One way to skip slices: its copy of the table, and the queries that it supports."""
+    """A way to skip slices, with the copy of the table to read and the supported queries."""
 
     label: str
     copy: str

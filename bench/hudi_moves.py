@@ -1,13 +1,13 @@
 """Updates of an indexed Hudi column: slices with a match and slices read, after each update.
 
 A copy-on-write table and a merge-on-read table each have ``--rows`` rows in ``--slices`` file
-slices. At first, the indexed column ``c`` equals the row's id and ascends with the slices. To move
-a row, an update sets ``c`` to the id plus half of the number of rows, modulo the number of rows.
-The first update moves one row in fifty of all slices. The second update moves nine rows in ten of
-the first quarter of the slices. The third update moves nine rows in ten of the other slices. There
-are four kinds of queries: for a value that a row has left, for a value to which a row has moved,
-for the value of a row that never moves, and for a short range. All of these rows are in the first
-quarter of the slices. The table shows the mean over the four queries of each kind.
+slices. At first, the indexed column ``c`` equals the row's id and ascends with the slices. An
+update moves a row by setting ``c`` to the id plus half of the number of rows, modulo the number of
+rows. The first update moves 2 % of the rows of all slices. The second update moves 90 % of the rows
+of the first quarter of the slices. The third update moves 90 % of the rows of the other slices.
+There are four kinds of queries: for a value that a row has left, for a value to which a row has
+moved, for the value of a row that never moves, and for a short range. All of these rows are in the
+first quarter of the slices. The printed table shows the mean over the four queries of each kind.
 
 Each query must return the same rows with and without the index. The columns *held* show the number
 of slices with a matching row, which is the lower bound of the slices read.

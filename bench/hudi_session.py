@@ -72,7 +72,7 @@ def settings(spark: SparkSession, **values: str) -> Iterator[None]:
 
 
 def fill(spark: SparkSession, table: str, query: str) -> None:
-    """Inserts the rows of a query in one commit; each partition of the query becomes a slice."""
+    """Inserts the rows of a query in one commit, with one slice per partition of the query."""
     with settings(
         spark,
         hoodie__spark__sql__insert__into__operation="bulk_insert",

@@ -2,9 +2,9 @@
 
 The indexed table has 10,000 files with random keys. The benchmark joins this table with small
 tables of 10,000 to 1,000,000 keys. For each small table, the output shows two times of a warm
-driver. The first is the time to make a filter from unsorted keys. The second is the time of the
-front-end call that finds the files for the filter. This call includes request, transfer, look-up
-and answer.
+driver. The first is the time to make a filter from the unsorted join keys. The second is the time
+of the front-end call that finds the files for the filter. This call includes request, transfer,
+look-up and answer.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def _filters(spark: SparkSession, n: int, rounds: int) -> list[float]:
 
 
 def _calls(spark: SparkSession, n: int, rounds: int) -> list[float]:
-    """Milliseconds of the front-end call of a join with `n` keys, by round, after a warm-up."""
+    """Milliseconds of the front-end call of a join with `n` keys, in rounds after a warm-up."""
     times = []
     for _ in range(rounds + 1):
         before = _status(spark)

@@ -89,7 +89,7 @@ class Large:
             pv.write_csv(table, path, pv.WriteOptions(include_header=False))
 
     def least(self, folder: Path, out: Path, matches: pc.Expression) -> int:
-        """Writes the row groups that contain a match as separate files; returns their number."""
+        """Writes each row group with a match as a separate file; returns the number of files."""
         shutil.rmtree(out, ignore_errors=True)
         out.mkdir()
         found = 0

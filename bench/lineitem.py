@@ -46,7 +46,7 @@ def cut(raw: Path, table: str, scale: int, say: Say) -> Path:
 
     Args:
         raw: the raw table; the result is a folder next to it.
-        table: `BY_DATE` or `BY_ORDER`.
+        table: name of the table to create, `BY_DATE` or `BY_ORDER`.
         scale: scale factor of the raw table.
         say: progress callback, which gets the completed share, 0 to 1.
     """

@@ -6,11 +6,11 @@ keys in Parquet files of ``--rows`` rows. With ``--partitions``, the metastore h
 partitions. The output shows the following figures:
 
 - milliseconds to plan a scan, without and with the index: the first plan, and later plans. The
-  first plan without the index lists the files;
+  first plan without the index lists the files.
 - seconds of CREATE and of the query ``SELECT input_file_name(), min(id), max(id) FROM t GROUP BY
-  1``, and CPU milliseconds of all processes per file;
+  1``, and CPU milliseconds of all processes per file.
 - the driver's live heap after garbage collection, before and after CREATE. Before CREATE, the
-  driver has listed the table;
+  driver has listed the table.
 - the peak resident memory of the front end, and the bytes of the index per file.
 
 A second run with a hundred times ``--rows`` shows the cost of more keys.
@@ -115,8 +115,8 @@ def _spread(folder: Path, partitions: int) -> None:
 def _measure(files: int, rows: int, *, partitioned: bool) -> None:
     with PeakMemory() as memory:
         settings = {"spark.master": MASTER, "spark.pyspark.python": sys.executable}
-        # Spark's cache of file listings has 250 MB by default, and would hide the smaller effects
-        # that the benchmark measures.
+        # Spark's cache of file listings has 250 MB by default. This cache would hide the smaller
+        # effects that the benchmark measures.
         settings["spark.sql.hive.filesourcePartitionFileCacheSize"] = "1"
         spark = start_session(FOLDER / "spark", settings)
         path = (FOLDER / "data").as_uri()

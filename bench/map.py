@@ -86,9 +86,9 @@ def measure(keys: int, files: int, bits: int, repeats: int) -> Measured:
 def cpu_seconds_of_tasks(keys: int, files: int, *, text: bool) -> float:
     """CPU seconds of the tasks that make the maps of a build, on one core, without Spark.
 
-    The tasks encode, hash, sort, pack and place the keys. They get string keys as hashes, because
-    the JVM hashes strings in a build. The time excludes Spark's work: to read the column, and to
-    shuffle the packed pairs.
+    The tasks encode, hash, sort, pack and place the keys. In a build, the JVM hashes strings. So
+    for string keys, these tasks get hashes. The time excludes Spark's work: to read the column, and
+    to shuffle the packed pairs.
 
     Args:
         keys: number of unique keys, in random order.

@@ -19,8 +19,8 @@ _EVERY: Final = 0.2
 class PeakMemory:
     """Peak resident memory (VmHWM) of the descendants of this process, by role.
 
-    The kernel records the peak of a process until the process ends, so this class polls the
-    records. Polling misses the growth between the last poll and the end of such a process.
+    The kernel keeps the peak of a process only until the process ends, so this class polls the
+    peaks. Polling misses the growth between the last poll and the end of such a process.
     """
 
     def __init__(self) -> None:

@@ -140,8 +140,8 @@ def _keys(run: Run) -> list[int]:
 def _cold(run: Run) -> tuple[float, float]:
     """Times a driver's first scan with an index, which starts the front end, and the next scan."""
     side = Side("cold", iceberg=run.iceberg)
-    # Before the measurement, some queries warm up the metastore, the listings and Spark itself,
-    # because Sieve does not cause these costs.
+    # Before the measurement, some queries warm up the metastore, the listings and Spark itself.
+    # Sieve does not cause the costs of this warm-up.
     for key in range(5):
         side.plan(UNINDEXED, key)
         side.plan(DISABLED, key)
@@ -169,8 +169,8 @@ def make_files(folder: Path, files: int, rows: int, group: int) -> None:
 
 def _serve(name: str, *, iceberg: bool) -> None:
     folder = FOLDER / ("plain" if name == "plain" else "sieve")
-    # A scan that was not pruned must fail here, because it would look fast. Files are cut at every
-    # row group, even if the row group is small.
+    # A scan that was not pruned must fail here, because its planning would look fast. Files are cut
+    # at every row group, even if the row group is small.
     own = {} if name == "plain" else {"spark.sieve.strict": "true", "spark.sieve.range.bytes": "1"}
     conf = iceberg_conf(indexed=name != "plain") if iceberg else {}
     spark = start_session(folder, conf | own, indexed=name != "plain")

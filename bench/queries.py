@@ -116,7 +116,7 @@ class Footers:
         self._files = [_bounds(path) for path in sorted(folder.glob("*.parquet"))]
 
     def left_by(self, query: Query) -> int:
-        """Number of files that a query cannot skip by the minimum and maximum of columns."""
+        """Number of files that a query cannot skip by the minimum and maximum of each column."""
         return sum(
             all(
                 any(

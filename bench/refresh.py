@@ -1,10 +1,10 @@
-"""REFRESH after a few files have changed, compared with a full build, and commits per second.
+"""Times REFRESH after changes of a few files, and a full build; counts commits per second.
 
 The table has 1,000 Parquet files of 20,000 rows (``--rows``). The only column has ascending 64-bit
 keys, but 1 % of the rows have a random key. For each number in ``--changed``, the benchmark
-replaces this number of files; then it times REFRESH and REFRESH with FULL. REFRESH waits until the
-newest file is stable. The time of REFRESH includes this wait, and the output also shows the wait
-separately.
+replaces this number of files. Then the benchmark times REFRESH, and REFRESH with FULL. REFRESH
+waits until the newest file is stable. The time of REFRESH includes this wait, and the output also
+shows the wait separately.
 
 The benchmark measures commits per second with 1, 4 and 8 writers. Writers are processes that
 publish versions of the same index on a local file system as fast as they can. A commit has three
@@ -191,7 +191,7 @@ def _publish(writers: int) -> int:
 def _write(
     directory: str, first: Manifest, number: int, end: float, told: SimpleQueue[int]
 ) -> None:
-    """Publishes versions until `end`, and reports their number; all writers start together."""
+    """Publishes versions from the writers' common start until `end`; reports their number."""
     time.sleep(max(0.0, end - _PUBLISHING_S - time.time()))
     store, base, made = LocalStore(), first, 0
     while time.time() < end:

@@ -2,8 +2,9 @@
 
 Each size runs in a separate process, and the process measures its own memory. The first request to
 a front end opens the index. Later requests are for random keys. The front end's cache has the
-default size. For REFRESH, the benchmark measures only work outside of Spark: it reads the list of
-files, and writes the list with new times for 100 files. ``docs/benchmarks.md`` has the figures.
+default size. For REFRESH, the benchmark measures only work outside of Spark. This work reads the
+list of files, and writes the list with new times for 100 files. ``docs/benchmarks.md`` has the
+figures.
 """
 
 from __future__ import annotations
@@ -204,7 +205,7 @@ def _table(one: Measured) -> Table:
 
 
 def _draw(found: list[Measured]) -> Figure:
-    """Draws two panels over the number of files: milliseconds of CPU, and bytes a file."""
+    """Draws CPU milliseconds, and bytes per file, against the number of files, in two panels."""
     figure = Figure(figsize=(11, 4.2), layout="constrained")
     times, sizes = figure.subplots(1, 2)
     files = [one.files for one in found]

@@ -70,7 +70,7 @@ def _output_to(log: Path) -> Iterator[None]:
 
 @contextmanager
 def with_settings(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
-    """Sets settings of a session in the block, and unsets them afterwards."""
+    """Sets a session's settings within the block, and unsets these settings afterwards."""
     for key, value in settings.items():
         spark.conf.set(key, value)
     try:

@@ -1,11 +1,12 @@
 """Top-k queries, MIN and MAX for each type, index shape and order: ``make bench-topk``.
 
-The table has three columns of each type. *clustered* ascends with the files. *late* is the same,
-but 2 % of the rows are late by up to a tenth of the table. *random* has random values. Each query
-runs with an index of each shape. The output compares the files that a query reads with the files
-that the query needs. A top-k query needs the files that hold a row of the result or a tie, and MIN
-and MAX need one file. A query for a range of 0.1 % of the rows needs the files whose minimum and
-maximum match the range. The goal of a query is to read at most 1.2 times the needed files plus one.
+The table has three columns of each type. *clustered* ascends with the files. *late* is like
+*clustered*, but 2 % of the rows are late by up to a tenth of the table. *random* has random values.
+Each query runs with an index of each shape. The output compares the files that a query reads with
+the files that the query needs. A top-k query needs the files that hold a row of the result or a
+tie. MIN and MAX need one file. A query for a range of 0.1 % of the rows needs the files whose
+minimum and maximum match the range. The goal of a query is to read at most 1.2 times the needed
+files plus one.
 """
 
 from __future__ import annotations
@@ -159,7 +160,7 @@ def _sql(value: object) -> str:
 
 
 def _bounds_bytes(files: int) -> list[float]:
-    """Bytes per file of the stored minimum and maximum values, for each file list on disk."""
+    """For each file list on disk, the bytes per file of the stored minimum and maximum values."""
     sizes = []
     for path in FOLDER.glob("**/locations/*.parquet"):
         group = pq.read_metadata(path).row_group(0)

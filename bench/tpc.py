@@ -1,6 +1,7 @@
 """Runs TPC-DS and TPC-H in three modes: Spark alone, Sieve without join keys, and Sieve.
 
-`bench.tpc_data` describes the fact tables. Their keys and dates have an index if a query uses them.
+`bench.tpc_data` describes the fact tables. A key or date column of these tables has an index if a
+query uses the column.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _LIMIT = re.compile(r"\s+LIMIT\s+\d+\s*$", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The measurements of a query in one setting of Spark.
+    """The measurements of a query under one group of Spark settings.
 
     Attributes:
         number: number of the query in its suite.
@@ -123,7 +124,7 @@ class Suite:
         return Measured(number, turns, scans, unkeyed, fault)
 
     def _differs(self, text: str, modes: Mapping[str, Mapping[str, str]]) -> bool:
-        """Returns whether the modes differ without LIMIT, too: LIMIT can select any tied rows."""
+        """Returns whether the modes' rows differ without LIMIT, which may select any tied rows."""
         whole = _LIMIT.sub("", text)
         return whole == text or in_turns(self.spark, whole, modes, 0).differing is not None
 

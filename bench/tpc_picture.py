@@ -1,4 +1,8 @@
-"""Draws the bytes and the time of each TPC-DS or TPC-H query with Sieve, as shares."""
+"""Draws the bytes and the time of each TPC-DS or TPC-H query with Sieve, as shares.
+
+The bytes are a share of the bytes without skipping by join keys, and the time is a share of the
+time of Spark alone.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +21,7 @@ class Shares:
 
     Attributes:
         number: number of the query.
-        bytes: bytes that the tasks read, divided by the bytes with an index that serves only
+        bytes: bytes that the tasks read, divided by the bytes that they read if Sieve skips only by
             constants.
         time: time of the query, divided by its time with Spark alone.
     """

@@ -16,7 +16,8 @@ from bench.tpc_picture import Shares
 SLOWER = 1.03
 """A query counts as slower if its time ratio exceeds this factor and the other mode's spread."""
 FEWER = 0.99
-"""A query reads fewer bytes if its share is below this: Spark sometimes rereads footers."""
+"""A query counts as reading fewer bytes if its share is below this. Spark sometimes rereads
+footers."""
 _WIDTH = 8
 _SIEVE, _SPARK = "Sieve", "Spark alone"
 
@@ -80,7 +81,7 @@ def summary(console: Console, measured: Sequence[Measured]) -> None:
 
 
 def _unpruned(console: Console, done: Sequence[tuple[Measured, Turns]]) -> None:
-    """Prints why queries read no fewer bytes; only the first setting has the reasons."""
+    """Prints why queries read no fewer bytes than without join keys, if there are reasons."""
     for one, turns in done:
         if _share(turns) >= FEWER and (one.scans or one.unkeyed):
             useless = [f"{s.table} (keys that occur in every file)" for s in one.scans]
@@ -111,7 +112,7 @@ def _times(console: Console, done: Sequence[tuple[Measured, Turns]], other: str)
 
 
 def _partners(console: Console, measured: Sequence[Measured]) -> None:
-    """Prints how many files the scans with keys read in all, and how many hold a partner."""
+    """Prints how many files the scans with join keys read, and how many hold a join partner."""
     scans = [s for one in measured for s in one.scans if s.read < FILES]
     if scans:
         read, least = sum(s.read for s in scans), sum(s.least for s in scans)
@@ -123,7 +124,7 @@ def _partners(console: Console, measured: Sequence[Measured]) -> None:
 
 
 def _share(turns: Turns) -> float:
-    """The bytes that Sieve reads, divided by the bytes of the mode before Sieve."""
+    """The bytes that Sieve reads, divided by the bytes that the mode before Sieve reads."""
     *_, before, _ = (totals.bytes for totals in turns.tasks.values())
     return turns.tasks[_SIEVE].bytes / before if before else 1.0
 

@@ -6,8 +6,8 @@ index, and the second run uses it. In the third run, four more sessions create, 
 indexes of the same table. In the first round of runs, each session sends a query every four
 seconds, as people do, and each of the four writers starts a cycle every 20 seconds. In the second
 round, each session sends the next query as soon as it has the answer. An unmeasured warm-up
-precedes both rounds: the third run, four times as long. A JVM without warm-up spends most of its
-time on compilation.
+precedes both rounds. The warm-up is the third run, four times as long. A JVM without warm-up spends
+most of its time on compilation.
 
 The output shows queries per second, the milliseconds of a query, and the latency of front-end calls
 according to ``sieve_status()``. Percentiles of this latency are over the last 256 calls, and the
@@ -110,8 +110,9 @@ def _connection() -> Iterator[Any]:
     try:
         yield connection
     finally:
-        # This closes only the socket, because Hive sometimes never answers CloseSession. Sessions
-        # wait if the first session that registers functions has failed on a class that Spark lacks.
+        # This closes only the socket, because Hive sometimes never answers CloseSession. If the
+        # first session that registers functions has failed on a class that Spark lacks, later
+        # sessions wait.
         connection._transport.close()  # noqa: SLF001 - no public API
 
 

@@ -62,7 +62,7 @@ def columns(of: str) -> str:
     """The columns of a statement's or function's answer, with their types except STRING.
 
     `of` is the name of a statement's record or of a function. A second word, EXTENDED, selects the
-    columns of the statement with EXTENDED.
+    columns of the statement's answer with EXTENDED.
     """
     record, _, extended = of.partition(" ")
     which = "extended_columns" if extended else "result_columns"

@@ -38,10 +38,10 @@ def file_rows(
         scan: the scan as the driver reports it. ``files`` contains all paths. ``listed`` contains
             the paths that remain after Spark's own pruning, each with the number of the file's
             ranges. ``kept`` contains the paths to read, each with the ``ranges`` and ``bytes`` to
-            read, and with the reason ``unproven`` if the index does not cover the file. ``used``
-            names the indexes that the scan used, and ``reasons`` says why it did not use others. If
-            Spark plans no scan, ``unread`` says why and replaces these keys. ``partitioned`` is
-            true if the table is partitioned.
+            read. A path in ``kept`` has the reason ``unproven`` if the index does not cover the
+            file. ``used`` names the indexes that the scan used, and ``reasons`` says why the scan
+            did not use other indexes. If Spark plans no scan, ``unread`` says why and replaces
+            these keys. ``partitioned`` is true if the table is partitioned.
     """
     listed, kept = scan.get("listed", {}), scan.get("kept", {})
     used = ", ".join(scan.get("used", ()))

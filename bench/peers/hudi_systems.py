@@ -19,7 +19,8 @@ _OFF: Final = {SWITCH: "false", _SKIPPING: "false"}
 _OWN: Final = {SWITCH: "false", _SKIPPING: "true"}
 _STATISTICS: Final = QUIET | {"hoodie.metadata.index.column.stats.enable": "true"}
 _KEYED: Final = _STATISTICS | {"hoodie.metadata.record.index.enable": "true"}
-# CREATE INDEX supports concurrent writers, so it needs a lock provider even without writers.
+# Hudi's CREATE INDEX supports concurrent writers, so it needs a lock provider even without such
+# writers.
 _LOCK: Final = "org.apache.hudi.client.transaction.lock.InProcessLockProvider"
 _RECORD_KEYS: Final = {
     "lineitem": "l_orderkey,l_linenumber",

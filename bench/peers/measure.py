@@ -20,7 +20,7 @@ from bench.session import files_read, scans_of, with_settings
 from bench.task_totals import TaskMeter
 
 _LONG = 10.0
-"""Seconds above which a query is not run `RUNS` times, but three."""
+"""A query gets three runs instead of `RUNS` if a run takes longer than this number of seconds."""
 RUNS = 7
 _METASTORE = "metastore_db"
 
@@ -32,8 +32,8 @@ class QueryCost:
     Attributes:
         table, query, system: names of the table, the query and the system.
         files: number of files that the query's scans read.
-        bytes: bytes that all processes read for the query, including planning; the median of its
-            runs.
+        bytes: bytes that all processes read for the query, including planning; the median of the
+            query's runs.
         tasks: number of tasks of the query's jobs.
         ms: median milliseconds.
         spread: the slowest run divided by the fastest.
@@ -145,8 +145,8 @@ def ask(
     found = []
     for name, each in times.items():
         files, tasks = counted[name]
-        # When a process ends, its count of bytes is lost; the count of a new process includes its
-        # start.
+        # The count of bytes of an ended process is lost, and the count of a new process includes
+        # its start.
         size = int(statistics.median(read[name]))
         ms, spread = statistics.median(each) * 1000, max(each) / min(each)
         found.append(QueryCost(table.name, query.name, name, files, size, tasks, ms, spread))

@@ -1,4 +1,4 @@
-"""Draws the bytes that queries of `bench.peers` read, in percent of a system without skipping."""
+"""Draws the bytes that queries of `bench.peers` read, in percent of the bytes without skipping."""
 
 from __future__ import annotations
 

@@ -3,8 +3,9 @@
 Sieve indexes the plain files, and the Iceberg table of these files.
 
 A system uses the table's original files if it can. Other systems get a copy, which is rewritten to
-the same number of files. The copy is sorted or clustered by the queried columns; if the system only
-adds something to the files, the copy keeps the order of the original.
+the same number of files. If the system sorts or clusters rows, the copy is sorted or clustered by
+the queried columns. If the system only adds something to the files, the copy keeps the order of the
+original.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ class System:
         name: name in the printed tables.
         table: the system's SQL name of a table, with `{}` for the table's name.
         make: makes the system's table; no other system writes to the folder of the table's files.
-        as_they_are: true if the system uses the original files without changing them.
+        as_they_are: true if the system uses the original files and does not change them.
         settings: settings of the session while the system's queries run.
         refresh: the statement after a write, with `{}` for the table's name; empty for no
             statement.

@@ -43,7 +43,7 @@ AUTOMATIC = "budget auto"
 
 
 class Mapped:
-    """Maps from the hash of a key to the key's files, and intervals for range queries."""
+    """A structure that consists of hash maps from keys to files, and of intervals for ranges."""
 
     name = "map"
 
@@ -76,7 +76,7 @@ class Builder:
         self._of = of
         self.query_model = sample(of)
         self._hashes: tuple[Hashes, npt.NDArray[np.int32]] | None = None
-        # The sample hashes the codes instead of the values.
+        # The sample hashes the codes of values instead of the values.
         drawn = _drawn(of)
         encoder, hashes = Encoder("bigint"), hash_codes(drawn)
         n = len(of.codes)
@@ -112,7 +112,7 @@ class Builder:
         return made
 
     def _automatic(self, asked: Profile, options: IndexOptions) -> tuple[Structure, bool]:
-        """The result of one attempt, and whether an attempt with more intervals can save bytes."""
+        """The result of one attempt, and whether an attempt with more intervals may pay off."""
         of, payback = self._of, asked.payback(options)
         stop = stop_for(asked, options, self._probes, self._hits)
         threshold = max(payback.price, overprovisioned_threshold(of.files, stop.budget))

@@ -68,9 +68,9 @@ class Column:
             yield distinct, rows.astype(np.int64)
 
 
-# The goal for each of these columns: with this budget, in percent of the column's bytes, `auto`
-# reads at most 1.10 times the lower bound of files. An index of these columns can be small: a file
-# has few keys or few long runs of keys, or only a few rows are late, or the keys are skewed.
+# The goal for each of these columns: with a budget of this percentage of the column's bytes, `auto`
+# reads at most 1.10 times the lower bound of files. An index of such a column can be small, because
+# a file has few keys or few long runs of keys, or only a few rows are late, or the keys are skewed.
 GOALS: Final[Mapping[str, float]] = {
     "late rows": 1.0,
     "tenant id": 1.0,

@@ -1,4 +1,4 @@
-"""Measures how many files of a column the structures read, and checks that no match is missed."""
+"""Measures how many files the structures of a column read, and checks that no match is missed."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class Measured:
         budget: budget in percent; None for structures without a budget.
         bytes: size in percent of the column's bytes.
         files: mean number of files read by a query, for each kind of query.
-        mean: mean of `files` over the kinds.
-        megabytes: mean megabytes of these files over the kinds.
+        mean: mean of the numbers in `files`, over the kinds of query.
+        megabytes: mean megabytes of the files read, over the kinds of query.
     """
 
     column: str

@@ -1,4 +1,4 @@
-"""Plot of files read against bytes: a panel per column, shapes as lines and rivals as dots."""
+"""Plots files read against bytes: a panel per column, a line per shape, and a dot per rival."""
 
 from __future__ import annotations
 

@@ -13,8 +13,8 @@ from bench.rivals.columns import GOALS
 from bench.rivals.judge import Measured
 from bench.rivals.queries import KINDS
 
-# Tolerances for the files that `auto` reads: relative to the best structure with at most as many
-# bytes, and relative to the lower bound.
+# Tolerances for the number of files that `auto` reads. The first tolerance is relative to the best
+# structure that is no larger than `auto`, and the second is relative to the lower bound.
 _SLACK = 1.02
 _NEAR = 1.10
 
@@ -76,7 +76,7 @@ def _by_kind(kind: str, autos: Sequence[Measured], measured: Sequence[Measured])
 
 
 def _over(kind: str, one: Measured, other: Measured) -> float:
-    """Number of files that `one` reads beyond the files of `other` plus the tolerance."""
+    """Number of files that `one` reads in excess of `other`, beyond the tolerance."""
     return one.files[kind] - other.files[kind] * _SLACK
 
 
@@ -95,7 +95,7 @@ def _missed(auto: Measured, measured: Sequence[Measured], least: float) -> Itera
 
 
 def _dear(chosen: Measured, autos: Sequence[Measured]) -> Iterator[str]:
-    """Columns for which the budget `auto` reads more files than the budget of 1 %."""
+    """Lines for the columns on which the budget `auto` reads more files than the budget 1 %."""
     for one in autos:
         if one.column == chosen.column and one.budget == 1 and chosen.mean > one.mean * _SLACK:
             yield f"{one.column}: {AUTOMATIC} reads {chosen.mean:.2f}, 1 % reads {one.mean:.2f}"
@@ -104,7 +104,7 @@ def _dear(chosen: Measured, autos: Sequence[Measured]) -> Iterator[str]:
 def _best(
     auto: Measured, measured: Sequence[Measured], files: Callable[[Measured], float]
 ) -> Measured | None:
-    """The structure other than `auto` that reads the fewest files, within the bytes of `auto`."""
+    """The structure, no larger than `auto` and other than `auto`, that reads the fewest files."""
     budget = auto.budget or 0.0
     others = (
         m

@@ -86,7 +86,7 @@ class SieveDialect(HiveDialect):  # type: ignore[misc]
 
 
 class _Answer:
-    """The server's answer to a failed statement, shown as its message without the stack trace."""
+    """The server's answer to a failed statement, printed as a message without a stack trace."""
 
     def __init__(self, answer: Any) -> None:
         self.status = answer.status

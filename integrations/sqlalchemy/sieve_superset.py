@@ -1,8 +1,8 @@
 """Superset's support for ``spark+sieve://host:10000/database``: Spark's SQL, Sieve's indexes.
 
-Superset's own support for ``hive`` databases does not fit Spark: it shows the first index of a
-table as the table's partitions, reads the names of views from the wrong column, and truncates times
-with functions that return strings.
+Superset's own support for ``hive`` databases does not fit Spark. This support shows the first index
+of a table as the table's partitions, reads the names of views from the wrong column, and truncates
+times with functions that return strings.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ def remember_names() -> None:
 
 
 def open_gateway() -> Any:
-    """The authenticated py4j gateway from the environment variables of this process."""
+    """Opens a py4j gateway to the driver, with the port and secret in the environment variables."""
     remember_names()
     # Removes converters of numpy values. The front end passes no numpy values, and the converters
     # import pandas, which takes 0.3 s.
@@ -59,10 +59,10 @@ def open_gateway() -> Any:
 
 
 def attach_context(gateway: Any) -> SparkContext:
-    """A Python view of the running SparkContext.
+    """Wraps the running JavaSparkContext as a PySpark SparkContext.
 
     Raises:
-        Exception: any error of the JVM or of py4j, if the driver cannot be reached.
+        Exception: py4j cannot reach the driver, or the JVM raises an error.
     """
     made: list[SparkContext] = []
     errors: list[BaseException] = []
@@ -103,5 +103,5 @@ def _make_context(gateway: Any) -> SparkContext:
 
 
 def wrap_session(context: SparkContext, session: Any) -> SparkSession:
-    """The PySpark session for one of the driver's sessions, a py4j object."""
+    """Wraps one of the driver's sessions, which is a py4j object, as a PySpark session."""
     return SparkSession(context, session)

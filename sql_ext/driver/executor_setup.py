@@ -1,7 +1,8 @@
 """Executor set-up: ships the build code to executors and checks their Python and time zone.
 
-Executors need numpy, pyarrow and pandas, but not Sieve. The front end sends Sieve's package as a
-zip file (``SparkContext.addPyFile``), so driver and executors always have the same code.
+Executors need numpy, pyarrow and pandas, but no installation of Sieve. The front end sends Sieve's
+package as a zip file (``SparkContext.addPyFile``), so driver and executors always have the same
+code.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _PROBES = 64
 
 
 def send_code(context: SparkContext) -> None:
-    """Ships the package ``sieve`` to all executors, and sets their Python interpreter.
+    """Ships the package ``sieve`` to all executors, and sets the executors' Python interpreter.
 
     With a local master, the executors run in the driver, and the front end's interpreter has all
     modules that the build needs. Otherwise Spark's settings determine the interpreter, as for any
@@ -64,10 +65,10 @@ def _zipped(package: Path) -> bytes:
 
 
 def check_executors(context: SparkContext) -> None:
-    """Raises UnavailableError if an executor's Python lacks modules; the message lists them.
+    """Raises UnavailableError, with a list of modules, if an executor's Python lacks modules.
 
     The check runs one small task per slot. If the check misses an executor that lacks modules, the
-    build fails there with the same message.
+    build's task on this executor fails with the same message.
     """
     needed = (*_NEEDED, segment_tasks.__name__)
 

@@ -1,9 +1,8 @@
 """Roots: the list of folders that are allowed to contain indexes.
 
-A table property contains the folder of an index, and any user with write access to the table's
-properties can change this property. Therefore Sieve does not trust the property alone. The root
-must be the database's own folder ``.sieve``, the value of ``spark.sieve.path``, or a folder in
-``spark.sieve.roots``.
+A table property contains the folder of an index, and any user who may alter the table can change
+this property. Therefore Sieve does not trust the property alone. The root must be the database's
+own folder ``.sieve``, the value of ``spark.sieve.path``, or a folder in ``spark.sieve.roots``.
 """
 
 from __future__ import annotations
@@ -23,10 +22,10 @@ REMEMBERED_S = 60.0
 
 
 class Roots:
-    """Checks roots. Reads each database's default root from the metastore, and caches the root.
+    """Checks whether indexes are allowed in a folder; caches each database's default root.
 
     Args:
-        driver: the entry point of the gateway.
+        driver: the py4j entry point of the driver's gateway.
         path: ``spark.sieve.path`` at the driver's start, or None if unset.
         file_system: URI of the default file system, for folders without a scheme.
     """
@@ -98,8 +97,8 @@ class Roots:
             known = self._databases.get(database)
             old = known is not None and time.monotonic() - known[1] > REMEMBERED_S
             if known is not None and old:
-                # Scans use an expired root, too, and one of these scans starts a look-up in the
-                # background (stale-while-revalidate).
+                # A scan uses an expired root, too, and starts a background look-up of the current
+                # root (stale-while-revalidate).
                 self._databases[database] = (known[0], time.monotonic())
         if known is None:
             return self._read(database, session())

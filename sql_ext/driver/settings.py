@@ -34,9 +34,10 @@ class Settings:
         path: folder for new indexes, or None for ``.sieve`` in the database's own folder.
         roots: further folders in which indexes are allowed, set by the administrator.
         prune_timeout_s: seconds that a scan waits for an answer.
-        registry_ttl_s: seconds after which a cached version is compared with the newest version.
+        registry_ttl_s: seconds after which Sieve compares a cached index version with the newest
+            version.
         cache_bytes: maximum bytes of index files in the front end's cache.
-        range_bytes: the minimum bytes of a file for which an index can point to ranges.
+        range_bytes: the minimum bytes of a file that an index can divide into ranges.
         retention: the earlier versions that VACUUM retains.
         single_writer: whether no other driver writes indexes on S3.
         history: whether the driver saves its record of scans next to the indexes.
@@ -82,7 +83,7 @@ def parse_settings(conf: Mapping[str, str]) -> Settings:
 
 
 def valid_settings(conf: Mapping[str, str]) -> Settings:
-    """Parses settings for work that must not fail; replaces invalid values by the defaults."""
+    """Parses settings for work that must not fail: replaces each invalid value by the default."""
     settings = _LIST["settings"]
     return parse_settings(
         {

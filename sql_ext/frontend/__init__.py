@@ -1,1 +1,1 @@
-"""The front-end process, which receives requests of the driver over py4j and answers them."""
+"""The front-end process, which answers the driver's requests over py4j."""

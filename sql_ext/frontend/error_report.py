@@ -39,7 +39,7 @@ class ErrorReport:
 
 
 def error_report(error: Exception) -> ErrorReport:
-    """The report for an error of Sieve, of Spark, or of unknown origin (internal error)."""
+    """The report for an error of Sieve, of Spark, or of unknown origin (an internal error)."""
     match error:
         case SieveError():
             return ErrorReport(error.condition, error.message, sql_states.sql_state_of(error))
@@ -65,7 +65,7 @@ def _spark_error(error: Exception, text: str, condition: str | None = None) -> E
 def _java_cause(error: Py4JJavaError) -> str:
     """Spark's message, which names the file or table.
 
-    If the message does not contain the root cause, the function adds the root cause.
+    If this message does not contain the root cause, the function appends the root cause.
     """
     cause = error.java_exception
     text = str(cause.getMessage() or cause.toString())

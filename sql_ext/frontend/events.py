@@ -1,10 +1,10 @@
 """Table events: updates indexes after drops, renames, schema changes and writes of tables.
 
-The shim reports events of Spark's catalog and of writes. If a table was dropped, this module drops
-its indexes. If a table was renamed or changed, this module updates its registrations. After a write
-to a table, this module refreshes its indexes in the background. In overwrite mode, ``saveAsTable``
-drops and replaces a table. This module then creates the indexes again, from definitions that it
-saved at the drop.
+The shim reports events of Spark's catalog and of writes. After the drop of a table, this module
+drops the table's indexes. After a rename or a schema change, this module updates the registrations
+of the table's indexes. After a write, this module refreshes the table's indexes in the background.
+In overwrite mode, ``saveAsTable`` drops and replaces a table. After such a replacement, this module
+creates the indexes again, from definitions that it saved at the drop.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _OVERTAKEN: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class _Definition:
-    """The definition of a dropped index, for creating the index again on a replaced table."""
+    """The definition of a dropped index, from which Sieve can create the index on a new table."""
 
     name: str
     column: tuple[str, ...]
@@ -64,7 +64,7 @@ class _Definition:
 
 @dataclass(frozen=True, slots=True)
 class _Write:
-    """Writes to a table that one refresh indexes together.
+    """A group of writes to one table; a single refresh indexes all of them.
 
     Attributes:
         replaced: whether one of the writes replaced the table.
@@ -88,7 +88,7 @@ class AutoRefresh:
     """Event handler: serialises the refreshes of each table and tracks their state.
 
     Only one thread at a time refreshes a table. One further refresh then indexes all writes that
-    ended during the first refresh, however many there were.
+    ended during the first refresh.
     """
 
     def __init__(self) -> None:
@@ -111,7 +111,7 @@ class AutoRefresh:
             return self._failed.get(key, "")
 
     def clear(self, database: str, table: str) -> None:
-        """Clears a failure: a refresh of the table has succeeded, or the table is gone."""
+        """Clears a table's failure after a successful refresh, or after the drop of the table."""
         with self._lock:
             self._failed.pop((database.lower(), table.lower()), None)
 
@@ -123,8 +123,8 @@ class AutoRefresh:
                 further members that depend on the event.
 
         Returns:
-            ``again``: whether writes to the table ended meanwhile; ``replaced`` and ``every``: as
-            in `_Write`, for these writes.
+            ``again``: whether further writes to the table ended during this refresh; ``replaced``
+            and ``every``: as in `_Write`, for the further writes.
         """
         identity = identity_from(body["table"])
         match body["event"]:
@@ -162,7 +162,7 @@ class AutoRefresh:
                 if not end_index(index, identity, environment):
                     continue
             except SieveError as error:
-                # The index belongs to no table now, so VACUUM SIEVE INDEXES deletes it.
+                # The index belongs to no table now, so VACUUM SIEVE INDEXES will delete the index.
                 log.warning("index %s of %s.%s is left: %s", name, *_key(identity), error)
                 continue
             context.invalidate(index.directory)
@@ -188,13 +188,13 @@ class AutoRefresh:
         key = _key(identity)
         with self._lock:
             if key in self._missed:
-                # The thread that refreshes this table reports the write, and the shim then sends
-                # another event.
+                # The thread that is refreshing this table reports this write, and the shim then
+                # sends another event.
                 self._missed[key] = write | (self._missed[key] or _Write())
                 return None
             self._missed[key] = None
-            # Only the write that replaced the table needs the definitions. Writes before the drop
-            # do not need them.
+            # Only the write that replaced the table needs the definitions of dropped indexes.
+            # Writes before the drop do not need these definitions.
             dropped = self._dropped.pop(key, []) if write.replaced else []
             ended = [one for one in dropped if write.refreshes(one.options)]
             if len(ended) < len(dropped):
@@ -203,8 +203,8 @@ class AutoRefresh:
         try:
             _catch_up(identity, ended, write, context)
         except Exception as error:
-            # No user waits for this refresh, so the state shows the error. Queries are still
-            # correct.
+            # No user waits for this refresh, so the table's state shows the error. Queries still
+            # return correct rows.
             of = error_report(error)
             what = f"[{of.condition}] {of.message}".partition("\n")[0][:500]
             if _OVERTAKEN & conditions(error):
@@ -217,7 +217,7 @@ class AutoRefresh:
                 why = f"stale: {what}"
                 log.info("the indexes of %s.%s were not refreshed: %s", *key, what)
             if write.replaced:
-                # Another drop of the table may have saved newer definitions meanwhile.
+                # During this refresh, another drop of the table may have saved newer definitions.
                 with self._lock:
                     self._remember(key, self._dropped.get(key, []), ended)
         with self._lock:
@@ -232,7 +232,7 @@ class AutoRefresh:
 def _catch_up(
     identity: TableIdentity, ended: list[_Definition], write: _Write, context: StatementContext
 ) -> None:
-    """After writes to a table, refreshes its indexes and builds missing indexes.
+    """Refreshes a table's indexes after writes to the table, and builds missing indexes.
 
     Args:
         ended: definitions of indexes to create again. The function removes each definition from the

@@ -1,7 +1,8 @@
-"""Stores fingerprints by hash, so that a driver sends the parts of a fingerprint only once.
+"""Stores readers' fingerprints by hash, so that a driver sends each fingerprint only once.
 
-One part of a fingerprint is the schema of a table, which can have 100 KB. A scan sends only the
-hash of its fingerprint. If the hash is unknown, the front end requests the parts from the driver.
+A reader's fingerprint lists the settings and types by which Spark converts bytes to values. One
+part of a fingerprint is the schema of a table, which can have 100 KB. So a scan sends only the hash
+of its fingerprint. If the hash is unknown, the front end requests the parts from the driver.
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ class Fingerprints:
         self._parts: OrderedDict[str, Parts] = OrderedDict()
 
     def of(self, hashes: Sequence[str], sent: Mapping[str, Parts]) -> tuple[Parts, ...] | None:
-        """The parts of some fingerprints. None if one of the fingerprints is unknown.
+        """The parts of the requested fingerprints. None if one of the fingerprints is unknown.
 
         Args:
             hashes: hashes of the fingerprints.
-            sent: the parts that came with the request, by hash.
+            sent: the parts of fingerprints that came with the request, by hash.
         """
         with self._lock:
             self._parts.update(sent)

@@ -1,8 +1,7 @@
-"""The page of the tab "Sieve" in Spark's web UI; collects the content within a second.
+"""Collects the content of the page "Sieve" in Spark's web UI, within a second.
 
-The driver sends the tables that it knows to have an index, its latest scans, and its record of
-scans. This module calls Spark only to find a database's folder. This module lists no table and
-starts no job.
+The driver sends its list of indexed tables, its latest scans, and its record of earlier scans. This
+module calls Spark only to find a database's folder. This module lists no table and starts no job.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ class PageService:
         open_store: opens the store of a root.
         scans: the driver's record of scans, as JSON.
         auto_refresh: the refreshes that follow writes.
-        tests: the results of ADVISE's tests of columns, by table.
+        tests: the results of ADVISE's tests, by table and column.
     """
 
     def __init__(
@@ -111,7 +110,7 @@ class PageService:
 
 
 def _advice(record: RecordedWork, tables: Sequence[Mapping[str, Any]], tests: Tests) -> WorthHaving:
-    """The indexes that save the most bytes, best first, and the number of untested columns."""
+    """The indexes that would save the most bytes, and the number of untested columns."""
     indexed = {
         ((table["database"], table["table"]), one.column)
         for table in tables
@@ -125,7 +124,7 @@ def _advice(record: RecordedWork, tables: Sequence[Mapping[str, Any]], tests: Te
 
 
 def _is_of(manifest: Manifest, table: Mapping[str, Any]) -> bool:
-    """Returns whether an index version belongs to this table; a registration can be a copy."""
+    """Returns whether an index version belongs to this table; registrations can be copies."""
     own = manifest.table
     return (own.database.lower(), own.table.lower()) == (table["database"], table["table"])
 

@@ -35,7 +35,7 @@ class ShownIndex:
 
     Attributes:
         table: database and name of the table.
-        state: the state, named as in SHOW, as far as the version shows the state.
+        state: the state as in SHOW, but without a comparison of the index with the table's files.
         manifest: the current version; None if the version is unreadable, or was not read in time.
         coverage: share of files that the build read completely; None if the page did not read the
             file list.
@@ -50,7 +50,7 @@ class ShownIndex:
 
 @dataclass(frozen=True, slots=True)
 class WorthHaving:
-    """The indexes worth having.
+    """The indexes that the page advises users to create.
 
     Attributes:
         found: the tested indexes that would save the most bytes in this driver's scans, best first.
@@ -161,7 +161,8 @@ def _scan(scan: Mapping[str, Any]) -> list[str]:
     query = "" if number is None else f"../SQL/execution/?id={quote(str(number))}"
     functions = scan.get("functions", ())
     reasons = [f"{labelled(reason, functions)}: {n:,}" for reason, n in scan["reasons"].items()]
-    # A file that is read without a reason can contain a matching row, according to the index.
+    # The index says that a file can contain a matching row, unless another reason is given for
+    # reading the file.
     matching = scan["files"] - scan["files_skipped"]
     matching -= sum(scan["reasons"].get(reason, 0) for reason in _OF_FILES)
     if scan["used"] and matching > 0:

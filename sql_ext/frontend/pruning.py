@@ -1,28 +1,30 @@
 """Wire format of prune requests: converts JSON to typed requests, and answers to JSON.
 
 Flags are sent as bits, with file i in bit i (lowest bit first). Columns of numbers are sent as
-64-bit integers, lowest byte first. Both are compressed with zstd and encoded in base64. The driver
-sends the groups of files as 32-bit integers, compressed with zlib and encoded in base64.
+64-bit integers, lowest byte first. Both kinds of data are compressed with zstd and encoded in
+base64. The driver sends the groups of files as 32-bit integers, compressed with zlib and encoded in
+base64.
 
 A request contains ``table`` (the table's identity), ``registrations`` (properties of the table),
-``settings``, ``predicate`` and ``fingerprints``. The fingerprints are hashes, under the settings of
-the relation's session and of the executing session. If the front end has requested the content of
-fingerprints, the request also contains ``parts``, by hash. The request of a time-travel query
-contains ``instant``, and ``in_part`` if Hudi lists partially visible slices.
+``settings``, ``predicate`` and ``fingerprints``. ``fingerprints`` contains the hashes of the
+readers' fingerprints for the settings of the relation's session and of the executing session. If
+the front end has requested the content of fingerprints, the request also contains ``parts``, by
+hash. The request of a time-travel query contains ``instant``, and ``in_part`` if Hudi lists
+partially visible slices.
 
 An answer contains ``dictionary``, ``skip``, ``used``, ``narrows``, ``reasons``, ``functions`` and
 ``detail``. If the scan reads only some ranges of some files, ``parts`` describes these files. In
-``parts``, ``files`` is the number of files; ``rows`` contains three integers per file (the
-difference to the previous file number, the number of ranges, bytes of the footer); ``sizes``
-contains the bytes of each range except the last range of a file; ``skip`` contains a bit for each
-range. For partially visible slices, the answer's ``skip`` is about the slice's rows at the instant,
-and ``skip_in_part`` is about all rows that were ever written to the slice.
+``parts``, ``files`` is the number of files, and ``sizes`` contains the bytes of each range except
+the last range of a file. ``skip`` contains a bit for each range. ``rows`` contains three integers
+per file: the difference to the previous file number, the number of ranges, and the bytes of the
+footer. For partially visible slices, the answer's ``skip`` is about the slice's rows at the
+instant, and ``skip_in_part`` is about all rows that were ever written to the slice.
 
 The answer to a scan with an unknown hash contains only ``unknown``. The driver then sends the
 request again with ``parts``.
 
-A dictionary contains ``files`` (the number of files), ``rows`` (four integers per file: length,
-time, number of cuts, bytes of the path) and ``paths`` (in UTF-8 without separators).
+A dictionary of files contains ``files`` (the number of files), ``rows`` (four integers per file:
+length, time, number of cuts, bytes of the path) and ``paths`` (in UTF-8 without separators).
 """
 
 from __future__ import annotations
@@ -58,7 +60,7 @@ class PruneService:
 
     Args:
         roots: checks which folders are allowed to contain indexes.
-        pruner: the read path.
+        pruner: answers a scan from the versions of indexes.
     """
 
     def __init__(self, roots: Roots, pruner: Pruner) -> None:
@@ -78,7 +80,7 @@ class PruneService:
         return to_wire(self._pruner.prune(self._from_wire(request, fingerprints)))
 
     def dictionary(self, request: Request) -> Mapping[str, Any]:
-        """The file dictionary to which the bits of answers refer. The driver caches it."""
+        """The file dictionary to which the bits of answers refer, and which the driver caches."""
         return dictionary_to_wire(self._pruner.numbering(request.body["dictionary"]).files)
 
     def _from_wire(self, request: Request, fingerprints: tuple[Parts, ...]) -> PruneRequest:

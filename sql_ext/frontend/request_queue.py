@@ -25,10 +25,10 @@ Handler = Callable[["Request"], Mapping[str, Any]]
 POLL_MS = 1000
 
 THREADS: Final[Mapping[str, int]] = {
-    # So many threads that three hanging stores cannot block all of them.
+    # Three hanging stores cannot block this many threads.
     "scan": 32,
     "statement": 16,
-    # For function calls in queries that a statement or a function plans.
+    # Answers function calls in a query that a statement or another function is planning.
     "nested": 4,
     "background": 2,
     "page": 1,

@@ -1,7 +1,8 @@
 """History writer: saves the driver's record of scans next to the indexes (``spark.sieve.history``).
 
 The writer has its own thread, so that no query waits for a write. The thread writes the record
-every ten minutes if there are new scans. Before a driver ends, the driver requests a last write.
+every ten minutes if there are new scans. Before a driver ends, the driver requests a last write of
+its record.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ SAVE_S: Final = 600.0
 
 
 class HistoryWriter:
-    """Writes the driver's record into the root of each database whose tables it has scanned.
+    """Writes the driver's record into the root of each database that the driver has scanned.
 
     Args:
         driver: entry point of the gateway.

@@ -43,7 +43,7 @@ class StatementService:
 
     Attributes:
         auto_refresh: the refreshes that follow writes.
-        tests: the results of ADVISE's tests of columns, by table.
+        tests: the results of ADVISE's tests, by table and column.
     """
 
     def __init__(

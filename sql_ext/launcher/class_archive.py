@@ -1,11 +1,11 @@
-"""Class archive: the classes that Spark loads when it starts, in one file.
+"""Makes a class archive: one file with the classes that Spark loads when it starts.
 
 Later starts map the archive into memory.
 
-The JVM calls this dynamic class data sharing (JEP 350). An archive is valid for one Java and one
-class path. The JVM compares both, and ignores an archive for another Java or class path. A start
-that writes the archive takes half as long again, and the archive takes 200 MB. So a separate
-command writes the archive.
+The JVM's name for this mechanism is dynamic class data sharing (JEP 350). An archive is valid for
+one Java and one class path. The JVM compares both, and ignores an archive for another Java or class
+path. A start that writes the archive takes 1.5 times as long, and the archive takes 200 MB. So a
+separate command writes the archive.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ STATEMENTS: Final = (
 )
 """Typical statements of a session. The archive contains the classes that these statements load."""
 
-# The JVM need not warn about an archive for another Java or class path, because the program starts
-# without it.
+# Turns off the JVM's warning about an archive for another Java or class path, because the program
+# starts without the archive.
 _SILENT: Final = "-Xlog:cds*=off"
 
 

@@ -21,7 +21,7 @@ from sieve.workload.rank import Suggestion, described, suggest
 from sieve.workload.record import Table as TableName
 from sieve.workload.spelling import create_statement, estimate_statement, listed, spelled
 
-# If the output is not a terminal, this width suffices for names of usual length.
+# The width of output that is not a terminal suffices for names of usual length.
 _PIPED_WIDTH = 160
 
 
@@ -44,7 +44,7 @@ def replay_folder(folder: Path) -> Replay:
 
 
 def print_report(replay: Replay) -> None:
-    """Prints the columns to index, the statements to paste, and the parts that were not read."""
+    """Prints the columns to index, the statements to paste, and the unread parts of the logs."""
     console = Console(highlight=False, markup=False)
     if not console.is_terminal:
         console = Console(highlight=False, markup=False, width=_PIPED_WIDTH)
@@ -94,8 +94,8 @@ def _table(found: Sequence[Suggestion], days: float) -> Table:
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
     for name in ("table", "column"):
         table.add_column(name, overflow="fold")
-    # These columns precede the filters, which can be long, because a narrow window shows only the
-    # left part.
+    # These columns precede the column of filters. Filters can be long, and a narrow window shows
+    # only the left part of a table.
     for name in ("scans a day", "read a day", "saved, at most"):
         table.add_column(name, justify="right")
     table.add_column("asked", overflow="fold")

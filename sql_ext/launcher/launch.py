@@ -50,7 +50,7 @@ ICEBERG_PACKAGES = {
 THRIFT_SERVER_CLASS = "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2"
 CONNECT_SERVER_CLASS = "org.apache.spark.sql.connect.service.SparkConnectServer"
 
-# Options of spark-submit, and the settings that they set. Such an option would override --conf.
+# Each option of spark-submit that would override --conf, with the setting that the option sets.
 _ALIASES = {
     "--jars": "spark.jars",
     "--packages": "spark.jars.packages",
@@ -160,7 +160,7 @@ class Terminal:
     """How `sieve sql` shows rows and steps.
 
     Attributes:
-        is_one: whether standard error is a terminal and the user wants to see more than rows.
+        is_one: whether standard error is a terminal and the user has not requested silence.
         settings: settings that replace Sieve's defaults.
         environ: environment variables that the shim reads.
     """
@@ -241,7 +241,7 @@ def submit_command(
 
 
 def user_settings(spark: SparkHome, environ: Mapping[str, str], given: Settings) -> Settings:
-    """The user's settings: those of the arguments (``given``), else those of spark-defaults."""
+    """The user's settings; a setting in the arguments (``given``) overrides spark-defaults."""
     file = given.get("--properties-file") or user_conf_dir(spark, environ) / "spark-defaults.conf"
     return (read_properties(Path(file)) if Path(file).exists() else {}) | given
 
@@ -262,8 +262,9 @@ def split_arguments(args: Sequence[str], *, stop_at_program: bool) -> tuple[Sett
     """Extracts the settings from spark-submit arguments.
 
     Returns:
-        The settings that the options set, and the file of ``--properties-file`` under this name.
-        Also the arguments for spark-submit, without those that are merged with Sieve's settings.
+        The settings that the options set; the key ``--properties-file`` has the file of this
+        option. Also the arguments for spark-submit, without those settings that the launcher merges
+        with Sieve's settings.
 
     Raises:
         InvalidInputError: an option of ``sieve`` comes after an option of spark-submit.

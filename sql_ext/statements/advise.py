@@ -53,7 +53,7 @@ could save the most bytes."""
 
 
 def advise(command: commands.AdviseIndexes, context: StatementContext) -> list[Row]:
-    """Returns a row per index to create, the best first, then a row per index that scans used."""
+    """Returns a row per index to create, best first, then a row per index that scans used."""
     own = parse_record(context.driver.scans())
     now_ms = round(time.time() * 1000)
     record = add_up([own, *_saved(command, own.driver, now_ms, context)], now_ms)
@@ -67,7 +67,7 @@ def advise(command: commands.AdviseIndexes, context: StatementContext) -> list[R
         }
         tables.add(name)
         indexed.update((name, column) for column in columns.values())
-        # Scans name an expression by its key.
+        # A scan's record identifies an expression by the expression's key.
         indexed.update((name, index.registration.column) for index in indexes.values())
         existing += _existing(name, columns, indexes, record)
         context.environment.check_cancelled()

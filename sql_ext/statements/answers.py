@@ -36,7 +36,11 @@ def change_between(before: Manifest, now: Manifest) -> Change:
 
 
 def answer_rows(outcomes: Iterable[Outcome], context: StatementContext) -> list[Row]:
-    """One row for each index, with CREATE's columns; to be called after the last operation."""
+    """One row for each index, with CREATE's columns.
+
+    Callers must have finished all operations on the indexes, because operations add advice to the
+    rows.
+    """
     return [
         (
             outcome.manifest.name,

@@ -24,7 +24,7 @@ class CallReader(Words):
     """Reads procedure calls.
 
     Attributes:
-        places: the token of each member of the record, for error messages.
+        places: for each member of the record, the token at which an error message points.
     """
 
     def __init__(self, text: str) -> None:
@@ -107,7 +107,8 @@ def _names_in(text: str, kind: str) -> Any:
     """Parses the names in a string argument.
 
     Raises:
-        UnexpectedToken, InvalidInputError: the string contains anything other than such names.
+        UnexpectedToken, InvalidInputError: the string contains anything other than names of the
+            expected kind.
     """
     tree = grammar().parse(text, start=kind)
     assert isinstance(tree, Tree)

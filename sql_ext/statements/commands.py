@@ -52,7 +52,7 @@ class ColumnPath(_Name):
 
 @dataclass(frozen=True, slots=True)
 class CreateIndex:
-    """``CREATE SIEVE INDEX``: creates an index for each column, or none if one of them fails.
+    """``CREATE SIEVE INDEX``: creates an index for each column, or no index if one build fails.
 
     Attributes:
         columns: the columns to index, at least one; exactly one column if ``name`` is given.
@@ -104,7 +104,8 @@ class AlterIndex:
 
     Attributes:
         state: the new state; None with SET OPTIONS.
-        options: the new options. ``refresh`` applies at once; the next REFRESH applies the others.
+        options: the new options. The option ``refresh`` applies at once, and the next REFRESH
+            applies the other options.
     """
 
     result_columns: ClassVar[ResultColumns] = (("index", "STRING"), ("state", "STRING"))

@@ -50,7 +50,7 @@ class Background(Protocol):
 
 
 class Laps:
-    """A stopwatch that starts with the statement."""
+    """A stopwatch that starts when the statement starts."""
 
     def __init__(self) -> None:
         self._from = time.monotonic()
@@ -127,7 +127,7 @@ class StatementContext:
         return attach.wrap_session(self.spark_context, session), session
 
     def plan_column(self, table: Sequence[str], column: Column) -> None:
-        """Raises the error that the user would get from a query of the column."""
+        """Raises any error that Spark raises when this user plans a query of the column."""
         plan_column(attach.wrap_session(self.spark_context, self.session), table, column)
 
     def check_executors(self, table: CatalogTable, types: Sequence[str]) -> None:

@@ -44,7 +44,7 @@ from sql_ext.statements.declared import build_missing, find_missing, undeclare
 
 
 def create(command: commands.CreateIndex, context: StatementContext) -> list[Row]:
-    """``CREATE SIEVE INDEX``: a row per existing index (IF NOT EXISTS), then per new index."""
+    """``CREATE SIEVE INDEX``: a row per existing index (IF NOT EXISTS) and per new index."""
     kind, given = kind_option(command.options)
     options = options_of(given, IndexOptions())
     table = context.table(command.table)
@@ -185,8 +185,8 @@ def follow(table: CatalogTable, context: StatementContext) -> frozenset[str]:
             # The name now belongs to an object that cannot have an index.
             return False
         except (Py4JError, PySparkException) as error:
-            # An index may follow to another table only if the old table no longer exists. A look-up
-            # that fails for another reason does not prove this.
+            # An index may follow to another table only if the old table no longer exists. If a
+            # look-up fails for another reason, the old table can still exist.
             if "SIEVE_UNKNOWN_TABLE" not in conditions(error):
                 raise
             return False
@@ -214,7 +214,8 @@ def bring_up(
     """Refreshes indexes of a table, and returns the rows of REFRESH.
 
     Args:
-        followed: names of indexes for which this statement has already published a version.
+        followed: names of indexes for which this statement has already published a version after a
+            rename or move of the table.
     """
     refreshable = [
         index for index in only_usable(chosen) if not dropped_column(table.info, index.manifest)
@@ -235,7 +236,7 @@ def bring_up(
             outcomes.append(Outcome(manifest, change, context.watch.lap()))
         context.invalidate(index.directory)
     _announce(table)
-    # Raises the conflict of one index only after the refresh of all other indexes.
+    # Raises a conflict of one index only after all other indexes are refreshed.
     if conflict is not None:
         raise conflict
     context.background.clear(table.info.identity.namespace, table.info.identity.table)
@@ -249,7 +250,7 @@ def drop(command: commands.DropIndex, context: StatementContext) -> list[Row]:
     try:
         table, chosen = _to_drop(command, context)
         broken = [index.name for index in chosen if isinstance(index, Malformed)]
-        # If only the malformed registration were removed, REFRESH would register the index again.
+        # If DROP removed only the malformed registration, REFRESH would register the index again.
         if broken and reregister(table, context.indexes(table), context.environment, broken):
             table, chosen = _to_drop(command, context)
     except InvalidInputError as error:
@@ -314,7 +315,8 @@ def _register_refresh(table: RegisteredTable, index: Usable, manifest: Manifest)
 
 
 def _announce(table: RegisteredTable) -> None:
-    """Refreshes the registrations that the sessions of this driver cache, if possible."""
-    # The statement has already succeeded. Without this refresh, scans notice its change later.
+    """Refreshes the registrations in the caches of this driver's sessions, if possible."""
+    # The statement has already succeeded. Without this refresh, scans notice the statement's change
+    # later.
     with contextlib.suppress(UnavailableError):
         table.refresh_registry()

@@ -40,7 +40,7 @@ class Refused:
 
     Attributes:
         name: the name that the index would have; None if the declaration is unreadable.
-        advice: a text that describes the problem.
+        advice: a text that describes why Sieve cannot build the index.
     """
 
     name: str | None
@@ -134,7 +134,7 @@ def build_missing(
     if not missing.wanted:
         return built, refused
     # A DROP removes the column from the declaration first. So this code reads the declaration
-    # again, and builds no index that was dropped meanwhile.
+    # again, and builds no index that a concurrent DROP has removed.
     table = context.table(name)
     names = {one.name for one in missing.wanted}
     wanted = [one for one in find_missing(table, indexes).wanted if one.name in names]
@@ -154,7 +154,7 @@ def build_missing(
 
 
 def _refresh_other(wanted: Wanted, name: TableName, context: StatementContext) -> Outcome | None:
-    """Refreshes the index that another statement built on the same column meanwhile.
+    """Refreshes the index that a concurrent statement built on the same column.
 
     A REFRESH right after a write can run at the same time as the automatic refresh. Both statements
     then build the same index.

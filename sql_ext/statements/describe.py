@@ -119,8 +119,8 @@ def _problems(manifest: Manifest) -> Iterator[str]:
         )
         return
     if kind_of(manifest.column) == SUBSTRING:
-        # A query looks up several keys at once, so the reads for one key do not predict the query's
-        # reads.
+        # A query for a substring looks up several keys at once, so the reads for one key do not
+        # predict the query's reads.
         return
     stats = manifest.stats
     words = advice(
@@ -267,7 +267,7 @@ def frontier_row(table: CatalogTable, column: Column, estimate: Estimate) -> Row
 
 
 def _advice_on_estimate(table: CatalogTable, estimate: Estimate, *, always: bool) -> str | None:
-    """Advice on an estimated index; unless ``always``, only if the index would have no effect."""
+    """Advice on an estimated index; without ``always``, only advice on an index without effect."""
     info, asked, options = table.info, estimate.asked, estimate.options
     if asked is not None and not asked.understood:
         return "this index has no part in the predicate"
@@ -326,7 +326,7 @@ def stale(counts: Counter[str]) -> str:
 
 
 def against_now(table: CatalogTable, index: Usable) -> Counter[str]:
-    """The number of files of each status: indexed, new, changed, gone, and unproven if any."""
+    """Counts files by status against the current table: indexed, new, changed, gone or unproven."""
     known = read_locations(index.store, index.directory, index.manifest)
     files = table.files()
     counts = Counter({"indexed": 0, "new": 0, "changed": 0})

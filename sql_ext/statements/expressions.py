@@ -23,7 +23,7 @@ _NAME: Final = re.compile(r"(?:\w|[.\s]|`[^`]*`)*|['\"].*|[^\w]*|[^`]*`[^`]*", r
 
 
 def mark_expressions(text: str) -> str:
-    """Replaces the expressions in the first list of a statement by marks.
+    """Replaces each expression in the first list of a statement by characters `MARK`.
 
     Args:
         text: a statement with blanks in place of comments.
@@ -35,10 +35,10 @@ def mark_expressions(text: str) -> str:
 
 
 def mark_list(text: str, start: int = 0) -> str:
-    """Replaces the expressions in a list of columns by marks.
+    """Replaces each expression in a list of columns by characters `MARK`.
 
     Args:
-        start: the offset of the list; the list ends at its closing parenthesis or with the text.
+        start: the offset of the list, which ends at its closing parenthesis or with the text.
     """
     pieces, depth, begun = [text[:start]], 0, start
     for found in _TOKEN.finditer(text, start):

@@ -54,9 +54,10 @@ def _inspection(given: Arguments, context: StatementContext) -> Sequence[Row]:
 
 
 def _index_with_keys(given: Arguments, context: StatementContext) -> Usable:
-    """The index that the arguments name; the calling function returns keys of this index.
+    """The index that the arguments name, for a table function that returns keys of this index.
 
-    Raises an error if the user lacks the permission to query the column, and so must not see keys.
+    Raises an error if the user lacks the permission to query the column, because this user must not
+    see the column's keys.
     """
     table = context.table(_table(given))
     (index,) = select(context.indexes(table), table.info.label, given["index"], None)
@@ -66,8 +67,8 @@ def _index_with_keys(given: Arguments, context: StatementContext) -> Usable:
 
 
 def _files(given: Arguments, context: StatementContext) -> Sequence[Row]:
-    # This call fails for a relation that is not a table with files. The user's own session plans
-    # the scan.
+    # This line raises an error for a relation that is not a table with files. The user's own
+    # session plans the scan.
     context.table(_table(given))
     scan = context.driver.explain().files(context.session, given["table"], given["predicate"])
     return list(files.file_rows(json.loads(scan)))

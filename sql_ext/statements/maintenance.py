@@ -1,4 +1,4 @@
-"""VACUUM statements, which delete files of past versions, and indexes that have no table."""
+"""VACUUM statements delete files of past index versions, and indexes that have no table."""
 
 from __future__ import annotations
 

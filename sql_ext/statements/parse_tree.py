@@ -34,7 +34,7 @@ class Words:
         self._text = text
 
     def path(self, node: Node | Token, longest: int | None) -> tuple[str, ...]:
-        """The parts of a name, at most ``longest`` of them; for an expression, its key."""
+        """Up to ``longest`` parts of a name; for an expression, the expression's key."""
         assert isinstance(node, Tree)
         tokens = [child for child in node.children if isinstance(child, Token)]
         if tokens[0].type == "EXPRESSION":
@@ -95,7 +95,10 @@ class Words:
 
 
 def _on_a_line(sql: str) -> str:
-    """An expression's SQL without comments; if it has no quotes, with single blanks."""
+    """An expression's SQL without comments.
+
+    If the SQL has no quotes, a single blank replaces each run of blanks and line breaks.
+    """
     text = blank_comments(sql).text.strip()
     return text if re.search("['\"`]", text) else " ".join(text.split())
 

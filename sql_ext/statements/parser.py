@@ -102,7 +102,7 @@ class _Reader(Words):
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
-        # The token of each member of the record, for error messages.
+        # For each member of the record, the token at which an error message points.
         self._places: dict[str, Token] = {}
 
     def read(self, tree: Node) -> Command:
@@ -233,7 +233,7 @@ class _Reader(Words):
         return self._text[self._query_start(tree) :].rstrip()
 
     def _margin(self, tree: Node) -> str:
-        """The text before the query, in which every character but line breaks is a blank."""
+        """The text before the query, with a blank in place of each character except line breaks."""
         return re.sub(r"[^\r\n]", " ", self._text[: self._query_start(tree)])
 
     def _query_start(self, tree: Node) -> int:

@@ -91,7 +91,7 @@ def show(command: commands.ShowIndexes, context: StatementContext) -> list[Row]:
 
 @dataclass(frozen=True, slots=True)
 class _Glance:
-    """The name of an index's column in the table, and the freshness of the index."""
+    """The name of an index's column in the table, and a text about the freshness of the index."""
 
     column: tuple[str, ...]
     fresh: str
@@ -121,7 +121,7 @@ def _looked_at(
 
 
 def _unread(indexes: Sequence[RegisteredIndex], fresh: str) -> list[_Glance]:
-    """Column and freshness of indexes whose table is not examined, or cannot be read."""
+    """Column and freshness of indexes; Sieve does not read their table, or cannot read it."""
     return [_Glance(index.registration.column, fresh) for index in indexes]
 
 
@@ -132,7 +132,7 @@ def _unreadable(error: Exception) -> str:
 def _at_a_glance(
     identity: TableIdentity, indexes: Sequence[RegisteredIndex], context: StatementContext
 ) -> list[_Glance]:
-    """Column and freshness of each index of a table, as far as they are known without a job."""
+    """Column and freshness of each index of a table, as far as no Spark job is needed."""
     doing = context.background.state(identity.namespace, identity.table)
     if doing or not any(isinstance(index, Ready) for index in indexes):
         return _unread(indexes, doing)

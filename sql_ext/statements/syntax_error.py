@@ -45,7 +45,7 @@ _WORDS = {
     "QUERY": "a query",
     "$END": "the end of the statement",
 }
-# A message omits these expected literals if a name is expected, too.
+# If a name is expected, too, a message omits these expected literals.
 _LITERALS = {"STRING", "NUMBER", "EXPRESSION"}
 # The kind of name that is expected after a word.
 _NAMES = {

@@ -1,9 +1,9 @@
 """Key axis: maps key codes to positions from 0 to 1 along a picture.
 
-The scale is linear by default. If the entries' borders are concentrated in a small part of the
-range, a linear scale would be mostly empty, so the scale uses quantiles of the borders. If all
-entries are in a few short stretches, as in a column of few values, the width of a stretch is
-proportional to its number of entries, and gaps are narrow.
+The scale is linear by default. If the borders of the entries are concentrated in a small part of
+the range, most of a linear scale would be empty, so the scale uses quantiles of the borders. If all
+entries are in a few short stretches, as in a column of few values, each stretch has a width in
+proportion to its number of entries, and gaps are narrow.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ class KeyAxis:
     Attributes:
         first: least code.
         offsets: float64[k], distances from `first`, ascending.
-        places: float64[k], the position of each offset; linear between offsets.
+        places: float64[k], the position of each offset; positions between offsets are interpolated
+            linearly.
         even: whether the axis is linear, so that equal distances between codes look equal.
     """
 
@@ -76,7 +77,7 @@ class KeyAxis:
 
 
 def _stretches(low: Codes, high: Codes, first: int) -> tuple[Numbers, Counts]:
-    """The start and end of each covered stretch, float64[n, 2]; its number of entries, int64[n]."""
+    """The start and end of each stretch, float64[n, 2]; the entries in each stretch, int64[n]."""
     begin, end = _distance(low, first), _after(high, first)
     order = np.argsort(begin)
     begin, end = begin[order], np.maximum.accumulate(end[order])
@@ -86,7 +87,7 @@ def _stretches(low: Codes, high: Codes, first: int) -> tuple[Numbers, Counts]:
 
 
 def _after(codes: Codes, first: int) -> Numbers:
-    """The distance of the next code; if rounding makes it equal, the next greater float."""
+    """The distance of the next code, or the next greater float if both codes round to one float."""
     distance = _distance(codes, first)
     after: Numbers = np.maximum(distance + 1, np.nextafter(distance, np.inf))
     return after

@@ -76,7 +76,7 @@ def lay_out(entries: Entries, paths: Sequence[str]) -> FileLayout | None:
 
 
 def raster(entries: Entries, axis: KeyAxis, n_files: int, rows: int, columns: int) -> Numbers:
-    """Returns, for each cell, the share of the cell's files and keys that entries cover.
+    """Returns how much of each cell the entries cover, as a share of the cell's files and keys.
 
     An entry narrower than the share `_VISIBLE` of a column counts as this share, so that points are
     visible.
@@ -98,7 +98,7 @@ def raster(entries: Entries, axis: KeyAxis, n_files: int, rows: int, columns: in
         covered, touched = np.zeros((n, columns + 1)), np.zeros((n, columns + 1), np.int32)
         np.add.at(touched, (file, begin[some]), 1)
         np.add.at(touched, (file, end[some] + 1), -1)
-        # Subtracts the uncovered parts of each entry's first and last column.
+        # Subtracts the parts of each entry's first and last column that the entry does not cover.
         for at, part in ((begin, 1 - head), (end, 1 - tail)):
             np.add.at(covered, (file, at[some]), -part[some])
             np.add.at(covered, (file, at[some] + 1), part[some])
@@ -126,7 +126,7 @@ def reads(entries: Entries, axis: KeyAxis, columns: int) -> tuple[Numbers, Numbe
             np.add.at(into, at + 1, part * times)
     np.maximum.at(most, begin, coverage.locations)
     np.maximum.at(most, end, coverage.locations)
-    # Stretches are disjoint, so at most one stretch covers the whole of a column.
+    # Stretches are disjoint, so at most one stretch covers a whole column.
     for k in np.flatnonzero(end > begin + 1).tolist():
         inner = most[begin[k] + 1 : end[k]]
         np.maximum(inner, coverage.locations[k], out=inner)

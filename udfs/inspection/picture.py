@@ -22,7 +22,7 @@ _TITLE_WIDTH: Final = 110
 """The maximum number of characters in a line of the title. Even wide characters fit."""
 _MOST_ROWS: Final = 500
 _BRIDGE: Final = 20
-# With more files than this, the axis of the number of files is logarithmic.
+# Above this number of files, the axis of the number of files is logarithmic.
 _LINEAR: Final = 20
 _SPAN: Final = np.array([0.80, 0.84, 0.90])
 _ENTRY: Final = np.array([0.05, 0.30, 0.58])
@@ -55,9 +55,9 @@ def draw(
         title: the sentences above the figure; each begins on a new line, and is wrapped to the
             figure's width.
         decode: converts a key code to text.
-        expected: mean numbers of files for a key that occurs. ``exact`` counts the files that
+        expected: for a key that occurs, mean numbers of files. ``exact`` counts the files that
             contain the key. ``map`` counts the files that a query with = or IN reads if a map
-            answers it. Numbers that are not recorded are missing.
+            answers the query. Numbers that are not recorded are missing.
         as_text: whether keys are texts, whose codes contain only the first characters.
     """
     from matplotlib.figure import Figure
@@ -97,7 +97,7 @@ def _files(ax: Axes, layout: FileLayout) -> None:
 
 
 def _shares(ax: Axes, layout: FileLayout) -> None:
-    """Plots the share of the keys that each file spans, and the share that its entries cover."""
+    """Plots the share of the keys that each file spans, and the share that the entries cover."""
     n = len(layout.paths)
     place = np.arange(1, n + 1)
     ax.fill_betweenx(place, layout.width(), color=_BY_ENDS, alpha=0.5, lw=0, step="mid")
@@ -162,7 +162,7 @@ def _ticks(ax: Axes, layout: FileLayout, decode: Callable[[int], str], *, as_tex
 
 
 def _labelled(layout: FileLayout) -> tuple[list[float], list[int], list[int]]:
-    """Returns positions on the axis, and for each position two codes with a key between them.
+    """Returns positions on the axis, and two codes for each position; a key is between these codes.
 
     Each position is the start of an entry, because codes between entries do not stand for texts. An
     entry can begin a little below its least key. The first entry begins with a key, and the last
@@ -188,8 +188,8 @@ def _labelled(layout: FileLayout) -> tuple[list[float], list[int], list[int]]:
 def shortened(keys: Sequence[str], until: Sequence[str]) -> list[str]:
     """Shortens each text to the characters that distinguish it from its neighbours.
 
-    A code represents several texts, and decodes to the least of them, which need not be a key. Only
-    the characters that ``keys[k]`` shares with ``until[k]`` certainly belong to a key.
+    A code represents several texts. The code decodes to the least of these texts, which need not be
+    a key. Only the characters that ``keys[k]`` shares with ``until[k]`` certainly belong to a key.
     """
     labels = []
     for k, (key, last) in enumerate(zip(keys, until, strict=True)):

@@ -18,7 +18,8 @@ def main(table: str, index: str, output: str) -> None:
         picture = sieve.inspect(spark, table, index)
         Path(output).write_bytes(picture.png)
     except PySparkException as error:
-        # Only the first line is the message. The other lines are a stack trace or a plan.
+        # Only the first line of the exception is the message. The other lines are a stack trace or
+        # a plan.
         raise SystemExit(f"Error: {str(error).splitlines()[0]}") from None
     except OSError as error:
         raise SystemExit(f"Error: {error}") from None
