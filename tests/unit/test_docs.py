@@ -203,7 +203,7 @@ def test_links_lead_somewhere(page: Path) -> None:
     + [HOME / "docs" / "decisions" / "README.md"],
     ids=lambda page: str(page.relative_to(HOME)),
 )
-def test_a_page_says_first_what_it_is_for(page: Path) -> None:
+def test_first_sentence_of_a_page_states_its_purpose(page: Path) -> None:
     """The first sentence of a page states its purpose, for readers who come from a search."""
     title, _, first, *_ = page.read_text(encoding="utf-8").splitlines()
     assert title.startswith("# ")

@@ -59,7 +59,7 @@ def test_pure_packages_import_without_pyspark(without_spark: tuple[Path, Path]) 
     assert int(done.stdout) > 60
 
 
-def test_the_pure_packages_are_all_but_those_of_spark() -> None:
+def test_each_package_is_declared_pure_or_listed() -> None:
     """Each package of `sieve` is either declared pure or listed here."""
     paths = (path for path in (HOME / "sieve").iterdir() if path.suffix in ("", ".py"))
     names = {path.stem for path in paths if not path.name.startswith("__")}

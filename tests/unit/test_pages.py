@@ -52,7 +52,7 @@ def _folders(name: str) -> list[str]:
     return [str(folder) for folder in Path(name).parents if str(folder) != "."]
 
 
-def test_the_index_of_decisions_has_them_all() -> None:
+def test_list_of_decisions_is_complete() -> None:
     """The list contains each decision with its number and its heading, in order."""
     index = (DECISIONS / "README.md").read_text(encoding="utf-8")
     row = r"^(\d+)\. \[(.+)\]\((.+)\)$"
@@ -96,7 +96,7 @@ def _keep(tree):
     return evaluate(parse(tree), INDEXES, 3).keep
 
 
-def test_the_example_of_the_read_path_is_true() -> None:
+def test_example_of_the_read_path_skips_the_same_files() -> None:
     """The bitmap of the read path's example skips the same files as `evaluate`."""
     example = READ_PATH.partition("## Example")[2].partition("## The wire")[0]
     tree, answer = map(json.loads, re.findall(r"```json(.*?)```", example, re.DOTALL))
@@ -110,7 +110,7 @@ MIGHT, CANNOT = ({"op": "=", "col": ["id"], "value": value} for value in (500, 6
 
 
 @pytest.mark.parametrize("op", ["and", "or"])
-def test_the_truth_tables_of_the_read_path_are_true(op: str) -> None:
+def test_truth_tables_of_the_read_path_are_right(op: str) -> None:
     """Each cell of the truth tables equals the result of `evaluate` for its two parts."""
     table = READ_PATH.partition(f"| {op.upper()} | might |")[2].partition("\n\n")[0]
     parts = {"might": MIGHT, "cannot": CANNOT, "unknown": UNKNOWN}
@@ -134,14 +134,14 @@ def test_the_truth_tables_of_the_read_path_are_true(op: str) -> None:
         ({"op": "is not null", "col": ["day"]}, "none"),
     ],
 )
-def test_variations_of_the_example_are_true(tree, skipped: str) -> None:
+def test_page_names_the_skipped_files_of_each_variation(tree, skipped: str) -> None:
     """For each variation of the example, the page names the skipped files."""
     names = [name for name, kept in zip("abc", _keep(tree), strict=True) if not kept]
     assert (", ".join(names) or "none") == skipped
     assert f"| {skipped} |" in READ_PATH
 
 
-def test_the_bounds_of_the_read_path_are_true() -> None:
+def test_bounds_of_the_read_path_are_right() -> None:
     """The page states the bounds of LIMIT 1, 2 and 10 that `bounds` computes from the example."""
     spans = [(*span, at) for at, spans in enumerate(RANGES) for span in spans]
     low, high, location = np.array(spans).T
@@ -159,7 +159,7 @@ SITE = (HOME / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:")[2]
 
 
 @pytest.mark.parametrize("name", re.findall(r"([\w/.-]+\.md)$", SITE, re.MULTILINE))
-def test_a_page_of_the_site_begins_with_what_it_is_for(name: str) -> None:
+def test_page_of_the_site_begins_with_a_sentence(name: str) -> None:
     """A page of the site begins with a sentence after its heading, not with a table or code."""
     page = HOME / "docs" / name
     text = (page if page.exists() else HOME / name).read_text(encoding="utf-8")

@@ -17,7 +17,7 @@ LEAST, GREATEST = -(1 << 63), (1 << 63) - 1
     st.lists(st.sampled_from([0, 1, 8, 16, 31, 33, 56, 57, 63, 64]), min_size=4, max_size=4),
     st.integers(0, 1 << 32),
 )
-def test_numbers_come_back_in_any_order(n: int, bits: list[int], seed: int) -> None:
+def test_numbers_are_read_back_in_any_order(n: int, bits: list[int], seed: int) -> None:
     """The frames of the column need different numbers of bytes per value."""
     rng = np.random.default_rng(seed)
     values = np.concatenate(

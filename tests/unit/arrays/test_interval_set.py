@@ -48,7 +48,7 @@ def test_merging_keeps_the_integers(intervals: list[Pair], touching: bool) -> No
 
 
 @given(st.lists(st.tuples(extremes, extremes), max_size=6))
-def test_no_end_wraps_around(intervals: list[Pair]) -> None:
+def test_ends_of_the_domain_do_not_overflow(intervals: list[Pair]) -> None:
     """No addition overflows at the ends of the 64-bit domain."""
     sound = [pair for pair in intervals if pair[0] <= pair[1]]
     for touching in (False, True):
@@ -60,7 +60,7 @@ def test_no_end_wraps_around(intervals: list[Pair]) -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), few, st.integers(0, 4)), max_size=14))
-def test_each_owner_is_merged_by_itself(rows: list[tuple[int, int, int]]) -> None:
+def test_each_owner_is_merged_separately(rows: list[tuple[int, int, int]]) -> None:
     """A reduction at the positions `starts` merges the intervals of each owner."""
     rows = sorted((owner, first, first + more) for owner, first, more in rows)
     owner, first, last = np.array(rows, np.int64).reshape(-1, 3).T
@@ -73,7 +73,7 @@ def test_each_owner_is_merged_by_itself(rows: list[tuple[int, int, int]]) -> Non
 
 
 @given(anywhere, anywhere)
-def test_what_is_in_both(one: list[Pair], other: list[Pair]) -> None:
+def test_intersection_of_two_sets_is_a_merged_set(one: list[Pair], other: list[Pair]) -> None:
     """The intersection of two merged sets is also a merged set."""
     a, b = merge(array(one)), merge(array(other))
     both = intersect(a, b)

@@ -112,7 +112,7 @@ def test_bars_show_shares() -> None:
 
 
 @pytest.mark.parametrize(("action", "width"), [("create", "60.0"), ("keep", "37.5")])
-def test_bars_of_advice_show_what_is_saved(action: str, width: str) -> None:
+def test_bars_of_advice_show_the_saved_bytes(action: str, width: str) -> None:
     """For a new index, the bar is the share of the scans' bytes that the index would save.
 
     For an existing index, the total is the read bytes plus the saved bytes.

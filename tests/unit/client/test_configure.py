@@ -37,14 +37,14 @@ def _spark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(configure, "shim_jar", lambda _: JAR)
 
 
-def test_a_builder_gets_what_sieve_conf_prints() -> None:
+def test_builder_gets_the_lines_of_sieve_conf() -> None:
     """The builder receives the lines of `sieve conf`, and `configure` returns the same builder."""
     builder = FakeBuilder()
     assert sieve.configure(builder) is builder
     assert builder._options == wiring(JAR)
 
 
-def test_settings_of_the_user_stay(tmp_path: Path) -> None:
+def test_configure_keeps_the_settings_of_the_user(tmp_path: Path) -> None:
     """`configure` appends Sieve to lists of the builder and of spark-defaults.conf.
 
     Other settings stay the same.
@@ -59,13 +59,13 @@ def test_settings_of_the_user_stay(tmp_path: Path) -> None:
     assert "spark.executor.cores" not in builder._options
 
 
-def test_twice_is_once() -> None:
+def test_second_configure_changes_nothing() -> None:
     """A second `configure` changes nothing, for example if a notebook cell runs again."""
     builder = sieve.configure(sieve.configure(FakeBuilder()))
     assert builder._options == wiring(JAR)
 
 
-def test_a_remote_session_is_told_where_sieve_is() -> None:
+def test_spark_connect_session_is_refused() -> None:
     """`configure` refuses a Spark Connect session, because its server must load Sieve itself."""
     with pytest.raises(InvalidInputError, match="SIEVE_REMOTE_SESSION"):
         sieve.configure(FakeBuilder(spark_remote="sc://localhost"))

@@ -29,7 +29,7 @@ def test_only_converters_of_numpy_values_are_left_out(monkeypatch: pytest.Monkey
     ]
 
 
-def test_a_name_is_asked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_name_is_looked_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """The name of a package or class is looked up only once, since it never changes.
 
     Other names are looked up at each use. A second `remember_names` changes nothing.
@@ -71,7 +71,7 @@ def test_the_gateway_remembers_names(monkeypatch: pytest.MonkeyPatch) -> None:
     assert done == ["names", "launched"]
 
 
-def test_no_import_of_the_front_end_brings_pandas() -> None:
+def test_front_end_does_not_import_pandas() -> None:
     """The front end does not import pandas, which takes a third of a second."""
     imports = "import sys, sql_ext.frontend.service, sql_ext.frontend.pruning"
     check = "assert not {'pandas', 'matplotlib', 'pyspark.testing'} & set(sys.modules)"

@@ -51,7 +51,7 @@ def test_any_other_root_is_refused(root: str) -> None:
             check(root, "d", given, session)
 
 
-def test_the_path_of_one_session_is_no_root_for_the_others() -> None:
+def test_create_refuses_a_root_of_one_session() -> None:
     """CREATE refuses a root that only this session knows: no other session could use the index."""
     roots, given = Roots(DRIVER), settings(path="file:/mine")
     roots.check("file:/mine", "d", given, session)
@@ -68,9 +68,7 @@ def test_the_path_of_one_session_is_no_root_for_the_others() -> None:
         ("s3a://bucket/i", "s3a://bucket/i"),
     ],
 )
-def test_a_new_index_lies_in_the_path_of_the_session_or_in_its_database(
-    path: str | None, root: str
-) -> None:
+def test_new_index_is_in_session_folder_or_database_folder(path: str | None, root: str) -> None:
     """A new index is in the session's folder, or else in its database's folder.
 
     As in Spark, a folder without a scheme is on the default file system.
@@ -82,7 +80,7 @@ def test_a_new_index_lies_in_the_path_of_the_session_or_in_its_database(
 @pytest.mark.parametrize(
     ("path", "root"), [(None, "file:/w/d.db/.sieve"), ("/mine//x/", "hdfs://nn/mine/x")]
 )
-def test_the_root_of_the_driver_is_that_of_its_start(path: str | None, root: str) -> None:
+def test_sessions_cannot_change_the_root_of_the_driver(path: str | None, root: str) -> None:
     """Work outside of sessions uses the root of the driver's start, which no session can change."""
     roots = Roots(DRIVER, path=path, file_system="hdfs://nn/")
     assert roots.of_driver("d", session) == root

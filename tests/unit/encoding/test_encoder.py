@@ -75,7 +75,7 @@ def test_minus_zero_is_zero(spark_type, arrow_type):
         ("double", [0x7FF8 << 48, 0xFFF8 << 48, (0x7FF0 << 48) + 1], np.uint64),
     ],
 )
-def test_every_nan_is_kept_apart(spark_type, images, arrow_type):
+def test_every_nan_is_valid_and_flagged(spark_type, images, arrow_type):
     """Quiet, negative and signalling NaN are valid and flagged, in columns and in literals."""
     bits = np.array(images, arrow_type)
     encoder = Encoder(spark_type)
@@ -119,7 +119,7 @@ def test_short_decimals_are_their_unscaled_integers():
     assert encoder.literal("-1").code == -1
 
 
-def test_long_decimals_are_exact_near_zero_and_fine_far_away():
+def test_long_decimals_near_zero_have_different_codes():
     """In a decimal of 38 digits, unscaled values below 2^57 have different codes.
 
     Larger values keep 57 significant bits.
@@ -149,7 +149,7 @@ def test_strings_are_coded_by_eight_bytes_past_the_prefix():
     assert not encoder.exact
 
 
-def test_values_off_the_prefix_go_to_the_ends():
+def test_value_before_the_prefix_has_the_least_code():
     """A value that sorts before the prefix has the least code.
 
     A value that sorts after the prefix has the greatest code.
@@ -190,7 +190,7 @@ def test_strings_in_any_arrow_form_slice_and_chunk_are_equal(arrow_type):
         ("date", pa.date32()),
     ],
 )
-def test_columns_of_nothing_and_of_nulls_are_coded(spark_type, arrow_type):
+def test_empty_and_null_columns_are_encoded(spark_type, arrow_type):
     """Empty and all-NULL arrays, and columns without chunks, have flags of the right length."""
     encoder = Encoder(spark_type)
     assert len(encoder.encode(pa.array([], arrow_type)).codes) == 0
@@ -209,7 +209,7 @@ def test_columns_of_nothing_and_of_nulls_are_coded(spark_type, arrow_type):
         (b"", "", "\uffff"),
     ],
 )
-def test_a_prefix_of_strings_spans_every_string_that_begins_with_it(value, low, high):
+def test_span_of_a_prefix_has_all_strings_that_begin_with_it(value, low, high):
     """The codes of all strings that begin with a literal are within the literal's span."""
     for prefix in (b"", b"user-", b"ab", b"abcd", b"zz"):
         encoder = Encoder("string", prefix)
@@ -218,7 +218,7 @@ def test_a_prefix_of_strings_spans_every_string_that_begins_with_it(value, low, 
             assert least <= encoder.literal(wire(text.encode())).code <= greatest
 
 
-def test_a_span_is_no_wider_than_the_prefix_asks():
+def test_span_ends_below_the_next_prefix():
     """The span of LIKE 'ab%' ends below the code of "ac".
 
     A span outside of the encoder's prefix is a single code.
@@ -231,7 +231,7 @@ def test_a_span_is_no_wider_than_the_prefix_asks():
     assert Encoder("string", b"m").starting_with(wire(b"z")) == (GREATEST, GREATEST)
 
 
-def test_the_prefix_of_a_run_is_what_its_ends_share():
+def test_prefix_of_a_run_is_common_to_its_ends():
     """`for_type` uses the common first bytes of two strings as prefix, up to a length."""
     assert Encoder.for_type("string", b"abc1", b"abd") == Encoder("string", b"ab")
     assert Encoder.for_type("varchar(9)", b"same", b"same").prefix == b"same"
@@ -421,7 +421,7 @@ def test_encoders_that_give_other_codes_are_not_equal():
 
 @pytest.mark.parametrize("shift", [0, 1, 8, 63, 64])
 @pytest.mark.parametrize("low", [0, 1, -1, -(1 << 70), (1 << 64) - 1, 10**38 - 1, 1 - 10**38])
-def test_decimals_at_the_ends_of_a_window_have_the_codes_of_their_literals(low, shift):
+def test_window_ends_have_the_codes_of_their_literals(low, shift):
     """A step of a window can span both words of a decimal.
 
     Values beyond the last step have the greatest code.

@@ -26,7 +26,7 @@ def wire(value: bytes) -> str:
     return base64.b64encode(value).decode()
 
 
-def test_a_code_is_the_number_of_the_point_and_the_digits_behind_the_shared_bytes():
+def test_code_is_the_number_of_a_point_and_the_digits_after_it():
     """A code is the number of a split point and the digits of the bytes after it.
 
     Three points divide the 2^64 codes into four parts.
@@ -41,7 +41,7 @@ def test_a_code_is_the_number_of_the_point_and_the_digits_behind_the_shared_byte
     assert codes(ENCODER, values) == expected
 
 
-def test_values_without_the_shared_bytes_have_the_last_code_of_their_point():
+def test_value_above_the_shared_bytes_has_the_last_code():
     """A value above all values with the shared bytes has its point's last code.
 
     A value below the first point has the least code of all.
@@ -54,7 +54,7 @@ def test_values_without_the_shared_bytes_have_the_last_code_of_their_point():
     assert codes(ENCODER, [b"www.", b"www.a", b"ww", b"www/"]) == [LEAST, LEAST, LEAST, GREATEST]
 
 
-def test_bytes_that_are_no_digits_count_as_the_digit_below_and_the_greatest_behind():
+def test_values_differing_after_an_odd_byte_share_a_code():
     """Two values that differ only after a byte outside the alphabet share a code; order is kept."""
     found = codes(ENCODER, [b"www.a.com/" + end for end in (b"ax", b"axxx", b"a~", b"a~/", b"b")])
     assert found == sorted(found)
@@ -62,14 +62,14 @@ def test_bytes_that_are_no_digits_count_as_the_digit_below_and_the_greatest_behi
     assert len(set(found)) == 4
 
 
-def test_values_of_any_length_are_read_within_their_own_bytes():
+def test_code_does_not_depend_on_bytes_behind_the_value():
     """A value's code does not depend on the bytes behind it in the buffer."""
     values = [b"www.a.com/" + b"x" * n for n in range(30)]
     alone = [codes(ENCODER, [value])[0] for value in values]
     assert codes(ENCODER, values) == alone == [ENCODER.literal(wire(v)).code for v in values]
 
 
-def test_points_in_common_words_are_told_apart():
+def test_points_that_share_many_bytes_have_right_codes():
     """Codes are right for points that share many bytes, contain others, or contain zeros."""
     starts = [b"", b"\0\0\0\0\0\0\0\0\1", b"\0\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0\0\2", b"abcdefgh"]
     starts += [b"abcdefgh\0\0\0\0\0\0\0\0\1", b"abcdefgha", b"abcdefghb", b"abcdefghbcdefghij"]
@@ -116,7 +116,7 @@ def test_codes_are_shown_as_their_least_value():
     assert Encoder("string", splits=HOSTS).decode(GREATEST) == "c"
 
 
-def test_points_are_kept_without_what_they_have_in_common():
+def test_stored_point_omits_bytes_of_the_previous_point():
     """The stored form of a point omits the bytes that it shares with the previous point."""
     assert HOSTS.to_bytes() == (
         b"\x00\x06a.com/\x06" b"\x00\x0ab.org/img/\x0a" b"\x00\x01c\x00"
@@ -142,14 +142,14 @@ def test_points_are_kept_without_what_they_have_in_common():
         [Point(b"%03d" % n + b"x" * 99, 0) for n in range(MOST_BYTES // 100)],
     ],
 )
-def test_points_that_no_search_could_hold_are_refused(points):
+def test_invalid_split_points_are_refused(points):
     """Split points are refused if they are unordered, too long, too many, or end in a zero byte."""
     with pytest.raises(InvalidInputError):
         Splits(tuple(points))
 
 
 @pytest.mark.parametrize("alphabet", [b"ba", b"aa", b"\0a", bytes(range(1, 130))])
-def test_alphabets_that_do_not_ascend_are_refused(alphabet):
+def test_invalid_alphabets_are_refused(alphabet):
     """An alphabet is refused unless its digits ascend, exclude zero, and fit in seven bits."""
     with pytest.raises(InvalidInputError):
         Splits((Point(b"", 0),), alphabet)
@@ -266,7 +266,9 @@ def test_split_points_may_reach_their_limits(points: list[Point], alphabet: byte
         ([Point(b"", 0)], b"ba", "alphabet"),
     ],
 )
-def test_other_split_points_are_refused(points: list[Point], alphabet: bytes, problem: str) -> None:
+def test_error_names_the_rule_that_split_points_break(
+    points: list[Point], alphabet: bytes, problem: str
+) -> None:
     """The error for invalid split points names the broken rule."""
     with pytest.raises(InvalidInputError, match=problem):
         Splits(tuple(points), alphabet)

@@ -59,7 +59,7 @@ RANGER = "org.apache.ranger.authorization.hadoop.exceptions.RangerAccessControlE
         Java("org.apache.spark.SomeException", state="42501"),
     ],
 )
-def test_a_missing_right_is_told_by_type(java: Java) -> None:
+def test_missing_permission_is_found_by_exception_type(java: Java) -> None:
     """An error is a missing permission if any Java exception in its chain of causes says so."""
     report = error_report(spark_error(java))
     assert (report.condition, report.sql_state) == ("SIEVE_PERMISSION_DENIED", "42501")
@@ -87,7 +87,7 @@ def test_errors_of_spark_keep_their_state() -> None:
          UnavailableError, "SIEVE_METASTORE_UNAVAILABLE"),
     ],
 )  # fmt: skip
-def test_a_metastore_that_refuses_is_not_one_that_is_gone(
+def test_denied_metastore_differs_from_an_unavailable_one(
     java: Java, kind: type[SieveError], condition: str
 ) -> None:
     """The error of the metastore distinguishes a missing permission from an unavailable server."""
@@ -107,7 +107,7 @@ def test_a_metastore_that_refuses_is_not_one_that_is_gone(
     )
 
 
-def test_states_are_of_conditions_that_exist() -> None:
+def test_every_condition_with_a_sqlstate_exists() -> None:
     """Every condition that has an SQLSTATE occurs in the code."""
     raised = set()
     for folder in ("sieve", "sql_ext", "udfs"):

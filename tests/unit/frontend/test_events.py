@@ -69,7 +69,7 @@ def folders(warehouse: Warehouse) -> set[str]:
     return {path.name for path in warehouse.root.iterdir()}
 
 
-def test_an_index_that_cannot_be_ended_keeps_none_from_it(warehouse: Warehouse) -> None:
+def test_failed_drop_of_one_index_does_not_stop_the_other(warehouse: Warehouse) -> None:
     """If the store refuses to drop one index of a dropped table, the other is still deleted.
 
     VACUUM SIEVE INDEXES deletes the first index later.
@@ -85,7 +85,7 @@ def test_an_index_that_cannot_be_ended_keeps_none_from_it(warehouse: Warehouse) 
     assert folders(warehouse) == set()
 
 
-def test_indexes_of_a_table_made_anew_are_tried_again(warehouse: Warehouse) -> None:
+def test_indexes_of_a_recreated_table_are_tried_again(warehouse: Warehouse) -> None:
     """Indexes that could not be created again are remembered until their table is created again."""
     auto_refresh = AutoRefresh()
     drop(warehouse, auto_refresh, Session(warehouse))
@@ -105,7 +105,7 @@ def test_indexes_of_a_table_made_anew_are_tried_again(warehouse: Warehouse) -> N
     assert made == ["a", "b"]
 
 
-def test_what_was_made_again_is_not_made_once_more(warehouse: Warehouse) -> None:
+def test_only_the_failed_index_is_remembered(warehouse: Warehouse) -> None:
     """If only the second index could not be created again, only this index is remembered.
 
     The table's properties list the first index.
@@ -137,7 +137,7 @@ def test_what_was_made_again_is_not_made_once_more(warehouse: Warehouse) -> None
     assert made[2] == "a"
 
 
-def test_a_write_of_before_the_drop_leaves_the_indexes_to_the_next(warehouse: Warehouse) -> None:
+def test_late_event_of_a_dropped_table_creates_no_index(warehouse: Warehouse) -> None:
     """A late event of a write to a dropped table does not create its indexes in the new table."""
     auto_refresh = AutoRefresh()
     waited = told(warehouse, event="written", replaced="false")
@@ -150,7 +150,7 @@ def test_a_write_of_before_the_drop_leaves_the_indexes_to_the_next(warehouse: Wa
     assert [row[2] for row in Session(warehouse).sql("SHOW SIEVE INDEXES ON t")] == ["a", "b"]
 
 
-def test_a_table_made_anew_twice_at_once_gets_all_its_indexes_back(warehouse: Warehouse) -> None:
+def test_table_replaced_again_gets_all_its_indexes_back(warehouse: Warehouse) -> None:
     """If the table is replaced while its indexes are created, the next write creates them all."""
     auto_refresh = AutoRefresh()
     drop(warehouse, auto_refresh, Session(warehouse))
@@ -171,7 +171,7 @@ def test_a_table_made_anew_twice_at_once_gets_all_its_indexes_back(warehouse: Wa
     assert [row[2] for row in Session(warehouse).sql("SHOW SIEVE INDEXES ON t")] == ["a", "b"]
 
 
-def test_an_index_that_is_dropped_meanwhile_keeps_none_from_its_refresh(
+def test_dropped_index_does_not_stop_the_refresh_of_others(
     warehouse: Warehouse,
 ) -> None:
     """If one index is dropped during a refresh, the others are refreshed without an error.
@@ -208,7 +208,7 @@ def follow(warehouse: Warehouse, index: str) -> None:
     Session(warehouse).sql(f"ALTER SIEVE INDEX {index} ON t SET OPTIONS (refresh = 'auto')")
 
 
-def test_an_index_may_ask_for_its_refresh_itself(warehouse: Warehouse) -> None:
+def test_option_refresh_auto_needs_no_session_setting(warehouse: Warehouse) -> None:
     """The option `refresh = 'auto'` refreshes an index without the session's setting."""
     follow(warehouse, "a")
     warehouse.append("t", range(100, 110))
@@ -221,7 +221,7 @@ def test_an_index_may_ask_for_its_refresh_itself(warehouse: Warehouse) -> None:
     assert files(warehouse) == {"a": 5, "b": 5}
 
 
-def test_a_refresh_that_no_session_asked_for_leaves_the_index_stale(warehouse: Warehouse) -> None:
+def test_failed_automatic_refresh_leaves_the_index_stale(warehouse: Warehouse) -> None:
     """If an automatic refresh fails, SHOW displays the index as stale, with the reason.
 
     The next successful refresh clears the reason.
@@ -263,7 +263,7 @@ def test_writes_during_a_refresh_are_reported_together(
     assert last == {"again": True, "replaced": replaced == "true", "every": every == "true"}
 
 
-def test_a_replaced_table_gets_those_indexes_back_that_ask_for_it(warehouse: Warehouse) -> None:
+def test_replaced_table_gets_back_indexes_with_refresh_auto(warehouse: Warehouse) -> None:
     """If a table is replaced, an index with `refresh = 'auto'` is created again.
 
     Other indexes wait for a session that restores all.
@@ -279,7 +279,7 @@ def test_a_replaced_table_gets_those_indexes_back_that_ask_for_it(warehouse: War
     assert files(warehouse) == {"a": 4, "b": 4}
 
 
-def test_a_declaration_may_ask_for_the_building(warehouse: Warehouse) -> None:
+def test_declared_refresh_auto_builds_the_index(warehouse: Warehouse) -> None:
     """A write builds a declared index if the declaration has `refresh = 'auto'`.
 
     Otherwise the index waits for a session or for REFRESH.

@@ -17,7 +17,7 @@ def test_parts_are_sent_once() -> None:
     assert known.of(["b", "a"], {"b": OTHER}) == (OTHER, ONE)
 
 
-def test_the_fingerprint_asked_longest_ago_is_forgotten() -> None:
+def test_least_recently_used_fingerprint_is_forgotten() -> None:
     """The number of fingerprints is limited; the least recently used is forgotten."""
     known = Fingerprints()
     known.of(["first"], {"first": ONE})

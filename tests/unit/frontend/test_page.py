@@ -106,7 +106,7 @@ SCAN: dict[str, Any] = {
 }  # fmt: skip
 
 
-def test_a_row_tells_of_each_index(warehouse: Warehouse) -> None:
+def test_each_index_has_a_row(warehouse: Warehouse) -> None:
     """An index's row shows its version, its state, and the share of files that queries can skip."""
     page = Text(Pages(warehouse).html())
     head, row = page.rows[:2]
@@ -119,7 +119,7 @@ def test_a_row_tells_of_each_index(warehouse: Warehouse) -> None:
     assert "No scan of a table with an index yet." in page.text
 
 
-def test_a_state_is_that_of_show(warehouse: Warehouse) -> None:
+def test_state_is_the_same_as_in_show(warehouse: Warehouse) -> None:
     """The state is ready, disabled, or that of the last background refresh.
 
     The message of a failed refresh is not shown.
@@ -138,7 +138,7 @@ def test_a_state_is_that_of_show(warehouse: Warehouse) -> None:
     assert state() == "disabled"
 
 
-def test_a_row_tells_what_a_key_reads() -> None:
+def test_row_shows_the_files_that_a_key_reads() -> None:
     """A row shows the files that a key reads, but no coverage if the file list was not read."""
     shown = ShownIndex("shop.t", "v", "disabled", SAMPLE)
     head, row = Text(page_html.page([shown], (), WorthHaving())).rows[:2]
@@ -148,7 +148,7 @@ def test_a_row_tells_what_a_key_reads() -> None:
     assert (cells["state"], cells["coverage"]) == ("disabled", "")
 
 
-def test_a_row_tells_of_each_scan(warehouse: Warehouse) -> None:
+def test_each_scan_has_a_row(warehouse: Warehouse) -> None:
     """A scan's row links to the page of its query; numbers have thousands separators."""
     page = Text(Pages(warehouse).html((SCAN, SCAN | {"execution": None})))
     row, without = page.rows[-2:]
@@ -225,7 +225,7 @@ def test_long_names_may_be_broken() -> None:
     assert "<code>(a_<wbr>b = ?)</code></td><td>i@<wbr>2</td>" in html
 
 
-def test_an_index_that_cannot_be_read_has_a_row(
+def test_row_of_an_unreadable_index_shows_the_reason(
     warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The row of an unreadable index shows the reason: damage, no version, or the time limit."""
@@ -247,7 +247,7 @@ def test_an_index_that_cannot_be_read_has_a_row(
     assert pages.refused == [f"file:{warehouse.root}"] * 2
 
 
-def test_a_registration_that_was_copied_is_of_no_index(warehouse: Warehouse) -> None:
+def test_copied_registration_is_shown_as_gone(warehouse: Warehouse) -> None:
     """A registration that was copied to another table is shown as gone."""
     pages = Pages(warehouse)
     has = registrations(warehouse.properties("t"))

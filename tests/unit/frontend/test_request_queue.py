@@ -15,14 +15,14 @@ from sql_ext.frontend import request_queue
 from sql_ext.frontend.request_queue import Request, RequestQueue, _answer
 
 
-def test_a_request_that_cannot_be_read_is_answered() -> None:
+def test_unreadable_request_gets_an_error() -> None:
     """A request with too deeply nested JSON gets an error, and the thread survives."""
     deep = "[" * 100_000 + "]" * 100_000
     answer = json.loads(_answer(None, 7, 1, f'7 1\n{{"kind": "prune", "predicate": {deep}}}', {}))
     assert answer["error"]["condition"] == "SIEVE_INTERNAL_ERROR"
 
 
-def test_an_answer_that_cannot_be_written_is_an_error() -> None:
+def test_unwritable_answer_becomes_an_error() -> None:
     """An answer that JSON cannot represent becomes an error, and the thread survives."""
     answer = json.loads(
         _answer(None, 7, 1, '7 1\n{"kind": "prune"}', {"prune": lambda _: {"x": {1}}})
@@ -79,7 +79,7 @@ def lane_threads() -> int:
     return sum(name.startswith("sieve-held-") for name in names)
 
 
-def test_threads_start_as_requests_take_them(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_thread_is_always_idle(monkeypatch: pytest.MonkeyPatch) -> None:
     """One thread is always idle, up to a limit, so that no request waits for a thread to start."""
     go_on = threading.Event()
     driver = Driver()
@@ -99,7 +99,7 @@ def test_threads_start_as_requests_take_them(monkeypatch: pytest.MonkeyPatch) ->
     wait_until(lambda: lane_threads() == 0)
 
 
-def test_what_comes_after_a_request_does_not_hold_up_its_answer(
+def test_later_work_does_not_delay_the_answer(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The work that follows a request runs after its answer was sent."""

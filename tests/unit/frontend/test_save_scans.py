@@ -62,7 +62,7 @@ class Scanned:
         return [one.table for record in found.records for one in record.sums]
 
 
-def test_each_root_gets_what_was_scanned_of_its_databases(tmp_path: Path) -> None:
+def test_databases_of_one_root_share_a_history_file(tmp_path: Path) -> None:
     """Databases with the same root share one history file, and a dropped database has none."""
     driver = Scanned(tmp_path)
     for database in ("a1", "a2", "b", "gone"):
@@ -74,7 +74,7 @@ def test_each_root_gets_what_was_scanned_of_its_databases(tmp_path: Path) -> Non
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b"]
 
 
-def test_nothing_new_is_not_written(tmp_path: Path) -> None:
+def test_driver_without_new_scans_writes_no_file(tmp_path: Path) -> None:
     """A driver without new scans does not write its file; without any scan, it has none."""
     driver = Scanned(tmp_path)
     driver.writer.save_if_changed()
@@ -90,7 +90,7 @@ def test_nothing_new_is_not_written(tmp_path: Path) -> None:
     assert driver.kept("a") == [("a", "t"), ("a", "u")]
 
 
-def test_a_driver_without_the_right_warns_once(
+def test_driver_without_permission_warns_once(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A driver without permission warns once per root, and tries again after new scans."""
@@ -110,7 +110,7 @@ def test_a_driver_without_the_right_warns_once(
     assert driver.kept("a") == [("a", "t"), ("a", "u")]
 
 
-def test_it_saves_every_ten_minutes_and_survives(
+def test_history_is_saved_every_ten_minutes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The first save happens after ten minutes.

@@ -76,7 +76,7 @@ def test_modules_are_frozen_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert calls == ["collect", "freeze"]
 
 
-def test_a_step_runs_by_partition_and_its_worker_is_spared(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_spare_next_task_runs_after_every_task(monkeypatch: pytest.MonkeyPatch) -> None:
     """`spare_next_task` runs after every task, even if the step fails."""
     spared: list[str] = []
     monkeypatch.setattr(arrow_jobs, "spare_next_task", lambda: spared.append("spared"))

@@ -16,7 +16,7 @@ from sieve.indexing.probes import Probes
 from sieve.metadata.options import IndexOptions
 
 
-def test_only_probes_for_absent_keys_must_miss() -> None:
+def test_probes_for_absent_keys_with_a_match_are_omitted() -> None:
     """Probes for absent keys are omitted if a location has a match.
 
     A key that is drawn from the domain can exist.
@@ -56,7 +56,7 @@ def test_only_probes_for_absent_keys_must_miss() -> None:
         (1, 30_001_000, 10_000_000, 1000, "seconds"),
     ],
 )
-def test_a_map_that_nobody_asked_for_has_limits(
+def test_automatic_map_has_limits(
     size: int, keys: int, rows: int, n_files: int, limit: str | None
 ) -> None:
     """An automatic map has at most a gibibyte.

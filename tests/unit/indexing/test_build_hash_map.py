@@ -60,7 +60,7 @@ def test_keys_are_counted_by_their_smallest_hashes(
 @pytest.mark.parametrize(
     ("rows", "parts"), [([], 1), ([0, 5], 1), ([10, 10], 1), ([10, 10, 1], 2), ([50, 1], 3)]
 )
-def test_pairs_travel_in_as_many_parts_as_there_may_be_maps(
+def test_pairs_have_a_part_for_each_possible_map(
     monkeypatch: pytest.MonkeyPatch, rows: list[int], parts: int
 ) -> None:
     """Pairs are packed into as many parts as maps are possible, since each row can be a pair.

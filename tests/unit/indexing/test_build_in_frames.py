@@ -192,7 +192,7 @@ def check(
 
 
 @pytest.mark.parametrize(("options", "column", "jobs", "figures"), ONE_TASK)
-def test_a_small_column_is_weighed_by_one_task(
+def test_small_column_is_built_by_one_task(
     frames: pytest.MonkeyPatch,  # noqa: ARG001 - in place of PySpark's
     tmp_path: Path,
     options: IndexOptions,
@@ -258,7 +258,7 @@ def files_of(build: Build) -> list[list[dict[str, Any]]]:
 
 
 @pytest.mark.parametrize(("options", "column", "jobs", "moved", "figures"), SEVERAL_TASKS)
-def test_stretches_of_a_column_are_weighed_apart(
+def test_large_column_is_built_by_several_tasks(
     frames: pytest.MonkeyPatch,
     tmp_path: Path,
     options: IndexOptions,

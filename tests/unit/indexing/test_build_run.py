@@ -182,7 +182,7 @@ TOO_SMALL = InvalidInputError("SIEVE_BUDGET_TOO_SMALL", "no")
         (IndexOptions("intervals"), [(FEW, 150.0)], [("intervals", *STOPPED[1:])], 1),
     ],
 )  # fmt: skip
-def test_the_better_attempt_is_kept_alone(
+def test_only_the_best_attempt_is_kept(
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
     options: IndexOptions,
@@ -210,7 +210,7 @@ def test_the_better_attempt_is_kept_alone(
         ((FEW, 150.0), [TOO_SMALL, (FEW, 150.0), TOO_SMALL], [CHEAP_MAP, STOPPED, CHEAP_MAP], 2),
     ],
 )  # fmt: skip
-def test_a_map_that_surely_pays_is_made_alone(
+def test_intervals_are_omitted_if_a_map_surely_pays(
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
     trial: tuple[int, float],
@@ -225,7 +225,7 @@ def test_a_map_that_surely_pays_is_made_alone(
     assert (number(built), attempts.left()) == (kept, [kept])
 
 
-def test_a_map_beyond_the_limits_is_not_made(
+def test_map_beyond_the_limits_is_not_built(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """An automatic map beyond the limits is not made, even if it would save many reads."""
@@ -236,7 +236,7 @@ def test_a_map_beyond_the_limits_is_not_made(
     assert attempts.made == [STOPPED]
 
 
-def test_what_is_read_in_part_gets_no_map(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_file_read_in_part_prevents_a_map(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """If a file was read only in part, the build makes no map.
 
     The file's other rows can be in other runs.
@@ -250,7 +250,7 @@ def test_what_is_read_in_part_gets_no_map(monkeypatch: pytest.MonkeyPatch, tmp_p
 @pytest.mark.parametrize(
     ("scattered", "added", "collects"), [(1.0, (), True), (0.0, (), False), (1.0, (3,), False)]
 )
-def test_the_pairs_of_a_likely_map_are_collected_at_once(
+def test_pairs_of_a_likely_map_are_collected_while_reading(
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
     scattered: float,
@@ -263,7 +263,7 @@ def test_the_pairs_of_a_likely_map_are_collected_at_once(
     assert (attempts.collects, attempts.fewest) == ([collects], [collects])
 
 
-def test_a_map_that_the_user_chose_leaves_as_many_cuts(
+def test_chosen_map_keeps_the_usual_number_of_cuts(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """If the user has chosen a map, its pairs are collected with the usual number of cuts."""
@@ -272,7 +272,7 @@ def test_a_map_that_the_user_chose_leaves_as_many_cuts(
     assert (attempts.collects, attempts.fewest) == ([True], [False])
 
 
-def test_a_likely_map_that_is_not_made_costs_no_cuts(
+def test_omitted_map_causes_a_second_reading_of_cuts(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """If a likely map is not made, a second reading collects eight times the usual cuts."""
@@ -283,7 +283,7 @@ def test_a_likely_map_that_is_not_made_costs_no_cuts(
 
 
 @pytest.mark.parametrize(("second", "kept"), [((MANY, 100.0), 2), ((MANY, 149.99), 1)])
-def test_more_cuts_are_read_where_they_may_save(
+def test_more_cuts_are_read_if_they_may_save_reads(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, second: tuple[int, float], kept: int
 ) -> None:
     """If more cuts may save reads, a second reading collects eight times as many.
@@ -297,7 +297,7 @@ def test_more_cuts_are_read_where_they_may_save(
 
 
 @pytest.mark.parametrize("added", [(), (3,)], ids=["map", "wider"])
-def test_a_failure_of_a_later_attempt_leaves_nothing(
+def test_later_failure_deletes_the_first_run(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, added: Sequence[int]
 ) -> None:
     """If a later attempt fails, the run of the first attempt is deleted.

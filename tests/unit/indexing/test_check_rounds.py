@@ -59,7 +59,7 @@ def test_a_small_run_is_one_round() -> None:
 
 
 @pytest.mark.parametrize("limit", [1, 100, 200, 250, 399])
-def test_the_parts_of_a_large_run_make_up_the_domain(limit: int) -> None:
+def test_each_code_and_hash_is_checked_in_one_round(limit: int) -> None:
     """Each code and each hash is checked in one round.
 
     The round contains all files whose ranges contain the code or hash.
@@ -114,7 +114,7 @@ def answers(tmp_path: Path, run: RunRef, limit: int, values: list[int | None]) -
 
 
 @pytest.mark.parametrize("limit", [1, 300, 1800])
-def test_runs_are_asked_together_for_the_same_stretches(limit: int) -> None:
+def test_runs_are_checked_together_in_the_same_rounds(limit: int) -> None:
     """If several runs are checked together, each code is checked in one round for all of them.
 
     The round contains all files whose ranges contain the code.
@@ -132,7 +132,7 @@ def test_runs_are_asked_together_for_the_same_stretches(limit: int) -> None:
             assert around <= {file.name for file in part.run.files}
 
 
-def test_a_key_is_lost_that_no_run_holds(tmp_path: Path) -> None:
+def test_key_is_missed_only_if_no_run_finds_it(tmp_path: Path) -> None:
     """A key counts as missed only if no run of its location finds it.
 
     The location has its own slot in each run.
@@ -167,7 +167,7 @@ def test_a_key_is_lost_that_no_run_holds(tmp_path: Path) -> None:
     assert missed(1, -1) == 2
 
 
-def test_corrupt_records_are_counted_by_location_and_nothing_else(tmp_path: Path) -> None:
+def test_corrupt_records_are_counted_only_by_location(tmp_path: Path) -> None:
     """Damaged records are counted by location, and count neither as rows nor as missed keys."""
     batch = pa.RecordBatch.from_arrays(
         [pa.array([None, None, 5], pa.int64()), pa.array([-1, -1, -3], pa.int32())],
@@ -184,7 +184,7 @@ def test_corrupt_records_are_counted_by_location_and_nothing_else(tmp_path: Path
 
 
 @pytest.mark.parametrize("limit", [1, 700, 1 << 20])
-def test_rounds_find_and_miss_the_same(tmp_path: Path, limit: int) -> None:
+def test_number_of_rounds_does_not_change_missed_keys(tmp_path: Path, limit: int) -> None:
     """The same keys are missed in any number of rounds.
 
     Some keys are of another location. The keys 7 and 60 are missing only from the maps.
@@ -283,7 +283,7 @@ def test_a_round_takes_files_up_to_its_limit(limit: int, begins: list[int]) -> N
         ((0, 9), None, None),
     ],
 )
-def test_what_two_ranges_share_may_be_one_code(
+def test_two_ranges_can_share_a_single_code(
     one: tuple[int, int] | None, other: tuple[int, int] | None, common: tuple[int, int] | None
 ) -> None:
     """The common part of two ranges can be a single code, which must be checked, too."""

@@ -35,7 +35,7 @@ def share_told_apart(encoder: Encoder, values: list[object]) -> float:
     return len(np.unique(encoder.encode(array).codes)) / len(set(values))
 
 
-def test_urls_of_several_hosts_are_told_apart():
+def test_urls_of_several_hosts_have_different_codes():
     """The codes of URLs from several hosts distinguish their pages by split points.
 
     A plain prefix and eight more bytes would distinguish only the hosts.
@@ -58,7 +58,7 @@ def test_urls_of_several_hosts_are_told_apart():
         ["", "\0", "\0\0"],
     ],
 )
-def test_the_plain_prefix_is_kept_where_it_tells_values_apart(values):
+def test_plain_prefix_is_kept_if_it_distinguishes_values(values):
     """If a plain prefix distinguishes the values, the encoder has no split points.
 
     Split points need time and bytes.
@@ -74,7 +74,7 @@ def test_a_column_without_values_has_the_plain_encoder():
     assert choose_encoder("string", pa.chunked_array([], pa.string()), 0, 0) == Encoder("string")
 
 
-def test_more_rows_than_were_sampled_ask_for_finer_codes():
+def test_column_larger_than_its_sample_has_finer_codes():
     """If a column has many more rows than its sample, its encoder has finer codes."""
     sample = [f"{n:016d}" for n in range(0, 10**9, 50_000)]
     few, many = chosen("string", sample), chosen("string", sample, 10**9)
@@ -84,7 +84,7 @@ def test_more_rows_than_were_sampled_ask_for_finer_codes():
     assert share_told_apart(many, near) == 1.0
 
 
-def test_points_stay_small_beside_the_column():
+def test_split_points_grow_with_the_column_up_to_a_limit():
     """The bytes of split points grow with the column, up to a limit.
 
     In a small column, split points have at most a kilobyte.
@@ -123,7 +123,7 @@ def test_no_byte_beyond_the_front_affects_a_code():
     assert len(value) == FRONT
 
 
-def test_wide_decimals_in_a_narrow_range_are_told_apart():
+def test_wide_decimals_in_a_narrow_range_differ():
     """A window distinguishes decimals of 25 digits that are close together.
 
     Distant decimals share the first or the last code.
@@ -142,13 +142,13 @@ def test_wide_decimals_in_a_narrow_range_are_told_apart():
     ]
 
 
-def test_negative_decimals_in_a_narrow_range_are_told_apart():
+def test_negative_decimals_in_a_narrow_range_differ():
     """A window distinguishes negative decimals, too."""
     ids = [Decimal(-(10**24) - n).scaleb(-2) for n in range(0, 10**6, 101)]
     assert share_told_apart(chosen("decimal(38,2)", ids), ids) == 1.0
 
 
-def test_wide_decimals_of_every_size_keep_the_floating_form():
+def test_decimals_of_all_magnitudes_have_no_window():
     """Decimals of all magnitudes have no window, because a window would merge small values."""
     values = [Decimal(k * 10**e).scaleb(-2) for e in range(36) for k in range(1, 10)]
     assert chosen("decimal(38,2)", values) == Encoder("decimal(38,2)")
@@ -236,7 +236,7 @@ def test_split_points_take_a_thousandth_of_the_column(
     assert asked == [most]
 
 
-def test_a_whole_sample_has_the_neighbours_of_the_table() -> None:
+def test_sample_of_the_whole_column_reserves_no_bit() -> None:
     """A sample of the whole column reserves no bit for values between sampled values.
 
     For unique values, each doubling of the rows reserves one more bit.

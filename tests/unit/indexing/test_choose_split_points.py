@@ -52,7 +52,7 @@ def test_fronts_are_the_bytes_after_the_shared_prefix() -> None:
         ),
     ],
 )
-def test_values_are_cut_where_neighbours_share_least(
+def test_values_are_split_where_neighbours_differ_most(
     count: int, points: list[tuple[bytes, int]], alphabet: bytes
 ) -> None:
     """Values are split where neighbours share the fewest bytes, by the shortest points.
@@ -68,13 +68,13 @@ def test_values_are_cut_where_neighbours_share_least(
 
 
 @pytest.mark.parametrize("count", [3, 4, 16])
-def test_values_of_several_hosts_are_told_apart_behind_what_each_shares(count: int) -> None:
+def test_digits_distinguish_the_values_of_each_host(count: int) -> None:
     """With a point for each host, the digits alone distinguish the values of a host."""
     starts = [b"h%02d/" % host + b"q" * 30 + b"00" for host in range(3)]
     assert made(HOSTS, count, 20) == Splits(tuple(Point(s, 36) for s in starts), b"0123456789")
 
 
-def test_one_point_more_takes_the_group_with_most_equal_codes() -> None:
+def test_one_more_point_splits_the_group_of_most_equal_codes() -> None:
     """One more point splits the group with the most equal codes.
 
     Without this point, two hosts share a point with a prefix of two bytes.
@@ -84,7 +84,7 @@ def test_one_point_more_takes_the_group_with_most_equal_codes() -> None:
     assert made(HOSTS, 2, 20) == Splits((Point(first, 36), Point(b"h01", 2)), b"/0123456789q")
 
 
-def test_points_that_take_too_many_bytes_are_none() -> None:
+def test_too_many_bytes_give_no_split_points() -> None:
     """Split points with exactly the allowed number of bytes are accepted; more bytes give None."""
     three = made(HOSTS, 3, 20)
     assert three is not None
@@ -130,7 +130,7 @@ def test_one_value_in_two_hundred_may_have_an_odd_byte(odd: int, alphabet: bytes
     assert found.alphabet == alphabet
 
 
-def test_a_group_is_cut_in_the_middle_of_what_is_not_told_apart() -> None:
+def test_group_is_split_amid_its_most_similar_values() -> None:
     """Of equally good splits, the split in the middle of the most similar neighbours is used."""
     steps = [9, 9, 2, 9, 2, 9, 9, 9, 2]
     for first in (0, 3):
@@ -140,7 +140,7 @@ def test_a_group_is_cut_in_the_middle_of_what_is_not_told_apart() -> None:
 
 
 @pytest.mark.parametrize(("second", "points"), [(b"a\1", [b"", b"a\1"]), (b"a\0", [b""])])
-def test_a_point_that_would_end_in_a_zero_byte_is_none(second: bytes, points: list[bytes]) -> None:
+def test_group_joins_the_previous_one_at_a_zero_byte(second: bytes, points: list[bytes]) -> None:
     """A group whose point would end in a zero byte joins the previous group."""
     rows = [list(value.ljust(4, b"\0")) for value in (b"", second)]
     fronts: Any = SimpleNamespace(shared=np.array([1]), bytes=np.array(rows, np.uint8))

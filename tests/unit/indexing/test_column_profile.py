@@ -66,7 +66,7 @@ def test_a_profile_counts_its_locations_and_its_bytes() -> None:
         (None, IndexOptions(budget="20KB"), 1e-9, 1),
     ],
 )
-def test_a_budget_is_of_the_table_or_of_the_column(
+def test_sampled_part_gets_its_share_of_the_budget(
     sizes: list[int] | None, options: IndexOptions, share: float, budget: int
 ) -> None:
     """A sampled part of the domain gets its share of the budget, and at least one byte."""
@@ -76,7 +76,7 @@ def test_a_budget_is_of_the_table_or_of_the_column(
 
 
 @pytest.mark.parametrize("shape", ["sieve", "map"])
-def test_some_shapes_are_not_made_again_for_their_bytes(shape: str) -> None:
+def test_maps_and_blocks_are_not_rebuilt_to_fit_a_budget(shape: str) -> None:
     """Maps and blocks are not rebuilt to fit a budget.
 
     A map uses the bits that its budget allows, and blocks have an error bound.
@@ -99,7 +99,7 @@ def test_some_shapes_are_not_made_again_for_their_bytes(shape: str) -> None:
         (1_000_000_000, 1.0, False, 10 * MB),
     ],
 )
-def test_the_budget_auto_reads_cuts_for_a_hundredth_of_the_column(
+def test_second_reading_has_a_larger_budget_if_it_can_pay(
     rows: int, share: float, wide: bool, allowed: int
 ) -> None:
     """A second reading has a larger budget if that can pay."""
@@ -128,7 +128,7 @@ def test_a_likely_map_reads_the_cuts_of_a_small_column(share: float, allowed: in
 @pytest.mark.parametrize(
     ("budget", "beside"), [("40KB", 20 << 10), ("640KB", 32 << 10), ("1280KB", 64 << 10)]
 )
-def test_a_map_leaves_little_to_intervals(budget: str, beside: int) -> None:
+def test_intervals_next_to_a_map_get_little_budget(budget: str, beside: int) -> None:
     """If an index has a map, intervals get a twentieth of the budget.
 
     They get at least 32 KB, but at most half of the budget.
@@ -138,7 +138,7 @@ def test_a_map_leaves_little_to_intervals(budget: str, beside: int) -> None:
     assert profile().intervals_budget(options, "map") == beside
 
 
-def test_there_is_a_cut_at_least() -> None:
+def test_at_least_one_cut_is_allowed() -> None:
     """At least one cut is allowed, even for a column without rows."""
     for options in (AUTO, IndexOptions("sieve")):
         assert profile(shown=0).most_cuts(options) == 1

@@ -18,7 +18,7 @@ from sieve.segments.query_model import QueryModel
         ("decimal(19,2)", 16), ("decimal(38,0)", 16),
     ],
 )  # fmt: skip
-def test_the_width_of_a_value_is_what_parquet_takes(type_name: str, width: int) -> None:
+def test_width_of_a_value_is_its_width_in_parquet(type_name: str, width: int) -> None:
     """The width of a value is its width in Parquet.
 
     Budgets are shares of the column's bytes.

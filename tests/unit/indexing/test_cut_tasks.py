@@ -22,7 +22,7 @@ from sieve.indexing.cut_tasks import _distinct
         [5, *range(40)],
     ],
 )
-def test_codes_in_any_order_are_counted_in_theirs(codes: list[int]) -> None:
+def test_codes_are_counted_in_ascending_order(codes: list[int]) -> None:
     """The distinct codes ascend and have the right counts, whatever the order of the rows."""
     found, counts = _distinct(np.array(codes, np.int64))
     expected, times = np.unique(codes, return_counts=True)

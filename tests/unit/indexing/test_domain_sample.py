@@ -27,7 +27,9 @@ def zoom_of(
 
 
 @given(keys, st.floats(0.01, 0.6), st.lists(codes, max_size=100))
-def test_order_and_membership_survive(sample: np.ndarray, share: float, others: list[int]) -> None:
+def test_mapping_keeps_order_and_membership(
+    sample: np.ndarray, share: float, others: list[int]
+) -> None:
     """The mapping keeps the order and the distinctness of codes, and adds no code."""
     domain_sample, _ = zoom_of(sample, share)
     everything = np.unique(np.append(sample, np.array(others, np.int64)).astype(np.int64))
@@ -38,7 +40,7 @@ def test_order_and_membership_survive(sample: np.ndarray, share: float, others: 
 
 
 @given(keys, st.floats(0.01, 0.6), codes, codes)
-def test_an_interval_holds_the_same_keys(
+def test_mapped_interval_has_the_same_keys(
     sample: np.ndarray, share: float, one: int, other: int
 ) -> None:
     """A mapped interval contains a mapped key exactly if the original interval contains the key."""
@@ -139,7 +141,7 @@ def test_windows_without_a_key_have_no_model() -> None:
     assert with_one.of_mass(query_model) is not None
 
 
-def test_the_ends_of_a_query_lie_within_windows() -> None:
+def test_ends_of_a_query_are_within_windows() -> None:
     """Each end of a query is within a window, with keys on both sides."""
     sample = np.arange(0, 1_000_000, 10)
     asked = np.array([[300_000, 700_000]], np.int64)
@@ -158,7 +160,7 @@ def test_the_outermost_windows_reach_to_the_ends_of_all_codes() -> None:
     assert np.all(domain_sample.first[1:] > sample[0])
 
 
-def test_the_model_of_windows_knows_its_shares() -> None:
+def test_window_model_has_the_shares_of_codes_and_keys() -> None:
     """The model of windows knows their share of the domain's codes and keys.
 
     Ranges are shares of the whole domain.
@@ -180,7 +182,7 @@ def test_a_window_begins_at_the_least_code_of_its_share() -> None:
         assert np.all(query_model.up_to(found[above] - 1) < share[above])
 
 
-def test_what_a_query_asks_for_behind_the_first_window_is_kept() -> None:
+def test_keys_after_a_window_are_mapped_to_its_end() -> None:
     """Keys of a query after a window are mapped to the end of the window.
 
     Keys before all windows are dropped.

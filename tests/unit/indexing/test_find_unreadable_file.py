@@ -59,7 +59,7 @@ def test_the_file_that_fails_is_named(monkeypatch: pytest.MonkeyPatch, bad: int)
     assert len(reads.sizes) <= 4
 
 
-def test_what_no_file_causes_is_raised_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_error_without_a_bad_file_is_raised_unchanged(monkeypatch: pytest.MonkeyPatch) -> None:
     """Errors that name a file, come from elsewhere, or are transient are raised unchanged."""
     Reads(monkeypatch, bad=[])
     with pytest.raises(PySparkException, match="transient"):
@@ -84,7 +84,7 @@ def test_what_no_file_causes_is_raised_as_it_is(monkeypatch: pytest.MonkeyPatch)
         (ArithmeticError(), True, None),
     ],
 )
-def test_a_file_fails_where_its_reader_does(
+def test_only_reader_errors_count_as_failed_files(
     monkeypatch: pytest.MonkeyPatch, error: Exception | None, reader: bool, fails: bool | None
 ) -> None:
     """Only an error of the file reader, which reads all rows, means that a file fails."""

@@ -80,7 +80,7 @@ def test_a_run_has_a_file_for_each_task_of_cuts(cuts: int, share: float, files: 
 
 
 @pytest.mark.parametrize("shape", ["map", "auto", "intervals"])
-def test_beside_a_map_intervals_are_written_at_the_price_that_pays(
+def test_intervals_next_to_a_map_are_written_once(
     monkeypatch: pytest.MonkeyPatch, shape: str
 ) -> None:
     """With a map, intervals are written once at the given price.

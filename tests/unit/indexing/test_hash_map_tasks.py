@@ -123,7 +123,7 @@ def test_unique_keys_fit_a_map_for_unique_keys(seed: int) -> None:
 
 @pytest.mark.parametrize("zoomed", [False, True])
 @pytest.mark.parametrize("type_name", ["bigint", "string"])
-def test_values_are_packed_once_a_location(type_name: str, zoomed: bool) -> None:
+def test_each_value_is_packed_once_per_location(type_name: str, zoomed: bool) -> None:
     """Each value is packed once for each of its locations.
 
     NULLs, locations that prove nothing, and values outside of the windows are omitted.
@@ -154,7 +154,7 @@ def test_values_are_packed_once_a_location(type_name: str, zoomed: bool) -> None
 
 
 @pytest.mark.parametrize(("n", "keys"), [(1000, 1000), (100_000, 90_000), (30_000_000, 20_000_000)])
-def test_the_budget_that_a_refusal_names_pays_for_a_map(n: int, keys: int) -> None:
+def test_budget_in_the_error_is_enough_for_a_map(n: int, keys: int) -> None:
     """The error names a sufficient budget: useful fingerprint bits plus a tenth, in kilobytes."""
     with pytest.raises(InvalidInputError) as caught:
         fit_maps(n, keys, 50, 10)
@@ -168,7 +168,7 @@ def test_the_budget_that_a_refusal_names_pays_for_a_map(n: int, keys: int) -> No
     assert bits >= _WORTHWHILE_BITS
 
 
-def test_a_map_of_unique_keys_needs_its_bytes_and_a_little_more() -> None:
+def test_map_needs_three_percent_more_than_estimated() -> None:
     """A map needs three per cent more than its estimated bytes.
 
     A map of unique keys uses as many fingerprint bits as the budget allows.
@@ -219,7 +219,7 @@ def test_fingerprints_that_pay_back_keep_the_budget() -> None:
     assert fit_maps(4000, 1000, LOCATIONS, round(least / 0.97) + 1, 1e6) == (1, 1)
 
 
-def test_maps_are_planned_for_the_largest_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_maps_are_planned_for_equal_numbers_rounded_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """Maps are planned for equal numbers of keys, sets and locations, rounded up."""
     asked: list[tuple[int, ...]] = []
     monkeypatch.setattr(build_hash_map, "fingerprint_for", lambda *given: asked.append(given) or 5)

@@ -81,7 +81,7 @@ def test_reads_are_counted_in_locations_and_in_bytes() -> None:
     assert least_read(list(told.values()), of.location_bytes)["present"] == 2 / 25
 
 
-def test_a_stop_knows_the_least_bytes() -> None:
+def test_least_reads_of_a_stopping_rule_are_bytes() -> None:
     """The least reads of a stopping rule are bytes, divided by the mean size of a file."""
     of = profile()
     probes = make_probes(of.sample)
@@ -92,7 +92,7 @@ def test_a_stop_knows_the_least_bytes() -> None:
     assert stop.least == {"present": 49 / 25, "absent": 0, "range": 49 / 25}
 
 
-def test_a_map_leaves_the_file_of_the_row() -> None:
+def test_map_finds_the_file_of_the_value() -> None:
     """If values share a code, a map finds the file of the value, which is mostly the large file."""
     exact, vague = profile(), profile(Encoder("string"))
     of_a_row = (3 * 1 + 97**2) / 25**2 / 4
@@ -123,7 +123,7 @@ def may_pay(files: float, exact: float, *, budget: int = ENOUGH, of: str = "bigi
     return map_may_pay(ten, told, KEYS, budget)
 
 
-def test_a_map_saves_what_intervals_read_in_vain() -> None:
+def test_map_pays_if_intervals_read_files_without_the_key() -> None:
     """A map pays if intervals read files without the key, and if the map fits its budget."""
     assert may_pay(3.0, 1.0)
     assert not may_pay(3.0, 3.0)
@@ -134,7 +134,7 @@ def test_a_map_saves_what_intervals_read_in_vain() -> None:
     assert not map_may_pay(profile(), [], KEYS, ENOUGH)
 
 
-def test_a_map_tells_values_of_one_code_apart() -> None:
+def test_map_distinguishes_values_of_one_code() -> None:
     """If values share a code, a map can pay even if all files that are read contain the code."""
     assert may_pay(3.0, 3.0, of="string")
     assert not may_pay(1.0, 1.0, of="string")
@@ -142,7 +142,7 @@ def test_a_map_tells_values_of_one_code_apart() -> None:
 
 @pytest.mark.parametrize("has_maps", [False, True])
 @pytest.mark.parametrize("together", [1, 3, 100])
-def test_a_map_narrows_what_probes_of_one_key_read(
+def test_map_narrows_the_reads_of_probes_for_one_key(
     has_maps: bool, together: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A map narrows the reads of probes for one key, by the hash of the key.

@@ -51,7 +51,7 @@ def test_distinct_keys_are_counted_in_any_order(order):
     assert (line["n_cuts"], line["first"], line["last"]) == (len(cuts), codes.min(), codes.max())
 
 
-def test_a_damaged_record_is_a_line_of_its_own_and_no_row():
+def test_damaged_record_is_counted_but_not_as_a_row():
     """A damaged record counts as damaged, and not as a row.
 
     The record's row has -1 minus the location's number.
@@ -72,7 +72,7 @@ def test_a_damaged_record_is_a_line_of_its_own_and_no_row():
 @pytest.mark.parametrize(
     ("partial", "whole"), [([0, 0, 0], None), ([0, 1, 0], [0, 2]), ([1, 1, 1], [])]
 )
-def test_locations_that_were_read_whole_are_told(partial: list[int], whole: list[int] | None):
+def test_whole_lists_the_completely_read_locations(partial: list[int], whole: list[int] | None):
     """`whole` lists the locations that were read completely, or is None if all were."""
     none = np.zeros(3, np.int64)
     flags = np.array(partial, np.bool_)
@@ -89,7 +89,7 @@ def test_large_locations_are_cut_more_finely():
     assert [len(some) for some in cuts] == [1, 3, 1]
 
 
-def test_probes_count_the_locations_that_hold_a_key_and_their_bytes():
+def test_probes_count_matching_locations_and_their_bytes():
     """A task counts the locations that match a probe, and their bytes."""
     rows = pa.RecordBatch.from_arrays(
         [pa.array([5, 6, 7, 6, 9]), pa.array([0, 0, 2, 3, 3], pa.int32())], names=["v", "location"]

@@ -50,7 +50,7 @@ def table(numbers: Sequence[int], young: Sequence[int] = ()) -> Snapshot:
     return Snapshot(files, tuple(k not in young for k in numbers), 10**12)
 
 
-def test_places_move_up_where_a_run_is_left_out() -> None:
+def test_slots_move_down_if_a_run_is_removed() -> None:
     """A run without remaining files is removed, and the slots of later runs move down."""
     base, known = version(6, 2, 3)
     left = plan_reuse(base, known, table([0, 1, 2, 3, 4, 5, 8, 10, 77]))
@@ -59,7 +59,7 @@ def test_places_move_up_where_a_run_is_left_out() -> None:
     assert left.locations.slots.tolist() == [0, 1, 2, 3, 4, 5, 6, 8]
 
 
-def test_changed_and_unsettled_files_are_not_kept() -> None:
+def test_changed_and_young_files_are_read_again() -> None:
     """A file is read again if its length or time has changed, or if it is too young."""
     base, known = version(9)
     now = list(table(range(9)).files)
@@ -72,7 +72,7 @@ def test_changed_and_unsettled_files_are_not_kept() -> None:
     assert left.locations.slots.tolist() == [0, 4, 5, 6, 7, 8]
 
 
-def test_grown_files_are_kept_with_all_their_places() -> None:
+def test_grown_file_keeps_its_slots_and_counts() -> None:
     """A file with appended rows keeps all its slots, and the counts of its earlier content.
 
     Slots are renumbered if runs are removed.
@@ -132,13 +132,13 @@ def test_many_deltas_are_read_again_as_one(deltas: int, left: int) -> None:
         (range(201), True),
     ],
 )
-def test_a_base_that_is_the_lesser_half_goes(files: range, whole: bool) -> None:
+def test_base_that_is_too_small_is_rebuilt(files: range, whole: bool) -> None:
     """If the base run has lost files or is too small for the table, everything is built."""
     base, known = version(100)
     assert (plan_reuse(base, known, table(files)) is NOTHING) == whole
 
 
-def test_what_has_no_run_is_kept_too() -> None:
+def test_files_without_a_run_are_kept() -> None:
     """Files without keys, and unproven files, are kept and not read again."""
     base, known = version(4)
     known.slots[1:3] = -1
@@ -152,7 +152,7 @@ def test_what_has_no_run_is_kept_too() -> None:
     assert len(plan_reuse(empty, known, table(range(4))).locations.paths) == 4
 
 
-def test_an_unsettled_file_is_current_while_it_is_unsettled() -> None:
+def test_version_is_current_until_a_young_file_is_stable() -> None:
     """If a file was too young, the version is current only until the file is stable."""
     _, known = version(3)
     known.states[2], known.lengths[2] = FileState.RACY, 0
@@ -178,7 +178,7 @@ def test_one_run_without_removed_locations_needs_no_compaction() -> None:
     assert is_one_run(dataclasses.replace(base, runs=version(4)[0].runs), more)
 
 
-def test_a_slot_lies_in_a_run() -> None:
+def test_runs_of_returns_the_run_of_each_slot() -> None:
     """`runs_of` returns the run of each slot, or -1 for a file without keys."""
     base, _ = version(3, 2)
     slots = np.array([[0, -1], [2, 3], [4, -1], [-1, -1]])

@@ -49,7 +49,7 @@ def sampled(
 NUMBERS = values(pa.int32(), [(7, 0), (None, 0)], [], [(-3, 1), (7, 1), (9, 2)])
 
 
-def test_a_small_column_is_its_own_sample() -> None:
+def test_sample_of_a_small_column_is_the_column() -> None:
     """The sample of a small column is the whole column; NULLs are rows without a key."""
     found = sampled(NUMBERS, "int", 5)
     assert sorted(found.codes.tolist()) == [-3, 7, 7, 9]
@@ -76,7 +76,7 @@ def test_text_has_the_width_and_the_hash_of_whole_values() -> None:
 
 
 @pytest.mark.parametrize(("counted", "rows"), [(None, 0), (0, 0), (12, 12)])
-def test_a_column_of_which_nothing_is_drawn(counted: int | None, rows: int) -> None:
+def test_sample_without_rows_has_row_count_and_encoder(counted: int | None, rows: int) -> None:
     """A sample without rows has the format's row count, and an encoder for the column's type."""
     found = sampled(values(pa.int64(), [], []), "bigint", counted)
     assert (found.rows, found.shown, found.width) == (rows, rows, 8)
@@ -216,7 +216,7 @@ def test_every_kind_of_row_is_counted() -> None:
         ([0] * 7, (7,), list(range(7)), 0, 0),
     ],
 )
-def test_what_was_not_read_wholly_has_no_cuts(
+def test_partly_read_location_has_no_cuts(
     counted: list[int] | None, may_be_empty: Sequence[int], partial: list[int], cuts: int, keys: int
 ) -> None:
     """A location with a damaged record, or an unexpected number of rows, has no cuts."""
@@ -275,7 +275,7 @@ def test_scattered_keys_have_neighbours_elsewhere() -> None:
         assert sampled(frame, "int", max(1, len(pairs))).scattered == pytest.approx(share)
 
 
-def test_intervals_are_cut_at_gaps_alone() -> None:
+def test_keys_are_cut_only_at_gaps_for_intervals() -> None:
     """For intervals, keys are cut only at gaps.
 
     Distinct keys are still counted, and each cut has its rows and its ends.

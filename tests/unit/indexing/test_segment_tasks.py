@@ -58,7 +58,7 @@ def test_a_stretch_has_its_pieces_from_all_batches(order: list[int], cut: int) -
 
 
 @pytest.mark.parametrize("budget", [1500, 3000, 6000])
-def test_a_whole_column_leaves_some_of_its_budget_to_pages(budget: int) -> None:
+def test_payloads_leave_some_budget_to_page_headers(budget: int) -> None:
     """The payloads use most of the budget; the rest is left for headers of the file's pages."""
     files, pieces, domain = 60, 20, 1 << 20
     rng = np.random.default_rng(budget)
@@ -88,7 +88,7 @@ def listed(some: Intervals) -> list[tuple[int, ...]]:
     return [tuple(int(each) for each in row) for row in zip(*columns, strict=True)]
 
 
-def test_packed_cuts_are_what_was_packed() -> None:
+def test_unpacked_cuts_equal_the_packed_cuts() -> None:
     """Unpacked cuts equal the packed cuts, of 36 bytes each.
 
     Several packed values are unpacked to one list.

@@ -37,7 +37,7 @@ def rows(master: str) -> Frame:
         ("local-cluster[2,1,1024]", "s3a://bucket/w", False),
     ],
 )
-def test_executors_elsewhere_prove_that_they_see_local_files(
+def test_remote_executors_must_prove_that_they_see_files(
     master: str, witness: str, proves: bool
 ) -> None:
     """Executors elsewhere must prove that they see local files; other storage is shared."""
@@ -50,13 +50,13 @@ def test_executors_elsewhere_prove_that_they_see_local_files(
     assert on_this_machine(given.cluster) is (master.startswith("local["))  # type: ignore[arg-type]
 
 
-def test_rows_pass_where_the_file_is_seen(tmp_path: Path) -> None:
+def test_rows_pass_unchanged_if_the_file_is_seen(tmp_path: Path) -> None:
     """If the executors see the file, the rows are passed on unchanged."""
     (tmp_path / "w").touch()
     assert seen_by_all(rows("yarn"), f"file:{tmp_path}/w").rows == ROW  # type: ignore[attr-defined]
 
 
-def test_a_task_that_does_not_see_the_file_is_reported_as_one_line() -> None:
+def test_error_names_a_folder_that_a_task_does_not_see() -> None:
     """If a task does not see the file, the error names the folder.
 
     Any other error is raised unchanged.

@@ -41,7 +41,7 @@ def tiled(of: Any, granularity: str = "auto", range_bytes: int = 8 * MB) -> Tili
     return tile(of, range(4), some, IndexOptions(granularity=granularity), range_bytes)
 
 
-def test_large_files_are_cut_where_their_footers_say() -> None:
+def test_large_file_is_cut_at_its_row_groups() -> None:
     """Two borders of row groups make three ranges.
 
     Files with one row group, small files and gzip files are not cut.

@@ -38,14 +38,14 @@ def test_values_of_one_location_are_in_one(share: float) -> None:
     assert spread(values, values % LOCATIONS, share) == pytest.approx(1.0)
 
 
-def test_rows_are_what_counts() -> None:
+def test_frequent_values_count_more() -> None:
     """The mean is taken over rows, so frequent values count more."""
     values = np.concatenate([np.zeros(900), np.arange(1, 101)]).astype(np.int64)
     places = np.arange(1000) % 10
     assert spread(values, places, 1.0) == pytest.approx(0.9 * 10 + 0.1 * 1)
 
 
-def test_a_sample_without_rows_says_nothing() -> None:
+def test_estimate_without_sampled_rows_is_zero() -> None:
     """Without sampled rows, the estimate is 0."""
     none = np.empty(0, np.uint64)
     assert value_spread(none, np.empty(0, np.int32), 1.0) == 0.0

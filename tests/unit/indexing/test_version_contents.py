@@ -122,9 +122,7 @@ def proven(locations: Locations) -> dict[str, bool]:
     return dict(zip(names, (locations.states == FileState.READ).tolist(), strict=True))
 
 
-def test_files_that_stay_as_they_were_are_proven(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_unchanged_files_are_proven(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A file that is the same before and after the reading is proven."""
     files = [data_file("a"), data_file("b")]
     made, locations = build(monkeypatch, tmp_path, Listed(files), [3, 4])
@@ -142,7 +140,7 @@ def test_files_that_stay_as_they_were_are_proven(
     ],
     ids=["longer", "later", "earlier"],
 )
-def test_a_file_that_changed_while_it_was_read_proves_nothing(
+def test_file_changed_during_the_build_is_unproven(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, after: list[DataFile]
 ) -> None:
     """A file that changed during the build is unproven.
@@ -156,7 +154,7 @@ def test_a_file_that_changed_while_it_was_read_proves_nothing(
     assert locations.nulls.tolist() == [1, 0]
 
 
-def test_a_file_that_went_during_the_build_is_unknown(
+def test_file_deleted_during_the_build_is_not_listed(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """A file that vanished during the build is not listed.
@@ -170,7 +168,7 @@ def test_a_file_that_went_during_the_build_is_unknown(
     assert locations.rows.tolist() == [3, 5]
 
 
-def test_a_file_that_came_during_the_build_is_unknown(
+def test_file_added_during_the_build_is_not_listed(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """A file that appeared during the build is not listed."""
@@ -199,7 +197,7 @@ def test_a_file_without_rows_may_be_proven(monkeypatch: pytest.MonkeyPatch, tmp_
     assert proven(locations) == {"a": True, "b": True}
 
 
-def test_text_whose_first_range_has_no_row_proves_nothing(
+def test_text_without_a_row_in_the_first_range_is_unproven(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """A CSV file whose first range has no row is unproven.
@@ -213,7 +211,7 @@ def test_text_whose_first_range_has_no_row_proves_nothing(
     assert locations.rows.tolist() == [0, 7]
 
 
-def test_an_unsettled_file_is_not_even_read(
+def test_file_with_a_future_time_is_not_read(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """A file with a time in the future is listed as racy, without waiting or reading."""
@@ -238,9 +236,7 @@ def test_a_table_without_files_has_an_empty_version(
     assert (made.runs, locations.paths, made.stats.rows) == ((), (), 0)
 
 
-def test_a_reader_that_changed_meanwhile_is_refused(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_build_fails_if_the_reader_changes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """If the reader's fingerprint changes during the build, the build fails.
 
     The rows were possibly read under two settings.
@@ -253,7 +249,7 @@ def test_a_reader_that_changed_meanwhile_is_refused(
 
 
 @pytest.mark.parametrize("handling", ["BACK_TO_DELIMITER", "skip_value"])
-def test_csv_whose_values_hang_on_the_projection_is_refused(
+def test_csv_is_refused_if_values_depend_on_other_columns(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, handling: str
 ) -> None:
     """CSV is refused if the option for stray quotes makes values depend on other columns."""
@@ -271,7 +267,7 @@ def listed(numbers: Sequence[int], counts: Sequence[int], places: Sequence[int])
     return Locations(paths, states, each * 0 + 10, each * 0, 100 * each, 10 * each, each, slots)
 
 
-def test_a_file_with_rows_appended_has_the_counts_of_both_readings() -> None:
+def test_grown_file_has_the_counts_of_both_readings() -> None:
     """A file with appended rows has the counts of both readings.
 
     A file that was read in part, or read again, has the counts of one.
@@ -300,9 +296,7 @@ def test_a_file_with_rows_appended_has_the_counts_of_both_readings() -> None:
         ([[-1, -1], [-1, -1]], [[-1], [-1]]),
     ],
 )
-def test_places_stand_first_and_as_narrow_as_they_may(
-    places: list[list[int]], packed: list[list[int]]
-) -> None:
+def test_slots_are_moved_to_the_front(places: list[list[int]], packed: list[list[int]]) -> None:
     """Slots are moved to the front, and columns without slots are removed.
 
     Files without keys keep one column.

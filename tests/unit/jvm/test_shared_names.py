@@ -28,13 +28,13 @@ def without_comments(text: str) -> str:
 
 
 @pytest.mark.parametrize("name", sorted(SHIM))
-def test_a_reason_is_named_by_the_list_alone(name: str) -> None:
+def test_no_source_has_a_reason_as_a_literal(name: str) -> None:
     """No source contains a reason as a literal, because the build generates the list."""
     spelled = set(re.findall(r'"([a-z]+(?:-[a-z]+)+)"', without_comments(SHIM[name])))
     assert not spelled & {reason.value for reason in Reason}
 
 
-def test_what_python_names_as_well() -> None:
+def test_names_in_both_languages_are_equal() -> None:
     """Names that both languages define are equal."""
 
     def listed(source: str, name: str) -> set[str]:

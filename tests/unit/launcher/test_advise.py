@@ -131,7 +131,7 @@ def test_a_log_that_ends_in_a_query(tmp_path: Path) -> None:
     assert (replay.executions, replay.scans) == (1, 1)
 
 
-def test_events_of_unknown_queries_and_kinds_are_passed_over(tmp_path: Path) -> None:
+def test_events_of_unknown_queries_are_ignored(tmp_path: Path) -> None:
     """Events of unknown queries, as in a rolling log without its first parts, are ignored."""
     write(
         tmp_path / "app",
@@ -171,7 +171,7 @@ def test_days_are_those_from_the_first_query_to_the_last(tmp_path: Path) -> None
     assert record["unread"] == {}
 
 
-def test_what_could_not_be_read_is_counted(tmp_path: Path) -> None:
+def test_report_counts_unreadable_parts_by_cause(tmp_path: Path) -> None:
     """The report counts what it could not read, by cause: damage, paths, and other catalogs."""
     write(
         tmp_path / "app",
@@ -243,7 +243,7 @@ def test_the_report_for_people(tmp_path: Path) -> None:
     assert lines[-2:] == ["Not in these figures:", "  scans of paths, not of tables: 1"]
 
 
-def test_statements_are_whole_lines_whatever_the_names(tmp_path: Path) -> None:
+def test_each_statement_is_on_one_line(tmp_path: Path) -> None:
     """Each statement is on one line, and its names are never interpreted as markup."""
     scan = plan()
     name = "[red]" + "x" * 400
@@ -258,7 +258,7 @@ def test_statements_are_whole_lines_whatever_the_names(tmp_path: Path) -> None:
     )
 
 
-def test_a_name_cannot_speak_to_the_terminal(tmp_path: Path) -> None:
+def test_control_characters_in_names_are_escaped(tmp_path: Path) -> None:
     """Escape sequences and line breaks in names are shown in escaped form."""
     scan = plan()
     name = "a\x1b]0;owned\x07\nDROP"

@@ -62,7 +62,7 @@ def test_a_folder_without_spark_is_named(tmp_path: Path) -> None:
         find_spark({"SPARK_HOME": str(tmp_path)})
 
 
-def test_an_unsupported_spark_names_the_supported(spark_home: Path, tmp_path: Path) -> None:
+def test_error_lists_the_supported_spark_versions(spark_home: Path, tmp_path: Path) -> None:
     """If there is no jar for the Spark version, the error lists the supported versions."""
     for name in ("sieve-spark-4.0_2.13.jar", "sieve-spark-3.5_2.12.jar"):
         (tmp_path / name).touch()
@@ -70,7 +70,7 @@ def test_an_unsupported_spark_names_the_supported(spark_home: Path, tmp_path: Pa
         shim_jar(inspect(spark_home), tmp_path)
 
 
-def test_missing_java_is_said_plainly(tmp_path: Path) -> None:
+def test_error_says_where_java_is_missing(tmp_path: Path) -> None:
     """The error says that PATH contains no `java`, or that JAVA_HOME contains no bin/java."""
     with pytest.raises(UnavailableError, match="no `java` is on the PATH"):
         find_java({"PATH": str(tmp_path)})
@@ -79,7 +79,7 @@ def test_missing_java_is_said_plainly(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("shim")
-def test_without_settings_of_their_own_users_get_ours(spark_home: Path) -> None:
+def test_sieve_sets_its_default_settings(spark_home: Path) -> None:
     """Sieve sets its extension, its jar on both class paths, the interpreter, and quiet logs."""
     conf = _conf(launch.submit_command(inspect(spark_home), {}, [], launch.SPARK_SQL_CLASS))
     assert conf["spark.sql.extensions"] == launch.EXTENSIONS
@@ -99,7 +99,7 @@ def test_without_settings_of_their_own_users_get_ours(spark_home: Path) -> None:
         ["--jars=a.jar,b.jar"],
     ],
 )
-def test_lists_of_the_user_are_added_to(spark_home: Path, given: list[str]) -> None:
+def test_jars_of_the_user_come_before_those_of_sieve(spark_home: Path, given: list[str]) -> None:
     """The user's jars come first and Sieve's jar once, whichever option names the jars."""
     command = launch.submit_command(inspect(spark_home), {}, given, launch.SPARK_SQL_CLASS)
     assert _conf(command)["spark.jars"] == f"a.jar,b.jar,{JAR}"
@@ -121,7 +121,7 @@ def test_the_defaults_file_of_the_user_is_respected(spark_home: Path) -> None:
 
 
 @pytest.mark.usefixtures("shim")
-def test_a_log_configuration_of_the_user_stays_in_force(spark_home: Path) -> None:
+def test_log_configuration_of_the_user_is_not_changed(spark_home: Path) -> None:
     """If the user has a log4j2.properties, Sieve does not change the logging."""
     (spark_home / "conf").mkdir()
     (spark_home / "conf" / "log4j2.properties").touch()
@@ -130,7 +130,7 @@ def test_a_log_configuration_of_the_user_stays_in_force(spark_home: Path) -> Non
 
 
 @pytest.mark.usefixtures("shim")
-def test_arguments_of_a_script_are_its_own(spark_home: Path) -> None:
+def test_arguments_after_the_script_are_passed_on(spark_home: Path) -> None:
     """Arguments after the script are passed on, even if they look like options.
 
     An option of Sieve after Spark's options is an error.
@@ -160,7 +160,7 @@ def _passing_on(group: click.Group) -> Iterator[click.Command]:
             yield command
 
 
-def test_who_passes_options_on_knows_the_table_formats() -> None:
+def test_commands_accept_the_options_for_table_formats() -> None:
     """Every command that passes options to Spark accepts the options for table formats.
 
     spark-submit does not know these options. Beeline, a client, does not need them.
@@ -173,7 +173,7 @@ def test_who_passes_options_on_knows_the_table_formats() -> None:
 
 
 @pytest.mark.usefixtures("shim")
-def test_properties_file_takes_the_place_of_the_defaults(spark_home: Path, tmp_path: Path) -> None:
+def test_properties_file_replaces_the_defaults(spark_home: Path, tmp_path: Path) -> None:
     """As with spark-submit, --properties-file replaces spark-defaults.conf."""
     (tmp_path / "mine.conf").write_text("spark.jars /m.jar\n")
     args = ["--properties-file", str(tmp_path / "mine.conf")]
@@ -183,7 +183,7 @@ def test_properties_file_takes_the_place_of_the_defaults(spark_home: Path, tmp_p
 
 
 @pytest.mark.usefixtures("shim")
-def test_hudi_comes_with_its_bundle(spark_home: Path) -> None:
+def test_option_hudi_adds_the_bundle(spark_home: Path) -> None:
     """With `--hudi`, Sieve adds Hudi's bundle for the installed Spark to the user's packages."""
     command = launch.submit_command(
         inspect(spark_home), {}, ["--packages", "a:b:1"], launch.SPARK_SQL_CLASS, hudi=True
@@ -205,7 +205,7 @@ def test_hudi_comes_with_its_bundle(spark_home: Path) -> None:
         ["--jars", "/opt/hudi-spark4.1-bundle_2.13-1.9.jar"],
     ],
 )
-def test_a_bundle_of_the_user_is_the_only_one(spark_home: Path, given: list[str]) -> None:
+def test_no_bundle_is_added_if_the_user_has_one(spark_home: Path, given: list[str]) -> None:
     """If the user's packages or jars include a Hudi bundle, Sieve adds none."""
     command = launch.submit_command(
         inspect(spark_home), {}, given, launch.SPARK_SQL_CLASS, hudi=True
@@ -224,7 +224,7 @@ def test_a_bundle_of_hudi_is_on_the_class_path(spark_home: Path) -> None:
 
 
 @pytest.mark.usefixtures("shim")
-def test_delta_comes_with_its_package(spark_home: Path) -> None:
+def test_option_delta_adds_the_package(spark_home: Path) -> None:
     """With `--delta`, Sieve adds Delta's package, unless the user's jars include Delta."""
     command = launch.submit_command(inspect(spark_home), {}, [], launch.SPARK_SQL_CLASS, delta=True)
     conf = _conf(command)
@@ -239,7 +239,7 @@ def test_delta_comes_with_its_package(spark_home: Path) -> None:
 
 
 @pytest.mark.usefixtures("shim")
-def test_iceberg_comes_with_its_package(spark_home: Path, tmp_path: Path) -> None:
+def test_option_iceberg_adds_the_package(spark_home: Path, tmp_path: Path) -> None:
     """With `--iceberg`, Sieve adds Iceberg's package, unless the user's jars include Iceberg.
 
     The embedded metastore needs Iceberg's table locks disabled.
@@ -270,7 +270,7 @@ def test_iceberg_comes_with_its_package(spark_home: Path, tmp_path: Path) -> Non
 
 
 @pytest.mark.usefixtures("shim")
-def test_connect_needs_a_spark_that_comes_with_it(spark_home: Path) -> None:
+def test_spark_without_its_connect_jar_is_refused(spark_home: Path) -> None:
     """A Spark without its Spark Connect jar, such as Spark 3.5, is refused."""
     spark = inspect(spark_home)
     with pytest.raises(UnsupportedError, match=r"4\.1.*no spark-connect jar"):
@@ -281,7 +281,7 @@ def test_connect_needs_a_spark_that_comes_with_it(spark_home: Path) -> None:
 
 
 @pytest.mark.usefixtures("shim")
-def test_one_session_catalog_is_of_one_of_them(spark_home: Path) -> None:
+def test_hudi_with_delta_is_refused(spark_home: Path) -> None:
     """`--hudi` with `--delta` is refused, because each replaces Spark's session catalog."""
     with pytest.raises(InvalidInputError, match="choose one"):
         launch.submit_command(
@@ -289,14 +289,14 @@ def test_one_session_catalog_is_of_one_of_them(spark_home: Path) -> None:
         )
 
 
-def test_shipped_configuration_takes_effect_only_where_wanted() -> None:
+def test_shipped_files_are_not_loaded_automatically() -> None:
     """No configuration file that Sieve ships has a name that Hive or Spark loads automatically."""
     conf = conf_file("log4j2.properties").parent
     assert not (conf / "hive-site.xml").exists()
     assert all(path.suffix in {".xml", ".properties", ".conf"} for path in conf.iterdir())
 
 
-def test_the_metastore_s_password_is_for_its_owner_alone(tmp_path: Path) -> None:
+def test_only_the_owner_can_read_the_metastore_password(tmp_path: Path) -> None:
     """hive-site.xml contains the database's settings and Sieve's; only its owner can read it."""
     site = tmp_path / "run" / "hive-site.xml"
     database = metastore.Database("jdbc:postgresql://db/hive", "hive", "s&cret<")
@@ -315,7 +315,7 @@ def test_an_unknown_database_is_refused() -> None:
         _ = metastore.Database("jdbc:foo://x").driver
 
 
-def test_a_held_derby_is_seen_by_its_lock(tmp_path: Path) -> None:
+def test_locked_derby_database_is_refused(tmp_path: Path) -> None:
     """A Derby database that another process has locked is refused; a mere lock file is ignored."""
     lock = tmp_path / "metastore_db" / "dbex.lck"
     lock.parent.mkdir()
@@ -397,7 +397,7 @@ def test_a_server_that_ends_at_once_is_not_running(port: int) -> None:
     assert not record.exists()
 
 
-def test_a_foreign_listener_is_not_taken_for_ours(port: int) -> None:
+def test_start_fails_if_another_program_has_the_port(port: int) -> None:
     """If another program listens on the port, `start` fails and says so."""
     with (
         socket.create_server(("localhost", port)),
@@ -406,7 +406,7 @@ def test_a_foreign_listener_is_not_taken_for_ours(port: int) -> None:
         servers.start("metastore", port, ["false"], os.environ, "localhost")
 
 
-def test_a_reused_pid_is_left_alone(port: int) -> None:
+def test_stop_does_not_end_another_process(port: int) -> None:
     """`stop` does not end another process with the recorded process ID."""
     servers.RUN_DIR.mkdir()
     record = f'{{"kind": "metastore", "port": {port}, "pid": {os.getpid()}, "born": "long ago"}}'
@@ -442,7 +442,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spark_home: Path) -> 
     return tmp_path / "cache"
 
 
-def test_an_archive_is_of_one_spark_and_one_java(tmp_path: Path, spark_home: Path) -> None:
+def test_each_java_and_spark_has_a_separate_archive(tmp_path: Path, spark_home: Path) -> None:
     """The class archive is in XDG_CACHE_HOME or in the user's home, one for each Java and Spark."""
     spark = inspect(spark_home)
     named = class_archive.archive_file(spark, "/a/java", {"XDG_CACHE_HOME": "/c", "HOME": "/h"})
@@ -457,7 +457,7 @@ def test_an_archive_is_of_one_spark_and_one_java(tmp_path: Path, spark_home: Pat
 
 
 @pytest.mark.usefixtures("shim")
-def test_an_archive_that_is_there_is_mapped(spark_home: Path, tmp_path: Path) -> None:
+def test_existing_class_archive_is_loaded(spark_home: Path, tmp_path: Path) -> None:
     """If a class archive exists, its option follows the user's Java options and the logging."""
     environ = {"XDG_CACHE_HOME": str(tmp_path)}
     spark = inspect(spark_home)
@@ -476,7 +476,7 @@ def test_an_archive_that_is_there_is_mapped(spark_home: Path, tmp_path: Path) ->
 
 
 @pytest.mark.usefixtures("shim")
-def test_an_archive_is_made_by_a_session_of_its_own(
+def test_new_class_archive_replaces_the_old_one(
     cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A new class archive replaces the old one, which the writing session does not load.
@@ -505,7 +505,9 @@ def test_an_archive_is_made_by_a_session_of_its_own(
 
 @pytest.mark.usefixtures("shim", "cache")
 @pytest.mark.parametrize("code", [0, 1])
-def test_a_java_that_writes_no_archive_is_told(code: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_error_quotes_a_java_that_writes_no_archive(
+    code: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """If Java writes no archive, the error names a likely cause and quotes Java's last output."""
     done = subprocess.CompletedProcess([], code, "", "x" * 600 + "the end")
     monkeypatch.setattr(cli.subprocess, "run", lambda *_, **__: done)

@@ -35,7 +35,7 @@ def parts(value: str = "lower(column(a: string))", **other: str) -> dict[str, st
         (parts(**{"expression.upper(b)": "x"}), ()),
     ],
 )
-def test_the_expression_and_its_columns_decide(
+def test_only_the_expression_and_its_columns_matter(
     now: dict[str, str], changed: tuple[str, ...]
 ) -> None:
     """Only the expression and its columns affect an index on the expression."""

@@ -37,7 +37,7 @@ S = field("s", struct(field("x", "long"), field("y", "string")))
 
 
 @pytest.mark.parametrize("format_name", ["parquet", "orc", "hudi", "delta"])
-def test_other_columns_decide_nothing(format_name: str) -> None:
+def test_other_columns_do_not_matter(format_name: str) -> None:
     """Other columns, other fields of the column's struct, and comments do not affect a column."""
     then = parts(format_name, A, S)
     remark = field("a", "long", comment="a remark", CURRENT_DEFAULT="7")
@@ -64,7 +64,7 @@ def test_other_columns_decide_nothing(format_name: str) -> None:
         parts("parquet", A, B, conf__hoodie__nobody="1"),
     ],
 )
-def test_what_decides(now: dict[str, str]) -> None:
+def test_changes_that_affect_a_column(now: dict[str, str]) -> None:
     """Changes that affect a column: its type, default, metadata or name, and unknown settings."""
     assert changed_parts(("a",), parts("parquet", A, B), now)
 
@@ -85,7 +85,7 @@ def test_lines_of_spark_that_read_alike() -> None:
         assert changed_parts(("a",), *(parts(other, A, spark=of) for of in LINES)) == ("spark",)
 
 
-def test_a_position_decides_in_orc() -> None:
+def test_positions_of_columns_matter_in_orc() -> None:
     """In ORC, the positions of columns matter, because Hive wrote files without column names.
 
     The positions of fields matter only with a setting.
@@ -99,7 +99,7 @@ def test_a_position_decides_in_orc() -> None:
         assert changed_parts(("a",), *(parts("orc", *of, **more) for of in cut)) == expected
 
 
-def test_orc_converts_the_types_of_a_file() -> None:
+def test_only_the_time_zone_of_the_jvm_matters_in_orc() -> None:
     """In ORC, the JVM's time zone matters for every column, but the session's zone does not.
 
     A file can have a timestamp where the table has a number.
@@ -113,7 +113,7 @@ def test_orc_converts_the_types_of_a_file() -> None:
 
 
 @pytest.mark.parametrize("format_name", ["parquet", "orc"])
-def test_a_key_of_encrypted_columns_decides(format_name: str) -> None:
+def test_key_provider_of_encrypted_columns_matters(format_name: str) -> None:
     """The key provider for encrypted columns matters in every scope.
 
     ORC masks values without the key.
@@ -126,7 +126,7 @@ def test_a_key_of_encrypted_columns_decides(format_name: str) -> None:
 
 
 @pytest.mark.parametrize("key", ["conf.spark.sql.parquet.mergeSchema", "option.mergeschema"])
-def test_how_schemas_are_inferred_decides_nothing(key: str) -> None:
+def test_schema_inference_matters_only_for_hudi(key: str) -> None:
     """Settings for inferring a schema affect only Hudi tables, since other tables have a schema."""
     for format_name, expected in (("parquet", ()), ("orc", ()), ("delta", ()), ("hudi", (key,))):
         if format_name != "delta" or not key.startswith("option"):
@@ -134,7 +134,7 @@ def test_how_schemas_are_inferred_decides_nothing(key: str) -> None:
             assert changed_parts(("a",), then, then | {key: "true"}) == expected
 
 
-def test_the_type_in_a_file_decides_where_columns_are_found_by_ids() -> None:
+def test_type_in_a_file_matters_for_columns_found_by_ids() -> None:
     """The type in a file matters if columns are found by field ids.
 
     If they are found by name, Spark uses the table's type.
@@ -148,7 +148,7 @@ def test_the_type_in_a_file_decides_where_columns_are_found_by_ids() -> None:
         assert changed_parts(("a",), then, then | {key: "true"}) == expected
 
 
-def test_a_session_time_zone_decides_where_a_reader_asks_for_it() -> None:
+def test_session_time_zone_matters_only_if_a_reader_uses_it() -> None:
     """The session's time zone matters only if the reader uses it.
 
     Parquet's reader uses the session's zone to convert INT96, and Hudi's reader always uses it.
@@ -165,7 +165,7 @@ def test_a_session_time_zone_decides_where_a_reader_asks_for_it() -> None:
 
 
 @pytest.mark.parametrize("key", ["hadoop.orc.stripe.size", "conf.spark.hadoop.orc.use.zerocopy"])
-def test_settings_without_an_effect_decide_nothing(key: str) -> None:
+def test_settings_without_an_effect_do_not_matter(key: str) -> None:
     """Settings of ORC writers and buffers do not matter, except for Hive's unknown reader."""
     then = parts("orc", A)
     assert changed_parts(("a",), then, then | {key: "1"}) == ()
@@ -173,7 +173,7 @@ def test_settings_without_an_effect_decide_nothing(key: str) -> None:
     assert changed_parts(("a",), hive, hive | {key: "1"}) == (key,)
 
 
-def test_every_column_decides_where_hudi_merges_in_an_unknown_way() -> None:
+def test_every_column_matters_for_an_unknown_merge_mode() -> None:
     """In merge-on-read tables without a known merge mode, every column matters.
 
     Other columns can decide which record is visible.
@@ -200,7 +200,7 @@ KEY, ORDER, NEXT = field("k", "long"), field("o", "long"), field("o2", "long")
 KEYS = (KEY, ORDER, NEXT)
 
 
-def test_columns_decide_by_which_hudi_chooses_a_record() -> None:
+def test_only_key_and_ordering_columns_matter_for_hudi() -> None:
     """With a known merge mode, only the record key, ordering fields and Hudi's columns matter."""
     then = merge_on_read(*KEYS, A, B)
     new = field("n", "timestamp")
@@ -233,7 +233,7 @@ def test_columns_decide_by_which_hudi_chooses_a_record() -> None:
     ],
     ids=lambda merger: next(iter(merger)),
 )
-def test_every_column_decides_beside_a_merger(merger: dict[str, str]) -> None:
+def test_every_column_matters_with_a_custom_merger(merger: dict[str, str]) -> None:
     """A custom merger can use any column of a record, so every column matters."""
     then, now = (
         merge_on_read(*KEYS, A, B),
@@ -243,7 +243,7 @@ def test_every_column_decides_beside_a_merger(merger: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize("format_name", ["csv", "json"])
-def test_every_column_decides_in_text(format_name: str) -> None:
+def test_every_column_matters_in_text(format_name: str) -> None:
     """In CSV and JSON, every column matters, because all of them decide if a record can be parsed.
 
     Settings of other formats do not matter.
@@ -260,7 +260,7 @@ def test_every_column_decides_in_text(format_name: str) -> None:
 
 
 @pytest.mark.parametrize("format_name", ["csv", "json"])
-def test_what_only_affects_written_rows_decides_nothing_in_text(format_name: str) -> None:
+def test_settings_for_writing_do_not_matter_in_text(format_name: str) -> None:
     """In text, settings for writing do not matter.
 
     Settings of literals matter if a file can lack a column that has a default.
@@ -276,7 +276,7 @@ def test_what_only_affects_written_rows_decides_nothing_in_text(format_name: str
     assert len(changed_parts(("a",), then, then | literals)) == 2
 
 
-def test_a_column_that_is_not_there_needs_all_parts() -> None:
+def test_unknown_column_needs_all_parts() -> None:
     """For an unknown column, every part of the fingerprint matters."""
     then = parts("parquet", A)
     assert changed_parts(("c",), then, then) == ()

@@ -144,7 +144,7 @@ def test_eight_writers(index: str) -> None:
     assert len(made) == 48
 
 
-def test_bounded_attempts(index: str) -> None:
+def test_always_overtaken_writer_raises_a_conflict(index: str) -> None:
     """A writer that is overtaken at each attempt raises a conflict and publishes no version."""
     first = publish(LocalStore(), index, None, plan)
 
@@ -158,14 +158,14 @@ def test_bounded_attempts(index: str) -> None:
     assert len(chain(index)) == 4
 
 
-def test_nothing_to_do(index: str) -> None:
+def test_unchanged_plan_publishes_nothing(index: str) -> None:
     """If a plan returns its base, nothing is published."""
     base = publish(LocalStore(), index, None, plan)
     assert publish(LocalStore(), index, base, lambda newest: newest or SAMPLE) is base
     assert len(chain(index)) == 1
 
 
-def test_loser_plans_on_the_winner(index: str) -> None:
+def test_overtaken_writer_plans_from_the_newest_version(index: str) -> None:
     """A writer on an old version plans again from the newest, so all changes are kept."""
     old = publish(LocalStore(), index, None, plan)
     for _ in range(3):
@@ -203,7 +203,7 @@ def test_reply_lost_before_the_effect(index: str) -> None:
     assert chain(index) == [made]
 
 
-def test_repeat_meets_its_own_success(index: str) -> None:
+def test_repeated_create_finds_its_own_version(index: str) -> None:
     """If the first create has a late effect, the repeated create finds its own version.
 
     The id in the file proves it.
@@ -218,7 +218,7 @@ def test_repeat_meets_its_own_success(index: str) -> None:
     assert chain(index) == [mine]
 
 
-def test_unknown_and_another_commits_on_top(index: str) -> None:
+def test_lost_reply_is_resolved_below_a_newer_version(index: str) -> None:
     """After a lost reply, a writer finds its version, even if there is a newer version."""
 
     def other_then_unknown() -> None:
@@ -230,7 +230,7 @@ def test_unknown_and_another_commits_on_top(index: str) -> None:
     assert len(chain(index)) == 2
 
 
-def test_unknown_and_another_won(index: str) -> None:
+def test_another_version_after_a_lost_reply_is_a_failure(index: str) -> None:
     """After a lost reply, another writer's version with this number proves a failure."""
 
     def other_then_unknown() -> None:
@@ -243,7 +243,7 @@ def test_unknown_and_another_won(index: str) -> None:
 
 
 @pytest.mark.parametrize("effect", [True, False])
-def test_unknown_and_the_check_fails(index: str, effect: bool) -> None:
+def test_outcome_is_unknown_if_the_check_fails(index: str, effect: bool) -> None:
     """If a lost reply cannot be checked, the outcome is unknown and no file is deleted."""
     step = (None, unknown) if effect else (unknown, None)
     store = FaultyStore(script=[step], reads=[refused])
@@ -252,7 +252,7 @@ def test_unknown_and_the_check_fails(index: str, effect: bool) -> None:
     assert len(chain(index)) == int(effect)
 
 
-def test_never_known(index: str) -> None:
+def test_outcome_is_unknown_if_every_request_is_lost(index: str) -> None:
     """If every request is lost, the outcome is unknown after three attempts."""
     store = FaultyStore(script=[(unknown, None)] * 9)
     with pytest.raises(UnknownOutcomeError):
@@ -260,7 +260,7 @@ def test_never_known(index: str) -> None:
     assert len(store.script) == 9 - 3
 
 
-def test_refusal_after_doubt_stays_unknown(index: str) -> None:
+def test_outcome_stays_unknown_after_a_later_refusal(index: str) -> None:
     """A refusal after a lost request leaves the outcome unknown.
 
     The request can still take effect.
@@ -269,14 +269,14 @@ def test_refusal_after_doubt_stays_unknown(index: str) -> None:
         publish(FaultyStore(script=[(unknown, None), (refused, None)]), index, None, plan)
 
 
-def test_known_refusal(index: str) -> None:
+def test_refused_first_create_leaves_no_version(index: str) -> None:
     """If the store refuses the first create, publishing fails and leaves no version."""
     with pytest.raises(UnavailableError):
         publish(FaultyStore(script=[(refused, None)]), index, None, plan)
     assert chain(index) == []
 
 
-def test_a_damaged_winner(index: str) -> None:
+def test_damaged_newest_version_is_reported(index: str) -> None:
     """A damaged version is reported as damage.
 
     Readers do not skip it, and writers do not take it for another writer's version.
@@ -290,7 +290,7 @@ def test_a_damaged_winner(index: str) -> None:
         publish(FaultyStore(script=[(unknown, None)]), index, None, plan)
 
 
-def test_a_newer_winner(index: str) -> None:
+def test_version_of_a_later_release_is_not_overwritten(index: str) -> None:
     """A version of a later release is reported and is not overwritten."""
     data = render_manifest(SAMPLE)
     newer = data.replace(b'"format":%d' % FORMAT, b'"format":%d' % (FORMAT + 1), 1)
@@ -301,7 +301,7 @@ def test_a_newer_winner(index: str) -> None:
         publish(LocalStore(), index, None, plan)
 
 
-def test_copied_folders_are_not_the_index(index: str, tmp_path: Path) -> None:
+def test_copied_manifest_is_refused(index: str, tmp_path: Path) -> None:
     """A manifest that was copied from another index or number is refused."""
     made = publish(LocalStore(), index, None, plan)
     data = render_manifest(made)
@@ -317,7 +317,7 @@ def test_copied_folders_are_not_the_index(index: str, tmp_path: Path) -> None:
         publish(LocalStore(), copy, None, plan)
 
 
-def test_a_dropped_folder_stays_gone(index: str) -> None:
+def test_publishing_does_not_restore_a_deleted_folder(index: str) -> None:
     """If the index folder was deleted, publishing fails and does not create the folder."""
     LocalStore().delete(index)
     with pytest.raises(GoneError):

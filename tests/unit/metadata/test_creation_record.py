@@ -42,7 +42,7 @@ def end(directory: str, error: Exception | None) -> None:
 
 
 @pytest.mark.parametrize("marks", [MARKS, MARKS[:1], MARKS[1:]], ids=["both", "first", "second"])
-def test_an_index_with_a_mark_of_life_stays(tmp_path: Path, marks: tuple[str, ...]) -> None:
+def test_index_with_a_mark_of_life_was_not_dropped(tmp_path: Path, marks: tuple[str, ...]) -> None:
     """If an index has a mark of life, it was not dropped, so the statement keeps its own result."""
     names = {*marks, "runs/1/part"}
     directory = written(tmp_path / "i", *names)
@@ -53,7 +53,7 @@ def test_an_index_with_a_mark_of_life_stays(tmp_path: Path, marks: tuple[str, ..
 
 
 @pytest.mark.parametrize("error", [None, KeyError()])
-def test_what_is_written_after_a_drop_goes(tmp_path: Path, error: Exception | None) -> None:
+def test_files_written_after_a_drop_are_deleted(tmp_path: Path, error: Exception | None) -> None:
     """If the index was dropped, the statement reports it and deletes what it wrote later."""
     directory = written(tmp_path / "i", "runs/1/part")
     with pytest.raises(ConflictError, match="index v was dropped") as told:
@@ -63,7 +63,7 @@ def test_what_is_written_after_a_drop_goes(tmp_path: Path, error: Exception | No
 
 
 @pytest.mark.parametrize("error", [None, KeyError()])
-def test_a_store_that_does_not_answer_tells_of_no_drop(
+def test_store_without_an_answer_proves_no_drop(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception | None
 ) -> None:
     """If the store does not answer, the statement keeps its own result and deletes nothing."""
@@ -100,7 +100,7 @@ class Noting(LocalStore):
         return 2 * DAY_MS
 
 
-def test_an_index_is_deleted_from_its_registration_to_its_creation_record(tmp_path: Path) -> None:
+def test_index_is_deleted_in_order(tmp_path: Path) -> None:
     """An index is deleted in order, from its registration to its creation record.
 
     If the deletion is interrupted, the remaining files still show the drop. Deleting a missing
@@ -131,7 +131,7 @@ def begun(root: Path, number: int, age_ms: int = DAY_MS, *names: str, table: obj
     return f"file:{folder}"
 
 
-def test_what_a_dead_create_left_is_removed_after_a_day(tmp_path: Path) -> None:
+def test_folder_of_an_unfinished_create_is_deleted_after_a_day(tmp_path: Path) -> None:
     """The folder of an unfinished CREATE is deleted after a day, unless the index is registered."""
     other = replace(SAMPLE.table, table="other")
     dead = begun(tmp_path, 0, DAY_MS, "runs/1/part")
@@ -149,7 +149,7 @@ def test_what_a_dead_create_left_is_removed_after_a_day(tmp_path: Path) -> None:
     assert remove_abandoned(Noting(), f"file:{tmp_path}/none", SAMPLE.table, known) == []
 
 
-def test_creation_records_are_those_of_our_folders(tmp_path: Path) -> None:
+def test_creation_record_must_be_in_its_own_folder(tmp_path: Path) -> None:
     """A creation record counts only if it is valid and in its own index's folder.
 
     Other folders must not be deleted.

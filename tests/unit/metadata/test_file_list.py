@@ -70,7 +70,7 @@ def three_parts(folder: Path) -> Manifest:
     return third
 
 
-def test_a_version_shares_the_parts_before(tmp_path: Path) -> None:
+def test_version_shares_the_parts_of_earlier_versions(tmp_path: Path) -> None:
     """Each of three versions writes one part, and the lists are read back unchanged."""
     version = three_parts(tmp_path)
     known = read_locations(LocalStore(), f"file:{tmp_path}", version)
@@ -86,7 +86,7 @@ def test_a_version_shares_the_parts_before(tmp_path: Path) -> None:
     assert len(list((tmp_path / "locations").iterdir())) == 3
 
 
-def test_a_place_in_another_run_is_another_row(tmp_path: Path) -> None:
+def test_location_of_a_later_run_gets_a_new_row(tmp_path: Path) -> None:
     """If an earlier run is removed, locations of later runs get new slots and new rows."""
     base = write_version(tmp_path, [replace(RUN, locations=100)], plain_locations(64))
     slots = np.arange(64)
@@ -96,14 +96,14 @@ def test_a_place_in_another_run_is_another_row(tmp_path: Path) -> None:
     assert read_locations(LocalStore(), f"file:{tmp_path}", moved).slots.tolist() == slots.tolist()
 
 
-def test_a_list_that_has_lost_a_quarter_is_written_whole(tmp_path: Path) -> None:
+def test_list_is_written_whole_after_many_removals(tmp_path: Path) -> None:
     """If more than a quarter of the locations are removed, the whole list is written again."""
     base = write_version(tmp_path, [replace(RUN, locations=100)], plain_locations(100))
     assert [p.rows for p in laid(tmp_path, base, plain_locations(75)).locations.parts] == [100, 25]
     assert [p.rows for p in laid(tmp_path, base, plain_locations(74)).locations.parts] == [74]
 
 
-def test_a_folder_more_leaves_the_numbers_of_the_others(tmp_path: Path) -> None:
+def test_new_folder_keeps_the_numbers_of_known_folders(tmp_path: Path) -> None:
     """New folders keep the numbers of known folders, to which parts refer.
 
     A list that is written whole names only used folders.
@@ -149,7 +149,7 @@ def opened(store: LocalStore, directory: str, version: Manifest) -> Locations:
     return open_version(store, directory, version, Cache(1 << 24)).locations()
 
 
-def test_parts_that_do_not_make_the_version_are_corrupt(tmp_path: Path) -> None:
+def test_list_with_missing_or_wrong_parts_is_corrupt(tmp_path: Path) -> None:
     """A list is corrupt if a part is missing, or if the order or a count of parts is wrong."""
     version, directory = three_parts(tmp_path), f"file:{tmp_path}"
     first, second, third = version.locations.parts
@@ -183,7 +183,7 @@ def test_a_part_with_a_value_missing_is_corrupt(column: str) -> None:
         parse_locations(sink.getvalue(), (ROOT,), 3)
 
 
-def test_a_new_version_reads_its_new_part_alone(tmp_path: Path) -> None:
+def test_new_version_reads_only_its_new_part(tmp_path: Path) -> None:
     """For a new version, only the new part is read; the cache contains the older parts."""
     version, directory = three_parts(tmp_path), f"file:{tmp_path}"
     store, cache = CountingStore(), Cache(1 << 24)
@@ -197,7 +197,7 @@ def test_a_new_version_reads_its_new_part_alone(tmp_path: Path) -> None:
     assert store.read_names == [*names, new.name]
 
 
-def test_an_old_list_is_that_of_its_version_still(tmp_path: Path) -> None:
+def test_later_part_does_not_change_an_old_list(tmp_path: Path) -> None:
     """A later part changes paths only for later versions.
 
     It lists removed paths as `REMOVED`.
@@ -246,7 +246,7 @@ def in_folder(folder: Path) -> dict[Path, int]:
     return {path: path.stat().st_size for path in folder.rglob("*") if path.is_file()}
 
 
-def test_a_refresh_writes_in_proportion_to_what_changed(tmp_path: Path) -> None:
+def test_refresh_of_few_files_writes_few_bytes(tmp_path: Path) -> None:
     """If ten of 100,000 files change, a refresh writes less than 1 % of the index's bytes."""
     names = [hashlib.md5(b"%d" % k).hexdigest() for k in range(N)]
     paths = tuple(
@@ -282,7 +282,7 @@ def test_a_refresh_writes_in_proportion_to_what_changed(tmp_path: Path) -> None:
     assert set(again.paths) == {file.path for file in files}
 
 
-def test_roots_that_are_gone_make_no_version_too_large(
+def test_number_of_roots_in_a_list_is_limited(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A list names a limited number of roots, even if partitions with own roots come and go."""
@@ -311,7 +311,9 @@ def test_roots_that_are_gone_make_no_version_too_large(
     ("before", "now"),
     [([0, 1], [1]), ([0, 1], [0]), ([1], [1, 2]), ([1], [0, 1]), ([0, 1], [1, 2])],
 )
-def test_a_path_that_is_listed_twice_is_told_whole(before: list[int], now: list[int]) -> None:
+def test_changed_part_has_all_rows_of_a_path_listed_twice(
+    before: list[int], now: list[int]
+) -> None:
     """If a path is listed twice, a changed part has all its rows.
 
     One row would hide the others.
@@ -326,7 +328,7 @@ def test_a_path_that_is_listed_twice_is_told_whole(before: list[int], now: list[
     assert sorted(made.mtimes.tolist()) == now
 
 
-def test_a_state_is_stored_in_place_of_the_length() -> None:
+def test_state_of_a_file_is_stored_as_a_negative_length() -> None:
     """A file's state is stored as a negative length, as in earlier releases.
 
     An unknown state is damage.
@@ -345,7 +347,7 @@ def test_a_state_is_stored_in_place_of_the_length() -> None:
         )
 
 
-def test_a_list_that_cannot_be_stored_is_not_written() -> None:
+def test_invalid_list_is_not_written() -> None:
     """A path below no root, or with both slots and ranges, is not stored.
 
     Too many slots are refused on reading.
@@ -372,7 +374,7 @@ def test_a_list_that_cannot_be_stored_is_not_written() -> None:
 
 
 @pytest.mark.parametrize("root", [-1, 1])
-def test_a_root_that_is_not_there_is_damage(root: int) -> None:
+def test_root_number_without_a_root_is_damage(root: int) -> None:
     """A root number without a root is damage."""
     table = pq.read_table(io.BytesIO(render_locations(plain_locations(2), (ROOT,))))
     sink = io.BytesIO()

@@ -113,7 +113,7 @@ def test_parts_are_merged_by_file() -> None:
     assert facts(merge([later, stored(back)])) == facts(first)[:4]
 
 
-def test_a_file_that_has_ranges_now_or_had_them_before_is_a_change() -> None:
+def test_file_that_gains_or_loses_ranges_is_changed() -> None:
     """If the ranges of a file appear or disappear, the file counts as changed."""
     cut, whole = listed(), replace(listed(), ranges=None)
     assert diff(whole, cut).paths == (f"{ROOT}/a", f"{ROOT}/c")

@@ -44,7 +44,7 @@ def test_versions_have_the_times_of_their_files(tmp_path: Path) -> None:
     assert found == [10_000 * number for number in range(1, 13)]
 
 
-def test_without_its_first_version_an_index_is_gone(tmp_path: Path) -> None:
+def test_index_without_its_first_version_is_gone(tmp_path: Path) -> None:
     """If the first version is missing, the index is gone, and the error names the file."""
     folder = versions(tmp_path, 2, 3)
     with pytest.raises(GoneError, match=rf"{folder}/versions/1\.json does not exist"):
@@ -90,7 +90,7 @@ def test_a_version_that_keeps_a_run_is_a_refresh() -> None:
     assert refreshed_or_rebuilt(runs("a", "b"), runs("c")) == "rebuilt"
 
 
-def test_the_history_tells_what_each_version_changed(tmp_path: Path) -> None:
+def test_history_has_the_change_of_each_version(tmp_path: Path) -> None:
     """The history contains the change and the time of each version, newest first.
 
     The history also shows whether the files of a version still exist.

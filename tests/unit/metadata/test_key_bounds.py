@@ -94,7 +94,7 @@ def test_bounds_of_another_form_are_refused(column: str, value: list[list[int]])
         parse_locations(sink.getvalue(), [ROOT], 2)
 
 
-def test_a_part_has_the_files_whose_bounds_changed() -> None:
+def test_file_with_changed_bounds_counts_as_changed() -> None:
     """A file with changed bounds counts as changed, as after a rebuild with another encoder."""
     before, now = bounded((1, 2), (3, 4), (5, 6)), bounded((1, 2), (3, 9), (5, 6))
     part = diff(before, now)
@@ -127,7 +127,9 @@ def test_lists_with_and_without_bounds_are_joined() -> None:
         ((5, 4), [False, False, True, False]),
     ],
 )
-def test_a_range_meets_bounds(interval: tuple[int, int], found: list[bool]) -> None:
+def test_range_meets_bounds_if_they_share_a_key(
+    interval: tuple[int, int], found: list[bool]
+) -> None:
     """Bounds meet a range that shares a key with them.
 
     Unknown bounds meet every range.

@@ -31,7 +31,7 @@ def edited(change: Callable[[dict[str, Any]], object]) -> bytes:
     return sealed(json.dumps(record, separators=(",", ":")))
 
 
-def test_what_is_written_is_read() -> None:
+def test_manifest_is_read_back_unchanged() -> None:
     """A manifest is read back unchanged, and equal manifests have equal bytes."""
     assert parse_manifest(DATA) == SAMPLE
     assert render_manifest(parse_manifest(DATA)) == DATA
@@ -70,7 +70,7 @@ def test_every_flipped_bit_is_seen() -> None:
         edited(lambda m: m["options"].update(colour="blue")),
     ],
 )
-def test_newer_is_told_from_damaged(data: bytes) -> None:
+def test_manifest_of_a_later_release_is_too_new(data: bytes) -> None:
     """An intact manifest of a later release is reported as too new, whatever it contains."""
     with pytest.raises(UnsupportedError) as caught:
         parse_manifest(data)
@@ -268,7 +268,7 @@ def test_an_empty_comment_is_kept() -> None:
     assert parse_manifest(render_manifest(replace(SAMPLE, comment=""))).comment == ""
 
 
-def test_queries_may_read_no_file_at_all() -> None:
+def test_expected_reads_can_be_zero() -> None:
     """Expected reads can be 0, as for keys between two existing keys."""
     none = replace(
         SAMPLE.stats, expected=(Expected("absent", 0.0, 0.0, 0.0, 0.0, 0.0),), seconds=0.0
@@ -287,7 +287,7 @@ def test_the_bytes_of_a_manifest_are_those_of_its_format() -> None:
     )
 
 
-def test_an_older_format_has_an_identity_and_options_alone() -> None:
+def test_older_format_gives_only_an_identity() -> None:
     """A manifest of an older format gives only an identity, and REFRESH rebuilds the index."""
 
     def older(record: dict[str, Any]) -> None:
@@ -309,7 +309,7 @@ def test_an_older_format_has_an_identity_and_options_alone() -> None:
     assert not parse_manifest(render_manifest(found)).is_outdated
 
 
-def test_an_index_that_follows_writes_has_an_option_more() -> None:
+def test_option_refresh_can_be_current_and_pending() -> None:
     """The option `refresh` can be current and pending.
 
     Without it, the bytes are as in earlier releases.
@@ -321,7 +321,7 @@ def test_an_index_that_follows_writes_has_an_option_more() -> None:
     assert b"refresh" not in render_manifest(SAMPLE)
 
 
-def test_a_delta_table_has_a_commit_more() -> None:
+def test_only_manifests_of_delta_tables_have_a_commit() -> None:
     """Only manifests of Delta tables have a commit, and an invalid one is damage."""
     commit = Commit("0b6c", 7)
     told = render_manifest(replace(SAMPLE, commit=commit))
@@ -344,7 +344,7 @@ def test_a_delta_table_has_a_commit_more() -> None:
         (lambda m: m["runs"].append(1), r"manifest\.runs\[1\] is not an object"),
     ],
 )
-def test_damage_is_told_with_its_place(
+def test_error_names_the_path_of_the_wrong_member(
     change: Callable[[dict[str, Any]], object], problem: str
 ) -> None:
     """The error for a damaged manifest names the path of the wrong member."""

@@ -18,7 +18,7 @@ def test_names_and_shapes_in_any_case() -> None:
     assert parse_options({"ERROR": " 7 ", "Shape": "SIEVE"}) == IndexOptions("sieve", error=7)
 
 
-def test_what_is_not_given_stays() -> None:
+def test_set_options_changes_only_the_named_options() -> None:
     """SET OPTIONS changes the named options and no others."""
     before = IndexOptions("sieve", error=3)
     assert parse_options({}, before) == before
@@ -28,7 +28,7 @@ def test_what_is_not_given_stays() -> None:
     assert parse_options({"refresh": "AUTO"}, before) == replace(before, refresh="auto")
 
 
-def test_error_names_its_shape() -> None:
+def test_option_error_implies_the_shape_sieve() -> None:
     """The option `error` implies the shape sieve, which alone has this option."""
     assert parse_options({"error": "5"}) == IndexOptions("sieve", error=5)
     with pytest.raises(InvalidInputError, match="'intervals' has no option 'error'"):
@@ -61,7 +61,7 @@ def test_a_budget_is_a_share_or_a_size(text: str, kept: str, of_a_gigabyte: int)
 @pytest.mark.parametrize(
     "text", ["0", "0%", "0.0%", "-1%", "101%", "100.01%", "5", "5 parsecs", "1e3%", "%", "", "MB"]
 )
-def test_a_budget_of_nonsense(text: str) -> None:
+def test_invalid_budget_shows_valid_examples(text: str) -> None:
     """The error for an invalid budget shows valid examples."""
     with pytest.raises(InvalidInputError, match=r"'1%'.*'64MB'"):
         parse_options({"budget": text})
@@ -82,7 +82,7 @@ def test_error_out_of_range(text: str) -> None:
         parse_options({"error": text})
 
 
-def test_unknown_option_names_what_exists() -> None:
+def test_error_for_an_unknown_option_lists_all_options() -> None:
     """The error for a misspelt option suggests a similar option and lists all options."""
     every = "budget, error, granularity, payback, refresh, shape"
     with pytest.raises(InvalidInputError, match=rf"did you mean 'error'.*{every}"):
@@ -92,7 +92,7 @@ def test_unknown_option_names_what_exists() -> None:
     assert "did you mean" not in caught.value.message
 
 
-def test_unknown_shape_names_what_exists() -> None:
+def test_error_for_an_unknown_shape_lists_all_shapes() -> None:
     """The error for a misspelt shape suggests a similar shape and lists all shapes."""
     with pytest.raises(
         InvalidInputError, match=r"did you mean 'sieve'.*it is one of: auto, intervals, map"
@@ -100,7 +100,7 @@ def test_unknown_shape_names_what_exists() -> None:
         parse_options({"shape": "seive"})
 
 
-def test_the_price_goes_with_its_budget() -> None:
+def test_option_payback_implies_the_budget_auto() -> None:
     """The option `payback` implies the budget `auto`.
 
     A later change to another budget or shape removes `payback`. In one statement, both contradict

@@ -16,7 +16,7 @@ TEXTS = st.lists(st.sampled_from(["", "a", "b", "ab", "é/\n", "x" * 300]), max_
 
 
 @given(TEXTS, TEXTS)
-def test_it_is_the_list_of_its_strings(one: list[str], two: list[str]) -> None:
+def test_path_list_acts_like_a_list_of_strings(one: list[str], two: list[str]) -> None:
     """Each operation of a path list has the same result as on a list, even with repetitions."""
     left, right = PathList.of(one), PathList.of(two)
     assert (len(left), list(left), left == tuple(one), left == two) == (
@@ -41,7 +41,7 @@ def test_it_is_the_list_of_its_strings(one: list[str], two: list[str]) -> None:
     assert left.at(np.arange(len(one))[::-1]) == one[::-1]
 
 
-def test_it_is_iterated_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_iteration_returns_all_paths(monkeypatch: pytest.MonkeyPatch) -> None:
     """Iteration returns all paths, whatever the size of the pieces that it decodes at once."""
     monkeypatch.setattr(path_list, "_AT_ONCE", 2)
     for n in range(6):
@@ -49,7 +49,7 @@ def test_it_is_iterated_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
         assert list(PathList.of(names)) == names
 
 
-def test_a_list_is_equal_to_sequences_alone() -> None:
+def test_path_list_equals_only_sequences() -> None:
     """A path list equals any sequence of the same strings, and no other object."""
     one = PathList.of(["a"])
     assert PathList.of(one) is one

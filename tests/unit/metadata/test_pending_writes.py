@@ -29,7 +29,9 @@ class Killed(BaseException):
 
 @pytest.mark.parametrize("kind", ["run", "list"])
 @pytest.mark.parametrize("death", [0, 1, 2, 3])
-def test_what_is_left_of_a_discarded_file_is_claimed(tmp_path: Path, kind: str, death: int) -> None:
+def test_pending_write_names_the_rest_of_a_discarded_file(
+    tmp_path: Path, kind: str, death: int
+) -> None:
     """If a writer is killed while it discards a file, a pending write names what is left."""
     home, store = f"file:{tmp_path}", LocalStore()
     target = run_dir(home, RUN) if kind == "run" else locations_file(home, LIST)
@@ -55,7 +57,7 @@ def test_what_is_left_of_a_discarded_file_is_claimed(tmp_path: Path, kind: str, 
     assert (there, claimed) == (death < 1, death < 3)
 
 
-def test_files_of_other_names_are_no_claims(tmp_path: Path) -> None:
+def test_files_with_other_names_are_no_pending_writes(tmp_path: Path) -> None:
     """Files with other names are no pending writes, and do not hide any."""
     home, store = f"file:{tmp_path}", LocalStore()
     assert list(pending_writes(store, home)) == []

@@ -32,12 +32,12 @@ def test_round_trip() -> None:
     assert json.loads(VALUE)["format"] == 1
 
 
-def test_unknown_members_do_not_count() -> None:
+def test_unknown_members_are_ignored() -> None:
     """Unknown members are ignored, since a later release can add members."""
     assert parse_registration(changed(hint=7)) == SAMPLE
 
 
-def test_an_index_that_follows_writes_says_so() -> None:
+def test_only_refresh_auto_has_the_member_refresh() -> None:
     """Only the registration of an index with `refresh = 'auto'` has the member `refresh`."""
     follows = replace(SAMPLE, follows=True)
     assert json.loads(render_registration(follows)) == json.loads(VALUE) | {"refresh": "auto"}

@@ -69,14 +69,14 @@ def test_a_driver_has_one_file(root: str) -> None:
     assert [path.name for path in folder(root).iterdir()] == [f"{OTHER}-{NOW + 9}.json"]
 
 
-def test_the_own_record_is_not_read(root: str) -> None:
+def test_driver_does_not_read_its_own_file(root: str) -> None:
     """A driver does not read its own file, as it has the record in memory."""
     save(root, record(OWN))
     save(root, record(OTHER))
     assert saved(root).records == (record(OTHER),)
 
 
-def test_of_two_files_of_a_driver_the_latest_counts(root: str) -> None:
+def test_only_the_latest_file_of_a_driver_counts(root: str) -> None:
     """If a driver has two files, only the latest counts.
 
     A driver can die after it writes a file and before it deletes the previous file.
@@ -90,7 +90,7 @@ def test_of_two_files_of_a_driver_the_latest_counts(root: str) -> None:
     assert saved(root) == SavedRecords((record(OTHER, 5),), 0)
 
 
-def test_old_files_count_no_more_and_go(root: str) -> None:
+def test_old_files_are_ignored_and_deleted(root: str) -> None:
     """Files older than 30 days do not count, and any driver that writes deletes them.
 
     This includes drafts of dead writers.
@@ -108,7 +108,7 @@ def test_old_files_count_no_more_and_go(root: str) -> None:
     assert AGE_MS == 30 * 86_400_000
 
 
-def test_the_newest_files_are_kept_and_read(root: str) -> None:
+def test_only_the_newest_files_are_kept_and_read(root: str) -> None:
     """Only the newest 64 files are kept and read, so that many drivers cannot fill a root."""
     assert FILES == 64
     drivers = [f"{k:032x}" for k in range(FILES + 2)]
@@ -154,7 +154,7 @@ def test_files_that_are_no_records_are_counted(root: str, text: str) -> None:
     assert folder(root).joinpath("notes.txt").exists()
 
 
-def test_a_file_that_goes_while_it_is_read_is_no_damage(root: str) -> None:
+def test_file_replaced_while_it_is_read_is_not_malformed(root: str) -> None:
     """If a driver replaces its file while another driver reads it, the file is not malformed."""
     save(root, record(OTHER))
 

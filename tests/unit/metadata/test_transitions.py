@@ -63,7 +63,7 @@ def test_states() -> None:
 
 
 @pytest.mark.parametrize("change", [Enable(), SetOptions(WAITING)])
-def test_what_is_already_so_needs_no_version(change: Change) -> None:
+def test_change_without_an_effect_makes_no_version(change: Change) -> None:
     """A change without an effect makes no version."""
     assert next_version(SAMPLE, change, ID, BY) is SAMPLE
 
@@ -80,7 +80,7 @@ def test_options_wait_for_the_refresh() -> None:
     )
 
 
-def test_when_to_refresh_is_set_at_once_and_rebuilds_nothing() -> None:
+def test_option_refresh_takes_effect_at_once() -> None:
     """The option `refresh` takes effect at once, and an earlier refresh does not undo it."""
     built = replace(SAMPLE.options, refresh="auto")
     alone = next_version(SAMPLE, SetOptions(built), ID, BY)
@@ -154,7 +154,7 @@ def test_an_index_follows_its_table(moved: bool) -> None:
     assert after.commit == (base.commit if moved else None)
 
 
-def test_the_version_after_an_older_format_has_the_format_of_this_release() -> None:
+def test_version_after_an_older_format_is_not_outdated() -> None:
     """The version after a version of an older format is not outdated."""
     old = replace(SAMPLE, is_outdated=True)
     assert not next_version(old, Disable(), VersionId("2" * 32), SAMPLE.created_by).is_outdated

@@ -37,7 +37,7 @@ def test_a_change_is_a_version_after_the_newest(tmp_path: Path) -> None:
     assert changed.created_by == HERE.software
 
 
-def test_an_index_that_vanished_is_not_made_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_vanished_index_is_not_created_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """A change fails if another driver drops the index and its files between two attempts."""
     index = Ready("v", Registration(SAMPLE.index, ("v",), "file:/r"), LocalStore(), SAMPLE)
     monkeypatch.setattr(alter, "publish", lambda _store, _directory, _base, make: make(None))
@@ -110,7 +110,7 @@ def test_an_index_follows_its_table(
         (RENAMED, (WAS,)),
     ],
 )
-def test_an_index_of_another_table_stays_there(
+def test_index_does_not_follow_without_evidence(
     tmp_path: Path, now: TableIdentity, there: tuple[TableIdentity, ...]
 ) -> None:
     """An index follows only if there is evidence that the table is the same."""

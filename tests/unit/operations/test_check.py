@@ -72,7 +72,7 @@ WHOLE = [(str(k), OK, "") for k in range(3)]
         (IndexOptions("runs", "8KB"), "string"),
     ],
 )
-def test_no_key_of_a_sound_index_is_lost(
+def test_check_reports_only_keys_that_the_index_lacks(
     tmp_path: Path, parts: Sequence[Sequence[int]], options: IndexOptions, type_: str
 ) -> None:
     """CHECK reports only a key that the index lacks, by code and by hash.
@@ -107,7 +107,7 @@ def test_no_key_of_a_sound_index_is_lost(
         ),
     ],
 )
-def test_a_row_that_queries_lose_is_named(
+def test_check_names_a_lost_key_or_a_small_count(
     tmp_path: Path, place: tuple[int, int], values: list[Any], detail: str
 ) -> None:
     """CHECK names a key that the index lacks, or a count that is too small.
@@ -124,7 +124,7 @@ def test_a_row_that_queries_lose_is_named(
     ]
 
 
-def test_what_is_always_read_is_not_checked(tmp_path: Path) -> None:
+def test_changed_new_and_deleted_files_are_not_checked(tmp_path: Path) -> None:
     """Changed, new and deleted files are not checked.
 
     Unchanged files are checked, whatever their numbers.
@@ -147,7 +147,7 @@ def test_what_is_always_read_is_not_checked(tmp_path: Path) -> None:
     ]
 
 
-def test_a_file_that_was_replaced_while_it_was_read_is_stale(tmp_path: Path) -> None:
+def test_file_replaced_while_it_is_read_is_stale(tmp_path: Path) -> None:
     """If a file seems to have lost a row, CHECK lists the files again.
 
     A file that was replaced meanwhile is stale.
@@ -277,7 +277,7 @@ def test_nan_is_a_row_without_a_key(tmp_path: Path) -> None:
         ((3, 2, 1), (2, 2, 1), True),
     ],
 )
-def test_a_file_is_whole_where_the_list_counts_its_rows(
+def test_file_with_keys_but_too_low_counts_has_a_loss(
     seen: tuple[int, int, int], listed: tuple[int, int, int], lost: bool
 ) -> None:
     """If the index counts no keys for a file with keys, CHECK reports the loss of a key.

@@ -40,7 +40,7 @@ def test_a_create_that_cannot_register_deletes_its_files(tmp_path: Path) -> None
     assert len(registrations(warehouse.properties("t"))) == 1
 
 
-def test_a_folder_that_is_not_writable_is_told_with_the_setting_for_another(
+def test_error_for_an_unwritable_folder_names_the_setting(
     tmp_path: Path,
 ) -> None:
     """If the folder is not writable, the error names the setting for another folder."""
@@ -59,7 +59,7 @@ def test_a_folder_that_is_not_writable_is_told_with_the_setting_for_another(
     assert not warehouse.root.exists()
 
 
-def test_a_folder_that_is_begun_is_deleted_on_any_failure(tmp_path: Path) -> None:
+def test_failed_create_deletes_its_folder(tmp_path: Path) -> None:
     """If any call of the store before the build fails, CREATE deletes its folder."""
     warehouse = Warehouse(tmp_path)
     warehouse.create_table("t", [[1]])
@@ -78,7 +78,7 @@ def test_a_folder_that_is_begun_is_deleted_on_any_failure(tmp_path: Path) -> Non
         assert not warehouse.root.exists() or list(warehouse.root.iterdir()) == []
 
 
-def test_what_cannot_be_created_is_refused_before_anything_is_made(tmp_path: Path) -> None:
+def test_invalid_create_writes_nothing(tmp_path: Path) -> None:
     """An invalid CREATE writes nothing to the store."""
     warehouse = Warehouse(tmp_path)
     warehouse.create_table("t", [[1]])
@@ -88,7 +88,7 @@ def test_what_cannot_be_created_is_refused_before_anything_is_made(tmp_path: Pat
     assert [call for call in calls if "mkdirs" in call or "create" in call] == []
 
 
-def test_names_are_taken_in_any_case(tmp_path: Path) -> None:
+def test_name_is_taken_in_any_letter_case(tmp_path: Path) -> None:
     """CREATE refuses a name that another index has, in any letter case.
 
     The other index exists already, or is in the same statement.
@@ -147,7 +147,7 @@ def test_an_index_that_stays_registered_keeps_its_files(tmp_path: Path) -> None:
     assert [folder.name for folder in tmp_path.iterdir()] == ["b"]
 
 
-def test_what_is_left_of_a_replaced_index_is_told(tmp_path: Path) -> None:
+def test_leftover_files_of_a_replaced_index_are_reported(tmp_path: Path) -> None:
     """If the store cannot delete a replaced index, the statement succeeds and reports the files."""
     warehouse = Warehouse(tmp_path)
     warehouse.create_table("t", [[1]])

@@ -36,7 +36,7 @@ def found(root: Path, kind: type[HalfDropped | Failed | Gone]) -> RegisteredInde
 
 
 @pytest.mark.parametrize("kind", [HalfDropped, Failed])
-def test_the_files_of_an_index_that_is_damaged_or_half_dropped_go(
+def test_drop_deletes_a_damaged_or_half_dropped_index(
     tmp_path: Path, kind: type[HalfDropped | Failed]
 ) -> None:
     """DROP deletes the files of a damaged or half dropped index of its table."""
@@ -45,7 +45,7 @@ def test_the_files_of_an_index_that_is_damaged_or_half_dropped_go(
 
 
 @pytest.mark.parametrize(("kind", "table"), [(Failed, LATER), (Gone, FIRST)])
-def test_the_files_of_another_index_stay(
+def test_drop_keeps_the_files_of_another_index(
     tmp_path: Path, kind: type[Failed | Gone], table: Any
 ) -> None:
     """DROP keeps the files of an index that is gone, or of another table's damaged index."""
@@ -53,7 +53,7 @@ def test_the_files_of_another_index_stay(
     assert (tmp_path / SAMPLE.index / "versions").is_dir()
 
 
-def test_a_damaged_index_out_of_reach_stays(tmp_path: Path) -> None:
+def test_drop_opens_no_store_outside_of_the_allowed_roots(tmp_path: Path) -> None:
     """DROP opens no store for an index outside of the allowed roots."""
     index(tmp_path, FIRST, None)
     lost = Failed("v", Registration(SAMPLE.index, ("v",), f"file:{tmp_path}"), "problem", None)
@@ -91,7 +91,7 @@ def dropped(table: Table, one: RegisteredIndex, calls: list[str]) -> None:
     drop_index(table, one, here)  # type: ignore[arg-type]
 
 
-def test_a_drop_ends_the_index_then_its_registration_then_its_files(tmp_path: Path) -> None:
+def test_drop_ends_index_then_registration_then_files(tmp_path: Path) -> None:
     """DROP publishes a tombstone, then unregisters, and then deletes files.
 
     The tombstone comes first, so that no query uses the index if DROP is interrupted.
@@ -103,7 +103,7 @@ def test_a_drop_ends_the_index_then_its_registration_then_its_files(tmp_path: Pa
 
 
 @pytest.mark.parametrize("kind", [UnavailableError, DeniedError])
-def test_a_drop_that_the_metastore_does_not_finish_can_be_run_again(
+def test_drop_can_be_repeated_after_a_metastore_failure(
     tmp_path: Path, kind: type[UnavailableError]
 ) -> None:
     """If the metastore fails, the error says that DROP can be repeated, and the files stay."""
@@ -123,7 +123,7 @@ def test_a_drop_that_the_metastore_does_not_finish_can_be_run_again(
     assert calls[-2:] == ["changing", "unregister v"]
 
 
-def test_only_the_registration_of_what_is_not_ours_goes(tmp_path: Path) -> None:
+def test_drop_of_a_gone_index_only_removes_the_registration(tmp_path: Path) -> None:
     """For an index that is gone, DROP only removes the registration.
 
     If the store does not answer, DROP fails and changes nothing.
@@ -139,7 +139,7 @@ def test_only_the_registration_of_what_is_not_ours_goes(tmp_path: Path) -> None:
     assert calls == ["changing", "unregister v"]
 
 
-def test_a_damaged_index_that_a_later_release_wrote_stays(tmp_path: Path) -> None:
+def test_drop_keeps_a_damaged_index_of_a_later_release(tmp_path: Path) -> None:
     """DROP keeps the files of a damaged index that a later release wrote.
 
     Only the later release knows to which table the index belongs.

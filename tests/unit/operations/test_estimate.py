@@ -77,7 +77,7 @@ def asking(table: Table, op: str, value: int, files: Sequence[int]) -> Asked:
         (IndexOptions("sieve"), ["sieve"], 4),
     ],
 )
-def test_an_estimate_of_a_small_column_is_the_build(
+def test_estimate_of_a_small_column_equals_the_build(
     tmp_path: Path, options: IndexOptions, shapes: list[str], seconds: int
 ) -> None:
     """For a small column, the shapes and expected reads are those of the build.
@@ -98,7 +98,7 @@ def test_an_estimate_of_a_small_column_is_the_build(
 
 
 @pytest.mark.parametrize("budget", ["auto", "5KB"])
-def test_what_a_build_tries_beside_intervals_is_estimated(tmp_path: Path, budget: str) -> None:
+def test_estimate_describes_the_attempt_that_is_kept(tmp_path: Path, budget: str) -> None:
     """The estimate describes the attempt that the build keeps, such as a map."""
     many, options = Table("bigint", scattered(24, 150), 16 * MB), IndexOptions(budget=budget)
     (found,) = estimated(many, options)
@@ -124,7 +124,7 @@ MAP = IndexOptions("map", "1MB")
         (MapPlan(IndexOptions("map", "100B"), None), True, ["auto", "map", "auto wide", "map"]),
     ],
 )
-def test_more_intervals_are_tried_where_they_may_pay(
+def test_more_intervals_are_tried_if_they_may_pay(
     monkeypatch: pytest.MonkeyPatch, planned: MapPlan | None, more: bool, tried: list[str]
 ) -> None:
     """More intervals are tried only if they may save reads.
@@ -146,7 +146,7 @@ def test_more_intervals_are_tried_where_they_may_pay(
     assert made == tried
 
 
-def test_a_budget_that_cannot_pay_is_left_out_of_several() -> None:
+def test_too_small_budget_of_several_is_omitted() -> None:
     """If a statement has several budgets, a budget that is too small is omitted.
 
     If it is the only budget, the statement fails.
@@ -160,7 +160,7 @@ def test_a_budget_that_cannot_pay_is_left_out_of_several() -> None:
 @pytest.mark.parametrize(
     ("op", "value", "files"), [("<", 1 << 35, range(20)), ("=", -5, range(3)), (">", 5, [4, 7])]
 )
-def test_a_query_reads_what_its_keys_and_its_files_leave(
+def test_estimate_of_a_query_counts_files_with_a_match(
     op: str, value: int, files: Sequence[int]
 ) -> None:
     """For a query, the estimate counts the files with a match.
@@ -182,7 +182,7 @@ def test_a_query_reads_what_its_keys_and_its_files_leave(
 @pytest.mark.parametrize(
     ("options", "making"), [(IndexOptions("intervals", "40KB"), 4 + 5), (AUTO, 4 + 5 + 6)]
 )
-def test_windows_stand_for_a_large_column(
+def test_large_column_is_estimated_from_windows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: IndexOptions, making: int
 ) -> None:
     """A large column is estimated from sampled windows of its domain.
@@ -219,7 +219,7 @@ def test_a_build_limits_its_cuts(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found.seconds == pytest.approx(1 + 2 + 4, rel=0.1)
 
 
-def test_a_table_without_files_takes_nothing() -> None:
+def test_table_without_files_is_estimated_as_zero() -> None:
     """A table without files is estimated as 0, without reading."""
     nothing = Table("bigint", [])
     some = [AUTO, IndexOptions("sieve")]
@@ -233,7 +233,7 @@ def test_a_table_without_files_takes_nothing() -> None:
     assert estimated(nothing, AUTO)[0].asked is None
 
 
-def test_a_column_without_keys_takes_its_file_list() -> None:
+def test_column_without_keys_has_no_segment() -> None:
     """A column without keys has no segment, and its share is 0 if it has no rows."""
     (found,) = estimated(Table("bigint", [[[None]], [[None, None]]], MB), AUTO)
     assert (found.shapes, found.expected) == ((), ())
@@ -242,7 +242,7 @@ def test_a_column_without_keys_takes_its_file_list() -> None:
     assert (empty.share, empty.bytes > 0) == (0.0, True)
 
 
-def test_a_query_for_null_reads_the_files_that_hold_one() -> None:
+def test_null_queries_read_files_by_their_counts() -> None:
     """IS NULL reads the files with a NULL, and IS NOT NULL reads the files with a key."""
     table = Table("bigint", [[[1, 2]], [[3, None]], [[None, None]], [[4]]], MB)
     for op, match in (("is null", 2), ("is not null", 3)):

@@ -20,7 +20,7 @@ def test_small_tables_are_read_whole() -> None:
     assert some.share == FILES / 1000
 
 
-def test_the_share_is_of_bytes() -> None:
+def test_sample_gets_its_share_of_the_budget() -> None:
     """The sample gets its share of the budget, even if the budget is an absolute size."""
     some = sample_files([10] * 100, every=False)
     assert some.of_all(FILES) == 100
@@ -52,7 +52,7 @@ def test_reads_are_scaled_by_the_other_files(kind: str, read: float, of_all: flo
     assert found.bytes == found.exact_bytes == pytest.approx(10 * of_all)
 
 
-def test_the_seconds_of_a_job_that_reads_nothing_are_not_scaled() -> None:
+def test_fixed_time_of_a_job_is_not_scaled() -> None:
     """The estimated time of reading is scaled to all files; the fixed time of a job is not."""
     some = sample_files([10] * 100, every=False)
     assert some.seconds_to_read(0.5, 0.1) == pytest.approx(0.5)

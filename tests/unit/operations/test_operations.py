@@ -177,7 +177,7 @@ BEFORE = slices("a/1", "a/2", "b/1", "b/2", "c/1", "c/2")
 AFTER = slices("a/1", "a/2", "b/1", "b/3", "c/1", "c/2")
 
 
-def test_only_what_was_written_to_is_listed(tmp_path: Path) -> None:
+def test_refresh_lists_only_the_written_folder(tmp_path: Path) -> None:
     """A refresh lists only the folder that was written to.
 
     Slices in other folders are copied from the version.
@@ -188,7 +188,7 @@ def test_only_what_was_written_to_is_listed(tmp_path: Path) -> None:
     assert (table.listings, table.read, table.instant) == (0, [f"{ROOT}/b/3"], base.instant)
 
 
-def test_a_partition_that_is_gone_is_forgotten(tmp_path: Path) -> None:
+def test_slices_of_an_emptied_folder_are_removed(tmp_path: Path) -> None:
     """If a folder that was written to is empty now, its slices are removed from the index."""
     found, _ = version(tmp_path, BEFORE, [6])
     table = Commits(BEFORE[:4], {"c"})
@@ -196,7 +196,7 @@ def test_a_partition_that_is_gone_is_forgotten(tmp_path: Path) -> None:
     assert table.listings == 0
 
 
-def test_nothing_written_is_no_version(tmp_path: Path) -> None:
+def test_refresh_without_a_write_publishes_no_version(tmp_path: Path) -> None:
     """If nothing was written, a refresh lists nothing and publishes no version."""
     found, base = version(tmp_path, BEFORE, [6])
     table = Commits(BEFORE, set())
@@ -205,7 +205,7 @@ def test_nothing_written_is_no_version(tmp_path: Path) -> None:
     assert len(list((tmp_path / base.index / "versions").iterdir())) == 1
 
 
-def test_all_is_listed_where_the_commits_do_not_tell(tmp_path: Path) -> None:
+def test_all_is_listed_if_commits_name_no_folders(tmp_path: Path) -> None:
     """If the commits name no folders, the refresh lists all."""
     found, _ = version(tmp_path, BEFORE, [6])
     table = Commits(AFTER, None)
@@ -222,9 +222,7 @@ def test_all_is_listed_where_the_commits_do_not_tell(tmp_path: Path) -> None:
         (Commit("replaced", 6), False),
     ],
 )
-def test_a_refresh_gives_way_to_one_of_a_later_commit(
-    tmp_path: Path, theirs: Commit, *, stays: bool
-) -> None:
+def test_version_of_a_later_commit_is_kept(tmp_path: Path, theirs: Commit, *, stays: bool) -> None:
     """A version of a later commit of the same table is kept, whatever the clocks of the writers."""
     found, base = version(tmp_path, BEFORE, [6])
 
@@ -239,7 +237,7 @@ def test_a_refresh_gives_way_to_one_of_a_later_commit(
     assert known == {file.path for file in (BEFORE if stays else AFTER)}
 
 
-def test_all_is_listed_where_folders_are_spelt_in_another_way(tmp_path: Path) -> None:
+def test_all_is_listed_if_folders_are_spelt_differently(tmp_path: Path) -> None:
     """If commits spell folders differently, the refresh lists all folders.
 
     Otherwise, old entries of changed files would remain.
@@ -251,7 +249,7 @@ def test_all_is_listed_where_folders_are_spelt_in_another_way(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("runs", [[8, *([1] * MOST_DELTAS)], [1 + MOST_DELTAS, 7]])
-def test_all_is_listed_where_other_slices_are_read_again(tmp_path: Path, runs: list[int]) -> None:
+def test_all_is_listed_if_runs_are_merged(tmp_path: Path, runs: list[int]) -> None:
     """If a refresh merges runs or makes a new base, the refresh lists all folders."""
     known = slices(*(f"p{k}/1" for k in range(8 + MOST_DELTAS)))
     found, _ = version(tmp_path, known, runs)
@@ -263,7 +261,7 @@ def test_all_is_listed_where_other_slices_are_read_again(tmp_path: Path, runs: l
     assert len(table.read) > 1
 
 
-def test_of_grown_slices_only_the_news_is_read(tmp_path: Path) -> None:
+def test_only_appended_files_of_a_slice_are_read(tmp_path: Path) -> None:
     """If files were appended to a slice, the refresh reads only these files.
 
     The slice gets one more slot. A slice with any other change is read whole.
@@ -290,7 +288,7 @@ def test_of_grown_slices_only_the_news_is_read(tmp_path: Path) -> None:
     }
 
 
-def test_where_there_are_maps_all_of_a_grown_slice_is_read(tmp_path: Path) -> None:
+def test_index_with_a_map_reads_whole_slices(tmp_path: Path) -> None:
     """If the index has a map, a refresh reads whole slices.
 
     CHECK could not detect that a map has lost a key, because another run can contain the key.
@@ -301,7 +299,7 @@ def test_where_there_are_maps_all_of_a_grown_slice_is_read(tmp_path: Path) -> No
     assert (table.read, table.appended_only) == ([BEFORE[0].path], frozenset())
 
 
-def test_news_that_cannot_be_read_alone_are_read_with_the_rest(tmp_path: Path) -> None:
+def test_slices_are_read_whole_if_reading_appended_files_fails(tmp_path: Path) -> None:
     """If appended files cannot be read alone, the refresh reads whole slices instead."""
     found, _ = version(tmp_path, BEFORE, [6])
     now = [*slices("a/1", mtime=5), *BEFORE[1:]]
@@ -310,7 +308,9 @@ def test_news_that_cannot_be_read_alone_are_read_with_the_rest(tmp_path: Path) -
     assert (table.read, table.appended_only) == ([now[0].path], frozenset())
 
 
-def test_of_many_grown_slices_all_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_grown_slices_are_read_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """If too many slices have appended files, the refresh reads whole slices.
 
     The driver would need long to open all these files.
@@ -323,7 +323,7 @@ def test_of_many_grown_slices_all_is_read(tmp_path: Path, monkeypatch: pytest.Mo
     assert (len(table.read), table.appended_only, table.asked) == (2, frozenset(), {})
 
 
-def test_news_that_were_read_in_part_leave_a_slice_unknown(tmp_path: Path) -> None:
+def test_slice_is_read_again_if_its_appended_part_has_no_rows(tmp_path: Path) -> None:
     """If reading an appended part finds no rows, queries and the next refresh read the slice."""
     found, _ = version(tmp_path, BEFORE, [6])
     now = [*slices("a/1", mtime=5), *BEFORE[1:]]
@@ -332,7 +332,7 @@ def test_news_that_were_read_in_part_leave_a_slice_unknown(tmp_path: Path) -> No
     assert table.appended_only == {0}
 
 
-def test_what_proves_nothing_is_taken_over_as_it_is() -> None:
+def test_unproven_slice_outside_the_folders_is_copied() -> None:
     """An unproven slice outside of the listed folders is copied as it is."""
     ones = np.ones(2, np.int64)
     paths = (f"{ROOT}/a/1", f"{ROOT}/b/1")
@@ -345,7 +345,7 @@ def test_what_proves_nothing_is_taken_over_as_it_is() -> None:
     assert (found.taken_over, found.instant_ms) == (1, 1_800_000_000_000)
 
 
-def test_slices_that_grow_one_after_the_other_keep_all_their_places(tmp_path: Path) -> None:
+def test_slices_that_grow_in_turn_keep_their_slots(tmp_path: Path) -> None:
     """If slices grow in different refreshes, each keeps its slots and gets one more."""
     found, _ = version(tmp_path, BEFORE, [6])
     first = [BEFORE[0], *slices("a/2", mtime=5), *BEFORE[2:]]

@@ -30,7 +30,7 @@ def reasons(root: Path, tables: Mapping[TableIdentity, Mapping[str, Registration
     return [one.why for one in orphans(STORE, f"file:{root}", "sales", tables, 0)]
 
 
-def test_a_damaged_index_belongs_to_the_table_of_its_newest_readable_version(
+def test_newest_readable_version_names_the_table(
     tmp_path: Path,
 ) -> None:
     """A damaged index belongs to the table that its newest readable version names.
@@ -43,7 +43,7 @@ def test_a_damaged_index_belongs_to_the_table_of_its_newest_readable_version(
     assert owner_of_damaged(STORE, index(tmp_path / "d", LATER, None)) == LATER
 
 
-def test_an_index_that_can_be_read_after_all_is_not_damaged(tmp_path: Path) -> None:
+def test_index_that_can_be_read_again_is_not_damaged(tmp_path: Path) -> None:
     """If an index that seemed damaged can be read, the store has returned wrong bytes."""
     with pytest.raises(UnavailableError, match="is readable now"):
         owner_of_damaged(STORE, index(tmp_path, FIRST, LATER))
@@ -56,7 +56,7 @@ def test_a_damaged_index_is_an_orphan(tmp_path: Path) -> None:
     assert reasons(tmp_path, {FIRST: {}}) == ["it is damaged, and its table does not have it"]
 
 
-def test_an_index_that_its_table_has_lost_is_none(tmp_path: Path) -> None:
+def test_index_that_only_lost_its_registration_is_no_orphan(tmp_path: Path) -> None:
     """An index that only lost its registration is no orphan.
 
     The next statement on its table registers the index again.
@@ -75,7 +75,7 @@ def test_an_index_that_its_table_has_lost_is_none(tmp_path: Path) -> None:
     ],
     ids=["usable", "without a version", "of another table"],
 )
-def test_an_index_gives_way_to_a_usable_one_of_its_name(
+def test_index_is_an_orphan_if_its_name_has_a_usable_index(
     tmp_path: Path, versions: list[TableIdentity], why: list[str]
 ) -> None:
     """An unregistered index is an orphan only if the registered index of its name is usable."""
@@ -105,7 +105,7 @@ class Clocked(LocalStore):
         (True, 5000, 4000, []),
     ],
 )
-def test_an_orphan_has_an_age(
+def test_orphan_must_be_old_enough(
     tmp_path: Path, registered: bool, floor_ms: int, age_ms: int, why: list[str]
 ) -> None:
     """An orphan must be old enough, by the clock of the store."""
@@ -121,7 +121,7 @@ def test_an_orphan_has_an_age(
         assert (one.folder, one.name, one.table) == (f"file:{folder}", SAMPLE.name, FIRST)
 
 
-def test_orphans_are_those_of_one_database_that_no_table_registers(tmp_path: Path) -> None:
+def test_only_unregistered_indexes_of_a_database_are_orphans(tmp_path: Path) -> None:
     """Only unregistered indexes of the given database are orphans.
 
     The name of the database matches in any letter case.
@@ -144,7 +144,7 @@ def test_a_dropped_index_and_one_without_a_version_are_orphans(tmp_path: Path) -
     assert reasons(tmp_path, {FIRST: {}}) == ["it has no version"]
 
 
-def test_a_dropped_index_of_the_name_gives_way(tmp_path: Path) -> None:
+def test_dropped_index_makes_no_other_index_an_orphan(tmp_path: Path) -> None:
     """If the registered index is dropped, another index of the same name is no orphan."""
     index(tmp_path, FIRST)
     index(tmp_path, FIRST, uuid=OTHER)
@@ -156,7 +156,7 @@ def test_a_dropped_index_of_the_name_gives_way(tmp_path: Path) -> None:
     assert reasons(tmp_path, {FIRST: {SAMPLE.name: elsewhere}}) == []
 
 
-def test_an_index_whose_versions_cannot_be_read_is_none(tmp_path: Path) -> None:
+def test_index_with_unreadable_versions_is_no_orphan(tmp_path: Path) -> None:
     """An index is no orphan if its versions cannot be read, or can be read only the second time."""
     folder = index(tmp_path, FIRST)
     read: list[str] = []

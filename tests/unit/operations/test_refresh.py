@@ -46,7 +46,7 @@ def files_of(found: Ready) -> set[str]:
         (KeyboardInterrupt(), False),
     ],
 )
-def test_files_of_a_version_that_may_be_published_stay(
+def test_files_stay_if_a_version_may_be_published(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException, stay: bool
 ) -> None:
     """If a version is certainly not published, its files are deleted.
@@ -96,9 +96,7 @@ def rebuilt(number: int, made: Manifest) -> Manifest:
 
 
 @pytest.mark.parametrize("times", [1, 2])
-def test_a_refresh_that_was_overtaken_begins_again_on_the_newest(
-    tmp_path: Path, times: int
-) -> None:
+def test_overtaken_refresh_starts_again_from_the_newest(tmp_path: Path, times: int) -> None:
     """If the index is rebuilt during a refresh, the refresh starts again from the newest version.
 
     VACUUM can delete files that only older versions name.
@@ -112,7 +110,7 @@ def test_a_refresh_that_was_overtaken_begins_again_on_the_newest(
     assert f"{times:032x}" in {run.id for run in now.runs}
 
 
-def test_a_refresh_that_is_always_overtaken_gives_up(tmp_path: Path) -> None:
+def test_always_overtaken_refresh_fails(tmp_path: Path) -> None:
     """A refresh that is always overtaken fails after the number of attempts in its error."""
     found, base = version(tmp_path, BEFORE, [6])
     monkey = others(found, base, rebuilt, 99)
@@ -123,7 +121,7 @@ def test_a_refresh_that_is_always_overtaken_gives_up(tmp_path: Path) -> None:
     assert now.version == 1 + refresh._ATTEMPTS
 
 
-def test_a_refresh_of_a_table_that_was_renamed_meanwhile_fails(tmp_path: Path) -> None:
+def test_refresh_fails_if_the_table_is_renamed(tmp_path: Path) -> None:
     """If the table is renamed during a refresh, the refresh fails.
 
     The refresh has possibly read rows of another table.
@@ -139,7 +137,7 @@ def test_a_refresh_of_a_table_that_was_renamed_meanwhile_fails(tmp_path: Path) -
     assert files_of(found) == before
 
 
-def test_an_index_that_vanished_is_not_made_anew(tmp_path: Path) -> None:
+def test_vanished_index_is_not_created_again(tmp_path: Path) -> None:
     """If another driver drops the index during a refresh, the refresh fails."""
     found, base = version(tmp_path, BEFORE, [6])
     plan = refresh._on_top(base, base, found, SimpleNamespace())  # type: ignore[arg-type]
@@ -162,7 +160,7 @@ def test_an_index_that_vanished_is_not_made_anew(tmp_path: Path) -> None:
         (("1", Commit("t", 9)), ("2", None), False),
     ],
 )
-def test_which_of_two_versions_reflects_its_table_later(
+def test_greater_commit_number_is_the_later_version(
     newest_at: tuple[str, Commit | None], made_at: tuple[str, Commit | None], later: bool
 ) -> None:
     """If two versions have commits of one table, the greater commit number is later.
@@ -174,7 +172,7 @@ def test_which_of_two_versions_reflects_its_table_later(
 
 
 @pytest.mark.parametrize("change", ["none", "fingerprint", "type", "options", "damage", "gone"])
-def test_a_version_that_is_no_longer_valid_is_rebuilt(tmp_path: Path, change: str) -> None:
+def test_invalid_version_is_rebuilt(tmp_path: Path, change: str) -> None:
     """A version is rebuilt if its reader, type or options changed, or its list is unreadable."""
     found, base = version(tmp_path, BEFORE, [6])
     table: Any = Commits(BEFORE, set())
@@ -199,7 +197,7 @@ def test_a_version_that_is_no_longer_valid_is_rebuilt(tmp_path: Path, change: st
         (RefreshMode.FULL, [6], 6),
     ],
 )
-def test_what_an_unchanged_table_is_read_for(
+def test_only_compact_and_full_read_an_unchanged_table(
     tmp_path: Path, mode: RefreshMode, runs: list[int], read: int
 ) -> None:
     """For an unchanged table, COMPACT merges several runs, and FULL reads all files.

@@ -117,7 +117,7 @@ def opened(
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.kind.__name__} {case.found!s:.20}")
-def test_what_is_found_is_one_state(monkeypatch: pytest.MonkeyPatch, case: Case) -> None:
+def test_each_state_has_a_version_or_an_error(monkeypatch: pytest.MonkeyPatch, case: Case) -> None:
     """Each state has a name, and either a usable version or an error with the reason."""
     index = opened(monkeypatch, case.found)
     assert type(index) is case.kind

@@ -56,7 +56,7 @@ def named(root: Path, number: int, name: str, table: TableIdentity = FIRST) -> N
     (Path(folder) / "versions" / "1.json").write_bytes(render_manifest(made))
 
 
-def test_every_lost_index_is_registered_whatever_lies_beside_it(tmp_path: Path) -> None:
+def test_only_lost_indexes_are_registered_again(tmp_path: Path) -> None:
     """Unfinished, damaged, dropped, registered and foreign indexes are not registered again."""
     named(tmp_path, 0, "unfinished")
     (tmp_path / UUIDS[0] / REGISTERED).unlink()
@@ -84,7 +84,7 @@ def test_every_lost_index_is_registered_whatever_lies_beside_it(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(("state", "names"), [("ready", []), ("gone", ["v"]), ("half", ["v"])])
-def test_a_name_that_is_in_use_is_left_to_its_index(
+def test_lost_index_with_a_name_in_use_is_not_registered(
     tmp_path: Path, state: str, names: list[str]
 ) -> None:
     """A lost index is registered under a name in use only if the registered index is gone."""
@@ -98,7 +98,7 @@ def test_a_name_that_is_in_use_is_left_to_its_index(
     assert Table(tmp_path, {"v": there}).reregister({"v": indexes[state]}) == names
 
 
-def test_an_index_of_another_database_is_not_even_opened(tmp_path: Path) -> None:
+def test_index_of_another_database_is_not_opened(tmp_path: Path) -> None:
     """A lost index is registered only in its own database, because databases can share a root."""
     named(tmp_path, 0, "v")
     table = Table(tmp_path, {})

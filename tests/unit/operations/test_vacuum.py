@@ -82,7 +82,7 @@ def of_version(number: int) -> set[str]:
     return {f"locations/{number:032x}.parquet", f"runs/{number:032x}/part-00000.parquet"}
 
 
-def test_what_only_expired_versions_name_is_deleted(tmp_path: Path) -> None:
+def test_files_of_only_expired_versions_are_deleted(tmp_path: Path) -> None:
     """VACUUM deletes what only expired versions name, and counts versions, files and bytes.
 
     Manifests are kept.
@@ -99,7 +99,7 @@ def test_what_only_expired_versions_name_is_deleted(tmp_path: Path) -> None:
     assert "vacuumed/1" not in index.names()
 
 
-def test_versions_are_kept_for_hours_after_the_next_one(tmp_path: Path) -> None:
+def test_version_expires_hours_after_the_next_one(tmp_path: Path) -> None:
     """A version expires some hours after the next version was published.
 
     Version 2 was replaced two days ago, and version 3 one day ago.
@@ -108,14 +108,14 @@ def test_versions_are_kept_for_hours_after_the_next_one(tmp_path: Path) -> None:
     assert vacuum_index(index.usable, Retention(1, 36.0)).versions == 2
 
 
-def test_what_a_vacuum_before_left_is_deleted_by_the_next(tmp_path: Path) -> None:
+def test_vacuum_finishes_an_interrupted_vacuum(tmp_path: Path) -> None:
     """VACUUM finishes the work of an interrupted VACUUM, and counts only what it deletes."""
     index = Index(tmp_path, 3)
     (index.folder / f"locations/{1:032x}.parquet").unlink()
     assert vacuum_index(index.usable, ALL) == Vacuumed(2, 3, 5 + 7 + 7)
 
 
-def test_temporary_files_go_by_name_and_age(tmp_path: Path) -> None:
+def test_drafts_and_probes_are_deleted_after_a_day(tmp_path: Path) -> None:
     """VACUUM deletes drafts and probes that are a day old.
 
     Younger files and files with other names are kept.
@@ -131,7 +131,7 @@ def test_temporary_files_go_by_name_and_age(tmp_path: Path) -> None:
     assert index.names() == before - {f"{f}.draft-{k:032x}" for k, f in enumerate(folders)}
 
 
-def test_what_dead_writers_announced_is_deleted_unless_a_version_names_it(tmp_path: Path) -> None:
+def test_unused_files_of_dead_writers_are_deleted(tmp_path: Path) -> None:
     """VACUUM deletes the files of a writer that counts as dead after a day.
 
     A file that a version names is kept.
@@ -149,7 +149,7 @@ def test_what_dead_writers_announced_is_deleted_unless_a_version_names_it(tmp_pa
     assert index.names() == before - of_version(7) - gone
 
 
-def test_a_listing_that_misses_versions_deletes_nothing(tmp_path: Path) -> None:
+def test_vacuum_fails_if_a_version_is_not_listed(tmp_path: Path) -> None:
     """If a version is not listed, VACUUM fails, because the version's files would look unused."""
     index = Index(tmp_path, 3)
     (index.folder / "versions" / "3.json").unlink()

@@ -194,7 +194,7 @@ def test_limits_make_parts_unknown():
         ),
     ],
 )
-def test_exact_leaves_ask_for_just_their_values(tree, expected):
+def test_exact_leaves_select_exactly_their_values(tree, expected):
     """For integers, each operator selects exactly the values for which it can be TRUE.
 
     The values include both ends of the domain.
@@ -233,7 +233,7 @@ def test_nan_in_lists():
     )
 
 
-def test_zeros_of_both_signs_are_asked_for_alike():
+def test_equality_selects_zeros_of_both_signs():
     """Equality with -0.0 also selects 0.0, and "less than -0.0" does not select 0.0."""
     minus_zero = struct.unpack("<q", struct.pack("<d", -0.0))[0]
     assert asks(compare("=", minus_zero), Encoder("double"))[0] == [[0, 0]]
@@ -244,7 +244,7 @@ def test_zeros_of_both_signs_are_asked_for_alike():
     ("op", "low", "high"),
     [("=", 0, 0), ("<", None, 0), ("<=", None, 0), (">", 0, None), (">=", 0, None)],
 )
-def test_inexact_leaves_include_what_shares_their_code(op, low, high):
+def test_inexact_leaves_include_values_of_equal_codes(op, low, high):
     """Strings with the same first eight bytes share a code, so < and > include that code."""
     encoder = Encoder("string")
     value = base64.b64encode(b"12345678abc").decode()
@@ -253,14 +253,14 @@ def test_inexact_leaves_include_what_shares_their_code(op, low, high):
     assert asks(compare(op, value), encoder)[0] == expected
 
 
-def test_inexact_complements_are_everything():
+def test_inexact_inequality_excludes_no_code():
     """`!= 'a'` excludes no code of a string column: other strings can share the code of 'a'."""
     encoder = Encoder("string")
     assert asks(compare("!=", "YQ=="), encoder)[0] == EVERYTHING
     assert asks({"op": "not in", "col": ["x"], "values": ["YQ=="]}, encoder)[0] == EVERYTHING
 
 
-def test_starts_with_asks_for_a_span():
+def test_starts_with_selects_a_span():
     """LIKE 'ab%' selects the codes from "ab" to the last string that begins with "ab"."""
     tree = {"op": "starts with", "col": ["x"], "value": base64.b64encode(b"ab").decode()}
     ((first, last),), null, nan = asks(tree, Encoder("string"))
@@ -270,7 +270,7 @@ def test_starts_with_asks_for_a_span():
     assert not nan
 
 
-def test_both_sides_of_a_range_are_one_question():
+def test_range_needs_one_key_within_both_bounds():
     """A range needs one key within both bounds, not one key above and another below."""
     tree = both(compare(">", 1), compare("<", 9))
     assert kept(tree, x=Listed([0, 20], [5], [1, 9])) == [1]
@@ -278,7 +278,7 @@ def test_both_sides_of_a_range_are_one_question():
     assert kept(nested, x=Listed([0, 20], [5], [1, 9])) == [1]
 
 
-def test_a_range_reaches_into_the_ors_below_it():
+def test_range_narrows_the_or_below_it():
     """A range of a column under AND also narrows that column in an OR below the AND."""
     tree = both(compare(">", 1), either(compare("<", 5), compare("=", 2, "y")))
     assert kept(tree, x=Listed([0, 9], [3], [9]), y=Listed([0], [0], [2])) == [1, 2]
@@ -289,7 +289,7 @@ def test_a_range_reaches_into_the_ors_below_it():
     assert kept(twice, x=Listed([3, 9], [4], [3, 4]), y=Listed([0], [0], [2])) == [1, 2]
 
 
-def test_ors_of_one_column_are_one_question():
+def test_ors_of_one_column_become_one_look_up():
     """Three comparisons of one column under OR become one look-up."""
     index = Listed([0], [2], [9])
     tree = either(compare("=", 1), either(compare("=", 2), compare(">", 8)))
@@ -304,7 +304,7 @@ def test_columns_are_combined():
     assert kept(either(compare("=", 1), compare("=", 1, "y")), x=x, y=y) == [0, 1, 2]
 
 
-def test_an_and_within_an_and_loses_none_of_its_parts():
+def test_nested_ands_are_flattened():
     """Nested ANDs are flattened: the ranges of all levels intersect.
 
     An OR in the inner AND is used, too.
@@ -316,7 +316,7 @@ def test_an_and_within_an_and_loses_none_of_its_parts():
     assert kept(both(several, compare("<", 8)), x=x, y=y) == [1]
 
 
-def test_unknown_is_harmless_under_and_and_spoils_or():
+def test_unknown_part_is_harmless_in_and_but_not_in_or():
     """If a column has no index, AND uses the other column's index, and OR uses none."""
     x = {("x",): Listed([1], [0])}
     verdict = evaluate(parse(both(compare("=", 1), compare("=", 1, "y"))), x, 2)
@@ -350,7 +350,7 @@ def test_contradictions_keep_nothing():
     assert kept(both({"op": "is null", "col": ["x"]}, compare("=", 1)), x=x) == []
 
 
-def test_null_is_asked_for_where_it_counts():
+def test_null_is_selected_only_if_it_can_match():
     """IS NULL and `NOT (x <=> 1)` select NULL, and `x != 1` does not."""
     x = Listed([None], [1], [2])
     assert kept({"op": "is null", "col": ["x"]}, x=x) == [0]
@@ -379,7 +379,7 @@ def test_null_without_proof_keeps_all():
     assert kept(both(null_or_y, compare("=", 0, "y")), x=x, y=y) == [0, 2]
 
 
-def test_nested_columns_go_by_their_whole_path():
+def test_nested_columns_match_by_their_whole_path():
     """An index on a.b is not used for b, a, or A.b."""
     index = {("a", "b"): Listed([1], [0])}
     for path, expected in (
@@ -453,7 +453,7 @@ def test_a_column_may_be_a_hundred_structs_deep():
         (7, ()),
     ],
 )
-def test_the_columns_of_a_part_that_is_not_read_are_told(part, names):
+def test_columns_of_an_unparsed_part_are_named(part, names):
     """The columns of an unparsed part are named once each, at any depth.
 
     Malformed columns are ignored.
@@ -463,7 +463,7 @@ def test_the_columns_of_a_part_that_is_not_read_are_told(part, names):
 
 
 @pytest.mark.parametrize("names", ["x", [1], ["x", None], {"x": 1}])
-def test_names_that_are_no_texts_are_malformed(names):
+def test_names_that_are_no_strings_are_malformed(names):
     """The names and the reason of an unknown part must be strings."""
     with pytest.raises(InvalidInputError, match="names of unknown"):
         parse({"op": "unknown", "why": "a function", "names": names})
@@ -471,13 +471,13 @@ def test_names_that_are_no_texts_are_malformed(names):
         parse({"op": "unknown", "why": names if names != "x" else 7})
 
 
-def test_the_why_of_an_unknown_part_is_cut():
+def test_reason_of_an_unknown_part_is_truncated():
     """The reason of an unknown part is truncated, because users see it."""
     assert parse({"op": "unknown", "why": "w" * 1001}).why == "w" * 1000
     assert parse({"op": "unknown"}) == Unknown("not understood", ())
 
 
-def test_columns_are_named_in_what_is_not_parsed() -> None:
+def test_columns_are_found_next_to_any_other_nodes() -> None:
     """Columns are found at any depth, next to nodes of any other form."""
     node = {
         "op": "and",

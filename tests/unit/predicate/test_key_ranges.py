@@ -27,14 +27,14 @@ NULL = KeyRanges(np.empty((0, 2), np.int64), null=True)
 
 
 @pytest.mark.parametrize("parts", [(POINTS, RANGE), (RANGE, POINTS), (POINTS, NULL, RANGE)])
-def test_a_union_with_a_range_asks_for_any_hash(parts: tuple[KeyRanges, ...]) -> None:
+def test_union_with_a_range_has_no_hashes(parts: tuple[KeyRanges, ...]) -> None:
     """The union of a point and a range has no hashes, because the range can match any hash."""
     both = unite(parts)
     assert both.intervals.tolist() == [[1, 9]]
     assert hashes_of(both) is None
 
 
-def test_a_union_of_points_asks_for_the_hashes_of_all() -> None:
+def test_union_of_points_has_the_hashes_of_all() -> None:
     """The union of points has the hashes of all points; IS NULL adds no hash."""
     both = unite([asked((7, 7), hashes=[70]), NULL, POINTS])
     assert both.intervals.tolist() == [[1, 1], [5, 5], [7, 7]]
@@ -42,7 +42,7 @@ def test_a_union_of_points_asks_for_the_hashes_of_all() -> None:
     assert hashes_of(unite([NULL])) is None
 
 
-def test_an_intersection_asks_for_hashes_that_either_side_knows() -> None:
+def test_intersection_has_hashes_of_one_side_or_shared_ones() -> None:
     """The intersection has the hashes of one side, or those that both sides share."""
     assert hashes_of(intersect(POINTS, RANGE)) == hashes_of(intersect(RANGE, POINTS)) == [10, 50]
     assert intersect(POINTS, RANGE).intervals.tolist() == [[5, 5]]
@@ -51,7 +51,7 @@ def test_an_intersection_asks_for_hashes_that_either_side_knows() -> None:
 
 
 @pytest.mark.parametrize("name", ["null", "nan"])
-def test_an_intersection_asks_for_null_and_nan_where_both_sides_do(name: str) -> None:
+def test_intersection_includes_null_and_nan_if_both_sides_do(name: str) -> None:
     """An intersection includes NULL or NaN if both sides do, and a union if one side does."""
     none = np.empty((0, 2), np.int64)
     sides = {asked: KeyRanges(none, **{name: asked}) for asked in (False, True)}

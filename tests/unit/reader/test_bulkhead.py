@@ -25,7 +25,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return now
 
 
-def test_two_that_wait_for_an_index_are_enough(clock: list[float]) -> None:
+def test_third_scan_does_not_wait_for_a_slow_index(clock: list[float]) -> None:
     """If two scans wait too long for an index, a third scan does not wait for this index.
 
     The third scan still uses other indexes. The time-out of the third scan decides what is too
@@ -43,7 +43,7 @@ def test_two_that_wait_for_an_index_are_enough(clock: list[float]) -> None:
     assert scans.blocked(slow, 0.5) == set()
 
 
-def test_eight_that_wait_in_a_root_are_enough(clock: list[float]) -> None:
+def test_ninth_scan_does_not_wait_for_a_slow_root(clock: list[float]) -> None:
     """If eight scans wait for indexes of a root, a further scan does not wait for this root.
 
     The limit is the same for any time-out.
@@ -61,7 +61,7 @@ def test_eight_that_wait_in_a_root_are_enough(clock: list[float]) -> None:
         assert scans.blocked([index(90)], 60) == set()
 
 
-def test_those_that_wait_for_what_was_replaced_count_for_the_root(clock: list[float]) -> None:
+def test_scans_of_a_replaced_index_count_only_for_the_root(clock: list[float]) -> None:
     """Scans that wait for a replaced index count only for the root.
 
     So few threads wait in a store that hangs.
@@ -77,7 +77,7 @@ def test_those_that_wait_for_what_was_replaced_count_for_the_root(clock: list[fl
         assert scans.blocked([index(1), index(2)], 0.5) == {index(1), index(2)}
 
 
-def test_an_index_that_was_made_anew_is_asked_again(clock: list[float]) -> None:
+def test_scans_of_old_files_do_not_block_a_replaced_index(clock: list[float]) -> None:
     """After an index is replaced, scans that wait for its old files do not count."""
     scans = Bulkhead()
     with (

@@ -50,7 +50,7 @@ steps = st.lists(
 
 
 @given(st.integers(0, 150), steps)
-def test_it_holds_what_was_used_last_within_its_bound(
+def test_cache_keeps_the_most_recent_values_that_fit(
     bound: int, todo: list[tuple[str, int, int]]
 ) -> None:
     """After each use, the cache has the most recent values that fit, and the right size."""
@@ -72,7 +72,7 @@ def test_it_holds_what_was_used_last_within_its_bound(
     assert keys_held(cache, range(13)) == sorted(model)
 
 
-def test_a_value_beyond_the_bound_is_given_out_and_not_held() -> None:
+def test_too_large_value_is_returned_but_not_cached() -> None:
     """A value that is larger than the limit is returned but not cached, and evicts nothing."""
     cache = Cache(10)
     cache.get(1, lambda: Weight(10))
@@ -80,7 +80,7 @@ def test_a_value_beyond_the_bound_is_given_out_and_not_held() -> None:
     assert keys_held(cache, range(3)) == [1]
 
 
-def test_askers_that_come_together_share_one_load() -> None:
+def test_concurrent_callers_share_one_load() -> None:
     """If several threads need one key, one thread loads it and the others wait for its value."""
     cache, started, go = Cache(10), threading.Event(), threading.Event()
     loads: list[int] = []
@@ -102,7 +102,7 @@ def test_askers_that_come_together_share_one_load() -> None:
     assert all(value is values[0] for value in values)
 
 
-def test_a_load_that_fails_fails_those_who_wait_and_nobody_after() -> None:
+def test_failed_load_fails_all_waiting_callers() -> None:
     """If a load fails, all waiting threads get the error, and the next caller loads again."""
     cache, go = Cache(10), threading.Event()
     waiting = threading.Semaphore(0)
@@ -126,7 +126,7 @@ def test_a_load_that_fails_fails_those_who_wait_and_nobody_after() -> None:
     assert cache.get("a", lambda: Weight(1)) == Weight(1)
 
 
-def test_many_threads_keep_the_bound() -> None:
+def test_many_threads_keep_the_byte_count_right() -> None:
     """If threads load and resize at the same time, the cache still counts its bytes right."""
     cache = Cache(500)
 
@@ -158,7 +158,7 @@ def test_a_reload_does_not_keep_its_process_alive() -> None:
     assert [thread.daemon for thread in reloads] == [True]
 
 
-def test_a_value_is_loaded_again_once_it_is_older_than_asked(
+def test_value_older_than_the_given_age_is_reloaded(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A value is loaded again if its load was longer ago than the given age.
@@ -198,7 +198,7 @@ def fails(_: object) -> int:
     raise ConnectionError
 
 
-def test_an_old_value_is_given_out_while_it_is_loaded_again(
+def test_old_value_is_returned_during_its_reload(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """While an old value is reloaded in the background, callers get the old value.
@@ -226,7 +226,7 @@ def test_an_old_value_is_given_out_while_it_is_loaded_again(
     assert len(reloads.waiting) == 1
 
 
-def test_a_value_that_cannot_be_loaded_again_stays_for_its_time(
+def test_failed_reload_is_repeated_after_the_usual_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """If a reload fails, the next one waits as long as after a success."""
@@ -246,7 +246,7 @@ def test_a_value_that_cannot_be_loaded_again_stays_for_its_time(
     assert cache.get("other", lambda: 5) == 5
 
 
-def test_what_was_invalidated_is_loaded_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invalidated_value_is_loaded_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """The value of a load from before an invalidation goes only to the callers of that load."""
     reloads, cache = Reloads(monkeypatch), Cache[str, int](max_entries=2)
 

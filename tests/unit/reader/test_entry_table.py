@@ -57,12 +57,12 @@ def run():
         (GREATEST, LEAST, []),
     ],
 )
-def test_an_interval_names_the_blocks_it_touches(run, low, high, locations):
+def test_interval_finds_the_blocks_that_share_a_key(run, low, high, locations):
     """A look-up of an interval finds the locations of the blocks that share a key with it."""
     assert found(run, (low, high)) == locations
 
 
-def test_many_intervals_are_united(run):
+def test_look_up_finds_the_locations_of_all_intervals(run):
     """A look-up of several intervals finds the locations of all, in any order and with overlaps."""
     assert found(run, (115, 118), (0, 3), (2, 5), (7, 6), (200, 300)) == [0, 4]
     assert found(run, (0, 105), (1, 2), (108, 109)) == [0, 1, 2, 3]
@@ -70,7 +70,7 @@ def test_many_intervals_are_united(run):
     assert found(run) == []
 
 
-def test_points_far_apart_do_not_read_what_lies_between(run):
+def test_distant_points_skip_the_locations_between_them(run):
     """A look-up of two distant points does not find the locations between the points."""
     assert found(run, (0, 0), (105, 105)) == [0, 3]
 
@@ -94,14 +94,14 @@ def test_the_ends_of_the_domain_are_found():
     assert found(run, (LEAST, -1), (1, GREATEST)) == [0, 1, 2]
 
 
-def test_nothing_names_nothing():
+def test_chunk_without_segments_finds_nothing():
     """A look-up in a chunk without segments finds no location."""
     run = assemble([])
     assert found(run, (LEAST, GREATEST)) == []
     assert found(run, (0, 0), (5, 9)) == []
 
 
-def test_marks_are_added_to_those_that_are_there(run):
+def test_mark_keeps_existing_locations(run):
     """`mark` adds locations to the result and keeps those that are already there."""
     flags = np.array([False] * 5 + [True])
     run.mark(np.array([[0, 0]]), flags)
@@ -114,7 +114,7 @@ def test_locations_are_counted_from_the_segments():
     assert assemble([]).n_locations == 0
 
 
-def test_ranges_are_matched_with_the_intervals_that_meet_them():
+def test_meeting_returns_the_intervals_of_each_range():
     """`meeting` returns for each range the intervals that share a key with the range."""
     asked = merge(np.array([[0, 4], [10, 10], [20, 30]]))
     ranges = np.array([[21, 25], [-5, -1], [4, 10], [5, 9], [0, 99], [31, 40]])
@@ -129,13 +129,13 @@ def test_overlapping_segments_are_corrupt():
         assemble([segment(0, 9, 10, (0,)), segment(9, 19, 11, (1,))])
 
 
-def test_memory_is_told():
+def test_size_of_a_chunk_includes_all_its_arrays():
     """The size of a chunk includes all its arrays, so that the cache counts all bytes."""
     run = assemble([segment(0, 999, 1, *((k % 10,) for k in range(1000)))])
     assert run.nbytes >= run.low.nbytes + run.high.nbytes + run.reach.nbytes + run.location.nbytes
 
 
-def test_a_code_asked_by_itself_is_held_where_a_look_up_finds_it():
+def test_holds_agrees_with_look_ups():
     """`holds` agrees with look-ups for random segments of overlapping entries."""
     random = np.random.default_rng(5)
     for _ in range(20):

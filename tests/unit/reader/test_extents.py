@@ -48,7 +48,7 @@ def steps_of(found: Extents) -> list[tuple[int, int, int]]:
 EXAMPLE: list[Entry] = [(1, 1, 3, 3, 0, "bf"), (900, 900, 901, 901, 0, "bf")]
 
 
-def test_a_location_grows_by_a_row_a_cell_and_by_the_rest_at_its_last() -> None:
+def test_last_cell_counts_the_remaining_rows() -> None:
     """Each cell with a key counts one row, and the last cell counts the remaining rows.
 
     The example is the module's, in both directions.
@@ -61,7 +61,7 @@ def test_a_location_grows_by_a_row_a_cell_and_by_the_rest_at_its_last() -> None:
     assert found.least.tolist() == [~901]
 
 
-def test_a_wide_cell_has_its_key_somewhere() -> None:
+def test_key_of_a_wide_cell_counts_at_its_end() -> None:
     """The key of a wide cell counts at its end.
 
     A single cell certainly contains only one key.
@@ -74,7 +74,7 @@ def test_a_wide_cell_has_its_key_somewhere() -> None:
     assert steps_of(found) == [(7, 0, 1)]
 
 
-def test_an_entry_has_no_key_for_certain_where_it_was_cut() -> None:
+def test_cell_without_a_certain_key_counts_no_row() -> None:
     """A cell without a certain key counts no row.
 
     The remaining rows count at the last entry.
@@ -95,19 +95,19 @@ def test_an_entry_has_no_key_for_certain_where_it_was_cut() -> None:
     assert found.has_keys.tolist() == [True, True, False]
 
 
-def test_the_last_entry_is_the_one_that_ends_last() -> None:
+def test_entry_that_ends_last_counts_the_remaining_rows() -> None:
     """The entry that ends last counts the remaining rows, whatever the order of the entries."""
     found = made([(9, 9, 20, 20, 0, "bf"), (1, 1, 7, 7, 0, "bf")], [10])
     assert steps_of(found) == [(1, 0, 1), (7, 0, 1), (9, 0, 1), (20, 0, 7)]
 
 
-def test_entries_of_no_location_are_left_out() -> None:
+def test_entries_of_removed_locations_are_ignored() -> None:
     """Entries of a location that the version no longer contains are ignored."""
     found = made([(1, 1, 3, 3, -1, "bf"), (4, 4, 5, 5, 0, "bf")], [2])
     assert (steps_of(found), found.least.tolist()) == ([(4, 0, 1), (5, 0, 1)], [4])
 
 
-def test_there_may_be_no_entries() -> None:
+def test_column_without_entries_has_no_steps() -> None:
     """Without entries, as for a column of NULLs, no location has keys or steps."""
     found = made([], [0, 0])
     assert steps_of(found) == []
@@ -118,7 +118,7 @@ def test_there_may_be_no_entries() -> None:
     assert steps_of(Extents(found.least, found.has_keys, found.steps)) == []
 
 
-def test_the_ends_of_the_codes_turn_without_overflow() -> None:
+def test_descending_order_swaps_the_ends_without_overflow() -> None:
     """In descending order, the least and the greatest code are exchanged without overflow."""
     found = made([(LEAST, LEAST, GREATEST, GREATEST, 0, "bf")], [2], falls=True)
     assert steps_of(found) == [(LEAST, 0, 1), (GREATEST, 0, 1)]
@@ -146,7 +146,7 @@ def at_the_latest(entries: list[Entry], keyed: int, *, falls: bool) -> list[int]
 
 @pytest.mark.parametrize("falls", [False, True])
 @pytest.mark.parametrize("others", [0, 3])
-def test_a_row_is_counted_where_it_lies_at_the_latest(others: int, *, falls: bool) -> None:
+def test_row_is_counted_at_its_latest_position(others: int, *, falls: bool) -> None:
     """Steps count each row where it is at the latest, in both directions."""
     for known, more, wide, wider in itertools.product(FLAGS, FLAGS, (0, 10), (0, 10)):
         entries = [
@@ -181,7 +181,7 @@ def test_a_bound_is_the_first_step_that_reaches_the_rows(
     assert (codes.tolist(), locations.tolist()) == ([code], [location])
 
 
-def test_each_group_has_a_bound_of_its_own() -> None:
+def test_each_group_has_a_separate_bound() -> None:
     """Each group of locations has its own bound if the group has enough rows."""
     codes, locations = bounds(STEPS, np.array([2, 0, -1]), np.array([2, 1, 5]))
     assert (codes.tolist(), locations.tolist()) == ([9, GREATEST, 5], [1, -1, 0])

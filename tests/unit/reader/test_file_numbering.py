@@ -102,7 +102,7 @@ def test_ranges_of_two_versions(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("fact", ["mtimes", "lengths"])
-def test_files_of_one_path_are_one_file_only_in_the_same_state(tmp_path: Path, fact: str) -> None:
+def test_replaced_file_gets_another_number(tmp_path: Path, fact: str) -> None:
     """A file that was replaced gets another number than before."""
     before = cut([0], {})
     after = replace(before, **{fact: getattr(before, fact) + 7})
@@ -113,7 +113,7 @@ def test_files_of_one_path_are_one_file_only_in_the_same_state(tmp_path: Path, f
     assert [ordinals(files, index) for index in indexes] == [[0, -1], [-1, 0], [0, -1]]
 
 
-def test_a_range_is_unknown_only_where_its_file_is(tmp_path: Path) -> None:
+def test_scan_reads_the_ranges_of_unknown_files(tmp_path: Path) -> None:
     """A scan reads the ranges of files that the version does not know.
 
     The version can only skip its own files.
@@ -171,7 +171,7 @@ class Version:
         return SimpleNamespace(all_rows=Bits.of(self._all_rows))
 
 
-def test_a_scan_that_may_see_hidden_rows_reads_what_no_version_knows_wholly() -> None:
+def test_partly_indexed_file_with_hidden_rows_is_read() -> None:
     """A version that did not index all rows of a file cannot skip the file if rows are hidden."""
     one: Any = Version("a", 0, [True, False, True])
     two: Any = Version("b", 2, [False, True, True])
@@ -201,7 +201,7 @@ def test_a_scan_that_may_see_hidden_rows_reads_what_no_version_knows_wholly() ->
     ]  # fmt: skip
 
 
-def test_a_numbering_is_used_again_while_it_has_all_versions_that_are_asked(tmp_path: Path) -> None:
+def test_numbering_with_all_requested_versions_is_reused(tmp_path: Path) -> None:
     """The most recent numbering with all requested versions is reused.
 
     The driver then keeps its list of files.
@@ -226,7 +226,7 @@ def test_a_numbering_is_used_again_while_it_has_all_versions_that_are_asked(tmp_
     assert again.name == both.name
 
 
-def test_numberings_that_were_used_first_go_first(
+def test_least_recently_used_numbering_is_removed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The numbering that was used least recently is removed.
@@ -248,7 +248,7 @@ def test_numberings_that_were_used_first_go_first(
     assert told(numberings.by_name(names[0])) == [("file:/t/0", 0), ("file:/t/0", 5)]
 
 
-def test_a_version_that_is_gone_fails_those_that_ask_it_alone(tmp_path: Path) -> None:
+def test_missing_list_fails_only_scans_that_need_it(tmp_path: Path) -> None:
     """If the list of a version is missing, scans that need only other versions get a numbering."""
     one, two = (opened(tmp_path, name, cut([0], {0: [5]})) for name in "12")
     numberings = FileNumberings(FileCache(0))
@@ -308,7 +308,7 @@ def test_versions_of_equal_lists_share_the_numbering_of_one(tmp_path: Path) -> N
     )
 
 
-def test_a_file_that_is_listed_twice_has_one_number(tmp_path: Path) -> None:
+def test_file_listed_twice_has_one_number(tmp_path: Path) -> None:
     """A file that is listed twice has one number, and the ordinal of its last location."""
     listed = plain_locations(3)
     paths = (listed.paths[0], listed.paths[1], listed.paths[0])

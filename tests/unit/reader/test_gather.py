@@ -50,7 +50,7 @@ def test_the_positions_of_one_list_are_one_stretch() -> None:
     assert made.nbytes == 20
 
 
-def test_stretches_are_for_long_ones() -> None:
+def test_stretches_are_used_from_512_flags_on() -> None:
     """Two stretches are stored as stretches from 512 flags on, and as an array below."""
     for n, stretches in ((512, True), (511, False)):
         made = check([*range(7, 7 + n - 1), 3], 600)

@@ -50,7 +50,7 @@ def needed(type_: str, groups: list[int], sure: list[bool]) -> list[int]:
     return np.flatnonzero(found).tolist()
 
 
-def test_ranges_have_the_answer_of_their_location() -> None:
+def test_range_is_read_if_its_location_is_needed() -> None:
     """A range is read if its location is needed, and a range in no version is always read."""
     assert needed("bigint", [0] * 6, [True] * 6) == [2, 3, 4]
     assert needed("bigint", [0, 0, -1, 0, 0, 0], [True] * 6) == [0, 1, 2, 3, 4]

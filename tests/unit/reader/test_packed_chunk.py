@@ -28,7 +28,7 @@ def flags(chunk: Chunk | PackedChunk, asked: list[tuple[int, int]], n: int) -> l
 
 
 @given(segments_of_cells(), st.integers(1, 5), st.integers(1, 3), st.data())
-def test_it_finds_what_the_entries_hold(
+def test_packed_and_unpacked_look_ups_are_equal(
     drawn: list[Cells], block: int, at_once: int, data: st.DataObject
 ) -> None:
     """Random entries have the same look-ups and the same `holds`, packed and unpacked."""
@@ -99,7 +99,7 @@ def test_a_record_has_63_bits_at_most(bits: int, fits: bool) -> None:
         assert flags(packed, [(1 << 31, GREATEST)], 6) == [False] * 6
 
 
-def test_blocks_end_where_their_entries_reach() -> None:
+def test_look_up_finds_an_entry_beyond_the_next_block() -> None:
     """A look-up finds an entry that extends beyond the next block."""
     n = 3 * packed_chunk.BLOCK
     begin = list(range(n))
@@ -112,7 +112,7 @@ def test_blocks_end_where_their_entries_reach() -> None:
         assert flags(packed, [(code, code)], 2) == marked
 
 
-def test_only_blocks_that_a_key_falls_into_are_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_needed_blocks_are_unpacked_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """A look-up unpacks only the blocks that it needs, each of them once."""
     real, seen = PackedChunk._unpacked, []
 

@@ -63,7 +63,7 @@ def _counts(files: list[tuple[int, list[int]]]) -> list[int]:
 
 
 @pytest.mark.parametrize(("cuts", "bits"), [(254, 8), (255, 16)])
-def test_counts_take_a_byte_where_they_can(cuts: int, bits: int) -> None:
+def test_counts_up_to_255_need_one_byte(cuts: int, bits: int) -> None:
     """Counts of up to 255 ranges need one byte, and greater counts need more."""
     packed = PackedCuts.of(*columns([(0, list(range(1, cuts + 1))), (0, [])]))
     assert packed.counts.dtype == f"uint{bits}"

@@ -33,7 +33,7 @@ def made(files: list[Any]) -> Files:
 
 
 @given(st.lists(FILE, max_size=8), st.integers(0, 3))
-def test_files_come_back(files: list[Any], first: int) -> None:
+def test_unpacked_files_equal_the_original_files(files: list[Any], first: int) -> None:
     """Unpacked files equal the original files, whether from a whole list or a part of a list."""
     of = made(files)
     of = replace(of, paths=PathList.of(["?"] * first + list(of.paths))[first:])

@@ -35,7 +35,7 @@ def listed(seed: int, *, ranges: bool) -> Locations:
 
 
 @pytest.mark.parametrize("ranges", [False, True])
-def test_it_says_what_the_list_says(*, ranges: bool) -> None:
+def test_placement_has_the_slots_and_flags_of_the_list(*, ranges: bool) -> None:
     """A placement has the same slots and the same flags for keys, NULL and NaN as the list."""
     for seed in range(30):
         of = listed(seed, ranges=ranges)
@@ -62,7 +62,7 @@ def test_it_says_what_the_list_says(*, ranges: bool) -> None:
                 placed.check(n, most + 1)
 
 
-def test_positions_below_nowhere_are_damage() -> None:
+def test_slots_below_minus_one_are_damage() -> None:
     """Slots below -1 are damage, in any run.
 
     A list without files is valid.
@@ -76,7 +76,7 @@ def test_positions_below_nowhere_are_damage() -> None:
     place(NO_LOCATIONS).check(0, 0)
 
 
-def test_what_is_held_is_counted() -> None:
+def test_size_of_a_placement_includes_all_its_arrays() -> None:
     """The size of a placement includes all its arrays, in which eight flags need one byte."""
     for n, size in ((0, 0), (8, 1), (9, 2)):
         bits = Bits.of(np.ones(n, np.bool_))

@@ -62,7 +62,7 @@ def kept(table: Table, answer: Mapping[str, Any]) -> list[int]:
     return sorted(int(path[-1]) for path, skipped in zip(paths, skip, strict=True) if not skipped)
 
 
-def test_a_scan_learns_the_numbers_before_it_says_what_it_lists(table: Table) -> None:
+def test_order_skips_no_file_before_file_numbers_are_known(table: Table) -> None:
     """Before a scan knows the file numbers, an order skips no file and reports no reason."""
     answer = table.prune(ALL, {"top_k": [order()]})
     assert (kept(table, answer), answer["used"]) == (list(range(N)), [])
@@ -98,7 +98,7 @@ def test_files_with_hidden_rows_give_no_bound(table: Table) -> None:
     assert asked(table, order(), groups=dict.fromkeys(range(N), -2))["reasons"] == {"unbounded": 1}
 
 
-def test_a_filter_beside_an_order(table: Table) -> None:
+def test_rows_that_satisfy_the_filter_bound_the_scan(table: Table) -> None:
     """Rows that certainly satisfy the filter bound the scan.
 
     The filter also skips files that the order alone would read.
@@ -118,7 +118,9 @@ def test_a_filter_beside_an_order(table: Table) -> None:
     assert (kept(table, null), null["narrows"]) == ([0], True)
 
 
-def test_what_bounds_nothing_reads_all(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_scan_without_a_bound_reads_all_files(
+    table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Without a bound, a scan reads all files and reports `unbounded`.
 
     The causes: many rows, another dictionary, an earlier instant, no index, or a large run.
@@ -161,9 +163,7 @@ def of_format(table: Table, format_name: str) -> Table:
         ("iceberg", [0]),
     ],
 )
-def test_formats_whose_counts_are_no_promise(
-    table: Table, format_name: str, files: list[int]
-) -> None:
+def test_text_formats_give_no_bound(table: Table, format_name: str, files: list[int]) -> None:
     """In text formats, counts of rows are not reliable, so they give no bound.
 
     For Iceberg, the driver reports the files with deleted rows. For Delta with deletion vectors,
@@ -172,7 +172,7 @@ def test_formats_whose_counts_are_no_promise(
     assert kept(table, asked(of_format(table, format_name), order())) == files
 
 
-def test_slices_with_log_files_bound_nothing(tmp_path: Path) -> None:
+def test_slices_with_log_files_give_no_bound(tmp_path: Path) -> None:
     """Hudi slices with log files, which can hide rows, give no bound but are read."""
     listed = plain_locations(N)
     times = np.array([7, 7, *[0] * (N - 2)])
@@ -195,7 +195,7 @@ def test_slices_of_several_runs_are_read(tmp_path: Path) -> None:
     assert kept(table, asked(table, order(10, descending=True))) == [5, 7]
 
 
-def test_a_list_of_slices_that_cannot_be_read(
+def test_filter_index_is_used_if_the_order_index_fails(
     table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """If the index of the order fails, the index of the filter still skips files."""
@@ -209,7 +209,7 @@ def test_a_list_of_slices_that_cannot_be_read(
     assert answer["reasons"] == {"error": 1, "unbounded": 1}
 
 
-def test_a_damaged_index_bounds_nothing(table: Table) -> None:
+def test_damaged_order_index_is_a_reason(table: Table) -> None:
     """If the index of the order is damaged, the scan reports the same reason as for a filter."""
     path = table.run_file(LEFT, 1)
     path.write_bytes(path.read_bytes()[:-1])

@@ -56,7 +56,7 @@ def test_an_answer_has_the_cuts_of_files_read_in_part(table: Table) -> None:
     assert "parts" not in table.prune(among(5, 40, 50))
 
 
-def test_groups_of_files_are_those_of_their_ranges(table: Table) -> None:
+def test_group_of_a_file_applies_to_its_ranges(table: Table) -> None:
     """For the first rows, a file's group applies to each of its ranges."""
     order = {"col": ["x"], "descending": False, "nulls": "last", "rows": 10, "ties": True}
     orders = [order | {"against": {"op": "or", "args": []}}]
@@ -80,7 +80,9 @@ def test_groups_of_files_are_those_of_their_ranges(table: Table) -> None:
     }  # fmt: skip
 
 
-def test_hidden_rows_are_told_by_file(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_file_with_hidden_rows_is_skipped_only_as_a_whole(
+    table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """If rows can be hidden, a file is skipped only if all its ranges are skipped.
 
     A file is known only if all its ranges are known.

@@ -43,7 +43,7 @@ def wait_for_rereads() -> None:
             thread.join(30)
 
 
-def test_a_scan_reads_what_its_predicate_needs(table: Table) -> None:
+def test_scan_for_one_key_reads_the_list_and_one_run_file(table: Table) -> None:
     """A scan for one key reads the list of locations and one run file.
 
     A second scan of the same files reads nothing.
@@ -56,7 +56,7 @@ def test_a_scan_reads_what_its_predicate_needs(table: Table) -> None:
     assert len(table.store.read_names) == read
 
 
-def test_an_index_is_opened_when_a_predicate_speaks_of_its_column(table: Table) -> None:
+def test_index_is_opened_only_if_a_predicate_names_its_column(table: Table) -> None:
     """An index is opened only if the predicate names its column.
 
     So a broken index does not affect scans of other columns.
@@ -71,7 +71,7 @@ def test_an_index_is_opened_when_a_predicate_speaks_of_its_column(table: Table) 
     assert table.prune(equals("z", 1))["reasons"] == {"no-predicate": 1}
 
 
-def test_a_list_of_files_outlives_indexes_that_have_no_say(table: Table) -> None:
+def test_replaced_unused_index_keeps_the_dictionary(table: Table) -> None:
     """If an index is replaced, the dictionary of scans that do not use the index stays the same."""
     table.prune(equals("x", 31))
     first = table.prune(equals("y", 31))["dictionary"]
@@ -84,7 +84,7 @@ def test_a_list_of_files_outlives_indexes_that_have_no_say(table: Table) -> None
     assert table.kept(equals("x", 31)) == table.kept(equals("y", 31)) == [3]
 
 
-def test_a_dropped_index_does_not_keep_others_from_serving(table: Table) -> None:
+def test_other_index_is_used_after_a_drop(table: Table) -> None:
     """If one of two indexes is dropped, scans use the other index, with a new dictionary."""
     table.prune(equals("y", 31), cache_bytes="0")
     first = table.prune(equals("x", 31), cache_bytes="0")["dictionary"]
@@ -96,7 +96,7 @@ def test_a_dropped_index_does_not_keep_others_from_serving(table: Table) -> None
     assert table.kept(equals("x", 31), cache_bytes="0") == [3]
 
 
-def test_any_number_of_lists_may_name_a_dropped_index(table: Table) -> None:
+def test_dictionaries_can_name_versions_of_a_dropped_index(table: Table) -> None:
     """If an index is dropped, scans use the other index.
 
     Dictionaries can name several versions of the dropped index.
@@ -128,16 +128,14 @@ def test_a_cache_of_any_size_gives_the_same_answers(table: Table, size: str) -> 
 
 
 @pytest.mark.parametrize("size", ["lots", "-1", "1.5g", "12 parsecs", ""])
-def test_a_size_that_is_none_fails_no_scan(table: Table, size: str) -> None:
+def test_invalid_cache_size_does_not_fail_a_scan(table: Table, size: str) -> None:
     """An invalid cache size has the effect of the default."""
     assert table.kept(equals("x", 1), cache_bytes=size) == [0]
     assert table.pruner.cache.max_bytes == DEFAULTS.cache_bytes
 
 
 @pytest.mark.parametrize("gone", [False, True])
-def test_a_file_damaged_after_opening_is_a_reason_where_it_is_needed(
-    table: Table, gone: bool
-) -> None:
+def test_scan_reports_a_file_damaged_after_opening(table: Table, gone: bool) -> None:
     """A scan that needs a damaged or missing file of an index reports a reason.
 
     The scan uses its other indexes. Scans that do not need the file are not affected.
@@ -163,7 +161,7 @@ def test_a_file_damaged_after_opening_is_a_reason_where_it_is_needed(
     assert "skip" not in table.prune(either)
 
 
-def test_a_file_that_failed_is_tried_again_in_the_background(table: Table) -> None:
+def test_failed_file_is_read_again_in_the_background(table: Table) -> None:
     """A file that failed is read again in the background, when its version is read again.
 
     No scan waits for the file.
@@ -191,7 +189,7 @@ def test_a_file_that_failed_is_tried_again_in_the_background(table: Table) -> No
     assert reads() == 3
 
 
-def test_a_list_that_cannot_be_read_any_more_is_a_reason(table: Table) -> None:
+def test_other_index_is_used_if_a_list_is_deleted(table: Table) -> None:
     """If the list of an index is evicted and deleted, scans use the other index."""
     assert table.kept(equals("x", 5), cache_bytes="0") == [0]
     (path,) = (table.root / LEFT / "locations").iterdir()
@@ -201,7 +199,7 @@ def test_a_list_that_cannot_be_read_any_more_is_a_reason(table: Table) -> None:
     assert table.kept(equals("y", 13), cache_bytes="0") == [1]
 
 
-def test_scans_together_read_each_file_once(table: Table) -> None:
+def test_concurrent_scans_read_each_file_once(table: Table) -> None:
     """If several scans open an index at the same time, each run file is read once."""
     answers: list[list[int]] = []
     start = threading.Barrier(8)
@@ -234,7 +232,7 @@ def add_versions(table: Table, numbers: Iterable[int]) -> None:
         path.write_bytes(render_manifest(version))
 
 
-def test_a_scan_of_an_instant_before_all_versions_has_the_oldest_that_is_kept(
+def test_instant_before_all_versions_uses_the_oldest_one(
     table: Table,
 ) -> None:
     """A scan of an instant before all versions uses the oldest version that exists."""
@@ -246,7 +244,7 @@ def test_a_scan_of_an_instant_before_all_versions_has_the_oldest_that_is_kept(
         assert answer["used"] == [used]
 
 
-def test_versions_of_the_past_are_waited_for_together(table: Table) -> None:
+def test_earlier_versions_are_read_in_parallel(table: Table) -> None:
     """If a scan of an earlier instant needs many versions, these versions are read in parallel."""
     add_versions(table, range(2, 9))
     inside: list[str] = []
@@ -268,7 +266,7 @@ def test_versions_of_the_past_are_waited_for_together(table: Table) -> None:
     assert max(at_once) >= 4
 
 
-def test_a_change_while_a_version_is_read_is_seen_by_the_next_scan(table: Table) -> None:
+def test_next_scan_sees_a_change_during_opening(table: Table) -> None:
     """If an index is disabled while a scan opens it, the next scan does not use the index."""
     folder = table.root / LEFT
     off = dataclasses.replace(
@@ -295,7 +293,7 @@ def test_a_change_while_a_version_is_read_is_seen_by_the_next_scan(table: Table)
     assert ("skip" in answer, answer["reasons"]) == (False, {"disabled": 1})
 
 
-def test_a_scan_may_use_a_version_only_as_it_was_made(table: Table) -> None:
+def test_version_is_usable_only_if_ready_and_of_the_table(table: Table) -> None:
     """A version is usable only if it is ready and belongs to the table.
 
     The version must match the fingerprints of all sessions that read.
@@ -328,7 +326,7 @@ def test_a_scan_may_use_a_version_only_as_it_was_made(table: Table) -> None:
         ([("=", "is null")], True),
     ],
 )
-def test_is_not_null_alone_narrows_nothing(
+def test_is_not_null_does_not_count_as_narrowing(
     parts: list[str | tuple[str, ...]], expected: bool
 ) -> None:
     """IS NOT NULL does not count as narrowing, because Spark adds it to most filters.
@@ -349,7 +347,7 @@ def test_is_not_null_alone_narrows_nothing(
     assert narrows(parse({"op": "and", "args": args}), frozenset({("x",)})) is expected
 
 
-def test_an_index_that_may_not_serve_is_a_reason(table: Table) -> None:
+def test_unusable_index_is_a_reason(table: Table) -> None:
     """An index outside of the roots, or for another reader, is not used, with a reason."""
     roots = Roots(None)
     roots._databases["sales"] = ("file:/w/.sieve", time.monotonic())
@@ -382,7 +380,7 @@ def test_an_unreadable_registration_is_a_reason(table: Table) -> None:
     assert answer["detail"] == "the registration is not readable"
 
 
-def test_parts_of_a_predicate_that_no_index_takes_are_counted(table: Table) -> None:
+def test_unknown_parts_with_an_indexed_column_are_counted(table: Table) -> None:
     """Each unknown part of a predicate that names an indexed column counts as a reason.
 
     The known parts still skip files.
@@ -396,7 +394,7 @@ def test_parts_of_a_predicate_that_no_index_takes_are_counted(table: Table) -> N
     assert ("skip" in answer, answer["reasons"]) == (False, {"unsupported-predicate": 1})
 
 
-def test_a_broken_version_leaves_the_other_versions_of_its_index(table: Table) -> None:
+def test_other_versions_are_used_if_one_is_broken(table: Table) -> None:
     """If one version is broken, scans that read parts of slices use the other versions."""
     add_versions(table, range(1, 4))
     broken = dataclasses.replace(
@@ -421,7 +419,7 @@ def test_a_broken_version_leaves_the_other_versions_of_its_index(table: Table) -
 
 
 @pytest.mark.parametrize("columns", [("x", "y"), ("y", "x")])
-def test_each_group_of_versions_is_a_proof(
+def test_each_group_of_versions_can_exclude_files(
     monkeypatch: pytest.MonkeyPatch, columns: tuple[str, ...]
 ) -> None:
     """Versions are evaluated in groups by encoder, each of which can exclude files."""
@@ -442,7 +440,7 @@ def test_each_group_of_versions_is_a_proof(
     assert (keep.any(), used) == (False, {"x", "y"})
 
 
-def test_a_blocked_index_leaves_the_others_to_serve(
+def test_other_index_is_used_if_one_is_blocked(
     table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """If the bulkhead blocks one index, the scan uses the other index and reports an error."""
@@ -452,7 +450,7 @@ def test_a_blocked_index_leaves_the_others_to_serve(
     assert answer["reasons"] == {"error": 1}
 
 
-def test_an_index_in_trouble_is_asked_each_time(table: Table) -> None:
+def test_every_scan_reports_a_damaged_index(table: Table) -> None:
     """Every scan that needs a damaged index reports a reason."""
     table.run_file(LEFT, 0).write_bytes(b"damaged")
     for _ in range(2):

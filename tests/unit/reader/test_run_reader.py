@@ -69,7 +69,7 @@ def name(number: int) -> str:
     return f"part-{number:05d}.parquet"
 
 
-def test_a_point_reads_the_one_file_that_can_hold_it(tmp_path: Path) -> None:
+def test_point_reads_only_the_file_that_can_have_the_key(tmp_path: Path) -> None:
     """A look-up of one key reads only the file that can contain the key, and only once."""
     run, store = write_run(tmp_path, many_files(), BIGINT, FILES * EACH), CountingStore()
     index = opened(tmp_path, run, store)
@@ -81,7 +81,7 @@ def test_a_point_reads_the_one_file_that_can_hold_it(tmp_path: Path) -> None:
     assert store.read_names == [name(14 % FILES)]
 
 
-def test_intervals_read_the_files_that_they_meet(tmp_path: Path) -> None:
+def test_intervals_read_only_files_that_can_have_their_keys(tmp_path: Path) -> None:
     """A look-up reads exactly the files that can contain a key of its intervals, each file once."""
     run, store = write_run(tmp_path, many_files(), BIGINT, FILES * EACH), CountingStore()
     index = opened(tmp_path, run, store)
@@ -112,7 +112,9 @@ def decoded(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
     return found
 
 
-def test_only_the_chunks_that_can_hold_it_are_decoded(tmp_path: Path, decoded: list[bytes]) -> None:
+def test_only_chunks_that_can_have_the_key_are_decoded(
+    tmp_path: Path, decoded: list[bytes]
+) -> None:
     """A look-up decodes only the chunks of a file that can contain its keys."""
     rows = CHUNKED
     index = opened(tmp_path, write_run(tmp_path, [rows[::-1]], BIGINT, FILES * EACH), LocalStore())
@@ -155,7 +157,7 @@ def long_run(folder: Path, files: int = 2, each: int = 4) -> RunRef:
 
 
 @pytest.mark.parametrize("room", ["all", "packed"])
-def test_a_run_that_would_not_fit_decoded_is_packed(
+def test_run_too_large_for_the_cache_is_packed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, room: str
 ) -> None:
     """A run that does not fit into the cache unpacked is packed.
@@ -203,7 +205,7 @@ def test_a_run_that_would_not_fit_decoded_is_packed(
     assert decoded == [("decoded", number) for number in range(4)]
 
 
-def test_a_packed_file_of_other_shapes_and_other_locations(
+def test_segments_that_cannot_be_packed_are_decoded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Segments that cannot be packed are decoded.
@@ -220,7 +222,9 @@ def test_a_packed_file_of_other_shapes_and_other_locations(
         found(Run(CountingStore(), f"file:{tmp_path}/long", ref, FileCache(1)), (0, 350))
 
 
-def test_a_damaged_file_fails_as_a_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_error_of_a_damaged_file_is_raised_until_a_retry(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A damaged file is read once, and its error is raised again until a retry."""
     monkeypatch.setattr(run_file, "CHUNK_BYTES", 1)
     ref, store = long_run(tmp_path), CountingStore()
@@ -249,7 +253,7 @@ def test_a_small_cache_reads_again_and_finds_the_same(tmp_path: Path) -> None:
     assert len(store.read_names) == 2 * FILES
 
 
-def test_hashes_read_the_files_whose_maps_can_hold_them(tmp_path: Path) -> None:
+def test_hash_is_looked_up_only_in_the_map_of_its_range(tmp_path: Path) -> None:
     """A hash is looked up only in the map whose range of hashes contains it."""
     keys = np.arange(40, dtype=np.int64)
     signed = np.sort(hash_codes(keys).view(np.int64))
@@ -314,7 +318,7 @@ def spoil(folder: Path, number: int) -> bytes:
     return data
 
 
-def test_a_damaged_file_disturbs_the_look_ups_that_need_it(tmp_path: Path) -> None:
+def test_damaged_file_fails_only_look_ups_that_need_it(tmp_path: Path) -> None:
     """A damaged file makes only those look-ups fail that need the file."""
     index = opened(tmp_path, write_run(tmp_path, many_files(), BIGINT, FILES * EACH), LocalStore())
     spoil(tmp_path, 2)
@@ -325,7 +329,7 @@ def test_a_damaged_file_disturbs_the_look_ups_that_need_it(tmp_path: Path) -> No
     assert found(index, (305, 305), (405, 405)) == [3, 4]
 
 
-def test_a_file_that_failed_is_not_read_for_each_look_up(tmp_path: Path) -> None:
+def test_failed_file_is_not_read_again_before_a_retry(tmp_path: Path) -> None:
     """A file that failed is not read again before a retry.
 
     A successful retry makes the file usable.
@@ -348,7 +352,7 @@ def test_a_file_that_failed_is_not_read_for_each_look_up(tmp_path: Path) -> None
     assert store.read_names == [name(2)] * 3
 
 
-def test_a_missing_file_is_told_apart(tmp_path: Path) -> None:
+def test_missing_and_damaged_files_raise_different_errors(tmp_path: Path) -> None:
     """A missing file and a damaged file raise different errors, also when a look-up is repeated."""
     index = opened(tmp_path, write_run(tmp_path, many_files(), BIGINT, FILES * EACH), LocalStore())
     (tmp_path / "runs" / RUN / name(0)).unlink()
@@ -357,7 +361,7 @@ def test_a_missing_file_is_told_apart(tmp_path: Path) -> None:
             found(index, (5, 5))
 
 
-def test_what_is_held_stays_proven_when_its_file_goes(tmp_path: Path) -> None:
+def test_cached_bytes_are_used_after_their_file_is_gone(tmp_path: Path) -> None:
     """Verified bytes in the cache are used even if their file is gone."""
     index = opened(tmp_path, write_run(tmp_path, many_files(), BIGINT, FILES * EACH), LocalStore())
     assert found(index, (5, 5)) == [0]
@@ -379,7 +383,7 @@ class SlowStore(CountingStore):
 
 
 @pytest.mark.parametrize("damaged", [False, True])
-def test_scans_that_come_together_read_a_file_once(tmp_path: Path, damaged: bool) -> None:
+def test_concurrent_scans_read_a_file_once(tmp_path: Path, damaged: bool) -> None:
     """If several scans need a file at the same time, all get the result or error of one read."""
     run, store = write_run(tmp_path, many_files(), BIGINT, FILES * EACH), SlowStore()
     if damaged:
@@ -419,7 +423,7 @@ def altered(rows: list[Row], number: int, payload: bytes) -> tuple[bytes, RunFil
     return run_file_bytes(rows), file
 
 
-def test_a_manifest_tells_each_file_its_ranges() -> None:
+def test_neighbouring_segments_form_one_range() -> None:
     """Neighbouring segments of a file form one range in the manifest.
 
     A segment of another file between them ends the range.
@@ -436,7 +440,7 @@ def test_a_manifest_tells_each_file_its_ranges() -> None:
 
 
 @pytest.mark.parametrize("outside", [(9, 20), (-1, 9), (30, 30), (-9, -8), (15, 16)])
-def test_keys_that_the_manifest_does_not_tell_of_are_corrupt(outside: tuple[int, int]) -> None:
+def test_segments_outside_of_the_ranges_are_corrupt(outside: tuple[int, int]) -> None:
     """A segment outside of the manifest's ranges is corrupt, as look-ups would not find it."""
     rows = [segment(0, 9, 0), segment(20, 29, 1)]
     other = describe_run(
@@ -469,7 +473,7 @@ def test_overlapping_segments_are_corrupt(ends: list[tuple[int, int]]) -> None:
 
 
 @pytest.mark.parametrize("payload", [b"", bytes(5), b"\x00\x01" + bytes(40)])
-def test_payloads_that_cannot_be_are_corrupt(payload: bytes) -> None:
+def test_impossible_payloads_are_corrupt(payload: bytes) -> None:
     """Payloads that no encoder writes are corrupt, whatever the checksum."""
     with pytest.raises(CorruptError):
         parse_run_file(*altered([segment(0, 9, 0), segment(20, 29, 1)], 1, payload))

@@ -91,7 +91,7 @@ def test_rows_are_counted_class_by_class(
     assert kept(rows, **options) == locations  # type: ignore[arg-type]
 
 
-def test_rows_that_may_be_missing_bound_nothing() -> None:
+def test_rows_that_may_be_missing_do_not_count() -> None:
     """Rows of a location that can lack rows do not count, but the location can be needed."""
     assert kept(10, unsure=[0]) == [0, 1, 2]
     assert kept(10, unsure=[0, 1]) == [0, 1, 2, 4]
@@ -128,7 +128,7 @@ TIED = [(5, 5), (5, 9), (4, 6), (5, 5)]
     ("ties", "one_value", "locations"),
     [(False, True, [0, 2]), (True, True, [0, 1, 2, 3]), (False, False, [0, 1, 2, 3])],
 )
-def test_a_value_needs_no_second_location_that_has_it(
+def test_second_location_of_the_bound_is_not_needed(
     ties: bool, one_value: bool, locations: list[int]
 ) -> None:
     """Without ties, a second location with the bound as least key is not needed.

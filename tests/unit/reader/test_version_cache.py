@@ -97,7 +97,7 @@ class Index:
         ("2025-06-01T00:00:00.000Z", [9], [9]),
     ],
 )
-def test_a_scan_of_an_instant_has_the_last_version_up_to_it(
+def test_instant_uses_the_last_version_up_to_it(
     tmp_path: Path, instant: str | None, one: list[int], many: list[int]
 ) -> None:
     """A scan of an instant uses the last version that is not later than the instant.
@@ -110,7 +110,7 @@ def test_a_scan_of_an_instant_has_the_last_version_up_to_it(
     assert index.used(instant) == one
 
 
-def test_what_vacuum_deleted_is_not_used(tmp_path: Path) -> None:
+def test_oldest_remaining_version_is_used_after_vacuum(tmp_path: Path) -> None:
     """A scan of an earlier instant uses the oldest version that VACUUM has left."""
     index = Index(tmp_path, 5, vacuumed=3)
     assert index.used("2025-05-02T00:00:00.000Z") == [4]
@@ -119,7 +119,7 @@ def test_what_vacuum_deleted_is_not_used(tmp_path: Path) -> None:
     assert Index(tmp_path / "single", 1).used("2025-04-02T00:00:00.000Z") == [1]
 
 
-def test_versions_of_the_past_are_read_once(tmp_path: Path) -> None:
+def test_earlier_versions_are_read_once(tmp_path: Path) -> None:
     """Earlier versions are read only once, since they never change."""
     index = Index(tmp_path, 5)
     for _ in range(3):
@@ -131,7 +131,7 @@ def test_versions_of_the_past_are_read_once(tmp_path: Path) -> None:
     assert names.count("5.json") == 1
 
 
-def test_a_damaged_version_of_the_past_leaves_the_others(tmp_path: Path) -> None:
+def test_other_versions_are_used_if_one_is_damaged(tmp_path: Path) -> None:
     """If a version is damaged, a scan uses the other versions after its instant.
 
     If the scan finds no version of its instant, it uses the newest version.
@@ -146,7 +146,7 @@ def test_a_damaged_version_of_the_past_leaves_the_others(tmp_path: Path) -> None
     assert third.used("2025-05-04T12:00:00.000Z", partial=True) == [4, 6]
 
 
-def test_a_version_that_a_scan_may_not_use_is_left_out(tmp_path: Path) -> None:
+def test_version_of_another_table_or_reader_is_ignored(tmp_path: Path) -> None:
     """A scan ignores versions of another table or another reader."""
     index = Index(tmp_path, 3)
     assert index.used(None, fingerprints=[OTHER]) == []
@@ -202,7 +202,7 @@ def test_the_newest_version_is_read_again_after_a_change(tmp_path: Path) -> None
     assert newest.manifest == later
 
 
-def test_a_version_that_is_as_it_was_stays_open(tmp_path: Path) -> None:
+def test_unchanged_newest_version_stays_open(tmp_path: Path) -> None:
     """If the newest version is unchanged, it stays open and is not read again.
 
     A version with another id is another version.
@@ -218,7 +218,7 @@ def test_a_version_that_is_as_it_was_stays_open(tmp_path: Path) -> None:
     assert changed.manifest == other
 
 
-def test_indexes_in_memory_are_those_that_were_used(tmp_path: Path) -> None:
+def test_in_memory_lists_the_cached_indexes(tmp_path: Path) -> None:
     """`in_memory` lists the cached indexes by column, without reading a file.
 
     Only indexes that the scan is allowed to use are listed.
@@ -258,7 +258,7 @@ def damaged(index: Index) -> None:
         (damaged, Reason.INDEX_CORRUPT, "manifest is cut short"),
     ],
 )
-def test_an_index_that_cannot_be_read_is_a_reason(
+def test_unreadable_index_is_a_reason(
     tmp_path: Path, break_it: Callable[[Index], None], reason: Reason, detail: str
 ) -> None:
     """If an index is unreadable, the scan gets a reason and a detail instead of a version."""
@@ -270,7 +270,7 @@ def test_an_index_that_cannot_be_read_is_a_reason(
     assert index.cache.in_memory([index.registration], index.asked()) == {}
 
 
-def test_a_store_that_does_not_answer_is_a_reason(tmp_path: Path) -> None:
+def test_store_without_an_answer_is_a_reason(tmp_path: Path) -> None:
     """If the store does not answer, the scan gets the reason for an error."""
 
     class Down(LocalStore):

@@ -73,13 +73,13 @@ def files(folder: Path) -> list[Path]:
     return sorted(folder.rglob("*.parquet"))
 
 
-def test_an_undamaged_version_answers(version: Manifest, tmp_path: Path) -> None:
+def test_undamaged_version_finds_the_file_with_the_key(version: Manifest, tmp_path: Path) -> None:
     """A look-up in an undamaged version finds the file with the key."""
     assert answer(version, tmp_path) == [False, False, True, False, False]
 
 
 @pytest.mark.parametrize("number", [0, 1])
-def test_every_cut_is_found_out(version: Manifest, tmp_path: Path, number: int) -> None:
+def test_every_truncated_file_is_corrupt(version: Manifest, tmp_path: Path, number: int) -> None:
     """A list or run file that is truncated to any length is corrupt."""
     path = files(tmp_path)[number]
     data, read = path.read_bytes(), reader_of(number, version, tmp_path)
@@ -90,7 +90,9 @@ def test_every_cut_is_found_out(version: Manifest, tmp_path: Path, number: int) 
 
 
 @pytest.mark.parametrize("number", [0, 1])
-def test_every_flipped_bit_is_found_out(version: Manifest, tmp_path: Path, number: int) -> None:
+def test_every_file_with_a_flipped_bit_is_corrupt(
+    version: Manifest, tmp_path: Path, number: int
+) -> None:
     """A list or run file with one flipped bit is corrupt."""
     path = files(tmp_path)[number]
     data, read = path.read_bytes(), reader_of(number, version, tmp_path)
@@ -110,16 +112,14 @@ def test_a_missing_file_is_gone(version: Manifest, tmp_path: Path, number: int) 
         answer(version, tmp_path)
 
 
-def test_the_list_is_read_at_once(version: Manifest, tmp_path: Path) -> None:
+def test_version_cannot_be_opened_without_its_list(version: Manifest, tmp_path: Path) -> None:
     """A version cannot be opened without its list of locations."""
     files(tmp_path)[0].unlink()
     with pytest.raises(GoneError):
         opened(version, tmp_path)
 
 
-def test_files_that_fit_their_checksums_but_not_each_other_are_corrupt(
-    version: Manifest, tmp_path: Path
-) -> None:
+def test_list_with_slots_outside_of_all_runs_is_corrupt(version: Manifest, tmp_path: Path) -> None:
     """A list with slots outside of all runs is corrupt, even if its checksum is right."""
     listed = dataclasses.replace(plain_locations(1), slots=np.array([N]))
     short = render_locations(listed, ("file:/t",))
@@ -131,7 +131,7 @@ def test_files_that_fit_their_checksums_but_not_each_other_are_corrupt(
         answer(other, tmp_path)
 
 
-def test_any_key_will_do_needs_no_run_file(version: Manifest, tmp_path: Path) -> None:
+def test_look_up_of_all_keys_reads_no_run(version: Manifest, tmp_path: Path) -> None:
     """A look-up of all keys reads no run, because counts show which locations have keys.
 
     A location has no keys if all its rows are NULL or NaN.
@@ -151,7 +151,7 @@ def test_any_key_will_do_needs_no_run_file(version: Manifest, tmp_path: Path) ->
     assert index.keep(nowhere).tolist() == [False, True, True, False, True]
 
 
-def test_the_keys_of_all_runs_are_every_key(version: Manifest, tmp_path: Path) -> None:
+def test_range_over_all_runs_counts_as_all_keys(version: Manifest, tmp_path: Path) -> None:
     """A range counts as all keys if it contains the least and the greatest key of all runs."""
     index = open_version(LocalStore(), f"file:{tmp_path}", version, Cache(1 << 20))
     spans = [run.span for run in index.runs]
@@ -168,7 +168,7 @@ def test_the_keys_of_all_runs_are_every_key(version: Manifest, tmp_path: Path) -
     assert not index._every_key(KeyRanges(both))
 
 
-def test_runs_are_united(tmp_path: Path) -> None:
+def test_each_run_is_searched_for_its_own_locations(tmp_path: Path) -> None:
     """A look-up searches each run for the run's own locations.
 
     The keys of one run are not all keys of the version.
@@ -203,7 +203,7 @@ def test_a_location_may_be_in_several_runs(tmp_path: Path) -> None:
     assert kept((45, 55)) == [3, 4]
 
 
-def test_further_places_must_be_there(tmp_path: Path) -> None:
+def test_list_with_a_wrong_further_slot_is_corrupt(tmp_path: Path) -> None:
     """A list is corrupt if a further slot of a location is outside of all runs."""
     runs = [run_of(tmp_path, 0), run_of(tmp_path, N, RunId("ee" * 16))]
     listed = dataclasses.replace(plain_locations(N), also=np.full((N, 1), 2 * N))
@@ -211,7 +211,7 @@ def test_further_places_must_be_there(tmp_path: Path) -> None:
         opened(write_version(tmp_path, runs, listed), tmp_path)
 
 
-def test_versions_that_share_files_hold_them_once(version: Manifest, tmp_path: Path) -> None:
+def test_version_of_the_same_files_adds_no_memory(version: Manifest, tmp_path: Path) -> None:
     """A second version of the same files, as after ALTER, reads nothing and adds no memory."""
     store, cache = CountingStore(), Cache(1 << 20)
     kept = open_version(store, f"file:{tmp_path}", version, cache).keep(KEY_23)
@@ -234,7 +234,7 @@ def test_runs_with_other_codes_are_too_new(version: Manifest, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("parts", [1, 2])
-def test_a_list_of_a_table_that_moved_has_its_files_there(tmp_path: Path, parts: int) -> None:
+def test_versions_around_a_rename_share_cached_parts(tmp_path: Path, parts: int) -> None:
     """Versions before and after a rename share the cached parts of their list.
 
     The paths of each version are below its own root.
@@ -258,7 +258,7 @@ def test_a_list_of_a_table_that_moved_has_its_files_there(tmp_path: Path, parts:
         assert sum(index.locations().rows.tolist()) == 10 * N - 3 * (parts - 1)
 
 
-def test_each_range_of_a_file_is_looked_up_by_itself(tmp_path: Path) -> None:
+def test_each_range_of_a_file_is_looked_up_separately(tmp_path: Path) -> None:
     """Each range of a cut file is looked up separately, for keys and for NULL."""
     zeros, ones = np.zeros(N, np.int64), np.ones(N, np.int64)
     nulls = np.array([0, 0, 1, 0, 0], np.int64)

@@ -51,7 +51,7 @@ def test_segments_survive_their_bytes(made):
     assert again.blocks.locations.dtype == np.int32
 
 
-def test_the_layout_is_what_it_was():
+def test_layout_version_1_is_unchanged():
     """A stored sample of layout version 1 is decoded, and encoding gives the same bytes.
 
     So payloads that a release has written stay readable.
@@ -96,7 +96,7 @@ def test_flipped_bits_are_refused_or_harmless():
 
 
 @pytest.mark.parametrize(("shape", "version"), [(1, 2), (255, 255)])
-def test_later_layouts_are_named_as_such(shape, version):
+def test_later_layouts_are_too_new(shape, version):
     """A payload with a later shape or layout is reported as too new, not as damaged."""
     payload = bytes([shape, version]) + encode_segment(segment())[2:]
     with pytest.raises(UnsupportedError) as refusal:
@@ -128,7 +128,7 @@ def test_later_layouts_are_named_as_such(shape, version):
         ((1, 1, 0, 5, 2, 3, 3, 0), (2, 0, 1), (0, 4, 9), (0, 0, (1 << 63) - 1), "rows"),
     ],
 )
-def test_nonsense_is_corrupt(head, counts, deltas, rows, problem):
+def test_invalid_numbers_are_corrupt(head, counts, deltas, rows, problem):
     """Invalid numbers in a payload are corrupt.
 
     Each number is checked before it is used and before memory is allocated for it.
@@ -155,7 +155,7 @@ def test_bit_lengths_are_exact():
 
 
 @pytest.mark.parametrize("bits", [1, 7, 33, 64])
-def test_packed_size_is_what_packing_takes(bits):
+def test_packed_size_is_the_number_of_packed_bytes(bits):
     """`packed_size` equals the number of packed bytes, with outliers."""
     values = np.random.default_rng(bits).integers(
         0, (1 << bits) - 1, 1000, np.uint64, endpoint=True

@@ -10,7 +10,7 @@ import pytest
 from sieve.segments.budget import choose_price, least_price, prices_for, within_budget
 
 
-def test_prices_fall_from_the_highest_that_can_be_right() -> None:
+def test_prices_fall_from_the_highest_possible_one() -> None:
     """The prices fall from the highest to a thousandth of a file for the whole budget.
 
     The prices are evenly spaced on a logarithmic scale. The highest price is four times the value
@@ -42,7 +42,7 @@ PRICES = np.array([8.0, 4.0, 2.0, 1.0])
         (np.array([10.0, np.inf, np.inf, np.inf]), 20.0, 8.0),
     ],
 )
-def test_a_price_is_interpolated_between_those_around_the_budget(
+def test_price_is_interpolated_around_the_budget(
     curve: np.ndarray, budget: float, price: float
 ) -> None:
     """The price is interpolated, on a logarithmic scale, between the prices around the budget.
@@ -79,7 +79,7 @@ def sizes(*steps: tuple[float, float]) -> Callable[[float], float]:
         (sizes((0.9, 60), (99, 50)), 0.8, [1, 0.8], 0.8),
     ],
 )
-def test_attempts_go_from_the_expected_price_to_the_right_one(
+def test_attempts_continue_until_the_bytes_are_right(
     size: Callable[[float], float], lowest: float, asked: list[float], taken: float
 ) -> None:
     """Attempts continue until the bytes are between 90 and 100.
@@ -107,7 +107,7 @@ def test_attempts_go_from_the_expected_price_to_the_right_one(
         (89.9, 1e9, 1e14, 0.2),
     ],
 )
-def test_the_next_attempt_lies_between_one_that_fits_and_one_that_does_not(
+def test_next_price_lies_between_the_prices_of_two_attempts(
     small: float, large: float, dear: float, between: float
 ) -> None:
     """The bytes of two attempts determine the next price between their prices.
@@ -141,7 +141,7 @@ def test_at_most_four_attempts_refine_the_first_that_fits(large: float, attempts
     assert made == tried[-1] == min(tried[1:])
 
 
-def test_what_never_fits_is_tried_at_seven_higher_prices() -> None:
+def test_seven_higher_prices_are_tried_if_nothing_fits() -> None:
     """If nothing fits, seven higher prices are tried, and only the last attempt is kept."""
     tried: list[float] = []
     discarded: list[float] = []

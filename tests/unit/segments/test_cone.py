@@ -111,7 +111,7 @@ def test_holes_between_batches_close_segments():
     assert [(s.first, s.last) for s in segments] == [(0, 1), (100, 101)]
 
 
-def test_the_cone_closes_where_the_pace_of_change_changes():
+def test_segment_ends_if_the_pace_of_change_changes():
     """A segment ends after about `error` changes at another pace.
 
     Here the keys alternate between two files from the middle on.
@@ -144,7 +144,7 @@ def test_the_whole_domain_in_one_location_has_a_width_of_64_bits():
     assert contents(segment) == [{4: 1}, {4: 1}]
 
 
-def test_neighbours_beyond_2_to_the_53_stay_apart():
+def test_keys_that_are_equal_as_doubles_stay_different():
     """Keys that are equal as doubles are different keys, each with its own block."""
     keys = [(1 << 62) + i for i in range(5)]
     (segment,) = cut_segments([chunk(keys, [0, 1, 2, 3, 4])])
@@ -156,14 +156,14 @@ def test_the_default_error_is_that_of_an_index() -> None:
     assert IndexOptions("sieve").error == DEFAULT_ERROR
 
 
-def test_an_empty_chunk_among_others_ends_nothing():
+def test_empty_chunk_has_no_effect():
     """An empty chunk between others has no effect, since a task's batch can be without rows."""
     chunks = [chunk([], []), chunk([1, 2], [0, 0]), chunk([], []), chunk([3], [0])]
     (segment,) = cut_segments(chunks)
     assert (segment.first, segment.last, contents(segment)) == (1, 3, [{0: 3}])
 
 
-def test_nothing_makes_no_segments():
+def test_no_pairs_make_no_segment():
     """Without pairs there is no segment."""
     assert list(cut_segments([])) == []
     assert list(cut_segments([chunk([], [])])) == []
@@ -209,7 +209,7 @@ def test_pairs_that_would_lose_rows_are_refused(chunks):
         ([[3], [1, 2], [1, 2], [0, 2]], None, [0, 1, 0, 1]),
     ],
 )
-def test_a_set_is_compared_with_the_one_before(sets, previous, changed):
+def test_set_is_compared_with_the_previous_set(sets, previous, changed):
     """Each key's set of locations is compared with the previous set, even across chunks."""
 
     def keys(some):

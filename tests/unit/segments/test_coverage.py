@@ -61,6 +61,6 @@ def test_the_ends_of_the_codes_are_covered() -> None:
     assert coverage.locations.tolist() == [2, 1, 2]
 
 
-def test_nothing_is_covered_by_nothing() -> None:
+def test_coverage_of_no_entries_is_zero() -> None:
     """The mean coverage of no entries is 0."""
     assert Coverage.of(_entries([])).mean() == 0.0

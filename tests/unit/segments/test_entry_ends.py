@@ -45,7 +45,7 @@ def test_a_block_has_a_key_of_each_of_its_locations():
 
 
 @pytest.mark.parametrize("payload", [b"", b"\x01", bytes([9, 1]), bytes([2, 2]), bytes([2, 1])])
-def test_ends_of_nonsense_are_refused(payload):
+def test_ends_of_invalid_payloads_are_refused(payload):
     """`decode_ends` refuses the same payloads as `decode`."""
     for read in (decode, decode_ends):
         with pytest.raises(SieveError):

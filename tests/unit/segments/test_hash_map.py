@@ -33,7 +33,7 @@ def sample():
     return hashes[order], np.array([4, 0, 9, 9, 0], np.int32)[order]
 
 
-def test_the_layout_is_what_it_was():
+def test_layout_version_1_is_unchanged():
     """A stored sample of layout version 1 is decoded, and building gives the same bytes."""
     written = bytes.fromhex(
         "0401f02814e3ed5e531e8a142b3a9738d2db030000000a00000001000000020000000000000006e5"
@@ -46,7 +46,7 @@ def test_the_layout_is_what_it_was():
     assert locations.tolist() == [4, 0, 9, 0, 9]
 
 
-def test_hashes_are_what_they_were():
+def test_hashes_are_the_same_in_every_release():
     """Hashes are the same in every release, since stored maps contain them.
 
     Hashes of bytes equal those of Spark 3.5.
@@ -91,7 +91,7 @@ def test_hashes_of_other_segments_find_nothing():
     assert not segment.locations_of(outside).any()
 
 
-def test_a_map_of_nothing_finds_nothing():
+def test_map_without_keys_finds_nothing():
     """A map without keys finds nothing."""
     payload = build_map(np.empty(0, np.uint64), np.empty(0, np.int32), 5, 8)
     assert len(payload) == estimate_bytes(0, 5, 8)
@@ -99,7 +99,7 @@ def test_a_map_of_nothing_finds_nothing():
     assert segment.locations_of(np.arange(100, dtype=np.uint64)).tolist() == [False] * 5
 
 
-def test_shared_sets_are_kept_once():
+def test_keys_with_the_same_set_share_one_list():
     """Keys with the same set of locations share one list.
 
     10,000 such keys need as many bytes as one.
@@ -112,7 +112,7 @@ def test_shared_sets_are_kept_once():
     assert len(segment.words) + segment.lists.nbytes < 1.01 * len(payload)
 
 
-def test_a_failed_attempt_is_followed_by_others_with_more_room():
+def test_failed_attempt_is_repeated_with_another_seed():
     """If the hashes cannot be peeled, building is repeated with another seed.
 
     After some attempts, building uses more cells.
@@ -131,7 +131,7 @@ def test_a_failed_attempt_is_followed_by_others_with_more_room():
     assert np.array_equal(segment.matches(hashes)[1], locations)
 
 
-def test_hashes_that_cannot_be_told_apart_fail_an_attempt():
+def test_peel_reports_that_it_failed():
     """`_peel` reports that it failed, and fills no cell wrongly."""
     assert fuse_function._peel(np.array([[0, 5, 9], [0, 5, 9]], np.int32), 12) is None
 
@@ -189,7 +189,7 @@ def test_a_forged_payload_can_pass():
 
 
 @pytest.mark.parametrize(("shape", "layout"), [(5, 1), (4, 2), (255, 255)])
-def test_later_layouts_are_named_as_such(shape, layout):
+def test_later_layouts_are_too_new(shape, layout):
     """A map of a later shape or layout is reported as too new, not as damaged."""
     with pytest.raises(UnsupportedError) as refusal:
         decode_map(forged(shape=shape, layout=layout))
@@ -223,7 +223,7 @@ def test_later_layouts_are_named_as_such(shape, layout):
         ({"arrays": ([0], [0], [8], [])}, "too long"),
     ],
 )
-def test_payloads_that_lie_are_refused(lie, problem):
+def test_invalid_fields_are_corrupt(lie, problem):
     """Each invalid field is corrupt, even with a right checksum, and the error names the field."""
     with pytest.raises(CorruptError, match=problem):
         decode_map(forged(**lie))
@@ -258,7 +258,7 @@ def test_a_budget_buys_the_most_bits_it_can():
 
 
 @pytest.mark.parametrize("bits", [0, 3, 12])
-def test_a_hash_asked_by_itself_is_held_where_a_look_up_finds_it(bits):
+def test_holds_agrees_with_look_ups(bits):
     """`holds` says the same as a look-up, for each hash and location.
 
     Some hashes are in one location, some share a list, and some are not in the map.
@@ -304,7 +304,7 @@ def test_after_some_attempts_a_map_gets_more_room():
     assert fuse_function.Layout.of(0).n_cells == 0
 
 
-def test_sets_of_one_digest_stay_apart(monkeypatch):
+def test_sets_with_one_digest_are_both_kept(monkeypatch):
     """If the digests of two sets are equal, the sets themselves are compared, and both are kept."""
     monkeypatch.setattr(posting_lists, "mixed", np.ones_like)
     sets = [(0, 3), (0, 1), (0, 1), (0, 2), (0, 3), (1, 2), (0, 1, 2), (0, 1, 2), (0, 1, 3)]

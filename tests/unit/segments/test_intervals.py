@@ -62,7 +62,7 @@ def test_no_more_intervals_than_allowed():
     assert rows_of(cut_location(KEYS, ROWS, 7, MASS, 0.0, most=1)) == [(1, 1000, 7, 6, 21)]
 
 
-def test_of_many_gaps_the_widest_are_kept():
+def test_widest_of_many_gaps_are_kept():
     """Of many gaps, the widest are kept, wherever they are."""
     gaps = np.random.default_rng(5).permutation(np.arange(1, 301))
     keys = np.append(0, np.cumsum(gaps))
@@ -80,7 +80,7 @@ def test_one_key_is_one_interval():
         assert rows_of(cut) == [(key, key, 0, 1, 9)]
 
 
-def test_a_budget_bounds_what_travels():
+def test_budget_bounds_the_sent_intervals():
     """A location may send intervals in proportion to the budget, plus a fixed minimum."""
     more, less = (
         overprovisioned_most(100, 1000, 10, 8000.0),
@@ -94,7 +94,7 @@ def test_a_budget_bounds_what_travels():
     assert overprovisioned_threshold(200, 1e6) < overprovisioned_threshold(200, 1e4)
 
 
-def test_what_travels_is_known_in_sum():
+def test_total_of_sent_intervals_is_bounded():
     """All locations together send at most the total, and at most one interval per row."""
     rows = [700, 200, 100, 0]
     sent = sum(overprovisioned_most(count, sum(rows), len(rows), 400.0) for count in rows)
@@ -117,7 +117,7 @@ def test_intervals_are_clipped_at_borders():
     assert rows_of(intervals)[0] == (0, 25, 1, 5, 50)
 
 
-def test_borders_may_lie_at_the_ends_of_the_codes():
+def test_border_at_the_greatest_code_makes_a_stretch():
     """A border at the greatest code gives this code its own stretch."""
     stretch, pieces = split_at(made((LEAST, GREATEST, 0, 2, 2)), np.array([LEAST + 1, GREATEST]))
     assert stretch.tolist() == [0, 1, 2]
@@ -126,7 +126,7 @@ def test_borders_may_lie_at_the_ends_of_the_codes():
     assert rows_of(pieces)[2][:2] == (GREATEST, GREATEST)
 
 
-def test_pieces_of_one_location_are_united():
+def test_pieces_of_one_location_are_merged():
     """Overlapping pieces of one location are merged, and sorted by location and key.
 
     Pieces of other locations stay separate.
@@ -140,7 +140,7 @@ def test_pieces_of_one_location_are_united():
     assert rows_of(united(intervals)) == [(0, 22, 0, 5, 5), (2, 9, 1, 2, 2), (10, 12, 1, 2, 2)]
 
 
-def test_nothing_is_united_from_nothing():
+def test_empty_list_is_merged_to_an_empty_list():
     """An empty list of intervals is merged and split to an empty list."""
     none = concatenated([])
     assert len(united(none)) == 0
@@ -162,7 +162,7 @@ def test_a_piece_within_another_does_not_shorten_it():
         (10_000, 0, 0.0, 0),
     ],
 )
-def test_three_intervals_in_two_bytes_of_budget_travel(
+def test_two_bytes_of_budget_add_three_intervals(
     rows: int, locations: int, budget: float, total: int
 ) -> None:
     """The total is 64 intervals per location plus 3 intervals for 2 bytes of the budget.

@@ -34,7 +34,7 @@ def test_a_gap_is_a_cell() -> None:
     assert joined.base[pieces].tolist() == [0, 4, 10]
 
 
-def test_gaps_as_wide_as_there_are() -> None:
+def test_gap_wider_than_2_to_the_63_becomes_two_cells() -> None:
     """A gap wider than 2^63 codes becomes two cells, since a cell has at most 2^63 codes."""
     joined, _ = join([grid(LEAST, LEAST), grid(GREATEST, GREATEST)])
     assert joined is not None
@@ -45,7 +45,7 @@ def test_gaps_as_wide_as_there_are() -> None:
 
 
 @pytest.mark.parametrize(("second", "fits"), [(3, True), (2, False)])
-def test_a_grid_of_too_many_cells_is_none(second: int, fits: bool) -> None:
+def test_grid_of_too_many_cells_does_not_exist(second: int, fits: bool) -> None:
     """A joined grid with 2^64 or more cells does not exist.
 
     The first grid has 2^64 - 4 codes, and the second begins after a gap.

@@ -88,7 +88,7 @@ def planned(column: Column, budget: float, *, even: bool) -> tuple[Plan, QueryMo
         (skewed, False, 2500, [2445, 1739, 1078, 16.4717, 1.1685, 0.8195]),
     ],
 )  # fmt: skip
-def test_what_a_budget_buys(
+def test_budget_leads_to_known_sizes(
     make: Callable[[np.random.Generator], Column], even: bool, budget: int, known: list[float]
 ) -> None:
     """A budget leads to known bytes, entries and blocks.
@@ -119,7 +119,7 @@ def test_what_a_budget_buys(
         (skewed, False, 0.001, [4853, 4129, 1434.68, 5902.54]),
     ],
 )  # fmt: skip
-def test_what_a_trial_foretells(
+def test_trial_estimates_known_bytes_and_reads(
     make: Callable[[np.random.Generator], Column], even: bool, price: float, known: list[float]
 ) -> None:
     """The curve and a trial estimate known bytes, and a trial estimates known reads of probes."""

@@ -41,7 +41,7 @@ from tests.unit.segments.test_shapes import column, random_files
         ([1.0, 2.0, 3.0, 40.0, 50.0, 60.0, 70.0], [0, 3], [2, 55]),
     ],
 )
-def test_the_width_of_cells_is_the_median_of_what_borders_ask_for(
+def test_width_of_cells_is_the_median_over_the_borders(
     asked: list[float], bounds: list[int], shifts: list[int]
 ) -> None:
     """The width of a piece's cells is the median of the widths that its borders ask for.
@@ -64,7 +64,7 @@ def cells(pieces: int) -> Cells:
 
 
 @pytest.mark.parametrize("shape", [IN_CELLS, IN_BLOCKS])
-def test_the_bytes_besides_arrays_are_known(shape: int) -> None:
+def test_estimated_size_without_arrays_is_exact(shape: int) -> None:
     """The estimated size of a segment's head and pieces is exact; only arrays are estimated.
 
     The head has 32 bytes, and each piece has three.
@@ -129,7 +129,7 @@ def test_a_trial_of_a_few_segments_is_exact() -> None:
     assert (size, named) == (sum(len(s.payload) + SEGMENT_OVERHEAD for s in segments), [])
 
 
-def test_an_entry_costs_what_the_middle_segment_says() -> None:
+def test_one_more_entry_costs_less_than_a_mean_entry() -> None:
     """One more entry costs slightly less than a mean entry of the middle segment."""
     planned = plan(*column(random_files(10, 50)), codings=(IN_CELLS,))
     (segment,) = planned.emit(1e-9)
@@ -187,7 +187,7 @@ def named(low: np.ndarray, high: np.ndarray, location: np.ndarray, asked: np.nda
 
 
 @pytest.mark.parametrize("coding", CODINGS)
-def test_the_files_in_vain_of_a_segment_are_those_that_its_entries_add(coding: int) -> None:
+def test_expected_reads_without_a_match_are_those_counted(coding: int) -> None:
     """A segment's expected reads without a match equal the counted ones.
 
     They are counted for the keys of rows, for any code, and for ranges of 0.05 % of the domain.
@@ -239,7 +239,7 @@ SEGMENTS = {
         ((IN_BLOCKS,), 799.0, 2.0, True, "better", (IN_BLOCKS,)),
     ],
 )
-def test_where_much_of_a_budget_is_left_cells_alone_may_do_better(
+def test_plan_without_blocks_is_tried_if_much_budget_is_left(
     monkeypatch: pytest.MonkeyPatch,
     codings: Sequence[int],
     size: float,

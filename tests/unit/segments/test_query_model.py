@@ -31,7 +31,7 @@ def test_a_gap_counts_keys_rows_and_length():
     assert query_model.skip_probability(codes(30), codes(70)) == pytest.approx([shares.mean()])
 
 
-def test_beside_a_map_only_ranges_count():
+def test_only_ranges_count_next_to_a_map():
     """If a map answers equality, only ranges give a gap a value, with unchanged weights.
 
     A tiny gap has no value.
@@ -44,7 +44,7 @@ def test_beside_a_map_only_ranges_count():
     assert model.density(np.arange(100_000)).sum() == pytest.approx(1 / 2, abs=0.01)
 
 
-def test_a_hot_key_makes_the_gap_around_it_dear():
+def test_gap_next_to_a_frequent_key_has_a_higher_value():
     """A gap next to a frequent key has a higher value than another gap of the same width.
 
     Queries for the key of a random row mostly look for the frequent key.
@@ -62,7 +62,7 @@ def test_neighbours_have_no_gap():
     assert query_model.skip_probability(low, high).tolist() == [0.0] * 5
 
 
-def test_all_codes_together_are_every_query():
+def test_domain_contains_all_queries_of_each_kind():
     """The 64-bit domain contains all queries of each kind, and so does the column's domain."""
     for sample in (codes(LEAST, GREATEST), codes(5), codes(-3, 8, 9), np.arange(200_000)):
         query_model = QueryModel.of_sample(sample)
@@ -70,7 +70,7 @@ def test_all_codes_together_are_every_query():
         assert query_model.shares(*ends) == pytest.approx(np.ones((6, 2)))
 
 
-def test_keys_that_were_not_sampled_lie_between_those_that_were():
+def test_model_expects_keys_between_the_sampled_keys():
     """If the sample contains few of many unique keys, the model expects keys between them.
 
     Half of a gap then contains half of the gap's keys. If sampled keys repeat, the gap contains no
@@ -82,7 +82,7 @@ def test_keys_that_were_not_sampled_lie_between_those_that_were():
     assert repeated.shares(codes(500_001), codes(500_500))[0] == 0
 
 
-def test_a_large_sample_is_thinned_and_travels():
+def test_large_sample_is_reduced_and_keeps_both_ends():
     """A large sample is reduced to a limited number of keys, which keeps both ends.
 
     So the pickled model has a limited size.
@@ -101,7 +101,7 @@ def test_a_sample_needs_a_key():
         QueryModel.of_sample(codes())
 
 
-def test_neighbours_far_from_the_least_key_do_not_spoil_the_shares():
+def test_shares_are_valid_for_keys_that_are_equal_as_doubles():
     """Shares stay between 0 and 1 for keys that are equal when rounded to doubles."""
     far = np.arange(GREATEST - 50, GREATEST)
     query_model = QueryModel.of_sample(np.concatenate([codes(LEAST, 0), far]))
@@ -119,7 +119,7 @@ def test_the_densities_of_all_codes_add_up_to_one():
     assert model.density(np.arange(keys[0], keys[-1])).sum() == pytest.approx(1, abs=0.01)
 
 
-def test_the_density_of_each_stretch_is_its_share_over_its_length():
+def test_density_of_a_code_is_the_sum_of_three_densities():
     """The density of a code is the sum of its densities by keys, by rows and by codes.
 
     Two of six kinds of query count by keys, one by rows, and three by codes. The density is also
@@ -151,7 +151,7 @@ def test_shares_of_a_thinned_sample():
     assert len(QueryModel.of_sample(np.arange(MOST_KEYS)).codes) == MOST_KEYS
 
 
-def test_beyond_all_keys_nothing_is_asked():
+def test_ranges_outside_of_all_keys_have_the_share_zero():
     """Ranges outside of all keys, and empty ranges, have the share 0."""
     query_model = QueryModel.of_sample(np.array([10, 20, 30]))
     first, last = np.array([LEAST, 1, 31, 40]), np.array([0, 9, 39, GREATEST])

@@ -49,7 +49,7 @@ def found(segments, code):
 
 
 @pytest.mark.parametrize("codings", [CODINGS, (IN_CELLS,), (IN_BLOCKS,)])
-def test_bytes_buy_precision(codings):
+def test_lower_price_leads_to_fewer_reads(codings):
     """A lower price leads to more bytes and fewer reads without a match.
 
     At each price, all locations with a match are found.
@@ -71,7 +71,7 @@ def test_bytes_buy_precision(codings):
                 assert location in found(segments, key)
 
 
-def test_two_codings_are_no_worse_than_one():
+def test_best_shape_of_each_segment_costs_no_more():
     """The choice of the better shape for each segment costs no more than one shape for all.
 
     The cost is the reads without a match, plus the bytes times the price.
@@ -224,7 +224,7 @@ def test_flipped_bits_are_refused_or_harmless(payload):
 
 
 @pytest.mark.parametrize(("shape", "version"), [(4, 1), (2, 2), (255, 255)])
-def test_later_layouts_are_named_as_such(shape, version):
+def test_later_layouts_are_too_new(shape, version):
     """A payload with a later shape or layout is reported as too new, not as damaged."""
     with pytest.raises(UnsupportedError) as refusal:
         decode(bytes([shape, version]) + payloads()[0][2:])
@@ -245,7 +245,7 @@ def built(head, grid=b"\0", arrays=((0, 3), (1, 0)), blocks=None):
 GOOD = (2, 1, 10, 19, 2, 7, 2, 0, 0)
 
 
-def test_the_layout_is_what_it_says():
+def test_payloads_follow_the_documented_layout():
     """Hand-assembled payloads are decoded to the entries that docs/format.md describes."""
     entries = decode(built(GOOD))
     assert entries.low.tolist() == [10, 11]
@@ -282,7 +282,7 @@ def test_a_grid_has_as_many_pieces_as_a_byte_can_count():
         encode(cells(MAX_PIECES + 1), IN_CELLS)
 
 
-def test_a_stretch_without_intervals_takes_no_bytes():
+def test_stretch_without_intervals_has_no_bytes():
     """A part of the domain without keys has no segment."""
     intervals, query_model = column(random_files(2))
     nothing = plan(intervals.take(np.zeros(len(intervals), np.bool_)), query_model)
@@ -310,7 +310,7 @@ def test_the_last_cell_of_a_piece_ends_before_the_next_piece(second):
 
 
 @pytest.mark.parametrize("locations", [1, 2, 3, 4])
-def test_entries_have_their_places_where_64_bits_end(locations):
+def test_entries_are_decoded_beyond_64_bits(locations):
     """Entries are decoded right if the position of the last location exceeds 64 bits.
 
     The entries are then not stored in one joint order.
@@ -359,7 +359,7 @@ def test_entries_have_their_places_where_64_bits_end(locations):
         ((3, *GOOD[1:]), {"blocks": (4, 4), "arrays": ((0, 3), (0, 1))}, "ends outside"),
     ],
 )
-def test_nonsense_is_corrupt(head, rest, problem):
+def test_invalid_numbers_are_corrupt(head, rest, problem):
     """Invalid numbers in a payload are corrupt; each number is checked before it is used."""
     with pytest.raises(CorruptError, match=problem):
         decode(built(head, **rest))
@@ -447,7 +447,7 @@ def stairs(times: float) -> float:
         (lambda _: 500.0, 100, 1.0, 500),
     ],
 )
-def test_a_budget_is_used_and_what_is_not_taken_is_discarded(
+def test_budget_is_used_and_other_results_are_discarded(
     first: Callable[[float], float], budget: float, lowest: float, wanted: float
 ) -> None:
     """The result uses at least a given part of the budget, and all other results are discarded."""
@@ -464,7 +464,7 @@ def test_a_budget_is_used_and_what_is_not_taken_is_discarded(
     assert held == [made]
 
 
-def test_a_failure_between_leaves_nothing() -> None:
+def test_failed_attempt_discards_earlier_results() -> None:
     """If an attempt fails, the results of earlier attempts are discarded."""
     held: list[float] = []
 
@@ -479,7 +479,7 @@ def test_a_failure_between_leaves_nothing() -> None:
     assert held == []
 
 
-def test_what_repeats_far_apart_is_read():
+def test_numbers_that_repeat_far_apart_are_decoded():
     """Deflated numbers that repeat at a distance of 30,000 bytes are decoded.
 
     Deflate can refer to a byte 32 KB earlier, so the reader needs a window of that size.
@@ -496,7 +496,7 @@ def test_what_repeats_far_apart_is_read():
 
 
 @pytest.mark.parametrize("ended", [False, True])
-def test_a_stream_has_its_end_where_its_numbers_end(ended):
+def test_stream_must_end_with_its_numbers(ended):
     """A deflated stream without its end, or followed by more bytes, is corrupt."""
     coder = zlib.compressobj(6, zlib.DEFLATED, -15)
     made = coder.compress(bytes([7, 8, 9])) + coder.flush(zlib.Z_SYNC_FLUSH)
@@ -528,7 +528,7 @@ def test_a_class_is_of_64_bits_at_most():
 
 
 @pytest.mark.parametrize("longest", [56, 57, 58, 63, 64])
-def test_long_numbers_come_back_from_any_bit(longest):
+def test_long_numbers_are_decoded_from_any_bit(longest):
     """Long numbers are decoded from any bit of a byte, and across the end of a word."""
     rng = np.random.default_rng(longest)
     top = np.uint64(1) << np.append(longest - 1, rng.integers(0, longest, 3000)).astype(np.uint64)

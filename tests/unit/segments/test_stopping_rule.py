@@ -46,7 +46,7 @@ def chosen(by: Stop, *trials: tuple[float, tuple[float, float, float]]) -> int:
     return place
 
 
-def test_a_byte_must_save_what_it_costs_within_payback_queries() -> None:
+def test_byte_must_pay_back_within_its_queries() -> None:
     """With twice the queries, or twice the bytes of a file, a byte need save only half as much."""
     payback = Payback(locations=200, table_bytes=100_000_000, payback=10)
     assert payback.price == pytest.approx(1 / (10 * 500_000))
@@ -60,7 +60,7 @@ def test_a_byte_must_save_what_it_costs_within_payback_queries() -> None:
     assert prices[-1] == pytest.approx(payback.price)
 
 
-def test_near_the_least_is_enough_for_each_kind() -> None:
+def test_each_kind_of_query_must_be_near_its_minimum() -> None:
     """Reads are near the minimum only if each kind of query is near its minimum.
 
     So ranges of many files cannot hide other kinds. For an absent key, one file counts as near.
@@ -71,7 +71,7 @@ def test_near_the_least_is_enough_for_each_kind() -> None:
     assert not near({"present": 1.0, "absent": 1.2, "range": 2.0}, LEAST)
 
 
-def test_spending_stops_at_whichever_comes_first() -> None:
+def test_rule_stops_at_the_first_of_three_limits() -> None:
     """The rule stops near the minimum, before the budget is exceeded, or at the last price."""
     far, close = (9.0, 9.0, 9.0), (1.04, 1.0, 2.0)
     assert chosen(stop(), (1, far), (20, far), (50, close), (100, close), (900, close)) == 2
@@ -84,7 +84,7 @@ def test_spending_stops_at_whichever_comes_first() -> None:
     assert chosen(stop(), (2000, far), (3000, far)) == 0
 
 
-def test_bytes_that_hardly_count_are_spent_a_little_further() -> None:
+def test_negligible_bytes_are_spent_for_absent_keys() -> None:
     """Below a few bytes, the rule goes on until absent keys are near their minimum, too.
 
     Beyond these bytes, reads near the minimum stop the rule.
@@ -119,7 +119,7 @@ def column(codes: np.ndarray, files: np.ndarray) -> tuple[Any, list[Any], QueryM
 
 
 @pytest.mark.parametrize("codings", [CODINGS, (IN_CELLS,), (IN_BLOCKS,)])
-def test_a_trial_foretells_what_a_price_leads_to(codings: Sequence[int]) -> None:
+def test_trial_estimates_the_bytes_and_reads_of_a_price(codings: Sequence[int]) -> None:
     """A trial estimates the bytes of a build, and the files that probes read, within a tenth."""
     rng = np.random.default_rng(5)
     codes = rng.integers(0, 1 << 40, 6000)
@@ -173,7 +173,7 @@ def expected(of: Profile, present: float, least: float = 1.0) -> list[Expected]:
     ]
 
 
-def test_a_map_is_made_where_it_pays() -> None:
+def test_map_is_planned_for_scattered_keys() -> None:
     """An automatic map is planned for scattered keys.
 
     No map is planned if intervals are as good, or if the map costs more than it saves.
@@ -214,7 +214,7 @@ def test_a_run_of_one_file_gets_no_map(files: int, mapped: bool) -> None:
     assert map_may_pay(delta, told, 20_000 * files, 1 << 20) == mapped
 
 
-def test_a_map_that_takes_too_much_is_left_to_the_user() -> None:
+def test_too_expensive_map_is_not_built_automatically() -> None:
     """A map that needs too many bytes or too many seconds is not built automatically.
 
     The seconds are compared with those of the build without a map.
@@ -224,7 +224,7 @@ def test_a_map_that_takes_too_much_is_left_to_the_user() -> None:
     assert auto_budget.map_limit(10 << 20, 50_000_000, 1_000_000, 10) == "seconds"
 
 
-def test_wider_cuts_are_read_once_and_only_where_they_may_save() -> None:
+def test_more_cuts_are_read_only_once_if_they_can_save_reads() -> None:
     """A second reading for more cuts happens only once, and only if it can save reads.
 
     No read can be saved if reads are near the minimum, or if all allowed cuts were read.
@@ -247,7 +247,7 @@ def test_wider_cuts_are_read_once_and_only_where_they_may_save() -> None:
     assert profile(1_000, 20).intervals_budget(options, "auto") < 320 << 10
 
 
-def test_probes_of_a_stop_are_in_order_and_absent_ones_do_not_occur() -> None:
+def test_probes_ascend_and_absent_keys_do_not_occur() -> None:
     """The probes of a stopping rule ascend in each kind, and the absent keys do not occur."""
     of = profile(100_000, 20)
     probes = make_probes(of.sample)
@@ -273,7 +273,7 @@ def version(options: IndexOptions, present: float, keys: int, **hashes: object) 
     )
 
 
-def test_a_version_tells_which_map_was_left_out() -> None:
+def test_map_left_out_names_the_limit() -> None:
     """`map_left_out` names the limit that prevented a map that would have saved reads.
 
     Only a version with the budget `auto` and without a map can lack such a map.
@@ -306,7 +306,7 @@ def test_each_of_six_kinds_of_query_counts_the_same(reads: dict[str, float], mea
     assert mean_read(reads) == mean
 
 
-def test_a_table_of_nothing_has_a_price() -> None:
+def test_table_without_locations_has_prices() -> None:
     """Even a table without locations has prices, of at most one file per byte."""
     assert Payback(0, 0, 10).file == Payback(1, 0, 10).price == 1.0
     assert Payback(1, 700, 10).file == 7000.0

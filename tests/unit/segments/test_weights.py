@@ -74,7 +74,7 @@ def test_the_gap_of_a_large_location_is_kept_first() -> None:
     assert kept == {frozenset({0, 1}), frozenset({0}), frozenset()}
 
 
-def test_what_a_segment_reads_in_vain_counts_by_weight() -> None:
+def test_reads_without_a_match_count_by_weight() -> None:
     """The expected reads of a segment without a match count locations by weight.
 
     At the high price no gap is stored, so a query in the gap reads both locations.

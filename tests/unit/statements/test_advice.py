@@ -26,21 +26,21 @@ def _advice(
 
 
 @pytest.mark.parametrize(("expected", "total"), [(51.0, 100), (400.0, 400), (2.0, 2)])
-def test_an_index_whose_keys_are_in_most_files_says_so(expected: float, total: int) -> None:
+def test_index_with_keys_in_most_files_gets_advice(expected: float, total: int) -> None:
     """If a key is in more than half of the files, the advice says that the index cannot help."""
     words = _advice(expected, total) or ""
     assert "cannot help" in words
     assert f"in {expected:.3g} of {total} files" in words
 
 
-def test_a_table_of_one_file_has_nothing_to_skip() -> None:
+def test_drop_is_not_advised_for_a_table_of_one_file() -> None:
     """For a table of one file, the advice suggests no DROP: with more files, the index can help."""
     words = _advice(1.0, 1) or ""
     assert "cannot help yet" in words
     assert "DROP" not in words
 
 
-def test_values_that_may_share_a_code_are_not_given_up() -> None:
+def test_map_is_advised_if_values_may_share_a_code() -> None:
     """If values can share a code, the advice suggests a map, which distinguishes them."""
     for value in (1.0, 50.0):
         words = _advice(60.0, 100, value) or ""
@@ -48,7 +48,7 @@ def test_values_that_may_share_a_code_are_not_given_up() -> None:
         assert "cannot help" not in words
 
 
-def test_values_that_are_in_most_files_are_given_up() -> None:
+def test_map_is_not_advised_if_values_are_in_most_files() -> None:
     """If values are in most files, the advice suggests no map."""
     words = _advice(60.0, 100, 51.0) or ""
     assert "cannot help" in words
@@ -56,7 +56,7 @@ def test_values_that_are_in_most_files_are_given_up() -> None:
     assert "map" not in words
 
 
-def test_a_map_is_not_advised_to_an_index_that_has_one() -> None:
+def test_map_is_not_advised_if_the_index_has_one() -> None:
     """For an index with a map, the advice suggests none, even if its fingerprints are short."""
     words = _advice(60.0, 100, 1.0, mapped=True) or ""
     assert "helps little" in words
@@ -64,13 +64,13 @@ def test_a_map_is_not_advised_to_an_index_that_has_one() -> None:
 
 
 @pytest.mark.parametrize(("expected", "total"), [(1.0, 100), (50.0, 100), (1.0, 2), (0.0, 0)])
-def test_others_are_left_in_peace(expected: float, total: int) -> None:
+def test_useful_index_gets_no_advice(expected: float, total: int) -> None:
     """There is no advice for an index that skips at least half of the files."""
     assert _advice(expected, total) is None
 
 
 @pytest.mark.parametrize(("larger", "words"), [(52, None), (90, "cannot help")])
-def test_one_of_two_uneven_files_is_half_of_the_table(larger: int, words: str | None) -> None:
+def test_larger_of_two_files_counts_by_its_bytes(larger: int, words: str | None) -> None:
     """The advice compares bytes: a value is more often in the larger of two files."""
     least = (larger**2 + (100 - larger) ** 2) / 100
     told = advice((Expected("present", 1.0, 1.0, 2.0, least, least),), 2, 100)
@@ -84,14 +84,14 @@ MB = 1 << 20
     ("read", "least", "words"),
     [(10, 9, None), (90, 9, "helps little"), (90, 80, "cannot help")],
 )
-def test_bytes_count_where_they_are_known(read: int, least: int, words: str | None) -> None:
+def test_advice_compares_bytes_if_they_are_known(read: int, least: int, words: str | None) -> None:
     """The advice compares bytes, since one of a hundred files can have most of them."""
     kinds = (Expected("present", 1.0, 1.0, 100.0, read * MB, least * MB),)
     told = advice(kinds, 100, 100 * MB)
     assert (told is None) if words is None else (words in (told or ""))
 
 
-def test_describe_has_bytes_beside_files() -> None:
+def test_describe_shows_expected_bytes_and_files() -> None:
     """DESCRIBE shows the expected bytes and files of each kind of query."""
     with_bytes = Expected("present", 1.0, 1.0, 3.0, 1_200_000.4, 1e6)
     stats = BuildStats(9, 0, 0, 72, 1.0, (with_bytes,), 4, 4, 4_000_000)
@@ -115,7 +115,7 @@ def test_describe_has_bytes_beside_files() -> None:
         ("parquet", {}, None),
     ],
 )
-def test_ranges_in_vain_are_told(
+def test_advice_says_that_ranges_have_no_effect(
     format_name: str, parts: dict[str, str], words: str | None
 ) -> None:
     """The advice says if `granularity = 'range'` has no effect on a table.
@@ -140,7 +140,7 @@ def test_ranges_in_vain_are_told(
 
 
 @pytest.mark.parametrize(("files", "drop"), [(4, True), (1, False)])
-def test_an_index_that_cannot_help_is_to_be_dropped(files: int, drop: bool) -> None:
+def test_drop_is_advised_for_an_index_that_cannot_help(files: int, drop: bool) -> None:
     """The advice suggests DROP for an index that cannot help, unless the table has one file."""
     each = Expected("present", float(files), float(files), float(files), 1e6, 1e6)
     stats = BuildStats(9, 0, 0, 72, 1.0, (each,), files, files, 1_000_000)
@@ -149,7 +149,7 @@ def test_an_index_that_cannot_help_is_to_be_dropped(files: int, drop: bool) -> N
     assert ("; DROP this one, unless" in words) == drop
 
 
-def test_an_estimate_has_the_bytes_of_the_files_that_are_read() -> None:
+def test_estimate_has_the_bytes_of_the_files_read() -> None:
     """An estimate has the bytes of the files that are read, not of files of mean size.
 
     A kind of query without a probe has NULL.
@@ -163,7 +163,7 @@ def test_an_estimate_has_the_bytes_of_the_files_that_are_read() -> None:
     assert row[7:13] == (1.5, 90 * MB, None, None, None, None)
 
 
-def test_an_estimate_says_how_many_files_it_has_read() -> None:
+def test_advice_has_the_number_of_sampled_files() -> None:
     """The advice says how many files were read as a sample.
 
     With a predicate, the estimate shows the reads of the predicate.

@@ -92,7 +92,7 @@ def test_an_empty_record_advises_nothing(session: Session) -> None:
     assert advice(session) == advice(session, "ON t") == []
 
 
-def test_indexes_worth_having(session: Session) -> None:
+def test_index_that_saves_the_most_comes_first(session: Session) -> None:
     """The index that saves the most comes first, with statements to copy."""
     scanned(session, "t", op=">", size=600)
     scanned(session, "u", size=2000, scans=2)
@@ -128,7 +128,7 @@ def test_a_table_or_a_database(session: Session) -> None:
     assert [row["namespace"] for row in advice(session, "IN other")] == ["other"]
 
 
-def test_a_column_that_an_index_cannot_help_is_left_out(
+def test_column_that_an_index_cannot_help_is_not_suggested(
     session: Session, tests: dict[str, ColumnTest]
 ) -> None:
     """A column is not suggested if its test says that an index cannot help."""
@@ -138,7 +138,9 @@ def test_a_column_that_an_index_cannot_help_is_left_out(
     assert [row["table"] for row in advice(session)] == ["u"]
 
 
-def test_the_rank_is_that_of_the_test(session: Session, tests: dict[str, ColumnTest]) -> None:
+def test_rank_follows_the_results_of_the_tests(
+    session: Session, tests: dict[str, ColumnTest]
+) -> None:
     """The test results decide the rank: values in three files save less than in one."""
     scanned(session, "t", size=1200)
     scanned(session, "u", size=1000)
@@ -185,7 +187,7 @@ def test_tables_are_listed_without_a_job(
     assert opened == [{"jobs": False}, {}]
 
 
-def test_an_index_that_is_there(session: Session) -> None:
+def test_existing_index_has_a_row_with_its_savings(session: Session) -> None:
     """An existing index has a row with its savings, and its column is not suggested again."""
     session.sql("CREATE SIEVE INDEX ON t (id) OPTIONS (error = 1)")
     scanned(session, "t", "id_sieve@1", scans=6, size=600, skipped=5400, files_skipped=540)
@@ -217,7 +219,7 @@ def test_an_index_that_is_there(session: Session) -> None:
         (advise.WASTED_SCANS, 1, "keep"),
     ],
 )
-def test_an_index_that_is_not_worth_keeping(
+def test_drop_is_suggested_after_twenty_useless_scans(
     session: Session, scans: int, skipped: int, action: str
 ) -> None:
     """If twenty scans used an index and skipped nothing, the row suggests DROP."""
@@ -231,7 +233,7 @@ def test_an_index_that_is_not_worth_keeping(
 
 @pytest.mark.parametrize(("skipped", "action"), [(9, "drop"), (20, "keep")])
 @pytest.mark.parametrize("beside", [0, 10**6])
-def test_an_index_that_cannot_help_is_dropped(
+def test_drop_is_suggested_if_an_index_cannot_help(
     session: Session, monkeypatch: pytest.MonkeyPatch, skipped: int, action: str, beside: int
 ) -> None:
     """If the index cannot help, the row suggests DROP after one scan.
@@ -248,7 +250,7 @@ def test_an_index_that_cannot_help_is_dropped(
     assert row["action"] == action
 
 
-def test_an_index_that_no_scan_asked_has_no_row(session: Session) -> None:
+def test_unused_index_has_no_row(session: Session) -> None:
     """An index that no scan of this driver used has no row."""
     session.sql("CREATE SIEVE INDEX ON t (id) OPTIONS (error = 1)")
     scanned(session, "t", op="!=")
@@ -277,7 +279,7 @@ def test_columns_that_cannot_be_indexed_are_left_out(session: Session) -> None:
     assert advice(session) == []
 
 
-def test_what_the_user_may_not_query_is_left_out(
+def test_hidden_tables_and_columns_have_no_row(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Hidden or missing tables and columns have no row, which would reveal other users' queries."""
@@ -315,7 +317,7 @@ def kept_by_another(session: Session, table: str) -> Path:
     return Path(root.removeprefix("file:")) / "history"
 
 
-def test_what_other_drivers_have_kept_counts(
+def test_records_of_other_drivers_count_with_a_history(
     session: Session, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Records of other drivers count only if this driver keeps a history, too.
@@ -341,9 +343,7 @@ def test_what_other_drivers_have_kept_counts(
     assert str(folder) in caplog.text
 
 
-def test_a_history_that_cannot_be_read_is_done_without(
-    session: Session, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_unreadable_history_is_ignored(session: Session, caplog: pytest.LogCaptureFixture) -> None:
     """If the history is unreadable, the statement uses its own driver's scans."""
     session.settings = parse_settings({"spark.sieve.history": "true"})
     folder = kept_by_another(session, "u")

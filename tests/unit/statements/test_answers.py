@@ -35,7 +35,7 @@ def answers(warehouse: Warehouse, *statements: str) -> list[tuple[Any, ...]]:
     return [(row[1], row[5], row[6]) for row in rows]
 
 
-def test_change_says_what_was_done(warehouse: Warehouse) -> None:
+def test_change_names_the_work_that_was_done(warehouse: Warehouse) -> None:
     """The change is "created", "unchanged", "refreshed" or "rebuilt", by the work that was done."""
     create = CREATE.replace("INDEX ON", "INDEX IF NOT EXISTS ON")
     assert answers(warehouse, create) == [(1, "created", None)]
@@ -48,7 +48,9 @@ def test_change_says_what_was_done(warehouse: Warehouse) -> None:
     assert answers(warehouse, "REFRESH SIEVE INDEX ON t FULL") == [(4, "rebuilt", None)]
 
 
-def test_seconds_are_the_statements(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_seconds_are_the_time_of_the_statement(
+    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The seconds are the time of the statement, so a REFRESH without work shows 0."""
     now, build = [0.0], creating.build_contents
 
@@ -66,7 +68,7 @@ def test_seconds_are_the_statements(warehouse: Warehouse, monkeypatch: pytest.Mo
     assert kept[4] == 0
 
 
-def test_advice_says_what_is_not_well(warehouse: Warehouse) -> None:
+def test_advice_names_the_problems_of_an_index(warehouse: Warehouse) -> None:
     """The answer has advice about different options, a disabled index and a lost registration."""
     other = "CREATE SIEVE INDEX IF NOT EXISTS ON t (id) OPTIONS (error = 2)"
     ((_, change, advice),) = answers(warehouse, CREATE, other)
@@ -86,7 +88,7 @@ def test_advice_says_what_is_not_well(warehouse: Warehouse) -> None:
 CREATE_AGAIN = "CREATE SIEVE INDEX IF NOT EXISTS ON t (id)"
 
 
-def test_files_that_are_always_read_are_told(warehouse: Warehouse) -> None:
+def test_answer_counts_files_that_are_always_read(warehouse: Warehouse) -> None:
     """The answer counts files that every query reads, such as a file with a time in the future."""
     future = time.time() + 3600
     os.utime(warehouse.folder / "t" / "00003.txt", (future, future))
@@ -96,7 +98,7 @@ def test_files_that_are_always_read_are_told(warehouse: Warehouse) -> None:
     assert scan(warehouse, "t", 3).files == 2
 
 
-def test_show_of_a_database_knows_what_is_stale(warehouse: Warehouse) -> None:
+def test_show_of_a_database_counts_stale_files(warehouse: Warehouse) -> None:
     """SHOW of a database counts new and changed files, except for a disabled index."""
     session = Session(warehouse)
     session.sql(CREATE)
@@ -109,7 +111,7 @@ def test_show_of_a_database_knows_what_is_stale(warehouse: Warehouse) -> None:
     assert [row[6] for row in session.sql("SHOW SIEVE INDEXES")] == ["disabled"]
 
 
-def test_each_sentence_comes_once_and_where_it_belongs() -> None:
+def test_each_advice_is_shown_once() -> None:
     """Each index has its own advice and the shared advice, without repetition."""
     advice = Advice()
     advice.add("for a", "a")

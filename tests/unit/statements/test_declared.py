@@ -183,7 +183,7 @@ def test_options_are_those_of_create(warehouse: Warehouse) -> None:
         assert "sieve.options" in found.refused[0].advice
 
 
-def test_what_a_table_has_it_does_not_lack(warehouse: Warehouse) -> None:
+def test_any_index_on_the_column_counts(warehouse: Warehouse) -> None:
     """Any index on the column counts, whatever its name.
 
     An index that is gone does not count.
@@ -196,7 +196,7 @@ def test_what_a_table_has_it_does_not_lack(warehouse: Warehouse) -> None:
     assert taken.refused[0].name == "id_sieve"
 
 
-def test_refresh_builds_what_is_declared(warehouse: Warehouse) -> None:
+def test_refresh_builds_the_declared_index(warehouse: Warehouse) -> None:
     """The first REFRESH builds the declared index, and the second keeps it."""
     declare(warehouse, "id", "error = 1")
     ((name, version, files, *_),) = Session(warehouse).sql("REFRESH SIEVE INDEX ON t")
@@ -209,7 +209,7 @@ def test_refresh_builds_what_is_declared(warehouse: Warehouse) -> None:
 
 
 @pytest.mark.parametrize("which", ["id_sieve ON t", "ON t (ID)"])
-def test_refresh_of_one_builds_that_one(warehouse: Warehouse, which: str) -> None:
+def test_refresh_of_one_index_builds_only_this_one(warehouse: Warehouse, which: str) -> None:
     """REFRESH by name or column builds only this declared index; other names are unknown."""
     declare(warehouse, "id, nope")
     with pytest.raises(InvalidInputError, match="SIEVE_UNKNOWN_INDEX"):
@@ -219,7 +219,7 @@ def test_refresh_of_one_builds_that_one(warehouse: Warehouse, which: str) -> Non
         assert row[:2] == ("id_sieve", 1)
 
 
-def test_a_write_builds_what_is_declared(warehouse: Warehouse) -> None:
+def test_write_builds_the_declared_index(warehouse: Warehouse) -> None:
     """A write builds the declared index, and the next write refreshes it.
 
     A wrong name does not make the write fail.
@@ -236,7 +236,7 @@ def test_a_write_builds_what_is_declared(warehouse: Warehouse) -> None:
 
 
 @pytest.mark.parametrize("by", ["statement", "write"])
-def test_a_registration_that_leads_nowhere_is_replaced(warehouse: Warehouse, by: str) -> None:
+def test_declared_index_that_was_dropped_is_built_again(warehouse: Warehouse, by: str) -> None:
     """If a registration leads to a dropped index, the declared index is built again."""
     declare(warehouse, "id", "error = 1")
     Session(warehouse).sql("REFRESH SIEVE INDEX ON t")
@@ -254,7 +254,7 @@ def test_a_registration_that_leads_nowhere_is_replaced(warehouse: Warehouse, by:
     assert (told.files, told.used) == (1, ("id_sieve@1",))
 
 
-def test_a_refresh_meets_the_background(warehouse: Warehouse) -> None:
+def test_refresh_returns_the_index_of_a_background_build(warehouse: Warehouse) -> None:
     """If a background refresh builds the index meanwhile, REFRESH returns that index.
 
     The second build leaves no files.
@@ -274,7 +274,7 @@ def test_a_refresh_meets_the_background(warehouse: Warehouse) -> None:
     assert len(list(warehouse.root.iterdir())) == 1
 
 
-def test_refresh_answers_with_advice_for_what_it_cannot_build(warehouse: Warehouse) -> None:
+def test_refresh_has_advice_for_each_wrong_declaration(warehouse: Warehouse) -> None:
     """REFRESH has a row of advice for each wrong name, or one for an unreadable declaration.
 
     All valid declared indexes are built.
@@ -290,7 +290,7 @@ def test_refresh_answers_with_advice_for_what_it_cannot_build(warehouse: Warehou
     assert told[1][-1].startswith("table property sieve.columns: line 1")
 
 
-def test_an_index_that_is_dropped_is_not_declared_any_more(warehouse: Warehouse) -> None:
+def test_drop_removes_the_index_from_the_declaration(warehouse: Warehouse) -> None:
     """DROP also removes the index from the declaration, so it is not built again."""
     declare(warehouse, "`x,y`, id, nope", "error = 1")
     Session(warehouse).sql("REFRESH SIEVE INDEX ON t")
@@ -306,7 +306,7 @@ def test_an_index_that_is_dropped_is_not_declared_any_more(warehouse: Warehouse)
     assert "sieve.columns" not in warehouse.properties("t")
 
 
-def test_a_drop_that_cannot_undeclare_drops_nothing(warehouse: Warehouse) -> None:
+def test_drop_fails_if_the_declaration_cannot_be_changed(warehouse: Warehouse) -> None:
     """If the declaration cannot be changed, DROP fails, and the index stays."""
     declare(warehouse, "id", "error = 1")
     Session(warehouse).sql("REFRESH SIEVE INDEX ON t")
@@ -322,7 +322,7 @@ def test_a_drop_that_cannot_undeclare_drops_nothing(warehouse: Warehouse) -> Non
     assert scan(warehouse, "t", 13).files == 4
 
 
-def test_an_index_that_is_dropped_while_a_write_is_caught_up_with_stays_dropped(
+def test_index_dropped_during_a_refresh_stays_dropped(
     warehouse: Warehouse,
 ) -> None:
     """An index that is dropped during a background refresh stays dropped."""
@@ -342,7 +342,7 @@ def test_an_index_that_is_dropped_while_a_write_is_caught_up_with_stays_dropped(
     assert list(warehouse.root.iterdir()) == []
 
 
-def test_one_index_that_cannot_be_refreshed_keeps_none_from_being_built(
+def test_failed_refresh_does_not_stop_a_declared_build(
     warehouse: Warehouse,
 ) -> None:
     """If one index cannot be refreshed, the declared index is built and used.
@@ -363,7 +363,7 @@ def test_one_index_that_cannot_be_refreshed_keeps_none_from_being_built(
     assert scan(warehouse, "t", 13).used == ("id_sieve@1",)
 
 
-def test_an_index_whose_table_is_made_anew_is_declared_again(warehouse: Warehouse) -> None:
+def test_recreated_table_gets_its_declared_index(warehouse: Warehouse) -> None:
     """If the table is dropped and created again, a write builds the declared index again.
 
     No old files are left.
@@ -387,7 +387,7 @@ def test_an_index_whose_table_is_made_anew_is_declared_again(warehouse: Warehous
         warehouse.create_table("t", [range(10 * k, 10 * k + 10) for k in range(4)])
 
 
-def test_parts_of_statements_are_read_by_themselves() -> None:
+def test_columns_and_options_parse_as_in_statements() -> None:
     """Column lists and options have the same grammar as in statements."""
     assert [path.parts for path in parse_columns("a.`b``c`, index")] == [("a", "b`c"), ("index",)]
     assert parse_options("a = 1, b.c = 'x' 'y', d = true") == {"a": 1, "b.c": "xy", "d": True}

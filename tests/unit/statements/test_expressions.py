@@ -54,7 +54,7 @@ def test_each_statement_takes_an_expression() -> None:
 @pytest.mark.parametrize(
     "typed", ["a b", "'a'", "", "lower(a", "a,", "!", "`a", "a.", "lower(a)) (b", "a, 'b'"]
 )
-def test_what_is_no_expression_is_a_syntax_error(typed: str) -> None:
+def test_invalid_expression_is_a_syntax_error(typed: str) -> None:
     """A text that cannot be an expression is a syntax error."""
     with pytest.raises(InvalidInputError, match="SIEVE_SYNTAX_ERROR"):
         parse_statement(f"CREATE SIEVE INDEX ON t ({typed})")

@@ -91,7 +91,7 @@ def test_another_detail_than_extended_is_refused(warehouse: Warehouse) -> None:
         rows(statement(warehouse), "sieve_describe", table=["t"], index="v", detail="all")
 
 
-def test_segments_are_shown_to_whom_may_query_the_column(warehouse: Warehouse) -> None:
+def test_segments_need_permission_to_query_the_column(warehouse: Warehouse) -> None:
     """`sieve_segments` needs permission to query the column, because its rows contain keys."""
     at = statement(warehouse)
     found = rows(at, "sieve_segments", table=["t"], index="V")
@@ -111,7 +111,7 @@ def png_size(row: Row) -> tuple[int, ...]:
     return struct.unpack(">II", png[16:24])
 
 
-def test_a_picture_is_shown_to_whom_may_query_the_column(warehouse: Warehouse) -> None:
+def test_picture_needs_permission_to_query_the_column(warehouse: Warehouse) -> None:
     """`sieve_inspect` returns one row, if the user may query the column."""
     at = statement(warehouse)
     ((summary, _),) = found = rows(at, "sieve_inspect", table=["t"], index="V")
@@ -127,7 +127,7 @@ def test_a_picture_is_shown_to_whom_may_query_the_column(warehouse: Warehouse) -
         rows(statement(warehouse, denied=True), "sieve_inspect", table=["t"], index="v")
 
 
-def test_what_cannot_be_drawn_is_told(
+def test_error_of_inspect_states_a_remedy(
     warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """If no key exists, or matplotlib is missing, the error states a remedy."""
@@ -142,7 +142,7 @@ def test_what_cannot_be_drawn_is_told(
         rows(at, "sieve_inspect", table=["t"], index="v")
 
 
-def test_the_files_of_a_scan_are_those_that_the_driver_plans(warehouse: Warehouse) -> None:
+def test_spark_plans_the_query_of_sieve_files(warehouse: Warehouse) -> None:
     """Spark plans the query of `sieve_files` in the user's session; the table must exist."""
     asked: list[Any] = []
 

@@ -42,7 +42,7 @@ def test_stored_tables_parse_as_computed_ones() -> None:
         assert stored.parse(text, start=rule) == computed.parse(text, start=rule)
 
 
-def test_tables_of_another_grammar_or_another_lark_are_not_loaded(
+def test_tables_of_another_grammar_or_lark_are_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Stored tables are refused if they are damaged or belong to another version of lark."""
@@ -54,7 +54,7 @@ def test_tables_of_another_grammar_or_another_lark_are_not_loaded(
     assert from_tables(tables) is None
 
 
-def test_a_parser_is_loaded_where_there_are_tables(
+def test_parser_uses_stored_tables_if_they_exist(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The parser uses stored tables, or else computes them, as in a checkout without a build."""

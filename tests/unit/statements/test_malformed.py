@@ -47,7 +47,7 @@ def test_a_malformed_registration_is_shown_and_repaired(warehouse: Warehouse, va
     assert session.sql("SHOW SIEVE INDEXES ON t")[0][6] == "ready"
 
 
-def test_a_malformed_registration_is_repaired_beside_others(warehouse: Warehouse) -> None:
+def test_malformed_registration_next_to_others_is_repaired(warehouse: Warehouse) -> None:
     """REFRESH repairs a malformed registration of a table that also has a valid registration."""
     session = Session(warehouse)
     session.sql("CREATE SIEVE INDEX second ON t (id)")
@@ -67,7 +67,7 @@ def test_dropping_a_malformed_registration_ends_its_index(warehouse: Warehouse) 
     assert list(warehouse.root.iterdir()) == []
 
 
-def test_a_malformed_name_is_free(warehouse: Warehouse) -> None:
+def test_name_of_a_malformed_registration_is_free(warehouse: Warehouse) -> None:
     """CREATE, with or without OR REPLACE, can use the name of a malformed registration."""
     session = Session(warehouse)
     for replace in ("", "OR REPLACE "):
@@ -86,7 +86,7 @@ class _Unreadable(PlainStatement):
         return PlainStatement.table(self, name)  # type: ignore[arg-type]
 
 
-def test_an_unreadable_table_keeps_no_index(
+def test_statements_work_if_the_table_is_unreadable(
     warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """If Spark cannot read a table, statements that need only the registration work.

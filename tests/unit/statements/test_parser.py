@@ -47,7 +47,7 @@ def test_a_statement_parses_to_its_record(statement: str, record: str) -> None:
 
 
 @pytest.mark.parametrize(("statement", "message"), _pairs("statements-errors.txt"))
-def test_a_wrong_statement_is_refused_in_words(statement: str, message: str) -> None:
+def test_error_names_the_position_and_the_expected_words(statement: str, message: str) -> None:
     """The error names and marks the position, with the found and the expected words."""
     with pytest.raises(InvalidInputError) as refusal:
         parse_statement(statement)
@@ -58,7 +58,7 @@ def test_a_wrong_statement_is_refused_in_words(statement: str, message: str) -> 
 @pytest.mark.parametrize(
     "statement", (GOLDEN / "statements-identity.txt").read_text(encoding="utf-8").splitlines()
 )
-def test_a_record_says_all_that_the_statement_said(statement: str) -> None:
+def test_rendered_record_equals_the_statement(statement: str) -> None:
     """Rendering the record of a complete statement gives the same text."""
     assert _written(parse_statement(statement)) == statement
 
@@ -102,7 +102,7 @@ def test_a_record_says_all_that_the_statement_said(statement: str) -> None:
         ("explain('SELECT 1') /*", r"this comment is never closed"),
     ],
 )
-def test_a_wrong_call_is_refused_in_words(call: str, problem: str) -> None:
+def test_wrong_call_suggests_a_similar_name(call: str, problem: str) -> None:
     """For an unknown procedure or argument of CALL, the error suggests a similar name.
 
     Missing, repeated and invalid arguments are refused.
@@ -111,7 +111,7 @@ def test_a_wrong_call_is_refused_in_words(call: str, problem: str) -> None:
         parse_statement(f"CALL sieve.{call}")
 
 
-def test_a_long_line_is_cut_around_the_place() -> None:
+def test_long_line_is_cut_around_the_wrong_word() -> None:
     """The error shows only a part of a long line, with the caret below the wrong word."""
     statement = f"CREATE SIEVE INDEX ON t ({', '.join(f'column{i}' for i in range(500))} x)"
     with pytest.raises(InvalidInputError) as refusal:
@@ -140,7 +140,7 @@ def test_texts_are_unescaped_as_spark_does(literal: str, value: str) -> None:
     assert made.comment == value
 
 
-def test_the_caret_stands_under_the_word_as_it_is_shown() -> None:
+def test_caret_is_below_the_wrong_word() -> None:
     """The caret is below the wrong word, even after wide or combining characters."""
     for before, cells in (("e\u0301e\u0301", 2), ("\u8868\u8868", 4), ("ee", 2)):
         with pytest.raises(InvalidInputError) as refusal:
@@ -249,7 +249,7 @@ def test_comments_and_case_change_nothing(command: Command, data: st.DataObject)
 
 
 @given(st.lists(pieces | hostile, max_size=14).map(" ".join) | st.text())
-def test_no_text_brings_the_parser_down(text: str) -> None:
+def test_any_text_gives_a_record_or_an_error(text: str) -> None:
     """For any text, the parser returns a record, or an error with the position in the text."""
     with contextlib.suppress(InvalidInputError):
         parse_statement(text)
@@ -259,14 +259,14 @@ def test_no_text_brings_the_parser_down(text: str) -> None:
 
 
 @given(hostile.filter(lambda text: text.strip()), st.sampled_from(["", " ", "\n/* x */ "]))
-def test_the_query_of_explain_is_spark_s_to_judge(tail: str, gap: str) -> None:
+def test_query_of_explain_is_passed_to_spark_unchanged(tail: str, gap: str) -> None:
     """EXPLAIN SIEVE passes the rest of the text to Spark unchanged, even if it is invalid SQL."""
     command = parse_statement(f"EXPLAIN SIEVE {gap}SELECT {tail}")
     assert command == ExplainSieve(f"SELECT {tail}".rstrip())
 
 
 @given(hostile.filter(lambda text: text.strip()))
-def test_the_predicate_of_estimate_is_spark_s_to_judge(tail: str) -> None:
+def test_predicate_of_estimate_is_passed_to_spark_unchanged(tail: str) -> None:
     """ESTIMATE passes the text after WHERE to Spark unchanged, except for final semicolons."""
     command = parse_statement(f"ESTIMATE SIEVE INDEX ON t (a) WHERE b = 1 AND {tail}")
     assert isinstance(command, EstimateIndex)

@@ -48,7 +48,7 @@ class StoreContract:
         assert store.create(uri, b"second") is False
         assert store.read(uri) == b"first"
 
-    def test_create_leaves_no_other_names(self, store: Store, folder: str) -> None:
+    def test_create_leaves_no_temporary_files(self, store: Store, folder: str) -> None:
         """`create` leaves no temporary files, whether it succeeds or not."""
         store.create(join(folder, "1.json"), b"x")
         store.create(join(folder, "1.json"), b"y")
@@ -91,7 +91,7 @@ class StoreContract:
         with pytest.raises(CorruptError):
             store.read(uri, limit=4)
 
-    def test_list_tells_files_from_folders(self, store: Store, folder: str) -> None:
+    def test_list_distinguishes_files_and_folders(self, store: Store, folder: str) -> None:
         """A listing is sorted, and has the name, size, time and kind of each entry."""
         store.mkdirs(join(folder, "b", "c"))
         store.create(join(folder, "a"), b"123")
@@ -134,9 +134,7 @@ class StoreContract:
 class PermissionsContract:
     """Tests of backends with owners, groups and modes, with the same fixtures."""
 
-    def test_new_folders_and_files_are_as_open_as_their_folder(
-        self, store: Store, folder: str
-    ) -> None:
+    def test_new_files_are_no_more_open_than_their_folder(self, store: Store, folder: str) -> None:
         """A new file or folder has no permission bits that its restricted parent folder lacks."""
         owner = store.permissions(folder)
         store.restrict(folder, Permissions(owner.owner, owner.group, 0o750))
@@ -146,7 +144,7 @@ class PermissionsContract:
         assert store.permissions(inner).mode == 0o750
         assert store.permissions(join(inner, "f")).mode == 0o640
 
-    def test_restrict_gives_the_mode_asked_for(self, store: Store, folder: str) -> None:
+    def test_restrict_sets_the_given_mode(self, store: Store, folder: str) -> None:
         """`restrict` sets the given mode on a folder, and without execute bits on a file."""
         like = store.permissions(folder)
         store.create(join(folder, "f"), b"")

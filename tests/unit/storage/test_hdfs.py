@@ -32,7 +32,7 @@ def test_schemes_without_an_atomic_rename(scheme: str) -> None:
         ("java.io.IOException", False),
     ],
 )
-def test_an_owner_that_may_not_be_set_stays(
+def test_file_keeps_its_owner_if_it_cannot_be_set(
     monkeypatch: pytest.MonkeyPatch, failure: str, passed_by: bool
 ) -> None:
     """If the user cannot set the owner, the file keeps its owner; other failures are errors.
@@ -72,7 +72,7 @@ def test_an_owner_that_may_not_be_set_stays(
 @pytest.mark.parametrize(("is_dir", "alone"), [(True, 0o700), (False, 0o600)])
 @pytest.mark.parametrize("has_acl", [True, False])
 @pytest.mark.parametrize("ignores", [True, False])
-def test_nobody_else_is_let_in_while_rights_change(
+def test_only_the_owner_has_access_during_restrict(
     monkeypatch: pytest.MonkeyPatch, is_dir: bool, alone: int, has_acl: bool, ignores: bool
 ) -> None:
     """While `restrict` changes permissions, only the owner can open the file.

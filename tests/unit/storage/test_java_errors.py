@@ -59,7 +59,7 @@ def spark_error(java: Java, text: str = "[SIEVE_INDEX_DROPPED] said by the way")
     return error
 
 
-def test_conditions_are_those_of_all_that_an_error_was_raised_from() -> None:
+def test_conditions_include_those_of_all_causes() -> None:
     """`conditions` collects the conditions of all Java and Python causes of an error.
 
     Conditions in messages do not count.
@@ -85,7 +85,7 @@ sieve.errors.UnavailableError: [SIEVE_ROOT_NOT_SHARED] h cannot see file:/r
 """
 
 
-def test_a_worker_tells_its_condition_in_the_last_line_of_its_traceback() -> None:
+def test_condition_of_a_worker_is_in_the_last_line() -> None:
     """A worker's condition is read from the last line of a Python error, at any depth."""
     python = Java("org.apache.spark.api.python.PythonException", TRACEBACK)
     job = Java("org.apache.spark.SparkException", "Job aborted due to " + TRACEBACK, cause=python)
@@ -95,7 +95,7 @@ def test_a_worker_tells_its_condition_in_the_last_line_of_its_traceback() -> Non
     assert worker_conditions(spark_error(other, TRACEBACK)) == frozenset()
 
 
-def test_a_class_on_the_stack_of_a_cause_was_at_work() -> None:
+def test_raised_in_finds_a_class_on_the_stack_of_a_cause() -> None:
     """`raised_in` finds a class, or a class within it, on the stack of a cause.
 
     A class whose name only begins alike does not count.
@@ -107,7 +107,7 @@ def test_a_class_on_the_stack_of_a_cause_was_at_work() -> None:
     assert not raised_in(spark_error(Java("x.SparkException", "in FileScanRDD")), "FileScanRDD")
 
 
-def test_nothing_is_decided_by_the_text_of_an_error() -> None:
+def test_only_one_check_searches_the_message_of_an_error() -> None:
     """Only one check searches the message of an error; this check asks if a file is named."""
     search = re.compile(r"\bin (str\((error|failure|failed)\)|(error|failed)\.(message|args))")
     for folder in ("sieve", "sql_ext", "udfs"):
@@ -116,7 +116,7 @@ def test_nothing_is_decided_by_the_text_of_an_error() -> None:
 
 
 @pytest.mark.parametrize("name", ["Aaa", "PythonException", "PythonExceptionX", "Zzz"])
-def test_only_errors_of_workers_are_read_for_their_conditions(name: str) -> None:
+def test_only_errors_of_workers_are_searched_for_conditions(name: str) -> None:
     """Only exceptions of workers are searched for conditions, as other errors can quote one."""
     kind = type(name, (Exception,), {})
     error = kind("Traceback\nsieve.errors.ConflictError: [SIEVE_INDEX_DROPPED] dropped")
@@ -136,7 +136,7 @@ def test_only_errors_of_workers_are_read_for_their_conditions(name: str) -> None
         ("org.apache.spark.SparkException", "42502", False),
     ],
 )
-def test_a_missing_right_is_told_by_class_or_state(
+def test_missing_permission_is_found_by_class_or_state(
     name: str, state: str | None, is_denied: bool
 ) -> None:
     """A missing permission is recognised by class or SQLSTATE, in any cause."""
@@ -155,7 +155,9 @@ def test_a_missing_right_is_told_by_class_or_state(
         (["java.nio.file.NoSuchFileException"], True),
     ],
 )
-def test_a_server_has_answered_unless_a_connection_failed(names: list[str], replied: bool) -> None:
+def test_java_error_proves_a_reply_unless_connection_failed(
+    names: list[str], replied: bool
+) -> None:
     """An error from Java proves that the server replied, unless a cause is a failed connection."""
     java = None
     for name in reversed(names):

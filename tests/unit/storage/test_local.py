@@ -141,7 +141,7 @@ def test_delete_removes_a_link_and_not_its_target(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root may give files away")
 @pytest.mark.parametrize("owner", ["nobody", "daemon"])
-def test_restrict_takes_owner_and_group(tmp_path: Path, owner: str) -> None:
+def test_restrict_sets_owner_and_group(tmp_path: Path, owner: str) -> None:
     """`restrict` sets the owner and group of the table if the user is allowed to set them.
 
     The test uses the user daemon, which has the id 1.
@@ -163,7 +163,7 @@ def test_restrict_without_the_right_to_change_the_group(
 
 
 @pytest.mark.parametrize(("is_dir", "alone"), [(True, 0o700), (False, 0o600)])
-def test_nobody_else_is_let_in_while_rights_change(
+def test_only_the_owner_has_access_during_restrict(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_dir: bool, alone: int
 ) -> None:
     """While `restrict` changes the group, only the owner can open the file.
@@ -192,7 +192,7 @@ def test_a_file_system_that_ignores_modes(tmp_path: Path, monkeypatch: pytest.Mo
         LocalStore().restrict(f"file:{tmp_path}/d", Permissions("root", "root", 0o750))
 
 
-def test_mode_for_never_lets_anybody_in() -> None:
+def test_mode_for_adds_no_permission() -> None:
     """`mode_for` never gives a user a permission that the table's mode does not give."""
     table = [Permissions("alice", "staff", mode) for mode in range(0o1000)]
     users = [("alice", {"staff"}), ("bob", {"staff"}), ("bob", {"crew"}), ("carl", set[str]())]
@@ -212,12 +212,12 @@ def rights(permissions: Permissions, user: str, groups: set[str]) -> int:
     return permissions.mode >> 3 & 7 if permissions.group in groups else permissions.mode & 7
 
 
-def test_lists_of_rights_count_as_closed() -> None:
+def test_access_control_list_leaves_only_the_owner() -> None:
     """If a file has an access control list, only the owner's bits count."""
     assert without_acl(Permissions("a", "g", 0o775)).mode == 0o700
 
 
-def test_behind_a_folder_of_another_group() -> None:
+def test_folder_of_another_group_limits_permissions() -> None:
     """In a folder of another group, members of the file's group have only the bits of others."""
     file = Permissions("a", "g", 0o755)
     for other in ("f", "h"):
@@ -237,7 +237,7 @@ def test_uri_parts() -> None:
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a/b", "a\0"])
-def test_join_takes_plain_names_only(name: str) -> None:
+def test_join_refuses_names_that_leave_the_folder(name: str) -> None:
     """`join` refuses a name that could lead outside of the folder."""
     with pytest.raises(InvalidInputError):
         join("file:/a", name)
@@ -251,7 +251,7 @@ def test_the_scheme_picks_the_store() -> None:
         LocalStore().read("file://elsewhere/x")
 
 
-def test_a_new_folder_admits_nobody_before_it_has_its_permissions(
+def test_new_folder_is_closed_until_it_has_its_permissions(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A new folder is closed to other users until it has its permissions."""
@@ -285,7 +285,7 @@ def test_a_read_is_bounded(tmp_path: Path) -> None:
         LocalStore().read(f"file:{tmp_path}/f", 4)
 
 
-def test_what_another_process_deletes_meanwhile_is_left_out(
+def test_file_deleted_by_another_process_is_ignored(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """`list` and `delete` ignore a file that another process deletes meanwhile."""
@@ -332,7 +332,7 @@ def test_what_another_process_deletes_meanwhile_is_left_out(
             LocalStore().delete(f"file:{tmp_path}/d")
 
 
-def test_a_folder_that_another_process_makes_meanwhile_is_taken(
+def test_folder_of_another_process_keeps_its_permissions(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """If another process creates the folder meanwhile, it keeps its permissions.
@@ -356,7 +356,7 @@ def test_a_folder_that_another_process_makes_meanwhile_is_taken(
             LocalStore().mkdirs(f"file:{tmp_path}/{name}")
 
 
-def test_lists_of_rights_go_where_an_index_is_restricted(
+def test_restrict_removes_access_control_lists(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """`restrict` removes access control lists, which could admit more users than the mode.
@@ -413,7 +413,7 @@ def test_each_failure_of_the_system_has_its_error(
         ("of no host", "of no host", []),
     ],
 )
-def test_only_names_that_this_host_knows_are_given(
+def test_restrict_sets_only_names_that_this_host_knows(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     owner: str,
@@ -431,7 +431,9 @@ def test_only_names_that_this_host_knows_are_given(
     assert calls == given
 
 
-def test_a_draft_that_is_gone_has_no_link(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_link_without_a_draft_is_an_unknown_outcome(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """If a link fails and its draft is gone, the outcome is unknown."""
 
     def link(source: str, _: str) -> None:
@@ -443,7 +445,7 @@ def test_a_draft_that_is_gone_has_no_link(tmp_path: Path, monkeypatch: pytest.Mo
         LocalStore().create(f"file:{tmp_path}/f", b"x")
 
 
-def test_a_file_is_its_owners_alone_until_it_has_its_permissions(
+def test_new_file_is_closed_until_it_has_its_permissions(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Only the owner has access to a new file from its creation on."""

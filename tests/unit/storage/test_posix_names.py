@@ -15,7 +15,7 @@ UNKNOWN = 1_999_999_999
 
 
 @pytest.mark.parametrize("id_of", [uid_of, gid_of])
-def test_an_id_stands_for_itself_and_an_unknown_name_for_no_change(
+def test_decimal_id_stands_for_itself(
     id_of: Callable[[str], int],
 ) -> None:
     """A decimal id stands for itself, as Hadoop reports it; an unknown name has the id -1."""

@@ -55,7 +55,7 @@ def put_with(monkeypatch: pytest.MonkeyPatch, *statuses: int | None) -> tuple[bo
     return S3Store(None, None)._put_if_absent(None, None, "s3a://b/f", b""), puts
 
 
-def test_a_put_that_meets_another_is_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_put_that_collides_is_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
     """A put that collides (409) is repeated until the server reports which put was first."""
     assert put_with(monkeypatch, 409, 409, None) == (True, [0, 1, 2])
     assert put_with(monkeypatch, 409, 412) == (False, [0, 1])
@@ -70,7 +70,7 @@ def test_a_put_of_unknown_outcome_is_reported(
         put_with(monkeypatch, *statuses)
 
 
-def test_a_single_writer_looks_before_it_puts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_single_writer_checks_the_name_before_a_put(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without conditional puts, only a single writer puts, after it checks the name."""
     there, path = set[str](), SimpleNamespace(getParent=lambda: "folder")
     fs = SimpleNamespace(

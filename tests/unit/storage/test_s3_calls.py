@@ -176,7 +176,7 @@ def bucket(monkeypatch: pytest.MonkeyPatch) -> Bucket:
 PROBED = ["put if absent", "put if absent", "delete False"]
 
 
-def test_a_bucket_is_probed_once_and_then_decides(bucket: Bucket) -> None:
+def test_bucket_is_probed_only_once(bucket: Bucket) -> None:
     """The bucket is probed once; then the second put of a name fails.
 
     The object has the bytes of the first put, which are written in chunks.
@@ -189,7 +189,7 @@ def test_a_bucket_is_probed_once_and_then_decides(bucket: Bucket) -> None:
     assert list(bucket.objects) == [FILE]
 
 
-def test_a_collision_is_waited_for_a_little_longer_each_time(bucket: Bucket) -> None:
+def test_pauses_after_collisions_grow(bucket: Bucket) -> None:
     """The pauses after collisions are 0.1, 0.4 and 1.6 seconds, times a factor of 0.5 to 1.5.
 
     After three repetitions, the outcome is unknown.
@@ -205,7 +205,7 @@ def test_a_collision_is_waited_for_a_little_longer_each_time(bucket: Bucket) -> 
 
 
 @pytest.mark.parametrize("answer", [500, 400, 410, 411, 413])
-def test_another_answer_is_an_unknown_outcome_at_once(bucket: Bucket, answer: int) -> None:
+def test_other_errors_are_an_unknown_outcome_at_once(bucket: Bucket, answer: int) -> None:
     """An error other than a collision is an unknown outcome, and the put is not repeated."""
     s3._lacks["s3a://bucket"] = ""
     bucket.answers = [answer]
@@ -214,7 +214,7 @@ def test_another_answer_is_an_unknown_outcome_at_once(bucket: Bucket, answer: in
     assert bucket.calls == ["put if absent"]
 
 
-def test_a_put_whose_reply_was_lost_is_ours(bucket: Bucket) -> None:
+def test_put_with_a_lost_reply_is_recognised(bucket: Bucket) -> None:
     """If the reply of a put is lost, its object's writer shows that this put was first."""
     s3._lacks["s3a://bucket"] = ""
     bucket.answers = [-1]
@@ -230,7 +230,7 @@ def test_a_put_whose_reply_was_lost_is_ours(bucket: Bucket) -> None:
         (True, [501], "its server does not support conditions"),
     ],
 )
-def test_a_bucket_without_conditions_serves_one_writer(
+def test_bucket_without_conditions_has_a_single_writer(
     bucket: Bucket, capable: bool, answers: list[int], lack: str
 ) -> None:
     """Without conditional puts, a single writer checks each name, and others get an error."""
@@ -245,7 +245,7 @@ def test_a_bucket_without_conditions_serves_one_writer(
     assert bucket.calls == ["put"]
 
 
-def test_a_bucket_that_does_not_answer_is_probed_again(bucket: Bucket) -> None:
+def test_probe_without_an_answer_is_repeated(bucket: Bucket) -> None:
     """If the server does not answer the probe, the probe is repeated at the next call."""
     bucket.answers = [500]
     with pytest.raises(UnavailableError, match="cannot tell whether s3a://bucket decides") as told:
@@ -255,7 +255,7 @@ def test_a_bucket_that_does_not_answer_is_probed_again(bucket: Bucket) -> None:
     assert bucket.store().create(FILE, b"x")
 
 
-def test_what_cannot_be_written_is_not_put(bucket: Bucket) -> None:
+def test_failed_write_aborts_the_stream(bucket: Bucket) -> None:
     """A stream that cannot be written is aborted, since closing it would put a part."""
     s3._lacks["s3a://bucket"] = ""
     bucket.broken = KeyboardInterrupt()
@@ -264,7 +264,7 @@ def test_what_cannot_be_written_is_not_put(bucket: Bucket) -> None:
     assert bucket.calls == ["abort"]
 
 
-def test_a_missing_right_is_no_unknown_outcome(
+def test_missing_permission_is_a_known_outcome(
     bucket: Bucket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A put that the server refuses for a missing permission has a known outcome."""
@@ -275,7 +275,7 @@ def test_a_missing_right_is_no_unknown_outcome(
         bucket.store().create(FILE, b"x")
 
 
-def test_a_folder_must_be_there(bucket: Bucket) -> None:
+def test_create_refuses_a_missing_folder(bucket: Bucket) -> None:
     """`create` refuses a missing folder, and a name below a file, which S3 would accept."""
     for parent in ("file", "gone"):
         with pytest.raises(GoneError, match=f"cannot create {HOME}/{parent}/f"):
@@ -289,7 +289,7 @@ def test_a_folder_must_be_there(bucket: Bucket) -> None:
 
 
 @pytest.mark.parametrize("group", ["s3a://a", "s3a://z", "staff"])
-def test_only_the_bucket_of_the_table_has_its_readers(bucket: Bucket, group: str) -> None:
+def test_restrict_accepts_only_the_bucket_of_the_table(bucket: Bucket, group: str) -> None:
     """`restrict` accepts only the table's bucket, because the bucket's policy admits readers."""
     own = Permissions("me", "s3a://bucket", 0o770)
     assert bucket.store().permissions(FILE) == own
@@ -298,7 +298,7 @@ def test_only_the_bucket_of_the_table_has_its_readers(bucket: Bucket, group: str
         bucket.store().restrict(FILE, Permissions("me", group, 0o770))
 
 
-def test_an_object_whose_writer_cannot_be_asked_is_an_unknown_outcome(
+def test_unreadable_writer_of_an_object_is_an_unknown_outcome(
     bucket: Bucket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """If the writer of an existing object cannot be read, the outcome of the put is unknown."""
@@ -314,7 +314,7 @@ def test_an_object_whose_writer_cannot_be_asked_is_an_unknown_outcome(
     monkeypatch.undo()
 
 
-def test_a_bucket_that_is_written_to_by_one_driver_alone_is_told_of_once(
+def test_single_writer_gets_one_warning_for_each_bucket(
     bucket: Bucket, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A single writer gets one warning for each bucket without conditional puts."""

@@ -42,7 +42,7 @@ class Access:
         return json.dumps([self.versions, ["file:/t/a", "file:/t/b"], LISTED])
 
 
-def test_commits_in_a_row_tell_all() -> None:
+def test_changes_are_the_paths_of_a_complete_log() -> None:
     """If the log is complete, the changes are the paths that it names.
 
     Existing files are described as in a listing.
@@ -68,7 +68,7 @@ def test_commits_in_a_row_tell_all() -> None:
     ],
     ids=["first gone", "one gone", "last gone", "all gone", "failed", "replaced", "back", "many"],
 )
-def test_all_is_listed_where_the_log_does_not_tell(access: Access) -> None:
+def test_all_is_listed_if_the_log_is_incomplete(access: Access) -> None:
     """All files are listed if a commit is missing, the table or its state differs, or a call fails.
 
     All files are also listed if there are too many commits.
@@ -77,7 +77,7 @@ def test_all_is_listed_where_the_log_does_not_tell(access: Access) -> None:
 
 
 @pytest.mark.parametrize("commits", [0, 1, 200, 201])
-def test_two_hundred_commits_are_read_one_by_one(commits: int) -> None:
+def test_log_is_not_read_above_200_commits(commits: int) -> None:
     """Above 200 commits, the log is not read, since a listing is as fast."""
     access = Access(3 + commits, [*range(4, 4 + commits)])
     found = delta.list_changed(access, Commit(TABLE, 3))

@@ -45,7 +45,7 @@ def test_json_with_a_void_anywhere_proves_nothing(kind: object) -> None:
         ("parquet", schema(v="void")),
     ],
 )
-def test_other_tables_may_have_a_void(format_name: str, text: str) -> None:
+def test_void_is_accepted_in_other_formats(format_name: str, text: str) -> None:
     """A column that is named void is accepted, and so is the type VOID in other formats."""
     parts = {"format": f"{format_name} x", "records": "whole", "schema": text}
     assert refuse_option("t", parts) is None
@@ -108,7 +108,7 @@ def test_text_whose_lines_depend_on_splits_is_refused(own: dict[str, str], vary:
         ),
     ],
 )
-def test_what_is_not_indexed_is_named_with_what_to_do(kind: str, told: str) -> None:
+def test_error_for_an_unsupported_relation_has_a_remedy(kind: str, told: str) -> None:
     """The error for an unsupported relation states its kind and a remedy."""
     refused = refuse_kind("shop.t", kind)
     assert refused.condition == "SIEVE_UNSUPPORTED_TABLE"
@@ -125,9 +125,7 @@ def test_what_is_not_indexed_is_named_with_what_to_do(kind: str, told: str) -> N
         (["x__sieve_"], None),
     ],
 )
-def test_names_that_a_build_adds_are_no_names_of_columns(
-    columns: list[str], taken: str | None
-) -> None:
+def test_column_with_a_reserved_prefix_is_refused(columns: list[str], taken: str | None) -> None:
     """A column whose name begins with `__sieve_`, in any case, is refused by name."""
     refused = refuse_names("shop.t", columns)
     if taken is None:
@@ -149,7 +147,7 @@ def test_names_that_a_build_adds_are_no_names_of_columns(
         ("json", "BACK_TO_DELIMITER", False),
     ],
 )
-def test_stray_quotes_may_not_depend_on_other_columns(
+def test_other_handling_of_stray_quotes_is_refused(
     format_name: str, handling: str | None, refused: bool
 ) -> None:
     """Any handling of stray quotes in CSV other than the default is refused.

@@ -62,7 +62,9 @@ def test_tables_of_other_layouts_are_refused(more: Mapping[str, str], refused: s
         ({"conf.hoodie.metadata.enable": "true", "conf.spark.merge.x": "1"}, True),
     ],
 )
-def test_whose_records_are_as_one_write_wrote_them(more: Mapping[str, str], whole: bool) -> None:
+def test_records_are_whole_only_in_a_standard_merge_mode(
+    more: Mapping[str, str], whole: bool
+) -> None:
     """Records are whole only with a standard merge mode and no payload class of the user."""
     assert takes_whole_records(PARTS | more) == whole
 
@@ -117,7 +119,7 @@ OWN = ("commit", True, AT)
         [("rollback", True, AT - 1), OWN, ("deltacommit", False, None)],
     ],
 )
-def test_where_nothing_was_written_no_partition_changed(actions: Sequence[Any]) -> None:
+def test_actions_that_keep_the_rows_change_no_partition(actions: Sequence[Any]) -> None:
     """Actions that keep the rows, and earlier or incomplete actions, change no partition."""
     assert changed_partitions(Timeline(*actions), AT) == frozenset()
 
@@ -150,7 +152,7 @@ def test_partitions_of_later_commits_changed(at: int | None) -> None:
         "no partitions", "many partitions", "archived", "archived later",
     ],
 )  # fmt: skip
-def test_a_timeline_that_does_not_tell(timeline: Timeline) -> None:
+def test_incomplete_timeline_lists_all_slices(timeline: Timeline) -> None:
     """If the timeline does not show all changes, all slices are listed."""
     assert changed_partitions(timeline, AT) is None
 
@@ -164,7 +166,7 @@ def test_a_timeline_that_does_not_tell(timeline: Timeline) -> None:
     ],
     ids=["commits", "partitions", "archived"],
 )
-def test_a_timeline_at_its_limits_tells(timeline: Timeline) -> None:
+def test_timeline_within_its_limits_shows_the_changes(timeline: Timeline) -> None:
     """Up to 50 commits and 100 partitions, the timeline shows the changes.
 
     Commits that were archived long before have no effect.
@@ -235,14 +237,14 @@ def appended(access: Slices, state: tuple[int, int] = BASE, *, all_rows: bool = 
     return bool(found)
 
 
-def test_what_was_appended_to_a_known_base_file_is_read_alone() -> None:
+def test_only_log_files_of_a_known_base_file_are_read() -> None:
     """If a base file is known, all log files are checked and then read alone."""
     access = Slices()
     assert appended(access)
     assert (access.read, access.appends) == ([0, 1], [(7, 0)])
 
 
-def test_what_was_appended_to_known_log_files_is_read_alone_where_all_rows_are_known() -> None:
+def test_only_newer_log_files_are_read_if_all_rows_are_known() -> None:
     """If all rows are known, only the newer log files are read.
 
     If not, a row that a log file has hidden can become visible again.
@@ -254,7 +256,7 @@ def test_what_was_appended_to_known_log_files_is_read_alone_where_all_rows_are_k
 
 
 @pytest.mark.parametrize("state", [TWO, (100, 2), (101, 1)])
-def test_a_slice_in_no_earlier_state_is_read_whole(state: tuple[int, int]) -> None:
+def test_slice_without_an_earlier_state_is_read_whole(state: tuple[int, int]) -> None:
     """A slice without an earlier state, or without a change, is read whole."""
     assert not appended(Slices(), state, all_rows=True)
 
@@ -272,7 +274,7 @@ def test_a_slice_in_no_earlier_state_is_read_whole(state: tuple[int, int]) -> No
     ],
     ids=["gone", "much", "deletes", "deletes at last", "partial", "compacted", "failure"],
 )
-def test_log_files_that_change_other_rows_are_read_with_all_of_the_slice(access: Slices) -> None:
+def test_slice_with_deleting_log_blocks_is_read_whole(access: Slices) -> None:
     """A slice is read whole if its log blocks delete rows, are partial, or were compacted.
 
     A slice is also read whole if its log files are large or unreadable.
@@ -280,18 +282,18 @@ def test_log_files_that_change_other_rows_are_read_with_all_of_the_slice(access:
     assert not appended(access)
 
 
-def test_a_slice_at_the_limit_of_log_bytes_is_read_alone() -> None:
+def test_log_files_within_the_byte_limit_are_read_alone() -> None:
     """Log files of up to a quarter of the base file's bytes are read alone."""
     assert appended(Slices(bytes_logged=25))
 
 
-def test_other_errors_are_not_taken_for_failures_of_hudi() -> None:
+def test_programming_error_is_raised() -> None:
     """A programming error is raised, not hidden as a failure of Hudi."""
     with pytest.raises(ArithmeticError):
         find_appended(Slices(error=ArithmeticError()), {7: (*BASE, False)}, PARTS)
 
 
-def test_nothing_is_asked_of_tables_that_merge_records() -> None:
+def test_hudi_is_not_called_for_tables_that_merge_records() -> None:
     """Without slices, or if a table merges records, `find_appended` does not call Hudi."""
     access = Slices(error=ArithmeticError())
     assert find_appended(access, {}, PARTS) == frozenset()
@@ -326,7 +328,7 @@ class Folders:
         return self._listed
 
 
-def test_what_changed_is_listed_by_partition(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_changed_partitions_are_listed_as_folders(monkeypatch: pytest.MonkeyPatch) -> None:
     """Changed partitions are listed as folders, even if a partition was deleted."""
     since: list[Any] = []
     partitions: list[Any] = [frozenset({"a", "b"})] * 3 + [None]

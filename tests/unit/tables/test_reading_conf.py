@@ -35,7 +35,7 @@ def session(*keys: str) -> Any:
         ({"structs": "pruned"}, True, [BYTES], ()),
     ],
 )
-def test_what_is_set_to_read_a_column(
+def test_settings_for_reading_a_column(
     parts: dict[str, str], whole_texts: bool, keys: list[str], conf: Conf
 ) -> None:
     """A struct with a default is read whole, and batches have no byte limit.

@@ -63,13 +63,13 @@ def driver(kind: str | None, condition: str = "TABLE_OR_VIEW_NOT_FOUND") -> Any:
         (["other", "orders"], r"no table other\.orders; check its name and database"),
     ],
 )
-def test_an_unknown_table_is_told_with_names_like_it(parts: list[str], told: str) -> None:
+def test_error_for_an_unknown_table_suggests_similar_ones(parts: list[str], told: str) -> None:
     """If the database has similar tables, the error suggests them."""
     with pytest.raises(InvalidInputError, match=told):
         open_table(driver(None), None, Session(), parts)  # type: ignore[arg-type]
 
 
-def test_three_names_like_it_are_told() -> None:
+def test_error_suggests_at_most_three_names() -> None:
     """The error suggests at most three names."""
     tables = driver(None).tables()
     tables.names = lambda *_: json.dumps([f"orders{k}" for k in range(5)])
@@ -78,7 +78,7 @@ def test_three_names_like_it_are_told() -> None:
         open_table(shim, None, Session(), ["orders"])  # type: ignore[arg-type]
 
 
-def test_another_error_of_spark_is_told_as_it_is() -> None:
+def test_other_errors_of_spark_are_raised_unchanged() -> None:
     """Another error of Spark is raised unchanged; a hidden table is not reported as missing."""
     with pytest.raises(AnalysisException):
         open_table(driver(None, "OTHER"), None, Session(), ["t"])  # type: ignore[arg-type]
@@ -95,9 +95,7 @@ def test_another_error_of_spark_is_told_as_it_is() -> None:
         (["shown"], []),
     ],
 )
-def test_a_listing_that_the_session_keeps_is_forgotten(
-    parts: list[str], forgotten: list[str]
-) -> None:
+def test_cached_listing_is_dropped_before_a_build(parts: list[str], forgotten: list[str]) -> None:
     """Before a build, the session drops its cached listing of the table.
 
     Views and tables of other catalogs have no such listing.
@@ -142,7 +140,7 @@ def test_a_table_of_another_layout_is_refused(driver: Any, told: str) -> None:
         open_table(driver, None, Session(), ["shop", "orders"])  # type: ignore[arg-type]
 
 
-def test_the_right_to_query_a_column_is_asked_for_by_planning() -> None:
+def test_plan_column_checks_the_right_to_query_a_column() -> None:
     """`plan_column` plans a query, which an authorizer can refuse, for any characters in names."""
     planned: list[Any] = []
 

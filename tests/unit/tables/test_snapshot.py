@@ -48,7 +48,7 @@ def aged(ms: int, name: str = "a", root: str = "file:/warehouse/t") -> DataFile:
     return DataFile(f"{root}/{name}", 10, NOW - ms)
 
 
-def test_two_seconds_are_enough_and_need_no_wait() -> None:
+def test_file_with_a_whole_second_is_stable_after_two() -> None:
     """A file whose time is a whole second is stable after exactly two seconds."""
     disk = Clocked()
     snapshot = disk.snapshot([aged(2000), aged(5000, "b")])
@@ -57,7 +57,7 @@ def test_two_seconds_are_enough_and_need_no_wait() -> None:
     assert disk.waited == []
 
 
-def test_a_time_with_a_part_of_a_second_needs_one_second() -> None:
+def test_file_with_a_fraction_is_stable_after_one_second() -> None:
     """A file whose time has a fraction is stable after one second.
 
     A fraction shows that the file system counts milliseconds.
@@ -70,7 +70,7 @@ def test_a_time_with_a_part_of_a_second_needs_one_second() -> None:
     assert disk.waited == [1.009]
 
 
-def test_a_young_file_is_waited_for() -> None:
+def test_snapshot_waits_for_young_files() -> None:
     """A snapshot waits for young files, and then lists the table again."""
     disk = Clocked(NOW + 500)
     files = [aged(1499), aged(0, "b")]
@@ -80,7 +80,7 @@ def test_a_young_file_is_waited_for() -> None:
     assert snapshot.instant_ms == NOW + 2010
 
 
-def test_what_changes_during_the_wait_stays_unsettled() -> None:
+def test_file_changed_during_the_wait_stays_unstable() -> None:
     """A file that changes during the wait stays unstable, and there is no second wait."""
     disk = Clocked()
     again = DataFile("file:/warehouse/t/a", 10, NOW + 100)
@@ -90,7 +90,7 @@ def test_what_changes_during_the_wait_stays_unsettled() -> None:
     assert disk.waited == [1.01]
 
 
-def test_a_time_in_the_future_is_never_settled_and_holds_up_nobody() -> None:
+def test_file_with_a_future_time_causes_no_wait() -> None:
     """A file with a time in the future stays unstable and causes no wait."""
     disk = Clocked()
     assert disk.snapshot([aged(-3_600_000)]).stable == (False,)
@@ -100,7 +100,7 @@ def test_a_time_in_the_future_is_never_settled_and_holds_up_nobody() -> None:
     assert disk.waited == [0.51]
 
 
-def test_without_a_probe_a_minute_must_have_passed_by_the_drivers_clock() -> None:
+def test_file_must_be_a_minute_old_without_a_probe() -> None:
     """Without a clock of the file system, a file must be a minute old by the driver's clock.
 
     This clock can be a minute fast or slow.
@@ -118,7 +118,7 @@ def test_another_file_system_has_another_clock() -> None:
     assert snapshot.stable == (True, False, True)
 
 
-def test_the_probe_decides_against_the_drivers_clock() -> None:
+def test_clock_of_the_file_system_decides() -> None:
     """The clock of the file system decides, even if the driver's clock is a day fast."""
     disk = Clocked()
     day = NOW + 86_400_000
@@ -127,7 +127,7 @@ def test_the_probe_decides_against_the_drivers_clock() -> None:
     assert (snapshot.stable, snapshot.instant_ms, disk.waited) == ((True,), NOW + 2010, [2.01])
 
 
-def test_an_empty_table_is_settled() -> None:
+def test_empty_table_has_a_snapshot_at_once() -> None:
     """A table without files has a snapshot at once."""
     disk = Clocked()
     assert disk.snapshot([]) == Snapshot((), (), NOW)

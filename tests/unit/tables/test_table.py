@@ -43,7 +43,7 @@ def catalog_table(tmp_path: Path, format_name: str, spark: Any = None, **calls: 
     return CatalogTable(SimpleNamespace(info=lambda: json.dumps(info), **calls), spark)
 
 
-def test_a_table_answers_from_the_shim(tmp_path: Path) -> None:
+def test_files_are_in_the_order_of_the_listing(tmp_path: Path) -> None:
     """The files are in the order of the listing, and a file that is read whole has no cuts."""
     asked: list[Any] = []
     found = catalog_table(
@@ -66,7 +66,7 @@ def test_a_table_of_plain_files_has_no_commits(tmp_path: Path) -> None:
     assert found.appended({1: (5, 6, True)}) == frozenset()
 
 
-def test_the_timeline_of_a_hudi_table_tells_what_changed(
+def test_changes_of_a_hudi_table_are_folders(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The changes of a Hudi table are the folders written to since an instant, even the epoch."""
@@ -88,7 +88,7 @@ def test_the_timeline_of_a_hudi_table_tells_what_changed(
     assert asked == [(found._access, states, found.info.fingerprint_parts)]
 
 
-def test_the_log_of_a_delta_table_tells_what_changed(tmp_path: Path) -> None:
+def test_changes_of_a_delta_table_are_paths(tmp_path: Path) -> None:
     """The changes of a Delta table are the paths in its log since the version's commit.
 
     Without a commit, the changes are unknown.
@@ -217,7 +217,7 @@ def registered(tmp_path: Path) -> Sequence[str]:
     return [*registrations(Warehouse(tmp_path).properties("t"))]
 
 
-def test_a_name_that_was_taken_meanwhile_is_not_overwritten(tmp_path: Path) -> None:
+def test_another_registration_is_not_overwritten(tmp_path: Path) -> None:
     """A statement overwrites only the registration that it replaces."""
     early, late = plain_table(tmp_path), plain_table(tmp_path)
     early.register("v", OWN)
@@ -233,7 +233,7 @@ def test_a_name_that_was_taken_meanwhile_is_not_overwritten(tmp_path: Path) -> N
     assert plain_table(tmp_path).info.registrations == {"v": OWN}
 
 
-def test_a_registration_that_failed_is_an_error_and_one_that_took_effect_is_none(
+def test_properties_show_if_a_registration_failed(
     tmp_path: Path,
 ) -> None:
     """After a failed registration, the table's properties show the outcome.

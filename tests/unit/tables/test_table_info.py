@@ -60,7 +60,7 @@ def of_columns(folder: Path, *names: str, **other: object) -> TableInfo:
         (["abcd"], "axyz", "it has abcd"),
     ],
 )
-def test_an_unknown_column_is_told_with_names_like_it(
+def test_error_for_an_unknown_column_suggests_similar_ones(
     tmp_path: Path, columns: list[str], typed: str, hint: str
 ) -> None:
     """The error suggests up to three similar columns, or else the first twenty."""
@@ -70,7 +70,7 @@ def test_an_unknown_column_is_told_with_names_like_it(
     assert caught.value.message == f"table shop.t has no column {typed}; {hint}"
 
 
-def test_a_column_is_resolved_in_any_case_unless_the_session_tells_cases_apart(
+def test_column_case_counts_only_in_case_sensitive_sessions(
     tmp_path: Path,
 ) -> None:
     """Column names match in any case, unless the session is case-sensitive.
@@ -92,7 +92,7 @@ def test_a_column_is_resolved_in_any_case_unless_the_session_tells_cases_apart(
     assert resolve_column(exact, ["_corrupt"]) == table.columns[1]
 
 
-def test_of_a_struct_a_field_is_offered(tmp_path: Path) -> None:
+def test_error_for_a_struct_suggests_a_field(tmp_path: Path) -> None:
     """The error for a struct suggests one of its fields."""
     fields = (("address",), "struct<town:string,street:string>"), (("address", "town"), "string")
     columns = tuple(Column(path, kind) for path, kind in fields)
@@ -109,7 +109,7 @@ class Refusing(Access):
         raise MetastoreFault("down")
 
 
-def test_only_its_own_registration_is_removed(tmp_path: Path) -> None:
+def test_unregister_removes_only_its_own_registration(tmp_path: Path) -> None:
     """`unregister` removes only its own registration, and a missing one is no error."""
     warehouse = Warehouse(tmp_path / "shop")
     warehouse.create_table("t", [[1]])

@@ -27,7 +27,7 @@ def _layout(spans: list[tuple[int, int, int]], n_files: int) -> FileLayout:
     return layout
 
 
-def test_files_stand_in_order_of_their_least_key() -> None:
+def test_files_are_numbered_by_their_least_key() -> None:
     """Files are numbered in the order of their least keys.
 
     Files without a key are counted and not drawn.
@@ -101,7 +101,7 @@ def test_labels_are_keys_that_occur() -> None:
     assert labels[-1] == str(3 * 10**15)
 
 
-def test_labels_of_texts_end_where_they_differ() -> None:
+def test_label_of_a_text_ends_at_the_first_difference() -> None:
     """The label of a text ends where the text differs from its neighbours.
 
     Later characters may belong to no key.
@@ -125,7 +125,7 @@ def test_labels_of_texts_are_beginnings_of_keys() -> None:
     assert labels == ["Del…", "Utr…", "Utrf"]
 
 
-def test_the_line_of_a_map_is_what_equality_reads() -> None:
+def test_picture_has_lines_for_equality_and_ranges() -> None:
     """The picture has one line for = and IN, which use the map, and one for ranges."""
     figure = draw(_layout([(0, 9, 0), (5, 20, 1)], 2), [], str, {"exact": 1.0, "map": 1.25})
     texts = [text.get_text() for text in figure.axes[2].get_legend().get_texts()]
@@ -135,13 +135,13 @@ def test_the_line_of_a_map_is_what_equality_reads() -> None:
     assert len(lines) == 1
 
 
-def test_no_key_no_layout() -> None:
+def test_index_without_entries_has_no_layout() -> None:
     """If an index has no entries, there is no layout."""
     none = np.empty(0, np.int64)
     assert lay_out(Entries(none, none, none.astype(np.int32)), ["f"]) is None
 
 
-def test_the_title_lies_within_the_picture() -> None:
+def test_title_stays_within_the_picture() -> None:
     """A long title is wrapped and stays within the picture."""
     words = "index id_sieve of MAMMOTH_WAREHOUSE.ORDERS has 1,234,567 bytes "
     figure = draw(_layout([(0, 9, 0), (5, 20, 1)], 2), [words * 8, "REFRESH"], str, {})
@@ -174,7 +174,7 @@ def test_names_and_keys_are_no_formulas() -> None:
         ("C:\\xylem é", "C:\\xylem é"),
     ],
 )
-def test_labels_are_text(key: str, label: str) -> None:
+def test_label_ends_before_unreadable_bytes(key: str, label: str) -> None:
     """A label ends before unreadable bytes, which the code between two keys can contain."""
     figure = draw(_layout([(0, 9, 0), (5, 20, 1)], 2), [], lambda _code: key, {})
     assert {text.get_text() for text in figure.axes[2].get_xticklabels()} == {label}
@@ -217,7 +217,7 @@ def _drawn(
     return title, expected, summary
 
 
-def test_the_title_tells_what_the_index_is(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_title_has_column_files_rows_and_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     """The title of an index without statistics has the column, files, rows and bytes."""
     title, expected, _ = _drawn(monkeypatch, _version(), DESCRIBED)
     (sentence,) = title
@@ -228,7 +228,7 @@ def test_the_title_tells_what_the_index_is(monkeypatch: pytest.MonkeyPatch) -> N
     assert expected == {}
 
 
-def test_the_title_tells_what_to_know_of_the_picture(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_title_has_reads_advice_and_stale_files(monkeypatch: pytest.MonkeyPatch) -> None:
     """The title has the reads of a key, the advice, what is not drawn, and stale files."""
     kinds = [Expected(kind, 1.25, 1.0, 9.5, 1e6, 1e6) for kind in ("absent", "present", "range")]
     described = DESCRIBED | {
@@ -262,7 +262,7 @@ def test_the_title_tells_what_to_know_of_the_picture(monkeypatch: pytest.MonkeyP
     assert "without a key" in _drawn(monkeypatch, version, fresh)[0][-1]
 
 
-def test_the_three_widest_files_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_summary_names_the_three_widest_files(monkeypatch: pytest.MonkeyPatch) -> None:
     """The summary names the three widest files, the widest first, without their folders."""
     low, high, location = np.array([(0, 9, 0), (10, 12, 1), (20, 25, 2), (30, 39, 3)]).T
     version = replace(

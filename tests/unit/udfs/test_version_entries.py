@@ -56,7 +56,9 @@ def test_entries_of_later_runs_belong_to_their_own_files(tmp_path: Path) -> None
     assert version.encoder.decode(7) == "7"
 
 
-def test_ranges_are_told_by_their_offset(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_name_of_a_range_includes_its_offset(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The name of a range includes its offset, except for the only range of a file."""
     monkeypatch.setattr(fake_spark, "RANGE_BYTES", 4)
     warehouse = Warehouse(tmp_path)
@@ -66,7 +68,7 @@ def test_ranges_are_told_by_their_offset(tmp_path: Path, monkeypatch: pytest.Mon
     assert names == {"00000.txt from byte 0", "00000.txt from byte 9", "00001.txt"}
 
 
-def test_a_map_is_told_and_has_no_entries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_map_has_no_entries_to_draw(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A map has no entries to draw, since its hashes have no order."""
     warehouse = Warehouse(tmp_path)
     warehouse.create_table("t", [[1], [5]])

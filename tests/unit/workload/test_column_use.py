@@ -30,7 +30,7 @@ ID, DAY = ("id",), ("day",)
         (ColumnUse(Kind.TOP), 0.5, 1.0),
     ],
 )
-def test_the_share_that_an_index_leaves(use: ColumnUse, files: float, share: float) -> None:
+def test_share_of_files_that_a_scan_still_reads(use: ColumnUse, files: float, share: float) -> None:
     """The share of files that a scan still reads: one file per value, Selinger's for ranges.
 
     If an index does not help, all files are read.
@@ -89,6 +89,6 @@ def test_or_of_other_columns_helps_none() -> None:
     assert any_of([{ID: ColumnUse(Kind.EQUALS)}, {}]) == {ID: ColumnUse(Kind.OR)}
 
 
-def test_a_negation_rules_out_little() -> None:
+def test_negation_counts_as_inequality() -> None:
     """NOT of any use counts as inequality, for which all files are read."""
     assert negated({ID: ColumnUse(Kind.IN, 4)}) == {ID: ColumnUse(Kind.UNEQUAL)}

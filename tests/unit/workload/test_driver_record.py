@@ -79,7 +79,7 @@ def test_lists_have_their_number_of_values() -> None:
         {"op": "of a later release", "col": ["id"]},
     ],
 )
-def test_what_asks_no_column(tree: Any) -> None:
+def test_constants_are_no_use_of_a_column(tree: Any) -> None:
     """Constants, unknown operators, and IS NOT NULL (in most filters) are no use of a column."""
     assert tree_uses(tree) == {}
 
@@ -172,7 +172,7 @@ def test_a_record_survives_its_encoding() -> None:
         {"asked": json.dumps({"table": ["s", "t"], "used": [], "filter": {"op": ["="]}})},
     ],
 )
-def test_what_is_no_record_is_refused(wrong: dict[str, Any]) -> None:
+def test_malformed_record_is_refused(wrong: dict[str, Any]) -> None:
     """A malformed record is refused, as any user can have written it."""
     assert record(row("t", ID, bytes=0)).sums
     with pytest.raises(CorruptError, match="no record of scans"):

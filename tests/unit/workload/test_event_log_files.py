@@ -86,7 +86,7 @@ def test_an_empty_log_has_no_lines(tmp_path: Path, name: str) -> None:
         ("app.snappy", snappy(TEXT)[:18]),
     ],
 )
-def test_a_damaged_log_is_told(tmp_path: Path, name: str, text: bytes) -> None:
+def test_damaged_log_raises_an_error_with_its_name(tmp_path: Path, name: str, text: bytes) -> None:
     """A truncated or damaged log raises an error that names the file."""
     (tmp_path / name).write_bytes(text)
     lines = read_lines(tmp_path / name)

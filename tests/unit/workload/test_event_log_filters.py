@@ -115,20 +115,20 @@ def test_names_with_dots_blanks_and_back_ticks() -> None:
         "[EqualTo(`id,5)]",
     ],
 )
-def test_what_is_cut_off_or_unbalanced_is_refused(pushed: str) -> None:
+def test_truncated_or_unbalanced_filters_are_refused(pushed: str) -> None:
     """A list of filters that is cut off or has unbalanced brackets is refused whole."""
     with pytest.raises(UnreadableFilterError):
         uses(pushed)
 
 
-def test_no_part_of_a_constant_passes_for_a_column() -> None:
+def test_only_names_in_the_schema_are_columns() -> None:
     """A name counts as a column only if it is in the scan's schema."""
     assert uses("[EqualTo(name,x), EqualTo(secret,5)]") == {("name",): EQUALS}
     assert uses("[EqualTo(name,x), EqualTo(s.secret,5)]") == {("name",): EQUALS}
     assert uses("[]", "[(name#1 = x), (year(secret#2) = 5)]") == {}
 
 
-def test_a_schema_that_is_cut_off() -> None:
+def test_column_beyond_a_truncated_schema_needs_a_filter() -> None:
     """If the schema is truncated, a column counts if the data filters also name it."""
     cut = "struct<a:int,b:int,... 12 more fields>"
     assert ScanSchema(cut, "").is_cut_off

@@ -92,14 +92,14 @@ def test_other_leaves_are_no_scans() -> None:
         assert scans_of(node(name)) == []
 
 
-def test_what_cannot_be_read_of_a_scan_is_told() -> None:
+def test_scan_with_an_unreadable_filter_reports_it() -> None:
     """A scan with an unreadable filter or truncated schema counts, and reports the problem."""
     one = the_one(scan("[EqualTo(name,:( )]"))
     assert (one.table, one.uses, one.unread) == (("shop", "orders"), {}, (Unread.FILTER,))
     assert the_one(scan(schema="struct<id:bigint,... 30 more fields>")).unread == (Unread.SCHEMA,)
 
 
-def test_a_scan_that_a_plan_shows_twice_counts_once() -> None:
+def test_scan_that_is_shown_twice_counts_once() -> None:
     """A reused exchange or subquery, whose metrics are the same, counts once.
 
     Scans without metrics count separately.
@@ -147,7 +147,7 @@ def test_keys_of_joins(text: str, expected: ColumnUse | None) -> None:
     assert orders.uses == ({} if expected is None else {CUSTOMER: expected})
 
 
-def test_several_keys_each_ask_their_column() -> None:
+def test_each_key_of_a_join_is_a_use_of_its_column() -> None:
     """A join with two keys is a use of both columns."""
     text = "BroadcastHashJoin [customer#11L, id#10L], [id#20L, x#22L], Inner, BuildRight, false"
     orders = next(one for one in scans_of(join(text)) if one.files == 1)
@@ -165,7 +165,7 @@ def test_a_side_without_a_filter_picks_no_files() -> None:
     assert any(one.uses == {CUSTOMER: JOIN} for one in pruned)
 
 
-def test_a_side_that_streams_filtered_keys_of_itself() -> None:
+def test_keys_of_a_broadcast_left_side_use_the_right_column() -> None:
     """If the broadcast side is the left side, its keys are a use of the right side's column."""
     text = "BroadcastHashJoin [id#20L], [customer#11L], Inner, BuildLeft, false"
     turned = join(text)
@@ -177,7 +177,7 @@ def test_a_side_that_streams_filtered_keys_of_itself() -> None:
 TOP = "TakeOrderedAndProject(limit=5, orderBy=[id#10L ASC NULLS FIRST,customer#11L ASC], output=[])"
 
 
-def test_order_by_limit_asks_its_first_column() -> None:
+def test_order_by_limit_is_a_use_of_its_first_column() -> None:
     """ORDER BY with LIMIT is a use of its first column, except above aggregates and joins."""
     below = node("WholeStageCodegen (1)", "", node("Filter", "", scan()))
     assert the_one(node("TakeOrderedAndProject", TOP, below)).uses == {ID: ColumnUse(Kind.TOP)}
@@ -193,7 +193,7 @@ def test_a_predicate_counts_before_the_order() -> None:
     assert one.uses == {ID: EQUALS}
 
 
-def test_keys_are_found_where_the_output_is_cut_off() -> None:
+def test_keys_are_found_if_the_output_is_truncated() -> None:
     """If the scan's output is truncated, a key is found if a filter names its column."""
     wide = scan(columns="a#1, ... 30 more fields", data="[isnotnull(id#10L)]")
     assert the_one(node("TakeOrderedAndProject", TOP, wide)).uses == {ID: ColumnUse(Kind.TOP)}

@@ -12,7 +12,7 @@ ID, DAY, NOTE = ("id",), ("day",), ("note",)
 EQUALS, RANGE = ColumnUse(Kind.EQUALS), ColumnUse(Kind.RANGE)
 
 
-def test_scans_that_ask_alike_are_one_group() -> None:
+def test_scans_with_the_same_columns_form_one_group() -> None:
     """Scans with the same table, columns and kinds form one group, even with other lists."""
     work = Workload()
     work.add(ORDERS, {ID: ColumnUse(Kind.IN, 2), DAY: RANGE}, 1000, 10)
@@ -46,7 +46,7 @@ def test_indexes_are_ranked_by_the_bytes_they_save() -> None:
     ]
 
 
-def test_a_second_index_on_the_same_scans_saves_what_the_first_leaves() -> None:
+def test_second_index_saves_only_what_the_first_leaves() -> None:
     """The indexes of a table together save at most the bytes that its scans read."""
     work = Workload()
     work.add(ORDERS, {ID: EQUALS, DAY: RANGE}, 9000, 10)
@@ -56,7 +56,7 @@ def test_a_second_index_on_the_same_scans_saves_what_the_first_leaves() -> None:
     assert [one.scans for one in suggest(work)] == [1, 2]
 
 
-def test_what_saves_less_than_a_hundredth_is_not_named() -> None:
+def test_saving_below_a_hundredth_is_not_suggested() -> None:
     """A suggestion must save at least a hundredth of the bytes of the table's scans."""
     work = Workload()
     work.add(ORDERS, {}, 9850, 10)
@@ -66,7 +66,7 @@ def test_what_saves_less_than_a_hundredth_is_not_named() -> None:
     assert suggest(work) == []
 
 
-def test_kinds_that_no_index_answers_are_not_named() -> None:
+def test_unsupported_kinds_are_not_suggested() -> None:
     """Inequality, and scans without bytes, lead to no suggestion."""
     work = Workload()
     work.add(ORDERS, {ID: ColumnUse(Kind.UNEQUAL)}, 10_000, 10)
@@ -82,7 +82,7 @@ def test_one_byte_is_the_least_saving() -> None:
     assert [one.bytes_saved for one in suggest(work)] == [1]
 
 
-def test_kinds_are_counted_by_scans_the_most_first() -> None:
+def test_suggestion_counts_all_scans_by_kind() -> None:
     """A suggestion counts all scans by kind, even if an index helps only some kinds."""
     work = Workload()
     work.add(ORDERS, {ID: ColumnUse(Kind.UNEQUAL)}, 10, 1)
@@ -106,7 +106,7 @@ def test_ties_are_in_the_order_of_names() -> None:
     ]
 
 
-def test_a_test_takes_the_place_of_the_bound() -> None:
+def test_result_of_a_test_replaces_the_estimate() -> None:
     """The result of a test replaces the estimate; without a test there is no suggestion.
 
     A value in three of twenty files is in one and a half of ten.
@@ -129,7 +129,7 @@ def test_a_test_takes_the_place_of_the_bound() -> None:
     ("kind", "after"),
     [(Kind.JOIN, 7.0), (Kind.PREFIX, 8.0), (Kind.BETWEEN, 8.0), (Kind.NULL, 1.0), (Kind.TOP, 5.0)],
 )
-def test_a_test_judges_each_kind_of_use(kind: Kind, after: float) -> None:
+def test_result_of_a_test_applies_to_each_kind_of_use(kind: Kind, after: float) -> None:
     """A test's result applies to values, join keys, prefixes and ranges, not to NULL or TOP."""
     work = Workload()
     files = 20 if kind is Kind.TOP else 10
@@ -144,6 +144,6 @@ def test_a_test_judges_each_kind_of_use(kind: Kind, after: float) -> None:
     ("reads", "least", "found"),
     [(50, 50, "helps"), (51, 50, "helps little"), (51, 51, "cannot help"), (2, 2, "helps")],
 )
-def test_half_of_the_table_is_the_bound(reads: float, least: float, found: str) -> None:
+def test_index_helps_if_it_reads_at_most_half(reads: float, least: float, found: str) -> None:
     """An index helps if it reads at most half of the table, and cannot if no index could."""
     assert benefit_of(reads, least, 100) == found

@@ -21,7 +21,7 @@ from sql_ext.statements.parser import parse_statement
         (("",), "``"),
     ],
 )
-def test_names_are_quoted_where_they_must_be(parts: tuple[str, ...], text: str) -> None:
+def test_names_are_quoted_only_if_necessary(parts: tuple[str, ...], text: str) -> None:
     """Names are quoted unless they are plain words and no keywords."""
     assert spelled(parts) == text
 
