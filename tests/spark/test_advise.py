@@ -143,7 +143,7 @@ def test_advice_names_elements_of_arrays(lab: Lab) -> None:
 
 
 @pytest.mark.usefixtures("tables")
-def test_advice_names_columns_by_the_bytes_they_save(lab: Lab) -> None:
+def test_advice_ranks_columns_by_saved_bytes(lab: Lab) -> None:
     """ADVISE lists the best index first, with scans and statements; the CREATE works."""
     for query in QUERIES:
         lab.sql(query)
@@ -201,7 +201,7 @@ def test_each_scan_is_recorded_once(lab: Lab) -> None:
 
 @pytest.mark.long
 @pytest.mark.usefixtures("tables")
-def test_an_index_that_saves_is_kept(lab: Lab) -> None:
+def test_index_that_saves_bytes_is_not_proposed_again(lab: Lab) -> None:
     """ADVISE does not propose an existing index again; it shows what this index saves.
 
     The function and the statement return the same rows.
@@ -219,7 +219,7 @@ def test_an_index_that_saves_is_kept(lab: Lab) -> None:
 
 @pytest.mark.long
 @pytest.mark.usefixtures("tables")
-def test_an_index_that_skips_nothing_is_to_be_dropped(lab: Lab) -> None:
+def test_advice_drops_an_index_that_skips_nothing(lab: Lab) -> None:
     """If an index skips no file in twenty scans, ADVISE proposes a DROP that can be run."""
     lab.sql("CREATE SIEVE INDEX ON orders (customer)")
     lab.check("SELECT * FROM orders WHERE customer = 3", exactly=10)

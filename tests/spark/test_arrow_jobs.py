@@ -19,7 +19,7 @@ from sieve.tables.table import CatalogTable
 SCHEMA = pa.schema([("rereading", pa.int32()), ("frozen", pa.int32()), ("module", pa.string())])
 
 
-def test_archives_are_read_once_a_worker(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_worker_reads_archives_once(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     """Tasks import modules from Spark's archives, and a worker's last task rereads no archive."""
     monkeypatch.setattr(lab.spark.sparkContext, "pythonExec", sys.executable)
 

@@ -48,7 +48,7 @@ def _buckets_of(lab: Lab, query: str) -> tuple[bool, bool]:
     ],
 )
 @pytest.mark.parametrize("automatic", ["true", "false"])
-def test_an_index_picks_among_the_files_of_buckets(
+def test_index_skips_files_of_buckets(
     bucketed: Lab, condition: str, files: int, picks: bool, automatic: str
 ) -> None:
     """The index skips files of buckets, with and without Spark's automatic bucketed scans.

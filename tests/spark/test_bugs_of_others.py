@@ -77,7 +77,7 @@ def test_nan_under_not_and_in(odd: Lab, predicate: str) -> None:
         ("plain = 5", 6),
     ],
 )  # fmt: skip
-def test_a_filter_on_a_column_without_index_beside_one_with(
+def test_filter_on_a_column_without_index_loses_no_row(
     odd: Lab, predicate: str, files: int
 ) -> None:
     """apache/hudi#10389: a filter on a column without an index made queries return no rows."""
@@ -108,7 +108,7 @@ def test_first_rows(odd: Lab, query: str, files: int) -> None:
     odd.check(query, at_most=files)
 
 
-def test_the_rows_of_a_deleted_file_bound_nothing(lab: Lab) -> None:
+def test_rows_of_a_deleted_file_give_no_bound(lab: Lab) -> None:
     """ClickHouse#107309: deleted rows had the greatest key, so the query lost other rows."""
     with lab.database("deleted"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
@@ -207,7 +207,7 @@ def test_offsets_with_seconds(lab: Lab) -> None:
         lab.check("SELECT * FROM t WHERE to_date(ts) = DATE '1960-01-15' AND id < 3")
 
 
-def test_a_name_that_is_used_again(lab: Lab) -> None:
+def test_reused_index_name_reads_no_dropped_files(lab: Lab) -> None:
     """ClickHouse#121171: an index with a reused name read the files of the dropped index.
 
     Sieve drops an index and creates another of the same name, on another column or type. Sessions

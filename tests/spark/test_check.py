@@ -130,7 +130,7 @@ def test_text_files_are_checked(lab: Lab) -> None:
         assert check(lab) == sound("word", "f")
 
 
-def test_what_is_read_anyway_is_not_checked(lab: Lab) -> None:
+def test_files_that_queries_always_read_are_not_checked(lab: Lab) -> None:
     """After a refresh (two runs), CHECK ignores a new, a changed and a deleted file."""
     with lab.database("checked_files"):
         create(lab, "parquet", COLUMNS)
@@ -216,7 +216,7 @@ def listed(column: str, value: Callable[[np.ndarray], np.ndarray]) -> Any:
     return change
 
 
-def test_files_in_each_other_s_place_are_found(t: Lab) -> None:
+def test_swapped_files_are_found(t: Lab) -> None:
     """If an index has mixed up two files, CHECK names the lost keys and only this index."""
     t.sql("CREATE SIEVE INDEX ON t (id, word) OPTIONS (shape = 'map')")
     forge(t, "word_sieve", listed("slots", lambda slots: slots[::-1].copy()))

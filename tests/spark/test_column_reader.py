@@ -44,7 +44,7 @@ def reasons(lab: Lab, query: str) -> Any:
         pytest.param("STORED AS PARQUET", marks=pytest.mark.long),
     ],
 )
-def test_a_change_of_another_column_costs_nothing(lab: Lab, kind: str) -> None:
+def test_change_of_another_column_keeps_the_index_in_use(lab: Lab, kind: str) -> None:
     """After a new column, comment or option, queries use the index of another column as before."""
     with lab.database("added"):
         lab.sql(f"CREATE TABLE t (id BIGINT, s STRUCT<a: BIGINT, b: INT>, x INT) {kind}")
@@ -80,7 +80,7 @@ def test_a_change_of_another_column_costs_nothing(lab: Lab, kind: str) -> None:
         assert rows == {f"({default},)": 1}
 
 
-def test_a_column_that_is_appended_to_text_decides(lab: Lab, tmp_path: Path) -> None:
+def test_column_appended_to_text_disables_the_index(lab: Lab, tmp_path: Path) -> None:
     """A column appended to JSON or CSV disables the index until REFRESH: other values can change.
 
     CSV records that lack the column count as damaged.
@@ -109,7 +109,7 @@ def test_a_column_that_is_appended_to_text_decides(lab: Lab, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("kind", ["csv", "json"])
-def test_every_option_of_a_reader_of_text_decides(lab: Lab, kind: str) -> None:
+def test_every_option_of_a_text_reader_counts(lab: Lab, kind: str) -> None:
     """An option counts if Spark's reader registers it, or if Hadoop could use such a setting."""
     jvm = lab.spark._jvm
     name = f"org.apache.spark.sql.catalyst.{kind}.{kind.upper()}Options$"
@@ -131,7 +131,7 @@ def test_every_option_of_a_reader_of_text_decides(lab: Lab, kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["csv", pytest.param("json", marks=pytest.mark.long)])
-def test_a_change_of_written_rows_costs_nothing_in_text(lab: Lab, kind: str) -> None:
+def test_writer_settings_of_text_keep_the_index_in_use(lab: Lab, kind: str) -> None:
     """A new comment, default or codec of a text table does not disable the index."""
     with lab.database("written"):
         lab.sql(f"CREATE TABLE t (id BIGINT, x INT) USING {kind}")
@@ -154,7 +154,7 @@ def test_a_change_of_written_rows_costs_nothing_in_text(lab: Lab, kind: str) -> 
         }
 
 
-def test_the_default_of_a_column_that_files_lack_decides(lab: Lab) -> None:
+def test_changed_default_of_a_missing_column_disables_index(lab: Lab) -> None:
     """If the default of a column that files lack changes, queries stop using the index."""
     with lab.database("lacking"):
         lab.sql(f"CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, {FILES})")
@@ -169,7 +169,7 @@ def test_the_default_of_a_column_that_files_lack_decides(lab: Lab) -> None:
         lab.check("SELECT count(*) FROM t WHERE y = 3", exactly=0)
 
 
-def test_a_column_that_is_found_by_an_id(lab: Lab) -> None:
+def test_changed_field_id_makes_queries_read_all_files(lab: Lab) -> None:
     """If a column gets another Parquet field id, the values differ, so queries read all files."""
     with lab.database("ids"):
         lab.sql("CREATE TABLE t (a INT, b INT) USING parquet")
@@ -186,7 +186,7 @@ def test_a_column_that_is_found_by_an_id(lab: Lab) -> None:
 
 
 @pytest.mark.parametrize("vectorized", ["true", pytest.param("false", marks=pytest.mark.long)])
-def test_the_types_of_files_decide_nothing(lab: Lab, tmp_path: Path, vectorized: str) -> None:
+def test_types_in_files_keep_the_index_in_use(lab: Lab, tmp_path: Path, vectorized: str) -> None:
     """The index stays in use for unannotated text and INT96, whatever inference settings say."""
     for k in range(FILES):
         ids = range(10 * k, 10 * k + 10)
@@ -218,7 +218,7 @@ def test_the_types_of_files_decide_nothing(lab: Lab, tmp_path: Path, vectorized:
         pytest.param("array(v) l", marks=pytest.mark.long),
     ],
 )
-def test_a_variant_beside_the_column(lab: Lab, how: str) -> None:
+def test_index_stays_in_use_next_to_a_variant(lab: Lab, how: str) -> None:
     """The index stays in use if Spark rewrites the relation to read only parts of a VARIANT."""
     with lab.database("variants"):
         lab.sql(
@@ -271,7 +271,7 @@ def test_sessions_of_other_time_zones_share_an_index_of_times(lab: Lab, kind: st
                     assert found.rows == {f"({shown_hour},)": 1}
 
 
-def test_statements_say_what_a_query_of_the_session_would_find(lab: Lab) -> None:
+def test_show_and_describe_report_only_the_affected_index(lab: Lab) -> None:
     """If a setting affects one of two indexed columns, SHOW and DESCRIBE report only that index."""
     with lab.database("told"):
         lab.sql(
@@ -293,7 +293,7 @@ def test_statements_say_what_a_query_of_the_session_would_find(lab: Lab) -> None
 
 
 @pytest.mark.skipif("__import__('pyspark').__version__ < '4'", reason="collations came with 4")
-def test_a_column_of_a_type_that_is_not_indexed_any_more(lab: Lab) -> None:
+def test_collated_column_makes_queries_ignore_the_index(lab: Lab) -> None:
     """If a column gets a collation, no query uses the index.
 
     Statements advise to drop the index.

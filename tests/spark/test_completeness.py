@@ -64,7 +64,7 @@ def scramble(path: Path) -> None:
         (scramble, "orc"),
     ],
 )
-def test_a_damaged_file_fails_the_build_even_where_queries_pass_over_it(
+def test_corrupt_file_fails_the_build_despite_session_setting(
     lab: Lab, kind: str, damage: Callable[[Path], None]
 ) -> None:
     """A build fails at a corrupt file even if the session ignores such files.
@@ -91,7 +91,7 @@ def test_a_damaged_file_fails_the_build_even_where_queries_pass_over_it(
             assert lab.check(QUERY, exactly=1).rows == {"(5, 'some text 5')": 1}
 
 
-def test_ignore_corrupt_files_as_an_option_of_the_table_is_set_aside_too(lab: Lab) -> None:
+def test_corrupt_file_fails_the_build_despite_table_option(lab: Lab) -> None:
     """A build fails at a corrupt file even if the table has the option ignoreCorruptFiles."""
     with lab.database("corrupt_option"):
         lab.sql(
@@ -108,7 +108,7 @@ def test_ignore_corrupt_files_as_an_option_of_the_table_is_set_aside_too(lab: La
 
 
 @pytest.mark.parametrize("kind", ["csv", pytest.param("json", marks=LONG)])
-def test_a_torn_archive_of_text_fails_the_build(lab: Lab, kind: str) -> None:
+def test_truncated_gzip_file_fails_the_build(lab: Lab, kind: str) -> None:
     """A build fails at a truncated gzip file, and does not read it as a shorter file."""
     with lab.database("torn"):
         lab.sql(
@@ -126,7 +126,7 @@ def test_a_torn_archive_of_text_fails_the_build(lab: Lab, kind: str) -> None:
         assert indexes_below(lab, "t") == []
 
 
-def test_a_missing_file_is_not_passed_over_by_a_build(lab: Lab) -> None:
+def test_missing_file_fails_the_build(lab: Lab) -> None:
     """A build fails if a listed file of a partition is missing."""
     with lab.database("missing"):
         lab.sql(f"CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, {FILES})")
@@ -170,7 +170,7 @@ def test_a_file_without_rows_is_always_read(lab: Lab, kind: str) -> None:
 
 @pytest.mark.parametrize("shape", ["auto", "sieve"])
 @pytest.mark.parametrize("seen", ["fewer", "more"])
-def test_a_count_that_differs_leaves_the_file_unproven(
+def test_file_with_differing_row_counts_is_unproven(
     lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seen: str, shape: str
 ) -> None:
     """A build trusts a file only if the row counts with and without the indexed column agree."""
@@ -248,7 +248,7 @@ def test_malformed_text_gives_the_same_rows_in_every_projection(
         )
 
 
-def test_csv_with_stray_quotes_beside_other_columns_is_refused(lab: Lab, tmp_path: Path) -> None:
+def test_csv_with_stray_quotes_is_refused(lab: Lab, tmp_path: Path) -> None:
     """CREATE refuses CSV in which the value of a depends on whether a query also reads b.
 
     An index could therefore lose rows.

@@ -21,13 +21,13 @@ def test_a_point_query_reads_one_file_after_create(lab: Lab) -> None:
         assert scan["files_read"] <= 2 < scan["files_total"] == 10
 
 
-def test_a_misspelt_statement_fails_in_our_words(lab: Lab) -> None:
+def test_misspelt_statement_raises_a_parse_exception(lab: Lab) -> None:
     """A misspelt SIEVE statement raises Spark's ParseException with a caret."""
     with pytest.raises(AnalysisException, match=r"(?s)SIEVE_SYNTAX_ERROR.*INDX.*\^"):
         lab.sql("CREATE SIEVE INDX ON t (id)")
 
 
-def test_long_blanks_and_comments_before_a_statement_are_no_burden(lab: Lab) -> None:
+def test_statement_after_long_blanks_or_comments_parses(lab: Lab) -> None:
     """The parser accepts a statement after thousands of blanks or a long comment."""
     assert lab.sql(" " * 20_000 + "SELECT 1") == [(1,)]
     assert lab.sql("-- generated\n" * 20_000 + "SELECT 2") == [(2,)]
@@ -47,7 +47,7 @@ def test_long_and_deep_filters(lab: Lab) -> None:
         lab.check(f"SELECT * FROM t WHERE {nested}", exactly=8)
 
 
-def test_a_file_that_several_tasks_read_has_the_keys_of_all(lab: Lab) -> None:
+def test_bounds_of_a_file_cover_the_keys_of_all_tasks(lab: Lab) -> None:
     """If several tasks of a build read a file, the file's bounds cover the keys of all tasks."""
     # With fewer rows, the driver would read the files without tasks.
     rows, files = 3000, 3

@@ -160,9 +160,7 @@ def test_every_projection_gives_the_same_rows(
 
 @pytest.mark.parametrize("kind", ["json", "csv"])
 @pytest.mark.usefixtures("database")
-def test_check_and_audit_see_what_a_narrow_read_does_not(
-    lab: Lab, tmp_path: Path, kind: str
-) -> None:
+def test_check_and_audit_find_a_damaged_record(lab: Lab, tmp_path: Path, kind: str) -> None:
     """CHECK and audit find a damaged record in a file whose size and time did not change."""
     write(tmp_path, kind)
     for path in sorted(tmp_path.iterdir())[2:]:
@@ -188,7 +186,7 @@ def test_check_and_audit_see_what_a_narrow_read_does_not(
 
 
 @pytest.mark.usefixtures("database")
-def test_a_value_that_ends_in_an_escaped_backslash_proves_nothing(lab: Lab, tmp_path: Path) -> None:
+def test_value_ending_in_an_escaped_backslash_proves_nothing(lab: Lab, tmp_path: Path) -> None:
     """A file with a value that ends in an escaped backslash is always read.
 
     A query that skips such a value finds the next values elsewhere in the record.
@@ -208,9 +206,7 @@ def test_a_value_that_ends_in_an_escaped_backslash_proves_nothing(lab: Lab, tmp_
 
 
 @pytest.mark.usefixtures("database")
-def test_with_a_separator_of_two_characters_each_mark_of_it_proves_nothing(
-    lab: Lab, tmp_path: Path
-) -> None:
+def test_part_of_a_separator_in_a_value_proves_nothing(lab: Lab, tmp_path: Path) -> None:
     """A file with a part of the separator, or a quote, in a value is always read.
 
     A query that skips such a value finds other values.
@@ -238,7 +234,7 @@ def test_with_a_separator_of_two_characters_each_mark_of_it_proves_nothing(
 
 
 @pytest.mark.usefixtures("database")
-def test_a_file_that_fails_every_wide_read_is_left_to_queries(lab: Lab, tmp_path: Path) -> None:
+def test_create_works_if_wide_reads_of_a_file_fail(lab: Lab, tmp_path: Path) -> None:
     """CREATE works with FAILFAST, a date that needs a parser policy, and another header."""
     write(tmp_path, "csv")
     (tmp_path / "00.csv").write_bytes(b"a,d,n,u\n7,2020-01-01,1,x\n")

@@ -63,7 +63,7 @@ def play(lab: Lab, rounds: int) -> None:
     sys.stdout.write(f"{refreshes} refreshes beside {3 * rounds} statements, nothing lost\n")
 
 
-def test_nothing_of_the_user_is_lost_nor_of_ours(lab: Lab) -> None:
+def test_concurrent_changes_of_user_and_sieve_are_kept(lab: Lab) -> None:
     """The user and Sieve do not undo each other's changes of the table."""
     play(lab, ROUNDS)
 

@@ -129,7 +129,7 @@ def test_orders_extremes_and_joins_do_not_use_elements(posts: Lab) -> None:
     posts.check("SELECT a.id FROM t a JOIN t b ON a.tags = b.tags WHERE b.id = 42", exactly=16)
 
 
-def test_a_part_that_no_index_understands_has_a_reason(posts: Lab) -> None:
+def test_unsupported_part_of_a_condition_has_a_reason(posts: Lab) -> None:
     """If an index cannot use a part of an element's condition, the reason names the function."""
     for predicate, function in (
         ("NOT array_contains(tags, 'all')", "array_contains"),
@@ -149,7 +149,7 @@ def test_a_part_that_no_index_understands_has_a_reason(posts: Lab) -> None:
         ("transform(items, i -> i.price)", "items has structs in an array or map"),
     ],
 )
-def test_what_has_no_elements_is_refused(posts: Lab, typed: str, reason: str) -> None:
+def test_column_without_elements_is_refused(posts: Lab, typed: str, reason: str) -> None:
     """CREATE refuses a column without elements, and the error has the reason."""
     with pytest.raises(PySparkException) as error:
         posts.sql(f"CREATE SIEVE INDEX wrong ON t ({typed})")
@@ -216,7 +216,7 @@ def test_declared_elements(lab: Lab) -> None:
         assert {row[0] for row in lab.sql("REFRESH SIEVE INDEX ON t")} == {"id_sieve"}
 
 
-def test_rows_for_which_the_array_fails(lab: Lab) -> None:
+def test_file_with_a_failing_array_is_always_read(lab: Lab) -> None:
     """If an array expression fails for a row, queries always read the row's file, and fail."""
     with lab.database("failing"), lab.setting("spark.sql.ansi.enabled", "true"):
         lab.sql(

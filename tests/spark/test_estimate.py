@@ -69,7 +69,7 @@ def number(text: str) -> float:
         pytest.param("large", "late", WIDE, marks=LONG),
     ],
 )  # fmt: skip
-def test_it_tells_what_create_then_makes(
+def test_estimate_is_close_to_the_built_index(
     tables: Lab, table: str, column: str, options: str, request: pytest.FixtureRequest
 ) -> None:
     """Estimated bytes are within a quarter or 4 KB, and files within a quarter or half a file."""
@@ -156,7 +156,7 @@ def predicates(tables: Lab) -> dict[str, tuple[Row, list[dict[str, Any]]]]:
 
 
 @pytest.mark.parametrize("predicate", PREDICATES)
-def test_a_predicate_reads_what_is_told(
+def test_predicate_reads_the_estimated_number_of_files(
     predicates: dict[str, tuple[Row, list[dict[str, Any]]]], predicate: str
 ) -> None:
     """ESTIMATE with a predicate predicts the number of files that EXPLAIN shows with the index."""
@@ -208,7 +208,7 @@ def test_a_predicate_on_a_part_of_a_large_table(tables: Lab) -> None:
 
 
 @pytest.mark.long
-def test_a_sample_of_files_stands_for_a_table_of_many(tables: Lab) -> None:
+def test_estimate_from_a_sample_of_files_is_close(tables: Lab) -> None:
     """From a sample of files, ESTIMATE is within a half for bytes, and within a quarter for files.
 
     The advice says that ESTIMATE sampled files, and ESTIMATE reads no other file.
@@ -246,7 +246,7 @@ def jobs(lab: Lab) -> int:
 
 
 @pytest.mark.parametrize("column", ["name", pytest.param("mode", marks=LONG)])
-def test_a_map_is_not_advised_where_values_are_in_every_file(tables: Lab, column: str) -> None:
+def test_map_is_not_advised_for_values_in_every_file(tables: Lab, column: str) -> None:
     """If every file contains every value, ESTIMATE and CREATE say so, and propose no map."""
     tables.sql("""
         CREATE TABLE modes USING parquet AS SELECT /*+ REPARTITION(12) */ id,
@@ -298,7 +298,7 @@ def test_a_table_without_files(tables: Lab) -> None:
         ),
     ],
 )  # fmt: skip
-def test_bad_input_is_refused_in_words(tables: Lab, statement: str, words: str) -> None:
+def test_bad_input_is_named_in_the_error(tables: Lab, statement: str, words: str) -> None:
     """ESTIMATE fails for bad input, names this input, and leaves no file."""
     with pytest.raises(AnalysisException, match=words):
         tables.sql(f"ESTIMATE SIEVE INDEX {statement}")

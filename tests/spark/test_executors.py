@@ -70,7 +70,9 @@ def cluster(folder: Path, python: Python) -> Iterator[Driver]:
 
 
 @pytest.mark.long
-def test_a_bare_python_is_named(cluster: Driver, python: Python, tmp_path: Path) -> None:
+def test_create_names_a_python_without_packages(
+    cluster: Driver, python: Python, tmp_path: Path
+) -> None:
     """CREATE names the executors' interpreter and the missing packages, and creates nothing."""
     bare = tmp_path / "venv"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", bare], check=True)
@@ -83,7 +85,9 @@ def test_a_bare_python_is_named(cluster: Driver, python: Python, tmp_path: Path)
 
 
 @pytest.mark.long
-def test_a_root_that_is_not_shared(cluster: Driver, python: Python, tmp_path: Path) -> None:
+def test_build_fails_if_executors_do_not_see_the_root(
+    cluster: Driver, python: Python, tmp_path: Path
+) -> None:
     """A build publishes no run if the executors do not see the driver's files.
 
     The driver sees its own files of the run, which look complete.

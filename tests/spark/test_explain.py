@@ -40,7 +40,7 @@ def at_run_time(lab: Lab) -> tuple[int, int]:
         ("id = 3 OR id = (SELECT max(n) FROM dim)", "(id = (subquery at run time))"),
     ],
 )
-def test_values_of_subqueries_are_foretold(
+def test_explain_names_the_index_for_subquery_results(
     star: Lab, condition: str, predicate: str, adaptive: str
 ) -> None:
     """EXPLAIN names the index that will look up the subquery's result, and gives no reason."""
@@ -55,7 +55,7 @@ def test_values_of_subqueries_are_foretold(
     assert predicate in fact["predicate"]
 
 
-def test_values_of_other_columns_are_not_promised(star: Lab) -> None:
+def test_explain_promises_no_pruning_without_an_index(star: Lab) -> None:
     """Without an index on the column, EXPLAIN promises no run-time pruning and names the reason."""
     fact = star.explain("SELECT id FROM fact WHERE k = (SELECT max(c) FROM dim)")[0]
     assert (fact["indexes"], fact["reasons"]) == (None, "no-predicate: 8")
@@ -129,7 +129,7 @@ READS = {
 
 
 @pytest.mark.parametrize("statement", READS)
-def test_what_statements_with_a_query_read(star: Lab, statement: str) -> None:
+def test_explain_shows_the_scans_of_a_query_in_a_statement(star: Lab, statement: str) -> None:
     """EXPLAIN shows the scans of the query inside a statement, and does not run the statement."""
     rows = star.explain(statement)
     assert [(row["indexes"], row["files_read"]) for row in rows] == [("id_sieve@1", 1)] * len(rows)
@@ -150,7 +150,7 @@ def test_what_statements_with_a_query_read(star: Lab, statement: str) -> None:
         "BEGIN INSERT INTO dim SELECT id, k FROM fact; END",
     ],
 )
-def test_a_statement_that_cannot_be_foretold_is_refused(star: Lab, statement: str) -> None:
+def test_explain_refuses_an_unsupported_statement(star: Lab, statement: str) -> None:
     """If EXPLAIN cannot explain a statement, the error names the statement, which does not run."""
     with pytest.raises(PySparkException, match=r"SIEVE_UNSUPPORTED_STATEMENT|PARSE_SYNTAX_ERROR"):
         star.explain(statement)
@@ -159,7 +159,7 @@ def test_a_statement_that_cannot_be_foretold_is_refused(star: Lab, statement: st
 
 
 @pytest.mark.parametrize("statement", ["DELETE FROM fact WHERE id = 3", "UPDATE fact SET k = 'x'"])
-def test_what_the_table_refuses_is_refused(star: Lab, statement: str) -> None:
+def test_explain_raises_the_error_of_the_statement(star: Lab, statement: str) -> None:
     """EXPLAIN SIEVE of UPDATE on a Parquet table raises the same error as the UPDATE."""
     with pytest.raises(PySparkException) as run:
         star.sql(statement)

@@ -137,7 +137,7 @@ def test_joins_orders_and_extremes(users: Lab) -> None:
     assert row["indexes"].startswith("lower_email_sieve@")
 
 
-def test_a_row_for_which_the_expression_fails(users: Lab) -> None:
+def test_file_with_a_failing_expression_is_always_read(users: Lab) -> None:
     """If the expression fails for a row of a file, every query reads the file.
 
     Such a query then fails as it does without the index.
@@ -158,7 +158,7 @@ def test_a_row_for_which_the_expression_fails(users: Lab) -> None:
     assert checked == {"ok", "stale"}
 
 
-def test_another_meaning_of_the_same_text(users: Lab) -> None:
+def test_session_without_ansi_ignores_the_index_on_a_cast(users: Lab) -> None:
     """Without ANSI mode the cast returns NULL, so only the index on `lower` stays in use."""
     query = "SELECT id FROM t WHERE CAST(digits AS INT) = 42"
     with users.setting("spark.sql.ansi.enabled", "false"):
@@ -173,7 +173,7 @@ def test_another_meaning_of_the_same_text(users: Lab) -> None:
         users.check("SELECT id FROM t WHERE lower(email) = 'u0042@x'", exactly=1)
 
 
-def test_a_session_of_another_client(users: Lab) -> None:
+def test_index_stays_in_use_in_sessions_of_clients(users: Lab) -> None:
     """The index stays in use in sessions of clients, whose own settings change no value."""
     clients = {"artifact.isolation.enabled": "false", "datetime.java8API.enabled": "true"}
     shown = {"binaryOutputStyle": "HEX", "variable.substitute": "false", "groupByOrdinal": "false"}
@@ -190,7 +190,7 @@ def test_a_setting_with_its_default_value(users: Lab) -> None:
         users.check(query, exactly=FILES)
 
 
-def test_a_function_of_the_same_name(users: Lab) -> None:
+def test_session_that_replaces_a_function_ignores_the_index(users: Lab) -> None:
     """A session that replaces the function `lower` does not use the index.
 
     A session with the same settings still uses the index.
@@ -242,7 +242,7 @@ def test_a_function_of_the_same_name(users: Lab) -> None:
         ("concat(email, 'a, b')", None, "concat(email, 'a', ' b') = 'U0042@Xa, b'"),
     ],
 )
-def test_expressions_that_are_only_alike(
+def test_similar_expressions_do_not_use_the_index(
     users: Lab, expression: str, setting: tuple[str, str] | None, query: str
 ) -> None:
     """Queries do not use the index if a literal, an operand order, a setting or a hash differs."""
@@ -294,7 +294,7 @@ def test_a_refresh_does_not_use_a_function_of_the_session(users: Lab) -> None:
         ("parts[0].k", "parts has structs in an array or map"),
     ],
 )
-def test_what_cannot_be_indexed_is_refused(users: Lab, expression: str, reason: str) -> None:
+def test_unsupported_expression_is_refused(users: Lab, expression: str, reason: str) -> None:
     """CREATE names the refused expression and the reason, and leaves no index."""
     other = Lab(users.spark.newSession())
     other.spark.udf.register("own", lambda number: number)

@@ -90,7 +90,7 @@ COLLATED = {
 }
 
 
-def test_a_side_that_may_give_other_rows_again_gives_no_keys(star: Lab) -> None:
+def test_side_with_changing_rows_supplies_no_keys(star: Lab) -> None:
     """A side that can return other rows in a second run supplies no keys.
 
     The join would lose rows whose key only the second run returns.
@@ -101,7 +101,7 @@ def test_a_side_that_may_give_other_rows_again_gives_no_keys(star: Lab) -> None:
         assert not {kind for kind, build in otherwise.items() if _gives(star, build)}
 
 
-def test_a_cached_side_gives_keys_if_it_could_be_made_again(star: Lab) -> None:
+def test_cached_side_supplies_keys_only_if_it_is_repeatable(star: Lab) -> None:
     """A cached side supplies keys only if Spark can compute the same rows again.
 
     A cached block can be lost between the two runs.
@@ -169,7 +169,7 @@ def _declare(lab: Lab, table: str, size: int) -> None:
         ("SELECT a.k FROM dim a JOIN dim b USING (k) WHERE a.attr = 7", 4 << 20),
     ],
 )
-def test_keys_are_fetched_where_they_cost_an_eighth(star: Lab, build: str, cost: int) -> None:
+def test_keys_are_fetched_up_to_an_eighth_of_the_scan(star: Lab, build: str, cost: int) -> None:
     """Sieve fetches keys if the cost is at most an eighth of the scan's bytes.
 
     The cost consists of a job and the bytes of the build side.
@@ -181,7 +181,7 @@ def test_keys_are_fetched_where_they_cost_an_eighth(star: Lab, build: str, cost:
             assert not _gives(star, build)
 
 
-def test_the_price_is_of_what_an_index_leaves(star: Lab) -> None:
+def test_cost_counts_only_bytes_that_indexes_leave(star: Lab) -> None:
     """On both sides of the join, the cost counts only bytes that indexes do not skip.
 
     In the catalog, the size of each table is 1 GB.
@@ -221,7 +221,7 @@ CHEAP = {
 }
 
 
-def test_keys_are_fetched_by_cheap_expressions_alone(star: Lab) -> None:
+def test_keys_are_fetched_only_by_cheap_expressions(star: Lab) -> None:
     """Sieve fetches keys only by cheap expressions, which are evaluated a second time."""
     with star.settings(AUTO), _of_size(star, "fact", 1 << 30):
         for kind, condition in (CHEAP | COSTLY).items():
@@ -275,7 +275,7 @@ def test_costly_expressions_are_evaluated_once(star: Lab) -> None:
             assert _records_read(star, query) == records, (condition, conf)
 
 
-def test_a_scan_of_unknown_size_is_no_large_one(star: Lab) -> None:
+def test_scan_of_unknown_size_fetches_no_keys(star: Lab) -> None:
     """Sieve fetches no keys for a scan whose size is unknown.
 
     Spark estimates the largest possible size for a partitioned table without statistics.
@@ -289,7 +289,7 @@ def test_a_scan_of_unknown_size_is_no_large_one(star: Lab) -> None:
         assert not _gives(star, build, "(SELECT * FROM parts WHERE p >= 0)")
 
 
-def test_keys_that_no_index_knows_are_not_collected(star: Lab) -> None:
+def test_keys_without_an_index_are_not_collected(star: Lab) -> None:
     """Sieve does not collect keys that no index uses, because such keys can have any length."""
     query = (
         "SELECT v FROM fact f JOIN (SELECT k, attr, array(s) AS a FROM dim WHERE attr = 7) d "
@@ -301,7 +301,7 @@ def test_keys_that_no_index_knows_are_not_collected(star: Lab) -> None:
         star.check(query, at_most=10)
 
 
-def test_a_side_that_gives_keys_gets_keys(star: Lab) -> None:
+def test_side_that_supplies_keys_is_pruned_too(star: Lab) -> None:
     """A side that supplies and gets keys is read twice: whole for the keys, then pruned."""
     query = (
         "SELECT d.k, f.v, g.v FROM (SELECT * FROM dim WHERE attr = 7) d "
@@ -330,7 +330,7 @@ def _rows_in_a_minute(lab: Lab, query: str, conf: dict[str, str]) -> Counter[str
 
 
 @pytest.mark.parametrize("table", ["parts", "plain_parts"])
-def test_a_side_that_gives_keys_may_await_its_partitions(star: Lab, table: str) -> None:
+def test_key_query_does_not_wait_for_partition_pruning(star: Lab, table: str) -> None:
     """The query for a side's keys does not wait for that side's own dynamic partition pruning."""
     query = (
         f"SELECT p.k, f.v FROM {table} p FULL JOIN (SELECT * FROM parts WHERE k < 42) f "
@@ -363,7 +363,7 @@ def test_subqueries_of_the_user_fetch_no_keys(star: Lab) -> None:
             assert any("join-not-repeatable" in (why or "") for why in reasons) is (conf is FETCHED)
 
 
-def test_no_job_reads_keys_that_no_index_looks_up(star: Lab) -> None:
+def test_no_job_starts_for_keys_that_no_index_can_use(star: Lab) -> None:
     """Sieve starts no job for keys that no index can look up."""
     query = "SELECT f.v FROM (SELECT * FROM dim WHERE attr = 7) d LEFT JOIN fact f ON f.k = d.k"
     with star.settings(FETCHED | {"spark.sieve.strict": "false"}):
@@ -376,7 +376,7 @@ def test_no_job_reads_keys_that_no_index_looks_up(star: Lab) -> None:
             assert any(scan["reasons"] == "reader-changed: 10" for scan in star.explain(query))
 
 
-def test_texts_outlive_their_rows(star: Lab) -> None:
+def test_text_keys_are_copied(star: Lab) -> None:
     """Sieve copies text keys, because Spark reuses the memory of a row for a later row."""
     query = (
         "SELECT d.s, f.v FROM (SELECT * FROM dim WHERE attr = 7) d LEFT JOIN fact f ON f.s = d.s"
@@ -393,7 +393,7 @@ def test_texts_outlive_their_rows(star: Lab) -> None:
         ("repeat(md5(CAST(id AS STRING)), 40)", 2_000, 100),
     ],
 )
-def test_ranges_hold_all_keys(star: Lab, key: str, rows: int, least: int) -> None:
+def test_fetched_ranges_cover_all_keys(star: Lab, key: str, rows: int, least: int) -> None:
     """Fetched ranges cover all keys, whether the keys are many, long, or spread over tasks."""
     if star.spark.version.startswith("3."):
         pytest.skip("a column is made of an expression in another way")
@@ -412,7 +412,7 @@ def test_ranges_hold_all_keys(star: Lab, key: str, rows: int, least: int) -> Non
     assert all(lasts[bisect_right(firsts, value) - 1] >= value >= firsts[0] for value in values)
 
 
-def test_a_range_of_many_keys_may_follow_single_keys(star: Lab) -> None:
+def test_last_keys_of_a_long_list_become_one_range(star: Lab) -> None:
     """In a long list, the first keys stay single, and the last keys become one range."""
     keys = "SELECT id AS k FROM range(-30000, 500, 1, 1)"
     with star.settings(FETCHED):
@@ -420,7 +420,7 @@ def test_a_range_of_many_keys_may_follow_single_keys(star: Lab) -> None:
     assert found.rows == {"(500,)": 1}
 
 
-def test_a_range_of_keys_may_leave_the_type_of_the_column(star: Lab) -> None:
+def test_ranges_can_exceed_the_limits_of_the_type(star: Lab) -> None:
     """Fetched ranges can begin or end beyond the limits of the column's type."""
     star.sql(
         "CREATE TABLE ends USING parquet AS SELECT CAST(k AS INT) AS k FROM ("
@@ -438,7 +438,7 @@ def test_a_range_of_keys_may_leave_the_type_of_the_column(star: Lab) -> None:
         assert star.check(query, exactly=4).rows == {"(2000, -2147471000, 2147470999)": 1}
 
 
-def test_a_cast_that_wraps_around_takes_no_keys_of_its_values(star: Lab) -> None:
+def test_narrowing_cast_without_ansi_gets_no_keys(star: Lab) -> None:
     """Without ANSI mode, no keys prune a column under a narrowing cast, whose values wrap."""
     star.sql(
         "CREATE TABLE wraps USING parquet AS "
@@ -452,7 +452,7 @@ def test_a_cast_that_wraps_around_takes_no_keys_of_its_values(star: Lab) -> None
 
 
 @pytest.mark.parametrize("conf", [{}, FETCHED], ids=["broadcast", "fetched"])
-def test_columns_of_a_union_go_by_their_place(star: Lab, conf: dict[str, str]) -> None:
+def test_union_columns_are_matched_by_position(star: Lab, conf: dict[str, str]) -> None:
     """Sieve matches the columns of a union by position, whatever the branches call the columns."""
     star.sql(
         "CREATE TABLE IF NOT EXISTS swapped USING parquet AS "
@@ -467,7 +467,7 @@ def test_columns_of_a_union_go_by_their_place(star: Lab, conf: dict[str, str]) -
 
 
 @pytest.mark.parametrize("conf", [{}, FETCHED], ids=["broadcast", "fetched"])
-def test_each_of_two_keys_has_its_own_values(star: Lab, conf: dict[str, str]) -> None:
+def test_keys_of_one_column_do_not_prune_the_other(star: Lab, conf: dict[str, str]) -> None:
     """In a join by two columns of one type, keys of one column do not prune the other column."""
     star.sql(
         "CREATE TABLE IF NOT EXISTS pairs USING parquet AS "

@@ -51,7 +51,7 @@ def siphash(data: bytes) -> tuple[int, int]:
     return first, v[0] ^ v[1] ^ v[2] ^ v[3]
 
 
-def test_paths_are_hashed_as_siphash_says(lab: Lab) -> None:
+def test_path_hashes_are_those_of_siphash(lab: Lab) -> None:
     """Texts of any length have the hash of SipHash; the authors give that of the empty text."""
     sieve = lab.spark._jvm.org.apache.spark.sql.sieve
     words = [int.from_bytes(KEY[k : k + 8], "little", signed=True) for k in (0, 8)]
@@ -67,7 +67,7 @@ def test_paths_are_hashed_as_siphash_says(lab: Lab) -> None:
 
 @pytest.mark.parametrize("cut", [False, True])
 @pytest.mark.parametrize("n", [0, 1, 15, 16, 200])
-def test_it_finds_what_a_plain_dictionary_finds(lab: Lab, n: int, *, cut: bool) -> None:
+def test_both_dictionaries_find_the_same_files(lab: Lab, n: int, *, cut: bool) -> None:
     """Both dictionaries find the same files, even if paths, lengths or times are equal."""
     sieve = lab.spark._jvm.org.apache.spark.sql.sieve
     path_of = lab.spark._jvm.org.apache.hadoop.fs.Path
@@ -113,7 +113,7 @@ def test_paths_are_hashed_under_a_secret(lab: Lab) -> None:
 
 
 @pytest.mark.parametrize("n", [0, 1, 9, 300])
-def test_parts_of_files(lab: Lab, n: int) -> None:
+def test_byte_ranges_apply_only_to_files_of_their_answer(lab: Lab, n: int) -> None:
     """The byte ranges in an answer apply only to the files of the same answer."""
     sieve, draw = lab.spark._jvm.org.apache.spark.sql.sieve, random.Random(n)
     numbers = sorted(draw.sample(range(3 * n), n))

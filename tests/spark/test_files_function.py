@@ -32,7 +32,9 @@ def _why(lab: Lab, table: str, predicate: str) -> Counter[tuple[bool, str]]:
 
 
 @pytest.mark.parametrize("predicate", ["k = 25", "k BETWEEN 15 AND 44", "k < 0", "k IN (1, 199)"])
-def test_files_kept_are_those_that_a_scan_reads(lab: Lab, table: str, predicate: str) -> None:
+def test_sieve_files_keeps_the_files_that_a_scan_reads(
+    lab: Lab, table: str, predicate: str
+) -> None:
     """`sieve_files` keeps as many files as the query reads, and keeps every file with a match."""
     rows = lab.sql(f"SELECT * FROM sieve_files('{table}', '{predicate}')")
     kept = {path for path, kept, *_ in rows if kept}
@@ -44,7 +46,7 @@ def test_files_kept_are_those_that_a_scan_reads(lab: Lab, table: str, predicate:
     assert {path.replace("file:///", "file:/") for (path,) in holding} <= kept
 
 
-def test_reasons_tell_why_no_index_helps(lab: Lab, table: str) -> None:
+def test_reasons_say_why_no_index_helps(lab: Lab, table: str) -> None:
     """Each file has a reason: no index on the column, a disabled index, or no index at all."""
     assert _why(lab, table, "r = 3") == {(True, "no index used: no-predicate"): 10}
     assert _why(lab, table, "hash(k) = 1") == {(True, "no index used: unsupported-predicate"): 10}
@@ -57,7 +59,7 @@ def test_reasons_tell_why_no_index_helps(lab: Lab, table: str) -> None:
     assert _why(lab, "plain", "k = 2") == {(True, "no index used: no-index"): 1}
 
 
-def test_stale_files_say_so(lab: Lab, table: str) -> None:
+def test_stale_files_have_different_reasons(lab: Lab, table: str) -> None:
     """A changed file and a file written after the build are kept, with different reasons."""
     lab.sql(f"CREATE TABLE stale USING parquet AS SELECT * FROM {table} WHERE k < 60")
     before = {Path(path.removeprefix("file:")) for (path,) in lab.sql(
@@ -74,7 +76,7 @@ def test_stale_files_say_so(lab: Lab, table: str) -> None:
     assert found.total() == len(before) + 1
 
 
-def test_spark_s_own_pruning_is_told(lab: Lab, table: str) -> None:
+def test_pruning_by_spark_is_a_reason(lab: Lab, table: str) -> None:
     """For false predicates and other partitions, the reason is Spark's own pruning."""
     lab.sql(
         f"CREATE TABLE parted USING parquet PARTITIONED BY (p) AS SELECT k, k % 2 AS p FROM {table}"
@@ -91,7 +93,7 @@ def test_spark_s_own_pruning_is_told(lab: Lab, table: str) -> None:
     lab.sql(f"UNCACHE TABLE {table}")
 
 
-def test_a_subquery_s_scans_are_not_the_table_s(lab: Lab, table: str) -> None:
+def test_rows_describe_only_the_outer_scan(lab: Lab, table: str) -> None:
     """If a predicate has a subquery on the same table, the rows describe only the outer scan."""
     assert _why(lab, table, "k < 40 AND k IN (SELECT k FROM t WHERE k = 199)") == {
         (True, MAY): 2,
@@ -113,7 +115,7 @@ def test_a_subquery_s_scans_are_not_the_table_s(lab: Lab, table: str) -> None:
         ("'t', concat('k = ', rand())", "SIEVE_INVALID_ARGUMENT.*constant strings"),
     ],
 )
-def test_a_wrong_call_says_what_is_wrong(lab: Lab, arguments: str, problem: str) -> None:
+def test_wrong_call_raises_an_error_of_sieve(lab: Lab, arguments: str, problem: str) -> None:
     """An invalid predicate, an unknown table and a view each raise an error condition of Sieve."""
     lab.sql("CREATE OR REPLACE VIEW v AS SELECT * FROM t")
     with pytest.raises(Exception, match=problem):
@@ -139,7 +141,7 @@ def test_a_wrong_call_says_what_is_wrong(lab: Lab, arguments: str, problem: str)
         ),
     ],
 )
-def test_a_function_tells_what_the_statement_tells(
+def test_function_and_statement_return_the_same_rows(
     lab: Lab, table: str, function: str, statement: str
 ) -> None:
     """Function and statement return the same rows and names, start no job, and run no query."""
@@ -154,7 +156,7 @@ def test_a_function_tells_what_the_statement_tells(
 
 
 @pytest.mark.usefixtures("table")
-def test_a_statement_without_scans_is_refused_alike(lab: Lab) -> None:
+def test_statement_without_scans_is_refused(lab: Lab) -> None:
     """If a statement reads no table, the function and the statement refuse to explain it."""
     for text in ("EXPLAIN SIEVE DROP TABLE t", "SELECT * FROM sieve_explain('DROP TABLE t')"):
         with pytest.raises(Exception, match="SIEVE_UNSUPPORTED_STATEMENT"):
@@ -163,7 +165,7 @@ def test_a_statement_without_scans_is_refused_alike(lab: Lab) -> None:
 
 
 @pytest.mark.usefixtures("table")
-def test_answers_join_and_stand_in_temporary_views_alone(lab: Lab) -> None:
+def test_functions_work_in_joins_and_temporary_views_only(lab: Lab) -> None:
     """The functions can be joined like other relations, also in temporary views.
 
     Spark refuses a permanent view on a function of Sieve.
@@ -195,14 +197,16 @@ def test_answers_join_and_stand_in_temporary_views_alone(lab: Lab) -> None:
         ("sieve_explain('SELEC')", "SELEC"),
     ],
 )
-def test_a_wrong_question_says_what_is_wrong(lab: Lab, call: str, problem: str) -> None:
+def test_wrong_argument_raises_the_error_of_the_statement(
+    lab: Lab, call: str, problem: str
+) -> None:
     """For a wrong argument, a function raises the same error as the statement."""
     with pytest.raises(Exception, match=problem):
         lab.sql(f"SELECT * FROM {call}")
 
 
 @pytest.mark.usefixtures("table")
-def test_functions_in_queries_that_are_planned_wait_for_no_thread_of_theirs(lab: Lab) -> None:
+def test_more_calls_than_threads_run_at_once(lab: Lab) -> None:
     """More calls than threads run at once, and all return; each call runs another function."""
     inner = "sieve_explain('SELECT * FROM sieve_indexes()')"
     texts = [f"SELECT * FROM {inner}", "EXPLAIN SIEVE SELECT * FROM sieve_status()"] * 16

@@ -45,7 +45,7 @@ def version(lab: Lab, table: str = "t") -> int:
     return int(shown[0][7] or 0) if shown else 0
 
 
-def test_an_index_goes_with_its_table(lab: Lab) -> None:
+def test_drop_table_deletes_its_indexes(lab: Lab) -> None:
     """DROP TABLE and DROP DATABASE delete the indexes of the dropped tables, and no others."""
     with lab.database("dropping"):
         gone, stays = create(lab), create(lab, "u")
@@ -57,7 +57,7 @@ def test_an_index_goes_with_its_table(lab: Lab) -> None:
     soon(lambda: not root.exists())
 
 
-def test_an_index_goes_with_a_database_that_it_does_not_lie_in(lab: Lab, tmp_path: Path) -> None:
+def test_drop_database_deletes_indexes_in_another_folder(lab: Lab, tmp_path: Path) -> None:
     """With spark.sieve.path, one folder can contain the indexes of many databases.
 
     Dropping a database deletes only the indexes of the database's own tables.
@@ -99,7 +99,7 @@ def test_an_index_follows_a_renamed_table(lab: Lab) -> None:
         assert at.exists()
 
 
-def test_indexes_follow_tables_that_change_places(lab: Lab) -> None:
+def test_indexes_follow_tables_that_swap_names(lab: Lab) -> None:
     """If two tables swap names, each index follows the right table, even during a REFRESH."""
     with lab.database("swapping"):
         one, two = create(lab, "a"), create(lab, "b")
@@ -111,7 +111,7 @@ def test_indexes_follow_tables_that_change_places(lab: Lab) -> None:
             assert folder(lab, table) == at
 
 
-def test_an_index_follows_a_table_to_another_place(lab: Lab, tmp_path: Path) -> None:
+def test_moved_files_are_new_until_refresh(lab: Lab, tmp_path: Path) -> None:
     """After a move, the index counts the files as new until REFRESH."""
     with lab.database("moving"):
         at = create(lab)
@@ -151,7 +151,7 @@ def test_an_index_without_its_property_is_not_used(lab: Lab) -> None:
         lab.check("SELECT * FROM t WHERE id = 5", exactly=1)
 
 
-def test_what_is_written_is_refreshed(lab: Lab) -> None:
+def test_each_kind_of_write_causes_a_refresh(lab: Lab) -> None:
     """With spark.sieve.refresh.auto, INSERT, OVERWRITE, insertInto and TRUNCATE cause a refresh."""
     with lab.database("written"), lab.setting("spark.sieve.refresh.auto", "true"):
         create(lab)
@@ -172,7 +172,7 @@ def test_what_is_written_is_refreshed(lab: Lab) -> None:
             assert version(lab) == before
 
 
-def test_an_index_may_ask_for_its_refresh_itself(lab: Lab) -> None:
+def test_option_refresh_auto_needs_no_session_setting(lab: Lab) -> None:
     """With the option refresh = 'auto', an index needs no setting of the writing session."""
     with lab.database("asked"), lab.setting("spark.sieve.refresh.auto", "false"):
         create(lab)
@@ -205,7 +205,7 @@ def test_an_index_may_ask_for_its_refresh_itself(lab: Lab) -> None:
         assert folder(lab).stat().st_ino == before
 
 
-def test_what_is_written_before_a_rename_is_refreshed_after_it(lab: Lab) -> None:
+def test_rows_written_before_a_rename_are_indexed(lab: Lab) -> None:
     """Rows written before a rename are indexed, whenever the rename comes."""
     with lab.database("written_renamed"), lab.setting("spark.sieve.refresh.auto", "true"):
         create(lab, "name_0")
@@ -244,7 +244,7 @@ def test_partitions_and_loaded_files_are_refreshed(lab: Lab, tmp_path: Path) -> 
         lab.check("SELECT * FROM h WHERE id = 55", exactly=1)
 
 
-def test_a_table_saved_anew_gets_its_index_back(lab: Lab) -> None:
+def test_overwritten_table_gets_its_index_back(lab: Lab) -> None:
     """The index returns after DataFrame.saveAsTable in overwrite mode, which drops the table."""
     with lab.database("saved"), lab.setting("spark.sieve.refresh.auto", "true"):
         create(lab)
@@ -256,7 +256,7 @@ def test_a_table_saved_anew_gets_its_index_back(lab: Lab) -> None:
         assert "budget = 2%" in dict(lab.sql("DESCRIBE SIEVE INDEX id_sieve ON t"))["options"]
 
 
-def test_a_table_of_another_catalog_is_not_ours(lab: Lab) -> None:
+def test_table_of_another_catalog_is_ignored(lab: Lab) -> None:
     """Sieve ignores a table of another catalog with the name and database of an indexed table."""
     catalog, kind = "spark.sql.catalog.other", "org.apache.spark.sql.execution.datasources.v2.jdbc"
     other = {
@@ -278,7 +278,7 @@ def test_a_table_of_another_catalog_is_not_ours(lab: Lab) -> None:
         assert lab.facts()["files new"] == "1"
 
 
-def test_a_refresh_that_fails_says_so(lab: Lab) -> None:
+def test_state_has_the_error_of_a_failed_refresh(lab: Lab) -> None:
     """The state of the index shows the error of a failed refresh until a refresh succeeds."""
     with lab.database("failing"), lab.setting("spark.sieve.refresh.auto", "true"):
         at = create(lab)

@@ -30,7 +30,7 @@ def _point(lab: Lab, files: int) -> None:
     lab.check("SELECT * FROM t WHERE id = 25", exactly=files)
 
 
-def test_procedures_do_what_their_statements_do(lab: Lab, table: str) -> None:
+def test_procedures_act_like_their_statements(lab: Lab, table: str) -> None:
     """The procedures for CREATE, REFRESH, SHOW, DESCRIBE, EXPLAIN and DROP act like the statements.
 
     The arguments of procedures have names or positions.
@@ -61,7 +61,7 @@ def test_procedures_do_what_their_statements_do(lab: Lab, table: str) -> None:
 
 
 @pytest.mark.usefixtures("table")
-def test_procedures_of_a_catalog_of_that_name_are_its_own(lab: Lab) -> None:
+def test_spark_handles_procedures_of_a_catalog_named_sieve(lab: Lab) -> None:
     """If a catalog ``sieve`` exists, Spark handles calls of that catalog's procedures."""
     lab.sql("CALL sieve.show_indexes()")
     with lab.setting("spark.sql.catalog.sieve", "no.such.Catalog"):
@@ -69,7 +69,7 @@ def test_procedures_of_a_catalog_of_that_name_are_its_own(lab: Lab) -> None:
     _not_ours(lab, "CALL other.show_indexes()")
 
 
-def test_indexes_by_the_words_of_other_systems(lab: Lab, table: str) -> None:
+def test_create_index_using_sieve_works(lab: Lab, table: str) -> None:
     """Sieve runs CREATE INDEX if the statement has USING sieve.
 
     Sieve runs other forms, such as DROP INDEX, only for an index of Sieve.
@@ -102,7 +102,7 @@ def test_indexes_by_the_words_of_other_systems(lab: Lab, table: str) -> None:
     _point(lab, 8)
 
 
-def test_an_index_makes_room_for_another_of_its_name(lab: Lab, table: str) -> None:
+def test_create_or_replace_deletes_the_old_index(lab: Lab, table: str) -> None:
     """CREATE OR REPLACE uses the old index until the new index is ready, then deletes the old."""
     (made,) = lab.sql(f"CREATE OR REPLACE SIEVE INDEX i ON {table} (r)")
     assert made[:2] == ("i", 1)
@@ -141,14 +141,14 @@ def test_an_index_makes_room_for_another_of_its_name(lab: Lab, table: str) -> No
         ("EXPLAIN SEIVE SELECT 1", "EXPLAIN SIEVE"),
     ],
 )
-def test_near_misses_get_our_words(lab: Lab, typed: str, meant: str) -> None:
+def test_similar_texts_get_a_suggested_statement(lab: Lab, typed: str, meant: str) -> None:
     """If Spark cannot parse a text similar to a SIEVE statement, Sieve suggests a statement."""
     with pytest.raises(Exception, match=rf"SIEVE_SYNTAX_ERROR.*Did you mean {meant}\?"):
         lab.sql(typed)
 
 
 @pytest.mark.usefixtures("table")
-def test_other_mistakes_are_spark_s_to_tell(lab: Lab) -> None:
+def test_spark_reports_other_mistakes(lab: Lab) -> None:
     """Spark handles texts that it can parse, and texts unlike any SIEVE statement."""
     for text in ("CREATE SPARSE INDEX i ON t (id)", "SHOW SIEVES", "SELEC SIEVE", "CREATE SIEV"):
         _not_ours(lab, text)

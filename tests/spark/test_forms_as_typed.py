@@ -296,7 +296,7 @@ def test_decimals_with_a_negative_scale(lab: Lab) -> None:
             assert found.rows == {"(5,)": 1}, predicate
 
 
-def test_a_choice_of_many_branches_is_read_as_a_whole(lab: Lab, table: str) -> None:
+def test_conditionals_with_many_branches_read_all_files(lab: Lab, table: str) -> None:
     """Conditionals with more than fifty branches or four levels of nesting read all files."""
     many = " ".join(f"WHEN id = {n} THEN {n}" for n in range(60))
     deep = "id"

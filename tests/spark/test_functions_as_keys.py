@@ -82,7 +82,7 @@ def test_every_function_of_spark_is_listed(lab: Lab) -> None:
 
 
 @pytest.mark.long
-def test_the_list_tells_what_an_index_accepts(lab: Lab, request: pytest.FixtureRequest) -> None:
+def test_list_has_the_calls_that_an_index_accepts(lab: Lab, request: pytest.FixtureRequest) -> None:
     """The list contains the first calls that an index accepts, or the reason of a refusal."""
     lines = [_line(lab, name) for name in names(lab)]
     if request.config.getoption("--regenerate"):

@@ -104,7 +104,7 @@ def faulty(jvm: Any, conf: Any, fault: Exception, took_effect: bool) -> HadoopSt
 
 
 @pytest.mark.parametrize("took_effect", [True, False])
-def test_lost_reply(jvm: Any, conf: Any, tmp_path: Path, took_effect: bool) -> None:
+def test_lost_reply_keeps_the_draft(jvm: Any, conf: Any, tmp_path: Path, took_effect: bool) -> None:
     """If the bridge to Java fails during a rename, the store reports doubt and keeps the draft."""
     store = faulty(jvm, conf, Py4JNetworkError("cut"), took_effect)
     with pytest.raises(UnknownOutcomeError, match="cut"):
@@ -115,7 +115,9 @@ def test_lost_reply(jvm: Any, conf: Any, tmp_path: Path, took_effect: bool) -> N
 
 
 @pytest.mark.parametrize("took_effect", [True, False])
-def test_refused_repeat(jvm: Any, conf: Any, tmp_path: Path, took_effect: bool) -> None:
+def test_taken_name_succeeds_only_if_the_draft_is_gone(
+    jvm: Any, conf: Any, tmp_path: Path, took_effect: bool
+) -> None:
     """If the name is taken, the create succeeded if and only if the draft is gone."""
     taken = jvm.org.apache.hadoop.fs.FileAlreadyExistsException("taken")
     store = faulty(jvm, conf, Py4JJavaError("", taken), took_effect)
@@ -123,7 +125,7 @@ def test_refused_repeat(jvm: Any, conf: Any, tmp_path: Path, took_effect: bool) 
     assert [file.name for file in tmp_path.iterdir()] == (["f"] if took_effect else [])
 
 
-def test_known_refusal(jvm: Any, conf: Any, tmp_path: Path) -> None:
+def test_refused_rename_removes_the_draft(jvm: Any, conf: Any, tmp_path: Path) -> None:
     """If permissions forbid a rename, the store removes the draft and reports the refusal."""
     denied = jvm.org.apache.hadoop.security.AccessControlException("no right")
     store = faulty(jvm, conf, Py4JJavaError("", denied), took_effect=False)
@@ -132,7 +134,7 @@ def test_known_refusal(jvm: Any, conf: Any, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_is_no_folder_is_told(jvm: Any, conf: Any, tmp_path: Path) -> None:
+def test_error_names_a_path_that_is_not_a_folder(jvm: Any, conf: Any, tmp_path: Path) -> None:
     """The error for a path that is not a folder names this path."""
     store = HadoopStore(jvm, conf, frozenset({"file"}))
     (tmp_path / "f").touch()
@@ -141,7 +143,7 @@ def test_what_is_no_folder_is_told(jvm: Any, conf: Any, tmp_path: Path) -> None:
             call(f"file:{tmp_path}/f")
 
 
-def test_a_name_that_is_taken_is_in_doubt_where_the_draft_cannot_be_asked(jvm: Any) -> None:
+def test_taken_name_with_an_unreadable_draft_is_in_doubt(jvm: Any) -> None:
     """If the name is taken and the draft cannot be checked, the store reports doubt."""
     for lost in (Py4JNetworkError("cut"), Py4JJavaError("", jvm.java.io.IOException("cut"))):
 
@@ -153,7 +155,7 @@ def test_a_name_that_is_taken_is_in_doubt_where_the_draft_cannot_be_asked(jvm: A
 
 
 @pytest.mark.parametrize("full", [False, True])
-def test_a_draft_that_cannot_be_written_is_removed(
+def test_draft_is_removed_after_a_failed_write(
     jvm: Any, conf: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, full: bool
 ) -> None:
     """If a full disk or the bridge to Java makes a write fail, the store removes the draft."""

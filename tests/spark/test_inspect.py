@@ -21,7 +21,7 @@ from sql_ext.launcher.inspection import __main__ as inspection
         ("t", "id_sieve", "no file of inspected.t holds a key"),
     ],
 )
-def test_what_cannot_be_drawn_is_told(
+def test_nothing_to_draw_is_an_error_of_one_line(
     lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, table: str, index: str, problem: str
 ) -> None:
     """For an unknown table or index, or an index without keys, the error is one line."""
@@ -37,7 +37,7 @@ def test_what_cannot_be_drawn_is_told(
     assert not list(tmp_path.iterdir())
 
 
-def test_the_picture_is_of_the_sessions_own_table(lab: Lab) -> None:
+def test_table_name_is_resolved_in_the_session(lab: Lab) -> None:
     """The function resolves the table's name in the session, and returns a PNG of full size."""
     with lab.database("inspected"):
         rows = "SELECT /*+ REPARTITION_BY_RANGE(10, id) */ id FROM range(1000)"

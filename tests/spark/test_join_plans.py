@@ -20,7 +20,7 @@ from joined_tables import (
 from spark_session import Lab, scans, shown_scans
 
 
-def test_off_reads_all(star: Lab) -> None:
+def test_setting_off_reads_all_files(star: Lab) -> None:
     """The setting disables pruning by join keys and by results of subqueries."""
     conf = {"spark.sieve.join.pruning": "off"}
     check(star, f"{JOIN} WHERE attr = 77", FILES, conf)
@@ -53,7 +53,7 @@ def test_a_scalar_subquery_picks_files(
     check(star, f"SELECT v FROM fact WHERE {condition}", files, conf)
 
 
-def test_values_given_apart_from_the_text_pick_files(star: Lab) -> None:
+def test_parameters_and_variables_select_files(star: Lab) -> None:
     """Parameters select files like constants; on Spark 4, so do session variables."""
     frame = star.spark.sql("SELECT v FROM fact WHERE k = :k", args={"k": 1540})
     assert [tuple(row) for row in frame.collect()] == [(0,)]
@@ -69,7 +69,7 @@ def test_values_given_apart_from_the_text_pick_files(star: Lab) -> None:
     star.sql("DROP TEMPORARY VARIABLE wanted")
 
 
-def test_many_keys_go_as_ranges(star: Lab) -> None:
+def test_many_keys_become_ranges(star: Lab) -> None:
     """Sieve turns more than 10,000 keys into at most 1,000 ranges that contain all keys."""
     few = "SELECT /*+ BROADCAST(d) */ count(*) FROM fact JOIN range(500, 1500) d ON fact.k = d.id"
     check(star, few, 10)
@@ -83,7 +83,7 @@ def test_many_keys_go_as_ranges(star: Lab) -> None:
     check(star, holes, 3)
 
 
-def test_a_large_side_without_a_predicate_is_not_asked_for_its_keys(star: Lab) -> None:
+def test_side_without_a_predicate_supplies_no_keys(star: Lab) -> None:
     """A dimension without a predicate supplies no keys, because the keys would skip no file."""
     query = (
         "SELECT /*+ BROADCAST(d) */ count(*) FROM fact JOIN range(500, 30000) d ON fact.k = d.id"
@@ -92,7 +92,7 @@ def test_a_large_side_without_a_predicate_is_not_asked_for_its_keys(star: Lab) -
 
 
 @pytest.mark.parametrize("adaptive", ["true", "false"])
-def test_a_scan_with_keys_is_not_taken_for_onewithout(star: Lab, adaptive: str) -> None:
+def test_scans_with_and_without_keys_share_no_exchange(star: Lab, adaptive: str) -> None:
     """Spark does not reuse the exchange of a scan with keys for a scan without keys."""
     grouped = "SELECT v, count(*) AS n FROM fact GROUP BY v"
     keyed = (
@@ -123,7 +123,7 @@ def test_a_query_runs_twice(star: Lab, adaptive: str) -> None:
         star.sql("DROP VIEW kept")
 
 
-def test_files_that_the_index_does_not_know_are_read(star: Lab) -> None:
+def test_files_unknown_to_the_index_are_read(star: Lab) -> None:
     """A join returns rows that were written after the build."""
     with star.database("later"):
         star.sql(
@@ -144,7 +144,7 @@ def _told(lab: Lab, query: str) -> tuple[str, str | None]:
 
 
 @pytest.mark.parametrize("adaptive", ["true", pytest.param("false", marks=LONG)])
-def test_explain_names_what_comes_at_run_time(star: Lab, adaptive: str) -> None:
+def test_explain_names_the_source_of_run_time_values(star: Lab, adaptive: str) -> None:
     """EXPLAIN shows the source of run-time values, and counts the files that constants select."""
     with star.setting("spark.sql.adaptive.enabled", adaptive):
         predicate, reasons = _told(star, f"{JOIN} WHERE attr = 77")
@@ -204,7 +204,7 @@ def test_explain_says_why_a_join_gives_no_keys(
 
 
 @pytest.mark.parametrize("adaptive", ["true", pytest.param("false", marks=LONG)])
-def test_one_exchange_for_scans_alike_is_worth_more(star: Lab, adaptive: str) -> None:
+def test_shared_exchange_needs_the_same_keys_in_all_scans(star: Lab, adaptive: str) -> None:
     """Scans that share an exchange use keys only if all scans get the same keys."""
     keyed = "SELECT f.v FROM fact f JOIN dim ON f.k = dim.k WHERE attr = {}"
     apart = f"SELECT * FROM ({keyed.format(77)}) UNION ALL SELECT * FROM ({keyed.format(7)})"
@@ -244,7 +244,7 @@ def test_scans_with_values_of_the_query_are_counted(star: Lab) -> None:
         pytest.param("MERGE(d)", FETCHED, marks=LONG),
     ],
 )
-def test_more_keys_than_are_looked_up_are_told_of(
+def test_require_accepts_ranges_for_too_many_keys(
     star: Lab, hint: str, conf: Mapping[str, str]
 ) -> None:
     """If the keys are too many, a scan uses ranges, which `spark.sieve.require` accepts."""
@@ -279,7 +279,7 @@ def _join_of(lab: Lab, query: str, conf: Mapping[str, str]) -> str:
         {"spark.sql.autoBroadcastJoinThreshold": "1KB"},
     ],
 )
-def test_an_index_makes_no_table_a_broadcast(star: Lab, conf: Mapping[str, str]) -> None:
+def test_index_does_not_cause_a_broadcast(star: Lab, conf: Mapping[str, str]) -> None:
     """An index does not make Spark broadcast a side, because few bytes can be many rows."""
     few = "SELECT f.v FROM fact f JOIN fact g ON f.v = g.v WHERE f.k BETWEEN 110 AND 250"
     assert _join_of(star, few, LIMITED | conf) == MERGED
@@ -294,7 +294,7 @@ def test_an_index_makes_no_table_a_broadcast(star: Lab, conf: Mapping[str, str])
 
 
 @pytest.mark.parametrize("adaptive", ["true", pytest.param("false", marks=LONG)])
-def test_a_few_bytes_of_many_rows_are_joined_as_without_an_index(star: Lab, adaptive: str) -> None:
+def test_few_bytes_of_many_rows_are_not_broadcast(star: Lab, adaptive: str) -> None:
     """A file of 60 KB whose rows need 40 MB is not broadcast if the limit is 4 MB."""
     conf = {
         "spark.sql.adaptive.enabled": adaptive,
@@ -324,9 +324,7 @@ def test_a_few_bytes_of_many_rows_are_joined_as_without_an_index(star: Lab, adap
 
 
 @pytest.mark.parametrize("adaptive", ["true", "false"])
-def test_a_side_whose_partitions_a_join_above_picks_is_broadcast_once(
-    star: Lab, adaptive: str
-) -> None:
+def test_side_pruned_by_an_upper_join_is_broadcast_once(star: Lab, adaptive: str) -> None:
     """If an upper join selects partitions of a side, Spark broadcasts this side once.
 
     The broadcast lacks the partitions that the upper join excludes.

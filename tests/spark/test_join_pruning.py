@@ -149,7 +149,7 @@ OUTER = {
         ("planned once", "fetched, planned once", "adaptive"),
     ),
 )
-def test_a_join_reads_the_files_that_hold_a_partner(star: Lab, kind: str, mode: str) -> None:
+def test_join_reads_only_files_with_a_partner(star: Lab, kind: str, mode: str) -> None:
     """A join reads only files with a partner; keys come from a broadcast or a separate job."""
     query, files = PRUNED[kind]
     if mode.startswith("fetched"):
@@ -162,7 +162,7 @@ def test_a_join_reads_the_files_that_hold_a_partner(star: Lab, kind: str, mode: 
 
 @pytest.mark.parametrize("adaptive", ["true", pytest.param("false", marks=LONG)])
 @pytest.mark.parametrize("kind", OUTER)
-def test_the_side_that_gets_nulls_reads_files_with_a_partner(
+def test_side_filled_with_nulls_reads_files_with_a_partner(
     star: Lab, kind: str, adaptive: str
 ) -> None:
     """A separate job reads the keys of a side that the outer join returns in full.
@@ -190,9 +190,7 @@ SIDES = {
 
 @pytest.mark.parametrize("on_right", [False, True])
 @pytest.mark.parametrize("kind", SIDES)
-def test_a_side_whose_rows_without_a_partner_are_given_out_reads_all(
-    star: Lab, kind: str, *, on_right: bool
-) -> None:
+def test_side_returned_in_full_reads_all_files(star: Lab, kind: str, *, on_right: bool) -> None:
     """A join reads all files of a side if it returns this side's rows without a partner.
 
     Each side contains rows without a partner, and one side contains a NULL key.
@@ -230,9 +228,7 @@ def test_no_keys_are_fetched_for_a_small_table(star: Lab, kind: str) -> None:
     ("kind", "mode"),
     _in_turns(UNPRUNED, ("adaptive", "fetched, planned once"), ("planned once", "fetched")),
 )
-def test_a_join_that_gives_out_rows_without_a_partner_reads_all(
-    star: Lab, kind: str, mode: str
-) -> None:
+def test_scan_reads_all_if_a_plan_node_needs_other_rows(star: Lab, kind: str, mode: str) -> None:
     """If a plan node above the scan depends on other rows, the scan reads all files."""
     check(star, UNPRUNED[kind], FILES, MODES[mode])
 

@@ -82,7 +82,7 @@ def test_first_rows_of_scattered_values(scattered_table: Lab, column: str) -> No
 
 @pytest.mark.parametrize(("nulls", "reads"), [("FIRST", 10), ("LAST", None)])
 @pytest.mark.parametrize("direction", ["ASC", "DESC"])
-def test_nulls_count_beside_bounds(
+def test_bounds_do_not_include_null(
     scattered_table: Lab, direction: str, nulls: str, reads: int | None
 ) -> None:
     """Half of the files contain a NULL, and bounds do not include NULL.
@@ -116,7 +116,7 @@ def test_a_filter_on_the_column_and_on_another(scattered_table: Lab) -> None:
     scattered_table.check("SELECT l FROM t WHERE i < 2 ORDER BY l LIMIT 1", at_most=2, known=_KNOWN)
 
 
-def test_texts_of_one_code_are_not_taken_as_equal(lab: Lab) -> None:
+def test_texts_with_one_code_are_not_taken_as_equal(lab: Lab) -> None:
     """First rows of long texts read all files, because different texts can share a code."""
     with lab.database("long_texts"):
         lab.sql(

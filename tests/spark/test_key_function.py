@@ -154,7 +154,7 @@ def test_null_and_nan_have_no_code(lab: Lab) -> None:
         ("sieve_key(1, 2)", "SIEVE_INVALID_ARGUMENT"),
     ],
 )
-def test_what_has_no_key_is_refused(lab: Lab, call: str, condition: str) -> None:
+def test_type_without_a_key_is_refused(lab: Lab, call: str, condition: str) -> None:
     """The error names a type that cannot be indexed, or a wrong number of arguments."""
     with pytest.raises(Exception, match=condition):
         lab.sql(f"SELECT {call}")

@@ -50,7 +50,7 @@ def _described(what: Any) -> str | None:
     return str(label.get()) if label.isDefined() else None
 
 
-def test_the_jobs_of_a_statement_carry_it(lab: Lab) -> None:
+def test_jobs_name_their_statement_and_step(lab: Lab) -> None:
     """Each job and stage of CREATE and REFRESH names the statement and the step.
 
     Afterwards, the user's own job description is still set.
@@ -72,7 +72,7 @@ def test_the_jobs_of_a_statement_carry_it(lab: Lab) -> None:
             context.setJobDescription(None)
 
 
-def test_statements_have_a_pool_of_their_own(lab: Lab) -> None:
+def test_jobs_of_sieve_run_in_a_separate_pool(lab: Lab) -> None:
     """A fair scheduler runs Sieve's jobs in a separate pool, unless the user has set a pool."""
     context = lab.spark.sparkContext
     with lab.database("pools"):

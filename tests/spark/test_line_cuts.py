@@ -50,9 +50,7 @@ def _forms(*long: str) -> list[Any]:
 
 
 @pytest.mark.parametrize("form", _forms("csv with a separator"))
-def test_a_line_is_read_wherever_its_first_byte_lies_beside_a_cut(
-    lab: Lab, tmp_path: Path, form: str
-) -> None:
+def test_first_line_after_a_cut_is_found(lab: Lab, tmp_path: Path, form: str) -> None:
     """A query for the first line after any third cut finds the line.
 
     Only every third range is read, so that the next range cannot help.
@@ -80,9 +78,7 @@ def test_a_line_is_read_wherever_its_first_byte_lies_beside_a_cut(
 @pytest.mark.parametrize(
     "form", _forms("json", "csv with a separator", "csv of two bytes an ending")
 )
-def test_a_line_of_a_file_beside_ranges_is_read_wherever_its_file_is_split(
-    lab: Lab, tmp_path: Path, form: str
-) -> None:
+def test_lines_of_split_files_are_found_next_to_ranges(lab: Lab, tmp_path: Path, form: str) -> None:
     """If a scan reads ranges of one file, it still finds the lines of other, split files.
 
     In the last split of one file no line begins, and in that of the other file four lines begin.

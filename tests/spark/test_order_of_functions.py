@@ -188,7 +188,7 @@ def test_the_list_has_every_claim(lab: Lab, request: pytest.FixtureRequest) -> N
 
 
 @pytest.mark.parametrize(("zone", "ansi"), CONFIGURATIONS)
-def test_results_are_in_order_where_the_shim_says_so(lab: Lab, zone: str, ansi: str) -> None:
+def test_functions_keep_the_order_that_the_shim_claims(lab: Lab, zone: str, ansi: str) -> None:
     """In the claimed part of a column, a function never fails or is NULL, and keeps the order.
 
     Results can be out of order only for arguments that are closer than the slack.

@@ -27,7 +27,7 @@ def rows(lab: Lab, text: str, args: Any) -> list[tuple[Any, ...]]:
 
 @pytest.mark.usefixtures("table")
 @pytest.mark.parametrize("value", [25, 2**40, -1])
-def test_a_statement_takes_named_and_positional_parameters(lab: Lab, value: int) -> None:
+def test_statement_accepts_named_and_positional_parameters(lab: Lab, value: int) -> None:
     """A parameter acts like a value; a marker in a string or a comment is no parameter."""
     plain = lab.sql(f"EXPLAIN SIEVE {QUERY} {value}L")
     assert rows(lab, f"EXPLAIN SIEVE {QUERY} :id", {"id": value}) == plain
@@ -39,7 +39,7 @@ def test_a_statement_takes_named_and_positional_parameters(lab: Lab, value: int)
 
 
 @pytest.mark.usefixtures("table")
-def test_values_of_each_type_stand_in_their_places(lab: Lab) -> None:
+def test_values_of_each_type_can_be_parameters(lab: Lab) -> None:
     """Values can be numbers of any type, strings with quotes, and NULL.
 
     NULL as an argument means that the argument is omitted.
@@ -85,7 +85,7 @@ def version(lab: Lab) -> int:
 
 
 @pytest.mark.usefixtures("table")
-def test_statements_stand_in_blocks(lab: Lab) -> None:
+def test_statements_run_in_blocks(lab: Lab) -> None:
     """A SIEVE statement can stand anywhere in a block, and runs in the order of the block."""
     if lab.spark.version < "4.1":
         pytest.skip("blocks are for Spark 4.1 and later")
@@ -123,7 +123,7 @@ def test_statements_stand_in_blocks(lab: Lab) -> None:
 
 @pytest.mark.usefixtures("table")
 @pytest.mark.parametrize("escaped", [pytest.param("false", marks=pytest.mark.long), "true"])
-def test_strings_in_blocks_mean_what_they_mean_outside(lab: Lab, escaped: str) -> None:
+def test_strings_have_the_same_value_in_blocks(lab: Lab, escaped: str) -> None:
     """Strings have the same value in blocks as outside, with and without escapes."""
     if lab.spark.version < "4.1":
         pytest.skip("blocks are for Spark 4.1 and later")
@@ -147,7 +147,7 @@ def test_strings_in_blocks_mean_what_they_mean_outside(lab: Lab, escaped: str) -
 
 
 @pytest.mark.usefixtures("table")
-def test_hints_where_the_user_looks(lab: Lab) -> None:
+def test_errors_contain_hints(lab: Lab) -> None:
     """Errors contain hints: SET warns of an unknown setting; CREATE INDEX shows the right form."""
     warned = lab.sql("SET spark.sieve.enable = false")
     assert warned[0] == ("spark.sieve.enable", "false")

@@ -195,7 +195,7 @@ def test_the_reason_names_the_function(lab: Lab, table: str) -> None:
         assert times >= 1
 
 
-def test_a_value_that_overflows_is_read(lab: Lab) -> None:
+def test_sum_of_the_greatest_bigint_fails_or_wraps(lab: Lab) -> None:
     """For the greatest BIGINT, a sum fails in ANSI mode and wraps around in the other mode."""
     with lab.database("overflows"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 80, 1, 8)")

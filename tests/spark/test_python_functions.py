@@ -18,7 +18,7 @@ import sieve
 HOME = Path(__file__).resolve().parents[2]
 
 
-def test_functions_do_what_their_statements_do(lab: Lab) -> None:
+def test_functions_act_like_their_statements(lab: Lab) -> None:
     """Each function has the effect and the rows of the corresponding statement."""
     with lab.database("functions"):
         spark = lab.spark
@@ -50,7 +50,7 @@ def test_functions_do_what_their_statements_do(lab: Lab) -> None:
 
 
 @pytest.mark.long
-def test_the_page_on_python_is_true(tmp_path: Path) -> None:
+def test_code_of_the_python_page_works(tmp_path: Path) -> None:
     """The page's code runs in a separate process, in which only `configure` loads Sieve."""
     page = (HOME / "docs" / "python.md").read_text(encoding="utf-8")
     code = "".join(re.findall(r"```python\n(.*?)```", page, re.DOTALL))

@@ -176,7 +176,7 @@ def test_tasks_are_as_small_as_those_of_spark(lab: Lab, table: str, tmp_path: Pa
     lab.sql("DROP TABLE v")
 
 
-def test_metadata_is_that_of_the_file(lab: Lab, table: str) -> None:
+def test_metadata_columns_are_those_of_the_whole_file(lab: Lab, table: str) -> None:
     """Row positions, sizes and names in range reads are those of the whole file."""
     own = ", _metadata.row_index" if table == "parquet" else ""
     shown = f"_metadata.file_path, _metadata.file_size, _metadata.file_modification_time{own}"
@@ -249,7 +249,7 @@ def test_bytes_read_have_the_footer_of_each_stretch(lab: Lab, table: str) -> Non
 
 
 @PARQUET
-def test_damaged_files_are_read_whole_where_they_may_be(lab: Lab) -> None:
+def test_ignore_corrupt_files_makes_scans_read_whole_files(lab: Lab) -> None:
     """With ignoreCorruptFiles, under which Spark skips a split's rest, scans read whole files."""
     query = f"SELECT k FROM t WHERE k = {KEYS[77]}"
     with lab.setting("spark.sql.files.ignoreCorruptFiles", "true"):
@@ -273,7 +273,7 @@ def test_openings_that_cost_more_than_they_save(lab: Lab) -> None:
     assert (apart["reasons"], whole["reasons"]) == (None, "whole-file: 1")
 
 
-def test_functions_and_metrics_tell_ranges(lab: Lab) -> None:
+def test_functions_and_metrics_show_skipped_ranges(lab: Lab) -> None:
     """`sieve_files` shows skipped ranges by file, and `sieve_status` shows the total.
 
     The plan shows the skipped ranges of each scan.

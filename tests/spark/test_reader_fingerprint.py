@@ -247,7 +247,9 @@ def test_a_changed_reader_setting_switches_the_index_off(
 
 
 @pytest.mark.parametrize(("table", "column"), COLUMNS)
-def test_settings_of_other_columns_do_not(tables: Lab, table: str, column: str) -> None:
+def test_settings_of_other_columns_keep_the_index_in_use(
+    tables: Lab, table: str, column: str
+) -> None:
     """Settings that this column's reader never uses can change; the index stays in use."""
     own = dict(_READ[table][column])
     others = {k: v for k, v in (_ANYWHERE | _INFERENCE).items() if k not in own}
@@ -260,7 +262,9 @@ def test_settings_of_other_columns_do_not(tables: Lab, table: str, column: str) 
 
 
 @pytest.mark.parametrize(("table", "key", "value"), HARMLESS)
-def test_a_harmless_setting_does_not(tables: Lab, table: str, key: str, value: str) -> None:
+def test_harmless_setting_keeps_the_index_in_use(
+    tables: Lab, table: str, key: str, value: str
+) -> None:
     """Settings of writers, sizes and other things can change, and defaults can be explicit."""
     with flipped(tables, key, value):
         tables.check(f"SELECT * FROM {table} WHERE id = 5", exactly=1)
@@ -317,7 +321,7 @@ def test_a_changed_zone_of_executors_counts_too(tables: Lab, key: str, value: st
 @pytest.mark.parametrize(
     "key", ["parquet.encryption.key.list", "parquet.encryption.key.access.token"]
 )
-def test_of_a_secret_the_mark_has_a_digest(tables: Lab, key: str) -> None:
+def test_manifest_has_only_a_digest_of_a_secret(tables: Lab, key: str) -> None:
     """A manifest contains only a digest of a secret setting, because others can read manifests."""
     with tables.setting(key, "AAECAwQFBgcICQoLDA0ODw"):
         first = parts(tables, "parquet_t")
@@ -376,7 +380,7 @@ def test_a_column_that_moves_with_positional_reading_is_found(tables: Lab) -> No
             assert reasons(tables, positions) == CHANGED
 
 
-def test_a_session_decides_on_a_setting_that_its_driver_has_too(tables: Lab) -> None:
+def test_session_value_overrides_the_value_of_the_driver(tables: Lab) -> None:
     """For a Hadoop key, the session's value counts, or else the driver's value."""
     key = "orc.force.positional.evolution"
     with aside(tables, "own"), hadoop_setting(tables, key, "false"):
@@ -406,7 +410,7 @@ def test_a_field_that_moves_with_positional_reading_is_found(tables: Lab) -> Non
         assert reasons(tables, "SELECT a, s.y FROM t WHERE s.y = 3") == CHANGED
 
 
-def test_days_as_text_hang_on_the_zone(tables: Lab) -> None:
+def test_dates_as_text_depend_on_the_time_zone(tables: Lab) -> None:
     """The zone is part of the fingerprint of dates in text formats, but not in binary formats."""
     with aside(tables, "days"):
         for kind in ("csv", "json", "parquet"):
@@ -431,7 +435,7 @@ def test_other_table_options_switch_the_index_off(tables: Lab) -> None:
         assert tables.check("SELECT * FROM t WHERE id = 5", exactly=1).rows == {}
 
 
-def test_an_index_is_no_option_of_its_own_table(tables: Lab) -> None:
+def test_properties_of_sieve_are_no_reader_options(tables: Lab) -> None:
     """A Hive table passes all properties to the reader, except the properties of Sieve."""
     with aside(tables, "names"):
         tables.sql("CREATE TABLE t (id INT) STORED AS PARQUET")
@@ -441,9 +445,7 @@ def test_an_index_is_no_option_of_its_own_table(tables: Lab) -> None:
 
 
 @pytest.mark.parametrize("changed", ["maker", "reader"])
-def test_a_view_over_two_sessions_is_pruned_only_if_both_read_as_the_build(
-    tables: Lab, changed: str
-) -> None:
+def test_view_is_pruned_only_if_settings_of_both_sessions_fit(tables: Lab, changed: str) -> None:
     """A global temporary view is pruned only if the settings of creator and caller both fit."""
     maker, reader = Lab(tables.spark.newSession()), Lab(tables.spark.newSession())
     maker.sql("USE fingerprints")
@@ -460,7 +462,7 @@ def test_a_view_over_two_sessions_is_pruned_only_if_both_read_as_the_build(
         maker.sql("DROP VIEW global_temp.both")
 
 
-def test_the_parts_of_the_mark(tables: Lab) -> None:
+def test_fingerprint_has_exactly_these_parts(tables: Lab) -> None:
     """Under default settings, a table's fingerprint has exactly these parts."""
     columns = {"format", "schema", "partitions", "spark", "case"}
     zones = {"zone.session", "zone.jvm"}
@@ -475,7 +477,7 @@ def test_the_parts_of_the_mark(tables: Lab) -> None:
     assert {table: set(parts(tables, table)) for table in expected} == expected
 
 
-def test_text_is_read_as_one_version_of_spark_does(tables: Lab) -> None:
+def test_fingerprint_of_text_has_the_version_of_spark(tables: Lab) -> None:
     """The fingerprint of a text format contains Spark's full version.
 
     Others only contain the line.
@@ -487,7 +489,7 @@ def test_text_is_read_as_one_version_of_spark_does(tables: Lab) -> None:
     assert full != line
 
 
-def test_the_settings_that_go_into_the_mark(tables: Lab) -> None:
+def test_fingerprint_has_the_settings_that_affect_values(tables: Lab) -> None:
     """Fingerprints contain exactly the settings that affect values, and all unknown settings."""
     session = Lab(tables.spark.newSession())
     session.sql("USE fingerprints")

@@ -76,7 +76,7 @@ def _check(lab: Lab, query: str, conf: Mapping[str, str]) -> tuple[int, int]:
 
 @pytest.mark.parametrize("mode", _some(MODES))
 @pytest.mark.parametrize("hint", ["/*+ BROADCAST(w) */", pytest.param("", marks=LONG)])
-def test_each_round_reads_the_files_of_its_own_keys(graph: Lab, hint: str, mode: str) -> None:
+def test_each_round_reads_only_files_with_its_keys(graph: Lab, hint: str, mode: str) -> None:
     """Each round of a loop reads only the files that contain the keys of this round."""
     listed, read = _check(graph, WALK.format(hint) + "SELECT * FROM walk", MODES[mode])
     assert listed >= 4 * FILES
@@ -142,7 +142,7 @@ def test_joins_and_subqueries_in_a_round(graph: Lab, kind: str, mode: str) -> No
 
 @pytest.mark.parametrize("mode", ["adaptive", pytest.param("planned once", marks=LONG)])
 @pytest.mark.parametrize("where", ["view", "cached"])
-def test_loops_are_planned_again_where_they_are_used(graph: Lab, where: str, mode: str) -> None:
+def test_view_of_a_loop_used_twice_is_pruned(graph: Lab, where: str, mode: str) -> None:
     """A query that uses a view of a loop twice is pruned, and so is a loop with a cached table."""
     names = (
         "CREATE TABLE names USING parquet AS SELECT id AS k, id % 7 AS g FROM range(0, 800, 1, 8)"
@@ -165,7 +165,7 @@ def test_loops_are_planned_again_where_they_are_used(graph: Lab, where: str, mod
         graph.sql("DROP TABLE IF EXISTS names")
 
 
-def test_explain_tells_of_the_scans_in_a_loop(graph: Lab) -> None:
+def test_explain_shows_the_scans_in_a_loop(graph: Lab) -> None:
     """EXPLAIN shows the scans for the loop's first rows and the scans of one round."""
     anchor = WALK.format("").replace("SELECT 0L, 0", "SELECT src, 0 FROM edges WHERE src = 5")
     with graph.setting("spark.sieve.strict", "true"):
@@ -176,7 +176,7 @@ def test_explain_tells_of_the_scans_in_a_loop(graph: Lab) -> None:
 
 
 @pytest.mark.parametrize("conf", [{}, FETCHED])
-def test_an_optimized_plan_may_be_analysed_again(lab: Lab, conf: Mapping[str, str]) -> None:
+def test_scans_get_keys_if_a_plan_is_analysed_again(lab: Lab, conf: Mapping[str, str]) -> None:
     """If Spark or a library analyses an optimized plan again, scans still get their keys."""
     if lab.spark.version.startswith("3."):
         pytest.skip("frames of a plan are made in another way")

@@ -62,7 +62,7 @@ def refreshed(lab: Lab) -> None:
     assert (told["files new"], told["files changed"], told["files gone"]) == ("0", "0", "0")
 
 
-def test_refresh_reads_the_new_files_alone(lab: Lab) -> None:
+def test_refresh_reads_only_new_files(lab: Lab) -> None:
     """REFRESH reads only new files, according to Spark's count of records.
 
     The new version has two runs, each for different files.
@@ -97,7 +97,7 @@ def test_refresh_after_a_loss_reads_nothing(lab: Lab) -> None:
         lab.check("SELECT * FROM t WHERE id = 450", exactly=0)
 
 
-def test_a_base_that_has_become_the_lesser_half_is_made_anew(lab: Lab) -> None:
+def test_refresh_rebuilds_a_base_with_mostly_lost_files(lab: Lab) -> None:
     """If most of the base's files are gone, REFRESH reads the whole table into one new run."""
     with lab.database("compaction"):
         create(lab, 2)
@@ -110,7 +110,7 @@ def test_a_base_that_has_become_the_lesser_half_is_made_anew(lab: Lab) -> None:
         lab.check("SELECT * FROM t WHERE id = 250 OR id = 50", exactly=2)
 
 
-def test_an_emptied_table_and_one_filled_again(lab: Lab) -> None:
+def test_index_works_after_a_table_is_filled_again(lab: Lab) -> None:
     """The index of an emptied table has no rows; with new rows, the index works again."""
     with lab.database("emptied"):
         lab.sql("CREATE TABLE t (id BIGINT, word STRING) USING parquet")

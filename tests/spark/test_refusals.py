@@ -80,7 +80,7 @@ def test_create_is_refused(refusing: Lab, rest: str, condition: str, words: str)
 
 
 @pytest.mark.parametrize(("table", "word"), [("hp", "Parquet"), ("ho", "Orc")])
-def test_hive_tables_left_to_the_serde_name_the_setting(
+def test_hive_table_with_a_serde_is_refused_with_the_setting(
     refusing: Lab, table: str, word: str
 ) -> None:
     """CREATE refuses a Hive table that Spark does not convert, and names the setting."""
@@ -183,7 +183,7 @@ def test_positions_count_from_the_start(refusing: Lab, statement: str, position:
     assert position in str(refused.value)
 
 
-def test_a_table_with_a_padded_column_is_indexed_on_the_others(refusing: Lab) -> None:
+def test_other_columns_of_a_table_with_char_are_indexed(refusing: Lab) -> None:
     """CREATE refuses a CHAR(n) column, but accepts other columns of the table."""
     refusing.sql(
         "INSERT INTO padded SELECT id, 'c' || id, 'v' || LPAD(id, 3, '0') FROM range(0, 40, 1, 4)"

@@ -58,7 +58,7 @@ def test_removal_by_hand_needs_no_sieve(lab: Lab) -> None:
         lab.check("SELECT * FROM t WHERE id = 5", exactly=1)
 
 
-def test_what_a_newer_sieve_wrote_is_left_alone(lab: Lab) -> None:
+def test_queries_read_all_files_after_a_downgrade(lab: Lab) -> None:
     """After a downgrade of Sieve, queries read all files until the index is built again."""
     with lab.database("gone_back"):
         versions = _index_dir(_table(lab)) / "versions"

@@ -43,7 +43,7 @@ OF_ZONES = {
 
 
 @pytest.mark.parametrize("rule", ["", "org.apache.spark.sql.catalyst.optimizer.UnwrapCast"])
-def test_an_hour_that_comes_twice_is_found_twice(lab: Lab, rule: str) -> None:
+def test_rows_of_a_repeated_hour_are_found(lab: Lab, rule: str) -> None:
     """If a clock is set back, functions of a time decrease once; queries still lose no row.
 
     Spark 4 turns a comparison of a cast into a comparison of the column, and so finds only one of

@@ -30,7 +30,7 @@ def test_a_scan_shows_the_files_it_skips(lab: Lab, table: str, adaptive: str) ->
     assert scan["prune time"].endswith(("ms", " s"))
 
 
-def test_each_scan_shows_its_own(lab: Lab, table: str) -> None:
+def test_each_scan_has_its_own_metrics(lab: Lab, table: str) -> None:
     """Two scans of one table in a query have separate metrics."""
     query = f"SELECT * FROM {table} a JOIN {table} b ON a.r = b.r WHERE a.k = 5 AND b.k > 175"
     shown = sorted(
@@ -40,7 +40,7 @@ def test_each_scan_shows_its_own(lab: Lab, table: str) -> None:
     assert shown == [("1", "9"), ("2", "8")]
 
 
-def test_a_scan_without_an_index_is_as_ever(lab: Lab, table: str) -> None:
+def test_scan_without_an_index_has_no_metric_of_sieve(lab: Lab, table: str) -> None:
     """A scan without an index has no metric of Sieve."""
     with lab.setting("spark.sieve.enabled", "false"):
         (scan,) = shown_scans(lab, f"SELECT * FROM {table} WHERE k = 5")

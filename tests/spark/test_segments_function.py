@@ -57,7 +57,7 @@ def test_expected_files_are_those_of_a_key(lab: Lab, table: str) -> None:
 
 
 @pytest.mark.usefixtures("table")
-def test_rows_are_those_of_the_time_of_analysis(lab: Lab) -> None:
+def test_data_frame_keeps_the_rows_of_its_analysis(lab: Lab) -> None:
     """A data frame keeps the rows that existed when Spark analysed the frame.
 
     After a refresh, the same SQL text returns the new rows.
@@ -103,7 +103,7 @@ def test_names_are_resolved_as_in_sql(lab: Lab) -> None:
         ("'t', CAST(rand() AS STRING)", "SIEVE_INVALID_ARGUMENT.*constant strings"),
     ],
 )
-def test_a_wrong_call_says_what_is_wrong(lab: Lab, arguments: str, problem: str) -> None:
+def test_wrong_call_raises_an_error_of_sieve(lab: Lab, arguments: str, problem: str) -> None:
     """An unknown table or index and an argument that is no constant string each raise an error."""
     with pytest.raises(Exception, match=problem):
         lab.sql(f"SELECT * FROM sieve_segments({arguments})")

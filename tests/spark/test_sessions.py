@@ -85,7 +85,7 @@ def test_open_sessions_see_create_disable_enable_and_drop(lab: Lab, table: str) 
 
 
 @pytest.mark.usefixtures("index")
-def test_a_session_may_go_without(lab: Lab) -> None:
+def test_session_can_disable_sieve(lab: Lab) -> None:
     """``spark.sieve.enabled = false`` affects only the session with this setting."""
     without, other = opened(lab, 2)
     without.sql("SET spark.sieve.enabled = false")
@@ -98,7 +98,7 @@ def test_a_session_may_go_without(lab: Lab) -> None:
     assert without.run(POINT).files == 1
 
 
-def test_an_index_in_a_folder_that_one_session_names(lab: Lab, table: str, tmp_path: Path) -> None:
+def test_create_refuses_a_folder_that_no_list_allows(lab: Lab, table: str, tmp_path: Path) -> None:
     """CREATE refuses a folder that ``spark.sieve.roots`` does not allow.
 
     A session that does not allow the folder reports the reason root-refused.
@@ -131,7 +131,7 @@ def test_an_index_in_a_folder_that_one_session_names(lab: Lab, table: str, tmp_p
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_wrong_value_fails_where_it_is_set(lab: Lab) -> None:
+def test_wrong_setting_value_is_refused(lab: Lab) -> None:
     """SET and ``conf.set`` refuse a wrong value: the error names key, value and allowed values."""
     session = Lab(lab.spark.newSession())
     for key, values in INVALID.items():
@@ -163,7 +163,7 @@ def test_a_wrong_value_fails_where_it_is_set(lab: Lab) -> None:
 
 
 @pytest.mark.usefixtures("index")
-def test_a_wrong_default_of_the_driver_is_no_obstacle(lab: Lab) -> None:
+def test_wrong_driver_setting_lets_queries_read_all_rows(lab: Lab) -> None:
     """A wrong value in the driver's configuration lets queries read all rows.
 
     Statements name the wrong value until a SET replaces it.
@@ -242,7 +242,7 @@ def test_equal_scans_are_still_shared(lab: Lab, table: str) -> None:
 
 
 @pytest.mark.usefixtures("index")
-def test_a_cached_table_is_whole(lab: Lab, table: str) -> None:
+def test_cached_table_has_all_rows(lab: Lab, table: str) -> None:
     """The cache of a filtered query serves no other query; a table's cache contains all rows."""
     (other,) = opened(lab, 1)
     try:
@@ -256,7 +256,7 @@ def test_a_cached_table_is_whole(lab: Lab, table: str) -> None:
         lab.sql(f"UNCACHE TABLE IF EXISTS {table}")
 
 
-def test_queries_beside_create_and_drop(lab: Lab, table: str) -> None:
+def test_queries_are_right_during_create_and_drop(lab: Lab, table: str) -> None:
     """While one session creates and drops indexes, queries of others return the right rows."""
     finished = threading.Event()
     wrong: list[object] = []
@@ -325,9 +325,7 @@ def the_listing(session: SparkSession, query: str) -> str:
 @pytest.mark.parametrize(
     "change", ["CREATE SIEVE INDEX ON {} (r)", "CREATE OR REPLACE SIEVE INDEX ON {} (id)"]
 )
-def test_a_scan_from_before_an_index_came_is_not_one_from_after(
-    lab: Lab, table: str, change: str
-) -> None:
+def test_scans_before_and_after_create_are_not_equal(lab: Lab, table: str, change: str) -> None:
     """Scans of one query are equal until an index is created or replaced."""
     first, same = (the_scan(lab.spark, POINT).relation().location() for _ in range(2))
     assert first.equals(same)
@@ -349,7 +347,7 @@ def test_a_prefetched_answer_serves_one_listing(lab: Lab) -> None:
     assert listing.takePrefetched().isEmpty()
 
 
-def test_a_table_without_an_index_is_planned_as_ever(lab: Lab, table: str) -> None:
+def test_table_without_an_index_uses_the_listing_of_spark(lab: Lab, table: str) -> None:
     """Scans of a table without an index use Spark's own listing."""
     assert the_listing(lab.spark, POINT) == "InMemoryFileIndex"
     lab.sql(f"CREATE SIEVE INDEX ON {table} (id)")

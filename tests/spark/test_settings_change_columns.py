@@ -336,7 +336,7 @@ def test_a_setting_of_a_column(lab: Lab, tmp_path: Path, kind: str, case: Case) 
         pytest.param("json", marks=pytest.mark.long),
     ],
 )
-def test_padding_changes_char_columns_alone(lab: Lab, tmp_path: Path, kind: str) -> None:
+def test_padding_changes_only_char_columns(lab: Lab, tmp_path: Path, kind: str) -> None:
     """CREATE refuses CHAR columns, whose values depend on settings.
 
     VARCHAR indexes stay in use under these settings.
@@ -431,7 +431,7 @@ def _of_library(lab: Lab, kind: str) -> set[str]:
 
 
 @pytest.mark.parametrize("kind", ["parquet", "orc"])
-def test_each_deciding_setting_has_a_case(lab: Lab, kind: str) -> None:
+def test_each_setting_that_affects_a_column_has_a_case(lab: Lab, kind: str) -> None:
     """Each setting of Spark, Parquet or ORC that affects a column has a case."""
     known = _of_spark(lab, kind) | _of_library(lab, kind)
     assert len(known) > 50
@@ -442,7 +442,7 @@ def test_each_deciding_setting_has_a_case(lab: Lab, kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["parquet", "orc"])
-def test_each_case_is_of_a_deciding_setting(kind: str) -> None:
+def test_each_case_has_a_setting_of_the_fingerprint(kind: str) -> None:
     """Each case has a setting or option that is in the fingerprint of the column."""
     for case in CASES[kind]:
         if case.key not in (_ZONE, "spark.sql.caseSensitive"):

@@ -97,7 +97,7 @@ def test_odd_columns(tables: Lab, shape: str) -> None:
 
 
 @pytest.mark.parametrize("budget", ["5KB", "10KB", "100KB"])
-def test_a_budget_is_kept(tables: Lab, budget: str) -> None:
+def test_run_files_stay_within_the_budget(tables: Lab, budget: str) -> None:
     """The files of a run stay within the budget."""
     tables.sql(f"CREATE SIEVE INDEX cheap ON t (noise) OPTIONS (budget = '{budget}')")
     facts = tables.facts("cheap")
@@ -117,7 +117,7 @@ def test_a_budget_is_kept(tables: Lab, budget: str) -> None:
         ("path", "24KB", True),
     ],
 )
-def test_auto_takes_a_map_where_it_reads_fewer_files(
+def test_auto_chooses_a_map_if_it_reads_fewer_files(
     tables: Lab, column: str, budget: str, chosen: bool
 ) -> None:
     """For long strings that differ late and so share key codes, `auto` chooses a map in the budget.
@@ -160,7 +160,7 @@ def test_the_default_index_finds_unique_scattered_keys(tables: Lab) -> None:
     tables.sql("DROP SIEVE INDEX noise_sieve ON t")
 
 
-def test_a_map_of_keys_in_many_files_knows_absent_ones(tables: Lab) -> None:
+def test_map_reads_at_most_one_file_for_an_absent_key(tables: Lab) -> None:
     """If each of 4,000 keys is in about five files, a query for an absent key reads one at most."""
     tables.sql(f"""
         CREATE TABLE plane USING parquet PARTITIONED BY (file) AS
@@ -177,7 +177,7 @@ def test_a_map_of_keys_in_many_files_knows_absent_ones(tables: Lab) -> None:
     tables.sql("DROP TABLE plane")
 
 
-def test_what_is_expected_is_told(tables: Lab) -> None:
+def test_describe_shows_the_expected_reads(tables: Lab) -> None:
     """DESCRIBE shows the expected reads of keys and ranges, the least possible, and min/max."""
     tables.sql("CREATE SIEVE INDEX ON t (late)")
     facts = dict(tables.sql("DESCRIBE SIEVE INDEX late_sieve ON t"))
@@ -208,7 +208,7 @@ def test_what_is_expected_is_told(tables: Lab) -> None:
         ),
     ],
 )
-def test_options_that_cannot_be_had(tables: Lab, rest: str, words: str) -> None:
+def test_wrong_options_are_refused(tables: Lab, rest: str, words: str) -> None:
     """CREATE refuses wrong options, names the allowed values, and leaves no file."""
     with pytest.raises(AnalysisException, match=words):
         tables.sql(f"CREATE SIEVE INDEX refused ON {rest}")

@@ -104,7 +104,7 @@ def tables(shown: str) -> list[list[list[str]]]:
         for name, least in zip(DATABASES, (1, 10, 1, 8), strict=True)
     ],
 )
-def test_the_sql_of_pages_is_true(lab: Lab, database: str, least: int) -> None:
+def test_sql_blocks_of_a_page_have_the_results_shown(lab: Lab, database: str, least: int) -> None:
     """The blocks of a page, run in order in an empty database, have the results on the page."""
     compared, wrong = 0, []
     with lab.database(database):

@@ -85,7 +85,7 @@ def test_reasons_are_counted_by_scan(lab: Lab, table: str) -> None:
     assert (new["scans_pruned"], new["new-file"]) == (1, 1)
 
 
-def test_audits_statements_and_what_is_held_are_counted(lab: Lab, table: str) -> None:
+def test_status_counts_audits_explains_and_cached_bytes(lab: Lab, table: str) -> None:
     """Status counts the files of an audit, EXPLAIN as a statement only, and the bytes of caches."""
     lab.run(f"SELECT * FROM {table} WHERE k = 25")
     before = _status(lab)
@@ -103,7 +103,7 @@ def test_audits_statements_and_what_is_held_are_counted(lab: Lab, table: str) ->
     assert 0 < after["prune_ms_greatest", None] <= after["prune_ms", None]
 
 
-def test_it_takes_no_arguments(lab: Lab) -> None:
+def test_sieve_status_refuses_an_argument(lab: Lab) -> None:
     """A call with an argument fails with an error that names the argument."""
     with pytest.raises(Exception, match=r"SIEVE_INVALID_ARGUMENT.*sieve_status\(\) takes 0"):
         lab.sql("SELECT * FROM sieve_status('t')")

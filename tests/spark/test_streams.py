@@ -79,9 +79,7 @@ def test_a_partitioned_table_of_a_file_sink(lab: Lab, tmp_path: Path) -> None:
         "left_anti",
     ],
 )
-def test_the_static_side_of_a_stream_is_pruned_by_its_own_filter(
-    lab: Lab, tmp_path: Path, how: str
-) -> None:
+def test_static_side_of_a_stream_is_pruned(lab: Lab, tmp_path: Path, how: str) -> None:
     """Each batch of a stream prunes the static side, and returns the same rows."""
     static = lab.spark.table("t").where("id BETWEEN 100 AND 110").withColumnRenamed("id", "k")
     facts = lab.spark.readStream.table("feed").selectExpr("id - 4900 AS f")

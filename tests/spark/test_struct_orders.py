@@ -38,9 +38,7 @@ def structs(lab: Lab) -> Iterator[Lab]:
 
 
 @pytest.mark.parametrize("parent", PARENTS)
-def test_a_filter_on_what_holds_a_field_says_nothing_of_its_nulls(
-    structs: Lab, parent: str
-) -> None:
+def test_filter_on_a_struct_keeps_rows_with_a_null_field(structs: Lab, parent: str) -> None:
     """A filter on a struct does not exclude rows in which only the field is NULL."""
     orders = (
         f"SELECT id, {field} AS x FROM t WHERE {parent} ORDER BY {field} {order}, id LIMIT 12"

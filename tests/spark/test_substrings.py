@@ -85,7 +85,7 @@ def test_a_filter_reads_the_files_that_can_match(logs: Lab, name: str) -> None:
     logs.check(f"SELECT * FROM t WHERE {predicate}", exactly=files)
 
 
-def test_the_reason_for_a_text_that_is_too_short(logs: Lab) -> None:
+def test_explain_shows_the_length_of_a_short_text(logs: Lab) -> None:
     """For a short text, EXPLAIN shows the function and the number of bytes, and no constant."""
     for predicate, words in (
         ("message LIKE '%ab%'", "contains of less than 4 bytes"),
@@ -109,7 +109,7 @@ def test_the_reason_for_a_text_that_is_too_short(logs: Lab) -> None:
         ("collate(message, 'UTF8_LCASE')", "it has text with a collation"),
     ],
 )
-def test_what_has_no_substrings_is_refused(logs: Lab, typed: str, reason: str) -> None:
+def test_column_without_substrings_is_refused(logs: Lab, typed: str, reason: str) -> None:
     """CREATE refuses a column without substrings, and the error names the reason."""
     with pytest.raises(PySparkException) as error:
         logs.sql(f"CREATE SIEVE INDEX wrong ON t ({typed}) {OPTIONS}")
@@ -227,7 +227,7 @@ def test_patterns_with_a_broken_escape(logs: Lab) -> None:
                 logs.run(f"SELECT id FROM substrings.t WHERE {predicate}")
 
 
-def test_the_escape_that_stands_for_bytes_without_a_character(lab: Lab) -> None:
+def test_escape_for_invalid_bytes_loses_no_row(lab: Lab) -> None:
     """An escape that also stands for invalid bytes loses no row.
 
     LIKE decodes invalid bytes as this character, so the bytes of pattern and text differ.

@@ -118,7 +118,7 @@ def test_a_deleted_file_is_forgotten_by_refresh(lab: Lab) -> None:
 
 
 @pytest.mark.long
-def test_added_columns_leave_the_reader_of_others(lab: Lab) -> None:
+def test_added_column_keeps_other_indexes_in_use(lab: Lab) -> None:
     """After ADD COLUMN, queries use the index as before, and REFRESH reads only new files."""
     with lab.database("columns"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
@@ -152,7 +152,7 @@ def test_a_column_added_with_a_default_reads_as_the_default(lab: Lab) -> None:
         lab.check("SELECT * FROM t WHERE kind = 9")
 
 
-def test_a_default_of_a_struct_is_read_with_all_of_it(lab: Lab) -> None:
+def test_struct_with_a_default_is_read_whole(lab: Lab) -> None:
     """The index reads whole structs, because a read of one field can lose a struct's default."""
     with lab.database("struct_defaults"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
@@ -200,7 +200,7 @@ def test_null_structs_have_null_fields(lab: Lab) -> None:
         lab.check("SELECT id FROM t WHERE s.a <=> 35", exactly=1)
 
 
-def test_a_file_of_a_time_to_come_is_always_read(lab: Lab) -> None:
+def test_file_with_a_future_time_is_always_read(lab: Lab) -> None:
     """A file with a future modification time is not indexed: a later change could be hidden."""
     with lab.database("unsettled"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")

@@ -25,7 +25,7 @@ def properties(lab: Lab, table: str) -> dict[str, str]:
     return {key: value for key, value in rows if key.startswith("sieve.index.")}
 
 
-def test_no_index_is_registered_on_a_table_that_took_its_tables_place(lab: Lab) -> None:
+def test_create_registers_no_index_on_a_replaced_table(lab: Lab) -> None:
     """CREATE INDEX registers no index if DROP and CREATE TABLE, or a move, replaced the table."""
     resolve = lab.spark._jvm.org.apache.spark.sql.sieve.statements.Tables.resolve
     with lab.database("replaced") as database:
@@ -57,7 +57,7 @@ def test_create_and_drop_leave_no_trace(lab: Lab) -> None:
         assert lab.explain("SELECT * FROM t WHERE id = 5")[0]["reasons"] == "no-index: 4"
 
 
-def test_create_table_like_does_not_take_the_index_along(lab: Lab) -> None:
+def test_create_table_like_does_not_copy_the_index(lab: Lab) -> None:
     """A table created LIKE an indexed table has no index, so queries read all files."""
     with lab.database("likes") as database:
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
@@ -95,7 +95,7 @@ def test_a_copied_property_is_not_an_index(lab: Lab) -> None:
         lab.check("SELECT * FROM t WHERE id = 5", exactly=1)
 
 
-def test_a_namesake_made_anew_starts_without_an_index(lab: Lab) -> None:
+def test_recreated_table_does_not_use_the_old_index(lab: Lab) -> None:
     """A table that is dropped and created again in the same place does not use the old index."""
     with lab.database("anew"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
@@ -116,7 +116,7 @@ def test_a_namesake_made_anew_starts_without_an_index(lab: Lab) -> None:
 
 
 @pytest.mark.long
-def test_two_databases_keep_their_namesakes_apart(lab: Lab) -> None:
+def test_tables_of_one_name_have_separate_indexes(lab: Lab) -> None:
     """Tables of the same name in two databases have separate indexes."""
     with lab.database("apart_a"), lab.database("apart_b"):
         for k, name in enumerate(("apart_a", "apart_b")):
@@ -133,7 +133,7 @@ def test_two_databases_keep_their_namesakes_apart(lab: Lab) -> None:
         assert [row[0] for row in lab.sql("SHOW SIEVE INDEXES IN apart_a")] == ["apart_a"]
 
 
-def test_a_renamed_table_loses_speed_not_rows(lab: Lab) -> None:
+def test_renamed_table_loses_no_rows(lab: Lab) -> None:
     """After RENAME, queries return all rows, even if the index has not followed the table yet."""
     with lab.database("renamed"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
@@ -184,7 +184,7 @@ def test_options_set_take_effect_with_refresh(lab: Lab) -> None:
         assert "options after next refresh" not in told
 
 
-def test_a_dropped_database_takes_its_indexes_along(lab: Lab) -> None:
+def test_drop_database_cascade_removes_its_indexes(lab: Lab) -> None:
     """DROP DATABASE CASCADE removes indexes; a table created again does not use an old index."""
     with lab.database("cascade"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
@@ -197,7 +197,7 @@ def test_a_dropped_database_takes_its_indexes_along(lab: Lab) -> None:
         assert scan["reasons"] == "no-index: 4"
 
 
-def test_a_name_is_given_once(lab: Lab) -> None:
+def test_two_sessions_cannot_create_the_same_index(lab: Lab) -> None:
     """If two sessions create the same index, one is refused and leaves nothing behind."""
     with lab.database("taken") as database:
         lab.sql("CREATE TABLE t USING parquet AS SELECT id, id % 7 AS r FROM range(0, 40, 1, 4)")
@@ -219,7 +219,7 @@ def test_a_name_is_given_once(lab: Lab) -> None:
         assert len(index_folders(lab, database)) == 1
 
 
-def test_one_lost_index_keeps_refresh_from_no_other(lab: Lab) -> None:
+def test_lost_index_does_not_stop_the_refresh_of_others(lab: Lab) -> None:
     """REFRESH of all indexes refreshes the sound ones, and then fails and names the lost one."""
     with lab.database("lost") as database:
         lab.sql("CREATE TABLE t USING parquet AS SELECT id, id % 7 AS r FROM range(0, 40, 1, 4)")

@@ -65,7 +65,7 @@ def test_an_index_name_in_quotes(lab: Lab) -> None:
         lab.sql("DROP SIEVE INDEX `MEIN größter Index` ON t")
 
 
-def test_case_of_columns_is_as_the_session_has_it(lab: Lab) -> None:
+def test_column_names_match_in_any_case(lab: Lab) -> None:
     """Without case sensitivity, statements and queries accept a column name in any case."""
     with lab.database("cases"):
         lab.sql("CREATE TABLE T USING parquet AS SELECT id AS OrderKey FROM range(0, 40, 1, 4)")
@@ -75,7 +75,7 @@ def test_case_of_columns_is_as_the_session_has_it(lab: Lab) -> None:
         lab.check("SELECT x FROM (SELECT OrderKey AS x FROM T) WHERE x = 15", exactly=1)
 
 
-def test_case_sensitive_sessions_tell_columns_apart(lab: Lab) -> None:
+def test_case_sensitive_sessions_distinguish_columns(lab: Lab) -> None:
     """With case sensitivity, `a` and `A` are two columns with separate indexes."""
     with lab.database("sensitive"), lab.setting("spark.sql.caseSensitive", "true"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id AS a, -id AS A FROM range(0, 40, 1, 4)")

@@ -115,7 +115,7 @@ def test_a_partition_elsewhere_is_indexed_too(lab: Lab, tmp_path: Path) -> None:
         assert not lab.check("SELECT * FROM t WHERE id = 105", exactly=0).rows
 
 
-def test_a_file_that_several_partitions_list(lab: Lab, tmp_path: Path) -> None:
+def test_file_in_several_partitions_is_always_read(lab: Lab, tmp_path: Path) -> None:
     """A scan always reads a file that several partitions list.
 
     If a file of several partitions gave a bound, low keys would exclude rows of other groups.
@@ -144,7 +144,7 @@ def test_a_file_that_several_partitions_list(lab: Lab, tmp_path: Path) -> None:
         lab.check("SELECT k, q FROM t WHERE k >= 100 ORDER BY k DESC, q LIMIT 3", exactly=3 + 5)
 
 
-def test_partitions_come_and_go(lab: Lab) -> None:
+def test_new_partition_is_read_until_refresh(lab: Lab) -> None:
     """Queries read the files of a new partition until REFRESH.
 
     A dropped partition returns no rows, and REFRESH forgets the files of the partition.

@@ -205,7 +205,7 @@ def _check(lab: Lab, query: str, files: int | None, conf: Mapping[str, str] | No
 
 
 @pytest.mark.parametrize("kind", _kinds(PRUNED))
-def test_files_that_can_hold_one_of_the_rows_are_read(top: Lab, kind: str) -> None:
+def test_scan_reads_the_files_of_the_first_rows(top: Lab, kind: str) -> None:
     """The scan reads the files of the rows, and at most one more, whose rows give the bound.
 
     Similar queries are neighbours in the list, and alternate between the modes.
@@ -214,7 +214,7 @@ def test_files_that_can_hold_one_of_the_rows_are_read(top: Lab, kind: str) -> No
 
 
 @pytest.mark.parametrize("kind", _kinds(UNPRUNED))
-def test_where_something_else_decides_about_rows_all_are_read(top: Lab, kind: str) -> None:
+def test_scan_below_other_operators_has_no_bound(top: Lab, kind: str) -> None:
     """Below other filters, samples, generators, joins and aggregates, a scan has no bound."""
     _check(top, *UNPRUNED[kind], MODES[len(kind) % 2])
 
@@ -224,7 +224,7 @@ def _read(frame: DataFrame) -> int:
     return files_read(frame)
 
 
-def test_calls_of_a_sorted_frame_read_what_a_limit_does(
+def test_calls_of_a_sorted_frame_skip_files_like_a_limit(
     top: Lab, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """`take`, `head`, `first` and `show` of a sorted frame skip files like a LIMIT."""
@@ -254,7 +254,7 @@ def test_calls_of_a_sorted_frame_read_what_a_limit_does(
 
 
 @pytest.mark.parametrize("adaptive", ["true", pytest.param("false", marks=pytest.mark.long)])
-def test_a_scan_with_a_bound_is_not_taken_for_one_without(top: Lab, adaptive: str) -> None:
+def test_scans_with_and_without_a_bound_share_no_exchange(top: Lab, adaptive: str) -> None:
     """Spark reuses no exchange for a scan with a bound and one without, or with another bound."""
     conf = {"spark.sql.adaptive.enabled": adaptive}
     ends = "SELECT k FROM fact ORDER BY k {} LIMIT 3"
@@ -298,7 +298,7 @@ def test_a_limit_over_a_whole_sort(top: Lab, adaptive: str) -> None:
     _check(top, "SELECT k FROM fact WHERE k > 1234 ORDER BY k LIMIT 10 OFFSET 5", 2, conf)
 
 
-def test_off_reads_all(top: Lab) -> None:
+def test_setting_off_reads_all_files(top: Lab) -> None:
     """The setting disables the bound for first rows, MIN and MAX."""
     conf = {"spark.sieve.top.pruning": "off"}
     _check(top, "SELECT k FROM fact ORDER BY k LIMIT 10", FILES, conf)
@@ -306,7 +306,7 @@ def test_off_reads_all(top: Lab) -> None:
 
 
 @pytest.mark.parametrize("key", ["ignoreCorruptFiles", "ignoreMissingFiles"])
-def test_rows_that_readers_may_leave_out_bound_nothing(top: Lab, tmp_path: Path, key: str) -> None:
+def test_readers_that_ignore_files_prevent_bounds(top: Lab, tmp_path: Path, key: str) -> None:
     """A setting or option by which readers ignore damaged or missing files prevents bounds."""
     query = "SELECT k FROM {} ORDER BY k LIMIT 3"
     _check(top, query.format("fact"), FILES, {f"spark.sql.files.{key}": "true"})
@@ -327,7 +327,7 @@ def test_rows_that_readers_may_leave_out_bound_nothing(top: Lab, tmp_path: Path,
 
 
 @pytest.mark.long
-def test_files_behind_the_index_are_read(top: Lab) -> None:
+def test_files_changed_after_the_build_are_read(top: Lab) -> None:
     """Scans read new, changed and replaced files, and removed files give no bound."""
     with top.database("behind"):
         top.sql("CREATE TABLE t USING parquet AS SELECT id AS k FROM range(0, 400, 1, 4)")
@@ -368,7 +368,7 @@ def test_files_behind_the_index_are_read(top: Lab) -> None:
     top.sql("USE top")
 
 
-def test_scans_that_lose_rows_on_their_own_have_no_bound(top: Lab) -> None:
+def test_files_dropped_at_run_time_give_no_bound(top: Lab) -> None:
     """Buckets and partitions that Spark drops at run time give no bound."""
     top.sql(
         "CREATE TABLE buckets USING parquet CLUSTERED BY (k) INTO 4 BUCKETS AS "
@@ -424,7 +424,7 @@ def test_ranges_of_files_are_read(top: Lab, tmp_path: Path) -> None:
         assert row["bytes_read"] < row["bytes_total"] * 3 / 4
 
 
-def test_explain_names_what_bounds_a_scan(top: Lab) -> None:
+def test_explain_names_the_bound_of_a_scan(top: Lab) -> None:
     """EXPLAIN names the bound after the filters, or the reason why no bound exists."""
 
     def told(query: str) -> tuple[object, object, object]:
@@ -453,7 +453,7 @@ def test_explain_names_what_bounds_a_scan(top: Lab) -> None:
     assert row["indexes"] == "k_sieve@1"
 
 
-def test_a_query_that_requires_an_index_does_not_fail_without_a_bound(top: Lab) -> None:
+def test_require_accepts_a_query_without_a_bound(top: Lab) -> None:
     """A query without a filter passes `spark.sieve.require`, with and without a bound."""
     with top.setting("spark.sieve.require", "true"):
         _check(top, "SELECT k FROM fact ORDER BY k LIMIT 4001", FILES)

@@ -147,7 +147,7 @@ def test_joins_by_a_pair(keys_of: Lab, query: str, files: int) -> None:
     assert keys_of.check(query).files == files
 
 
-def test_the_side_that_an_outer_join_fills_with_null(orders: Lab) -> None:
+def test_side_filled_with_null_gets_keys_from_a_job(orders: Lab) -> None:
     """If an outer join fills a side with NULL, a separate job reads keys for this side."""
     orders.sql(f"CREATE OR REPLACE TEMPORARY VIEW wanted AS {KEYS}")
     with orders.setting("spark.sieve.join.pruning", "always"):
@@ -187,7 +187,7 @@ def test_rows_with_null_are_found_by_lists(orders: Lab) -> None:
         ("(tenant, nothing)", "no column nothing"),
     ],
 )
-def test_what_cannot_be_a_tuple_is_refused(orders: Lab, typed: str, reason: str) -> None:
+def test_tuple_of_unsuitable_columns_is_refused(orders: Lab, typed: str, reason: str) -> None:
     """CREATE refuses a tuple of unsuitable columns, and the error has the reason."""
     with pytest.raises(PySparkException) as error:
         orders.sql(f"CREATE SIEVE INDEX wrong ON t ({typed})")

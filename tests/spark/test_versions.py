@@ -30,7 +30,7 @@ def create(lab: Lab) -> None:
     lab.sql("CREATE SIEVE INDEX ON t (id)")
 
 
-def test_a_life_in_versions(lab: Lab) -> None:
+def test_show_lists_the_change_of_each_version(lab: Lab) -> None:
     """SHOW lists the change of each version, and OPTIMIZE makes one run.
 
     VACUUM keeps the current version.
@@ -75,7 +75,7 @@ def test_a_life_in_versions(lab: Lab) -> None:
         assert lab.sql("VACUUM SIEVE INDEX id_sieve ON t RETAIN 0 HOURS") == [("id_sieve", 0, 0, 0)]
 
 
-def test_what_a_dead_writer_left_goes_after_a_day(lab: Lab) -> None:
+def test_vacuum_deletes_the_run_of_a_dead_writer_after_a_day(lab: Lab) -> None:
     """After a day, VACUUM deletes the run of a dead writer.
 
     Such a run has a pending write, but no version.
@@ -104,7 +104,7 @@ def test_what_a_dead_writer_left_goes_after_a_day(lab: Lab) -> None:
         lab.check("SELECT * FROM t WHERE id = 5", exactly=1)
 
 
-def test_an_index_without_a_table_goes_and_no_other(lab: Lab) -> None:
+def test_vacuum_deletes_only_indexes_that_are_not_in_use(lab: Lab) -> None:
     """VACUUM deletes old indexes of dropped tables and dead statements, but no index in use."""
     with lab.database("orphaned"):
         create(lab)
@@ -127,7 +127,7 @@ def test_an_index_without_a_table_goes_and_no_other(lab: Lab) -> None:
         lab.check("SELECT * FROM t WHERE id = 5", exactly=1)
 
 
-def test_a_registration_that_was_lost_is_found_again(lab: Lab) -> None:
+def test_refresh_restores_a_lost_registration(lab: Lab) -> None:
     """If another tool removes an index's property, REFRESH restores the property.
 
     VACUUM keeps the index.

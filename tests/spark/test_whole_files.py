@@ -36,7 +36,7 @@ def test_bucketed_scans_read_whole_files(lab: Lab) -> None:
             assert (told["ranges_read"] == 1) == (reasons is None)
 
 
-def test_files_that_spark_cannot_split_are_read_with_all_others(lab: Lab, tmp_path: Path) -> None:
+def test_scan_of_zstd_files_reads_all_files_or_none(lab: Lab, tmp_path: Path) -> None:
     """A scan of zstd files reads all files of the table, or none.
 
     Spark 4.1 makes smaller splits for few files, and fails on two splits of a zstd file.
