@@ -74,7 +74,7 @@ def forged(table: Lab) -> Lab:
     return table
 
 
-def test_a_lying_index_is_found_out(forged: Lab) -> None:
+def test_audit_detects_a_wrong_index(forged: Lab) -> None:
     """Without an audit, the query loses the row.
 
     With an audit, the query fails with an error that names a remedy.
@@ -91,7 +91,7 @@ def test_a_lying_index_is_found_out(forged: Lab) -> None:
 
 
 @pytest.mark.parametrize("adaptive", ["true", "false"])
-def test_it_is_found_out_wherever_the_scan_stands(forged: Lab, adaptive: str) -> None:
+def test_audit_detects_a_wrong_index_in_any_query(forged: Lab, adaptive: str) -> None:
     """Audits detect the forgery in joins, aggregates, subqueries and views, also without AQE."""
     view = "SELECT id + 0L AS k, s FROM t WHERE id < 9"
     forged.sql(f"CREATE OR REPLACE TEMPORARY VIEW below AS {view}")
@@ -107,7 +107,7 @@ def test_it_is_found_out_wherever_the_scan_stands(forged: Lab, adaptive: str) ->
     forged.sql("DROP VIEW below")
 
 
-def test_a_match_is_the_index_s_fault_whatever_else_the_query_asks(forged: Lab) -> None:
+def test_audit_reports_a_match_that_a_subquery_removes(forged: Lab) -> None:
     """In the query, a subquery would remove all rows of the skipped file.
 
     The audit still reports that the index skips rows that satisfy the scan's filters.
@@ -118,14 +118,14 @@ def test_a_match_is_the_index_s_fault_whatever_else_the_query_asks(forged: Lab) 
         forged.run(query)
 
 
-def test_a_share_of_nothing_audits_nothing(forged: Lab) -> None:
+def test_zero_share_audits_no_file(forged: Lab) -> None:
     """If the audited share of files is zero, the audit detects no lost rows."""
     for share in ("0", "0.0"):
         with forged.setting(SAMPLE, share):
             assert forged.run(QUERY).rows == {}
 
 
-def test_an_audit_that_cannot_read_says_so(table: Lab) -> None:
+def test_audit_fails_if_a_skipped_file_was_deleted(table: Lab) -> None:
     """If a skipped file was deleted, a query without an audit returns the right rows.
 
     With an audit, the query fails, because the audit cannot read the file.
@@ -145,7 +145,7 @@ def test_an_audit_that_cannot_read_says_so(table: Lab) -> None:
         assert table.run(query).rows == {"(5,)": 1}
 
 
-def test_a_row_in_a_skipped_range_is_found_out(lab: Lab, tmp_path: Path) -> None:
+def test_audit_detects_a_row_in_a_skipped_range(lab: Lab, tmp_path: Path) -> None:
     """An audit detects a row that a wrong index misses in the skipped part of a file."""
     file = tmp_path / "a.csv"
     file.write_text("".join(f"{key:08}\n" for key in range(1000)))

@@ -136,7 +136,7 @@ DAMAGE = [
 
 
 @pytest.mark.parametrize(("kind", "how"), DAMAGE)
-def test_a_damaged_index_costs_speed_and_is_replaced(
+def test_damaged_index_is_reported_and_repaired(
     small: Lab, kind: str, how: Callable[[Path], None]
 ) -> None:
     """Queries detect and report any damage to any file of an index, and statements repair it."""
@@ -167,7 +167,7 @@ def test_a_damaged_index_costs_speed_and_is_replaced(
     small.check(QUERY, exactly=1)
 
 
-def test_a_damaged_index_goes_with_its_table_and_no_other_does(small: Lab) -> None:
+def test_drop_table_deletes_only_its_own_damaged_index(small: Lab) -> None:
     """DROP TABLE deletes a damaged index only if the index's readable content names the table."""
     (own,) = root_of(small).iterdir()
     small.sql("CREATE TABLE u USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
@@ -198,7 +198,7 @@ def test_refresh_replaces_a_list_of_files_that_it_cannot_read(small: Lab) -> Non
     small.check(QUERY, exactly=1)
 
 
-def test_a_version_of_a_later_release_is_left_alone(small: Lab) -> None:
+def test_later_format_is_neither_used_nor_overwritten(small: Lab) -> None:
     """Sieve neither uses nor overwrites an intact manifest of an unknown format.
 
     The error says that a later release wrote the manifest.
@@ -217,7 +217,7 @@ def test_a_version_of_a_later_release_is_left_alone(small: Lab) -> None:
     assert [p.name for p in path.parent.iterdir()] == ["1.json"]
 
 
-def test_an_index_without_its_root_is_gone_and_can_be_made_anew(small: Lab) -> None:
+def test_index_can_be_created_again_after_its_root_is_deleted(small: Lab) -> None:
     """After the root folder is deleted, queries read all files, and CREATE makes a new index."""
     shutil.rmtree(root_of(small))
     read_in_full(small, "index-gone", strict_fails=True)
@@ -226,7 +226,7 @@ def test_an_index_without_its_root_is_gone_and_can_be_made_anew(small: Lab) -> N
     small.check(QUERY, exactly=1)
 
 
-def test_a_running_index_whose_files_go_keeps_queries_right(small: Lab) -> None:
+def test_queries_stay_right_if_index_files_vanish(small: Lab) -> None:
     """Queries stay right if index files vanish after the driver has loaded the index.
 
     Data in the driver's memory stays valid.
@@ -240,7 +240,7 @@ def test_a_running_index_whose_files_go_keeps_queries_right(small: Lab) -> None:
     small.check(QUERY, exactly=FILES + 1)
 
 
-def test_a_run_file_damaged_under_a_driver_is_met_by_the_scan_that_needs_it(small: Lab) -> None:
+def test_scan_detects_a_run_file_damaged_after_opening(small: Lab) -> None:
     """A run file is damaged after the driver has opened the index, and before a scan needs the run.
 
     A scan that needs this run reads all files; other scans are pruned.
@@ -255,7 +255,7 @@ def test_a_run_file_damaged_under_a_driver_is_met_by_the_scan_that_needs_it(smal
     small.check(QUERY, exactly=1)
 
 
-def test_a_cache_without_room_costs_speed_only(small: Lab) -> None:
+def test_cache_without_room_changes_no_rows(small: Lab) -> None:
     """If the cache has no room, each scan reads the index files again."""
     with small.setting("spark.sieve.cache.bytes", "0"):
         small.check(QUERY, exactly=1)
@@ -302,7 +302,7 @@ OFTEN = {"no JSON", "huge", "climbing root", "unknown root", "wrong uuid"}
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=() if name in OFTEN else LONG) for name in HOSTILE]
 )
-def test_a_hostile_registration_leads_nowhere(lab: Lab, name: str) -> None:
+def test_hostile_registration_changes_no_rows(lab: Lab, name: str) -> None:
     """Whatever the value of the property, rows are right, and statements work.
 
     Statements can remove the property.
@@ -324,7 +324,7 @@ def test_a_hostile_registration_leads_nowhere(lab: Lab, name: str) -> None:
         assert UUID not in registration(lab)[1]
 
 
-def test_a_registration_put_back_after_drop_is_gone(small: Lab) -> None:
+def test_restored_registration_of_a_dropped_index_is_gone(small: Lab) -> None:
     """Another tool restores the registration of a dropped index.
 
     Queries then read all files until CREATE.
@@ -339,7 +339,7 @@ def test_a_registration_put_back_after_drop_is_gone(small: Lab) -> None:
     assert registration(small)[1] != value
 
 
-def test_a_registration_taken_away_costs_speed_only(small: Lab) -> None:
+def test_removed_registration_changes_no_rows(small: Lab) -> None:
     """Another tool removes the property that registers an index.
 
     New sessions then read all files, and CREATE makes a new index.

@@ -89,7 +89,9 @@ def test_killed_at_any_time(tmp_path: Path) -> None:
     sys.stdout.write(f"SIEVE_SEED={seed}: {kills} kills in {runs} runs, 0 wrong rows\n")
 
 
-def test_a_draft_in_hand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_vacuum_deletes_the_draft_of_a_killed_writer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A writer that dies before renaming a draft leaves the draft; VACUUM deletes the draft."""
     warehouse, statement = prepared(tmp_path, "disable")
     monkeypatch.setattr("sieve.storage.local._link", lambda *_: sys.exit("killed"))
@@ -130,7 +132,7 @@ def pause(folder: Path, meanwhile: str) -> list[str]:
     return [*(past.change for past in reversed(told)), f"exit {writer.exitcode}"]
 
 
-def test_a_stopped_writer_plans_on_top_of_others(tmp_path: Path) -> None:
+def test_stopped_writer_plans_again_on_the_newest_version(tmp_path: Path) -> None:
     """Another writer publishes the version number of a stopped writer.
 
     After the stopped writer resumes, the next version contains the changes of both.
@@ -156,7 +158,7 @@ def test_a_hundred_stopped_writers(tmp_path: Path) -> None:
     sys.stdout.write(f"{PAUSES} of {PAUSES} stopped writers planned on top\n")
 
 
-def test_nobody_waits_for_a_stopped_writer(tmp_path: Path) -> None:
+def test_writers_do_not_wait_for_a_stopped_writer(tmp_path: Path) -> None:
     """While a writer is stopped during CREATE, other writers create, refresh and drop."""
     warehouse = Warehouse(tmp_path / "shop")
     warehouse.create_table("t", [range(10 * k, 10 * k + 10) for k in range(4)])

@@ -30,7 +30,7 @@ def executors(jvm: int) -> list[int]:
 
 
 @pytest.mark.soak
-def test_a_build_survives_its_executors_or_fails_whole(tmp_path: Path) -> None:
+def test_build_succeeds_or_fails_if_executors_die(tmp_path: Path) -> None:
     """If executors die during a build, the build succeeds or reports the error.
 
     A finished index causes no wrong row, and has no extra file.

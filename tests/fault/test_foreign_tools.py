@@ -92,7 +92,7 @@ def test_a_refresh_and_a_switch_are_not_undone(warehouse: Warehouse) -> None:
     assert (told.files, told.reasons) == (5, ("disabled",))
 
 
-def test_a_drop_that_died_and_a_create_are_undone(warehouse: Warehouse) -> None:
+def test_unfinished_drop_and_create_are_undone(warehouse: Warehouse) -> None:
     """The restored registration refers to a tombstone, and Sieve keeps the later index."""
     Session(warehouse).sql(CREATE)
     before = warehouse.properties("t")

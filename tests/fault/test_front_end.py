@@ -78,7 +78,7 @@ def test_statements_after_a_kill_work(lab: Lab, jvm: int, table: str) -> None:
     lab.check(POINT, exactly=1)
 
 
-def test_a_create_whose_front_end_is_killed_makes_nothing(
+def test_create_fails_if_the_front_end_is_killed(
     lab: Lab, jvm: int, table: str, root: Path, other_thread: Callable[..., Future[Any]]
 ) -> None:
     """If the front end is killed during CREATE, CREATE fails and registers nothing.
@@ -101,7 +101,7 @@ def test_a_create_whose_front_end_is_killed_makes_nothing(
     lab.check("SELECT * FROM fault.t WHERE s = 'k77'", at_most=2)
 
 
-def test_a_drop_whose_front_end_is_killed_says_that_its_outcome_is_unknown(
+def test_drop_reports_unknown_outcome_if_front_end_is_killed(
     lab: Lab, jvm: int, table: str, root: Path, other_thread: Callable[..., Future[Any]]
 ) -> None:
     """If DROP fails after a visible change, the error does not claim that nothing changed."""
@@ -121,7 +121,7 @@ def test_a_drop_whose_front_end_is_killed_says_that_its_outcome_is_unknown(
 
 
 @pytest.mark.long
-def test_the_next_create_sweeps_what_a_killed_one_left(
+def test_create_deletes_old_leftover_folders(
     lab: Lab, jvm: int, table: str, root: Path, other_thread: Callable[..., Future[Any]]
 ) -> None:
     """CREATE deletes this table's leftover folders: a day old, and never registered."""
@@ -151,7 +151,7 @@ def test_the_next_create_sweeps_what_a_killed_one_left(
 
 
 @pytest.mark.usefixtures("table")
-def test_a_query_whose_front_end_is_killed_meanwhile_keeps_its_rows(
+def test_query_keeps_its_rows_if_the_front_end_dies_meanwhile(
     lab: Lab, jvm: int, other_thread: Callable[..., Future[Any]]
 ) -> None:
     """If the front end dies while a scan waits for an answer, the scan returns all rows."""
@@ -170,7 +170,7 @@ def test_a_query_whose_front_end_is_killed_meanwhile_keeps_its_rows(
 
 
 @pytest.mark.usefixtures("table")
-def test_an_answer_that_is_late_is_not_waited_for(lab: Lab, jvm: int) -> None:
+def test_scan_does_not_wait_for_a_late_answer(lab: Lab, jvm: int) -> None:
     """After the prune time-out, a scan reads all files; under `strict`, the query fails."""
     lab.check(POINT, exactly=1)
     timeouts = "SELECT value FROM sieve_status() WHERE reason = 'timeout'"
@@ -193,7 +193,7 @@ def test_an_answer_that_is_late_is_not_waited_for(lab: Lab, jvm: int) -> None:
 
 
 @pytest.mark.usefixtures("table")
-def test_a_front_end_that_is_too_slow_again_and_again_is_left_alone(lab: Lab, jvm: int) -> None:
+def test_scans_stop_waiting_after_three_timeouts(lab: Lab, jvm: int) -> None:
     """After three time-outs in a row, scans no longer wait for the front end.
 
     As soon as the front end answers again, scans prune files again.
@@ -215,7 +215,7 @@ def test_a_front_end_that_is_too_slow_again_and_again_is_left_alone(lab: Lab, jv
 
 
 @pytest.mark.usefixtures("table")
-def test_a_store_that_hangs_holds_up_its_own_indexes_alone(lab: Lab) -> None:
+def test_hanging_store_affects_only_its_own_tables(lab: Lab) -> None:
     """If a store hangs, scans of its tables read all files, and scans of other tables are pruned.
 
     A named pipe without a writer stands in for a hanging store, because opening the pipe blocks.
@@ -263,7 +263,7 @@ def planned(lab: Lab) -> DataFrame:
 
 
 @pytest.mark.usefixtures("table")
-def test_a_scan_asks_before_it_lists_files(lab: Lab, jvm: int) -> None:
+def test_query_uses_the_answer_from_planning(lab: Lab, jvm: int) -> None:
     """A query uses the answer from the planning phase, even if the front end then stops."""
     lab.check(POINT, exactly=1)
     with lab.setting("spark.sieve.strict", "true"):
@@ -278,7 +278,7 @@ def test_a_scan_asks_before_it_lists_files(lab: Lab, jvm: int) -> None:
 
 
 @pytest.mark.usefixtures("table")
-def test_what_was_asked_under_other_settings_does_not_serve(lab: Lab) -> None:
+def test_answer_under_other_settings_is_not_used(lab: Lab) -> None:
     """A query does not use an answer from planning under other settings."""
     frame = planned(lab)
     with lab.setting("spark.sql.caseSensitive", "true"):

@@ -64,7 +64,7 @@ def squeeze(lab: Lab, disk: Path, statement: str) -> int:
 
 
 @pytest.mark.long
-def test_a_full_disk_fails_statements_and_nothing_else(lab: Lab, disk: Path) -> None:
+def test_statements_on_a_full_disk_work_or_change_nothing(lab: Lab, disk: Path) -> None:
     """If the disk becomes full at any step, CREATE, REFRESH and DROP succeed or change nothing."""
     with (
         lab.database("full"),

@@ -228,12 +228,12 @@ def fuzzed(inputs: int) -> float:
     return worst
 
 
-def test_readers_of_text_and_bytes_refuse_nonsense() -> None:
+def test_readers_return_a_result_or_an_error_of_sieve() -> None:
     """For any input, a reader returns a result or raises an error of Sieve."""
     fuzzed(SHORT)
 
 
 @pytest.mark.soak
-def test_readers_of_very_much_nonsense() -> None:
+def test_readers_refuse_a_million_inputs_in_time() -> None:
     """For each of a million inputs, a reader also needs little time."""
     assert fuzzed(LONG) < 1

@@ -40,9 +40,7 @@ def _rows(lab: Lab) -> list[tuple[int, int]]:
 
 @pytest.mark.usefixtures("dimension")
 @pytest.mark.parametrize("mode", ["fetched", pytest.param("broadcast", marks=LONG)])
-def test_a_front_end_killed_with_keys_on_their_way_costs_no_rows(
-    lab: Lab, jvm: int, mode: str
-) -> None:
+def test_no_row_is_lost_if_the_front_end_dies_awaiting_keys(lab: Lab, jvm: int, mode: str) -> None:
     """If the front end is killed, the scan that waits reads all files; the next scan is pruned."""
     with lab.settings(MODES[mode]):
         lab.check(JOIN, exactly=FILES[mode])
@@ -63,7 +61,7 @@ def test_a_front_end_killed_with_keys_on_their_way_costs_no_rows(
 
 @pytest.mark.usefixtures("dimension")
 @pytest.mark.parametrize("mode", ["broadcast", pytest.param("fetched", marks=LONG)])
-def test_keys_whose_answer_is_late_are_not_waited_for(lab: Lab, jvm: int, mode: str) -> None:
+def test_scan_does_not_wait_for_late_keys(lab: Lab, jvm: int, mode: str) -> None:
     """After `spark.sieve.prune.timeout`, the scan reads all files."""
     with lab.settings(MODES[mode]):
         lab.check(JOIN, exactly=FILES[mode])
@@ -86,9 +84,7 @@ def test_keys_whose_answer_is_late_are_not_waited_for(lab: Lab, jvm: int, mode: 
         pytest.param("fetched", "false", marks=LONG),
     ],
 )
-def test_a_build_side_that_fails_fails_with_the_error_of_spark(
-    lab: Lab, mode: str, adaptive: str
-) -> None:
+def test_failing_build_side_raises_the_error_of_spark(lab: Lab, mode: str, adaptive: str) -> None:
     """If the build side fails, the error has the same condition as without Sieve."""
     query = f"{JOIN} AND 1 div (d.k - 123) < 5"
     conditions = []
@@ -110,9 +106,7 @@ def test_a_build_side_that_fails_fails_with_the_error_of_spark(
 @pytest.mark.usefixtures("dimension")
 @pytest.mark.parametrize("adaptive", ["true", "false"])
 @pytest.mark.parametrize("below", [925, 900], ids=["a range", "whole files"])
-def test_keys_that_cannot_be_read_fail_no_query_that_spark_answers(
-    lab: Lab, below: int, adaptive: str
-) -> None:
+def test_failed_key_job_does_not_fail_the_query(lab: Lab, below: int, adaptive: str) -> None:
     """A query succeeds even if a job for join keys fails at a row that Spark never reaches.
 
     Two kinds of scan are tested: a range of a file (own reader), and whole files (Spark's reader).
@@ -144,9 +138,7 @@ def test_keys_that_cannot_be_read_fail_no_query_that_spark_answers(
 
 @pytest.mark.usefixtures("table")
 @pytest.mark.parametrize(("adaptive", "jobs"), [("true", 2), ("false", 1)])
-def test_a_query_that_is_cancelled_while_keys_are_read_ends(
-    lab: Lab, adaptive: str, jobs: int
-) -> None:
+def test_cancelled_query_ends_while_keys_are_read(lab: Lab, adaptive: str, jobs: int) -> None:
     """A cancelled query ends, instead of continuing without keys.
 
     In an adaptive query, the job for the keys runs at the same time as a job of the join. Spark
@@ -172,7 +164,9 @@ def test_a_query_that_is_cancelled_while_keys_are_read_ends(
     wait_until(lambda: not context.statusTracker().getActiveJobsIds(), "all jobs have stopped")
 
 
-def test_a_front_end_that_dies_after_planning_loses_no_row(lab: Lab, jvm: int, table: str) -> None:
+def test_no_row_is_lost_if_the_front_end_dies_after_planning(
+    lab: Lab, jvm: int, table: str
+) -> None:
     """Planning sends a request; if the front end then dies, the scan reads all files.
 
     A statement restarts the front end, and the next query skips files as before.

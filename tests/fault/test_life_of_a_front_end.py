@@ -58,7 +58,7 @@ def it(alive_driver: Driver, request: pytest.FixtureRequest) -> Driver:
     return alive_driver
 
 
-def test_it_starts_while_the_first_query_is_planned(it: Driver) -> None:
+def test_front_end_starts_while_the_first_query_is_planned(it: Driver) -> None:
     """EXPLAIN starts a front end if an index could serve the query, and does not run the query.
 
     This is the driver's first test: later front ends start only when a scan needs an answer.
@@ -76,7 +76,7 @@ def test_it_starts_while_the_first_query_is_planned(it: Driver) -> None:
 
 
 @pytest.mark.long
-def test_a_front_end_that_never_comes_up_is_started_anew(it: Driver, python: Python) -> None:
+def test_hanging_front_end_is_replaced(it: Driver, python: Python) -> None:
     """A hanging front end is replaced when no caller can still be waiting for the front end.
 
     Before the replacement, statements fail before their time-out.
@@ -92,7 +92,7 @@ def test_a_front_end_that_never_comes_up_is_started_anew(it: Driver, python: Pyt
     assert it.files(POINT) == 1
 
 
-def test_a_front_end_that_cannot_start_costs_no_rows(it: Driver, python: Python) -> None:
+def test_no_row_is_lost_if_no_front_end_starts(it: Driver, python: Python) -> None:
     """If no front end can start, a statement's error names the setting to change.
 
     Queries return the right rows and log one warning; in strict mode, queries fail.
@@ -121,7 +121,7 @@ def test_a_front_end_that_cannot_start_costs_no_rows(it: Driver, python: Python)
     it.sql("RESET")
 
 
-def test_it_lives_with_its_driver(it: Driver, python: Python) -> None:
+def test_front_end_ends_with_its_driver(it: Driver, python: Python) -> None:
     """Queries of tables without an index start no front end.
 
     The first statement starts a front end, which ends with the driver. The front end has its own
@@ -140,7 +140,9 @@ def test_it_lives_with_its_driver(it: Driver, python: Python) -> None:
     assert it.files(POINT) == 1
     assert front_ends(it.jvm) == [pid]
     it.sql("DROP TABLE t")
-    wait_until(lambda: it.logged("index id_sieve went with table test_it_lives"), "told of DROP")
+    wait_until(
+        lambda: it.logged("index id_sieve went with table test_front_end_ends"), "told of DROP"
+    )
     it.kill()
     wait_until(lambda: not alive(pid), "the front end of a killed driver ends")
 

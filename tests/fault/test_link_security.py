@@ -57,7 +57,7 @@ def talk(port: int, words: bytes, prefix: Sequence[str] = ()) -> bytes:
     return bytes.fromhex(done.stdout.strip())
 
 
-def test_the_front_end_listens_nowhere(lab: Lab, front_end: int) -> None:
+def test_front_end_listens_on_no_socket(lab: Lab, front_end: int) -> None:
     """The front end listens on no socket, even after building an index."""
     with lab.database("listens"):
         lab.spark.range(100).write.saveAsTable("t")
@@ -73,7 +73,7 @@ def test_the_gateway_is_on_loopback(jvm: int, port: int) -> None:
     assert addresses <= LOOPBACK
 
 
-def test_the_gateway_wants_the_whole_token(front_end: int, port: int) -> None:
+def test_gateway_requires_the_complete_token(front_end: int, port: int) -> None:
     """A process without the complete token cannot use any object.
 
     The test sends no token, a wrong token, and the first half of the right token.
@@ -114,7 +114,7 @@ def test_the_token_is_on_no_command_line(front_end: int) -> None:
             assert not any(secret in word for word in argv(int(path.name)))
 
 
-def test_the_users_sessions_stay_what_they_were(lab: Lab) -> None:
+def test_sessions_of_the_user_do_not_change(lab: Lab) -> None:
     """After statements and scans, the driver's default and active sessions are the user's."""
     with lab.database("sessions_stay"):
         lab.spark.range(100).write.saveAsTable("t")

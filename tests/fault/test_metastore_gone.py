@@ -40,7 +40,9 @@ def is_registration(request: bytes) -> bool:
 
 
 @pytest.mark.long
-def test_gone_from_the_start(user: Driver, server: CutMetastore, index: Path) -> None:
+def test_statements_fail_without_a_metastore(
+    user: Driver, server: CutMetastore, index: Path
+) -> None:
     """Without a metastore, statements fail and change nothing, and the index stays the same."""
     server.vanish()
     before = set(root(server).rglob("*"))
@@ -58,7 +60,9 @@ def test_gone_from_the_start(user: Driver, server: CutMetastore, index: Path) ->
 
 
 @pytest.mark.long
-def test_gone_when_a_version_is_out(user: Driver, server: CutMetastore, index: Path) -> None:
+def test_metastore_gone_after_a_version_is_published(
+    user: Driver, server: CutMetastore, index: Path
+) -> None:
     """If the metastore vanishes after a version is published, REFRESH and ALTER succeed."""
     server.before = lambda _: (index / "versions" / "2.json").exists()
     assert user.sql("REFRESH SIEVE INDEX ON shop.t FULL")[0][1] == 2
@@ -71,9 +75,7 @@ def test_gone_when_a_version_is_out(user: Driver, server: CutMetastore, index: P
     assert user.files(POINT) == 4
 
 
-def test_gone_when_an_index_is_half_dropped(
-    user: Driver, server: CutMetastore, index: Path
-) -> None:
+def test_metastore_gone_during_drop(user: Driver, server: CutMetastore, index: Path) -> None:
     """If the metastore vanishes during DROP, the error names the steps that remain.
 
     Queries do not use a half dropped index, and a second DROP removes the rest.
@@ -94,7 +96,7 @@ def test_gone_when_an_index_is_half_dropped(
     ("moment", "shown"),
     [("after", ["ready"]), ("before", [])],
 )
-def test_gone_at_the_registration(
+def test_metastore_gone_during_registration(
     user: Driver, server: CutMetastore, moment: str, shown: list[str]
 ) -> None:
     """If CREATE gets no reply to the registration, the error refers to SHOW.
@@ -125,7 +127,7 @@ def test_gone_at_the_registration(
         pytest.param(100, "after", marks=pytest.mark.long),
     ],
 )
-def test_a_line_that_is_cut_at_the_registration(
+def test_connection_cut_during_registration(
     user: Driver, server: CutMetastore, moment: str, times: int
 ) -> None:
     """If only the connection is cut, the client repeats the call, or CREATE finds out the result.

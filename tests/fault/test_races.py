@@ -167,7 +167,7 @@ def cut_at(place: str) -> Callable[[str], None]:
 )
 @pytest.mark.parametrize("place", ["intents", "locations", "runs", "versions"])
 @pytest.mark.parametrize("name", ["refresh in full", "vacuum", "disable"])
-def test_who_works_on_an_index_that_is_dropped_is_told_so(
+def test_statement_reports_that_its_index_was_dropped(
     name: str, place: str, tmp_path: Path
 ) -> None:
     """A statement on an index says so if another statement drops the index at any call."""
@@ -193,9 +193,7 @@ def test_who_works_on_an_index_that_is_dropped_is_told_so(
 
 
 @pytest.mark.parametrize("name", ["refresh in full", "vacuum", "disable"])
-def test_an_index_that_lost_its_first_version_is_not_taken_for_a_dropped_one(
-    name: str, tmp_path: Path
-) -> None:
+def test_index_without_its_first_version_keeps_its_files(name: str, tmp_path: Path) -> None:
     """If another tool deleted an index's first version, statements keep the remaining files."""
     warehouse, statement = prepared(tmp_path, name)
     age(warehouse)
@@ -305,7 +303,7 @@ def test_every_order_of_two_refreshes(step: int, tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-def test_a_refresh_whose_runs_are_taken_away(tmp_path: Path) -> None:
+def test_vacuum_deletes_runs_of_a_slower_refresh(tmp_path: Path) -> None:
     """A refresh ends while a slower refresh runs, and does not name the slower one's runs.
 
     VACUUM then deletes the runs that the slower refresh has written.
@@ -336,7 +334,7 @@ def test_a_refresh_whose_runs_are_taken_away(tmp_path: Path) -> None:
     assert (end.files, end.used) == (1, (f"id_sieve@{told[0][1]}",))
 
 
-def test_a_refresh_whose_part_of_the_list_is_taken_away(tmp_path: Path) -> None:
+def test_vacuum_deletes_a_list_part_before_a_refresh_publishes(tmp_path: Path) -> None:
     """An earlier refresh merges a part of the list that a later refresh also uses.
 
     Each refresh keeps the runs of the base version. VACUUM deletes this part of the list before the
@@ -388,7 +386,7 @@ def parts(warehouse: Warehouse) -> list[int]:
 
 
 @pytest.mark.parametrize("seen", [0, 1])
-def test_versions_that_are_not_listed_keep_their_files(seen: int, tmp_path: Path) -> None:
+def test_vacuum_keeps_the_files_of_unlisted_versions(seen: int, tmp_path: Path) -> None:
     """If a listing lacks some or all versions, VACUUM fails, and deletes no file of a version."""
 
     class Forgetful(SeamStore):
@@ -412,7 +410,7 @@ def test_versions_that_are_not_listed_keep_their_files(seen: int, tmp_path: Path
 
 
 @pytest.mark.parametrize("hours", [-10, 10])
-def test_a_clock_that_is_wrong_by_hours(hours: int, tmp_path: Path) -> None:
+def test_vacuum_keeps_new_files_if_the_clock_is_wrong(hours: int, tmp_path: Path) -> None:
     """If the clock is wrong, VACUUM still keeps a new build's folder and pending writes."""
 
     class Skewed(SeamStore):
@@ -435,9 +433,7 @@ def test_a_clock_that_is_wrong_by_hours(hours: int, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("renamed", [{"table": "u"}, {"location": "file:/elsewhere"}])
-def test_a_table_that_moves_while_its_index_is_refreshed(
-    tmp_path: Path, renamed: dict[str, str]
-) -> None:
+def test_table_moves_during_a_refresh(tmp_path: Path, renamed: dict[str, str]) -> None:
     """The moved table does not contain the files that the refresh has read.
 
     The refresh of a table that has moved meanwhile fails, and leaves nothing behind.
@@ -466,7 +462,7 @@ def test_a_table_that_moves_while_its_index_is_refreshed(
     assert [{path.name for path in (index / kind).iterdir()} for kind in kinds] == left
 
 
-def test_vacuum_keeps_what_versions_share(tmp_path: Path) -> None:
+def test_vacuum_keeps_a_run_that_versions_share(tmp_path: Path) -> None:
     """VACUUM keeps a run that a later version shares with an expired one.
 
     VACUUM keeps runs in use, but deletes a run that has only a pending write.

@@ -50,7 +50,7 @@ def open_up(folder: Path) -> None:
 
 
 @pytest.mark.long
-def test_a_table_that_may_only_be_read(user: Driver, tmp_path: Path) -> None:
+def test_create_on_a_read_only_table_names_the_setting(user: Driver, tmp_path: Path) -> None:
     """If CREATE cannot write, the error says so, and names the setting that helps.
 
     Queries use a read-only index; statements that would change this index fail and name it.

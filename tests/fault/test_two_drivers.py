@@ -50,7 +50,7 @@ def reads(it: Driver, files: int) -> None:
     wait_until(so, f"it reads {files} files", every=0.1)
 
 
-def test_a_driver_acts_on_what_another_publishes(one: Driver, two: Driver) -> None:
+def test_driver_follows_statements_of_another_driver(one: Driver, two: Driver) -> None:
     """A driver follows CREATE, DISABLE and DROP of another driver within the registry's time limit.
 
     A registration that another tool restores causes one warning, and the next CREATE repairs it.
@@ -88,7 +88,7 @@ def test_a_driver_acts_on_what_another_publishes(one: Driver, two: Driver) -> No
 
 
 @pytest.mark.long
-def test_a_driver_advises_by_what_others_have_scanned(
+def test_advise_counts_the_scans_of_other_drivers(
     server: CutMetastore, user: Driver, folder: Path
 ) -> None:
     """With ``spark.sieve.history``, ADVISE counts other drivers' scans, without constants.
@@ -121,7 +121,7 @@ def test_a_driver_advises_by_what_others_have_scanned(
 
 @pytest.mark.long
 @pytest.mark.usefixtures("one")
-def test_the_metastore_goes_away_under_a_create(server: CutMetastore, two: Driver) -> None:
+def test_metastore_vanishes_during_create(server: CutMetastore, two: Driver) -> None:
     """If the metastore vanishes, CREATE reports this and leaves no file; the driver continues."""
     two.sql("CREATE SIEVE INDEX IF NOT EXISTS ON store.t (id) OPTIONS (error = 1)")
     root = Path(server.conf["spark.sql.warehouse.dir"], "store.db", ".sieve")
