@@ -134,7 +134,7 @@ For each: the numbers of rows and of runs that the index then has for the change
 
 
 @pytest.mark.parametrize("step", STEPS)
-def test_what_is_read_after_each_command(lab: Lab, step: str) -> None:
+def test_files_read_by_refresh_after_each_command(lab: Lab, step: str) -> None:
     """A refresh reads only new log files if these contain whole records, or else the whole slice.
 
     The refresh does not read other slices.
@@ -189,7 +189,7 @@ HISTORIES: dict[str, tuple[Callable[[Lab], object], ...]] = {
 
 @pytest.mark.parametrize("mode", ["EVENT_TIME_ORDERING", "COMMIT_TIME_ORDERING"])
 @pytest.mark.parametrize("history", HISTORIES)
-def test_what_was_hidden_may_show_again(lab: Lab, history: str, mode: str) -> None:
+def test_hidden_record_can_become_visible_again(lab: Lab, history: str, mode: str) -> None:
     """A hidden record can become visible again, so the index contains every record of a key."""
     after_delete = history.startswith("deleted") and mode.startswith("EVENT")
     if bundle.VERSION.startswith("1.0.") and after_delete:
@@ -204,7 +204,7 @@ def test_what_was_hidden_may_show_again(lab: Lab, history: str, mode: str) -> No
         assert {row[2] for row in lab.sql("CHECK SIEVE INDEX ON t")} == {"ok"}
 
 
-def test_rows_that_say_they_are_deleted(lab: Lab) -> None:
+def test_rows_marked_as_deleted_keep_queries_right(lab: Lab) -> None:
     """Rows that are marked as deleted take part in the ordering, and queries stay right.
 
     A row that hides another row can itself be hidden.
@@ -240,7 +240,7 @@ PAYLOADS = "org.apache.hudi.common.model."
     ],
     ids=str,
 )
-def test_what_is_read_of_each_way_to_merge(
+def test_files_read_by_refresh_for_each_merge_mode(
     lab: Lab, properties: dict[str, str], *, whole: bool
 ) -> None:
     """A refresh reads the whole slice if Hudi can merge several records into one."""
@@ -254,7 +254,7 @@ def test_what_is_read_of_each_way_to_merge(
         right(lab)
 
 
-def test_all_is_read_for_a_map(lab: Lab) -> None:
+def test_refresh_of_a_map_reads_whole_slices(lab: Lab) -> None:
     """For a map, a refresh reads whole slices.
 
     CHECK could not detect that a map lost a key of a slice that is also in another run.
@@ -267,7 +267,7 @@ def test_all_is_read_for_a_map(lab: Lab) -> None:
         right(lab)
 
 
-def test_much_is_read_whole(lab: Lab) -> None:
+def test_slice_with_large_log_files_is_read_whole(lab: Lab) -> None:
     """A refresh that reads a slice whole removes deleted keys from the index.
 
     The refresh reads the slice whole if the total size of all log files is large enough.
@@ -287,7 +287,7 @@ def test_much_is_read_whole(lab: Lab) -> None:
         right(lab)
 
 
-def test_after_many_refreshes_all_is_read_once(lab: Lab) -> None:
+def test_many_deltas_cause_one_full_read(lab: Lab) -> None:
     """The limit for the number of deltas also counts runs from log files.
 
     At this limit, a refresh reads slices whole.

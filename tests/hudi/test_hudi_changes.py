@@ -127,7 +127,7 @@ def test_partial_updates(lab: Lab) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("mode", ["COMMIT_TIME_ORDERING", "EVENT_TIME_ORDERING"])
-def test_an_update_of_a_lower_ordering_value(lab: Lab, kind: str, mode: str) -> None:
+def test_update_with_a_lower_ordering_value_has_an_effect(lab: Lab, kind: str, mode: str) -> None:
     """With merging by commit time, an update with a lower ordering value has an effect.
 
     With merging by event time, the update has no effect.

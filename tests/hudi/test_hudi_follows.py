@@ -110,7 +110,7 @@ def test_the_dataframe_writer_is_followed(lab: Lab, kind: str) -> None:
 @pytest.mark.skipif(
     bundle.VERSION.startswith("1.0."), reason="that Hudi asks saveAsTable for a path, and fails"
 )
-def test_a_table_saved_anew_gets_its_indexes_back(lab: Lab) -> None:
+def test_overwritten_table_gets_its_indexes_back(lab: Lab) -> None:
     """After saveAsTable in overwrite mode drops and creates the table, the indexes come back."""
     with followed(lab, "hudi_saved_anew", "cow"):
         written = lab.spark.sql(tables.rows(1000, 1200)).write.format("hudi").partitionBy("part")
@@ -121,7 +121,7 @@ def test_a_table_saved_anew_gets_its_indexes_back(lab: Lab) -> None:
         lab.check("SELECT * FROM t WHERE id = 150", exactly=0)
 
 
-def test_a_folder_that_is_no_table_is_nobodys(lab: Lab) -> None:
+def test_write_of_a_folder_leaves_indexes_unchanged(lab: Lab) -> None:
     """A write of a folder under the name of another table leaves that table's index unchanged."""
     with followed(lab, "hudi_elsewhere", "cow"):
         other = tables.folder(lab).with_name("elsewhere")

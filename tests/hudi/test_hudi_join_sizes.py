@@ -25,7 +25,7 @@ def _sizes(lab: Lab, query: str) -> tuple[int, int]:
 
 @pytest.mark.parametrize("kind", ["cow", "mor"])
 @pytest.mark.parametrize("parts", [False, True])
-def test_the_price_of_a_table_of_which_one_slice_is_read(lab: Lab, kind: str, parts: bool) -> None:
+def test_size_of_a_table_is_that_of_the_selected_slice(lab: Lab, kind: str, parts: bool) -> None:
     """If the index selects one slice, the size is the bytes of this slice.
 
     Partitions, and log files of other slices, do not change this size.
@@ -52,7 +52,7 @@ def test_the_price_of_a_table_of_which_one_slice_is_read(lab: Lab, kind: str, pa
             lab.check(of_partition, at_most=9)
 
 
-def test_partitions_that_hudi_has_listed_before_make_no_size_smaller(lab: Lab) -> None:
+def test_listed_partitions_do_not_reduce_the_size(lab: Lab) -> None:
     """If Hudi has already listed some partitions, the size of the table does not get smaller.
 
     The rows that the index selects are in two partitions.

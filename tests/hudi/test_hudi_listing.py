@@ -81,7 +81,7 @@ def indexed(lab: Lab, kind: str, **properties: str) -> None:
 @pytest.mark.skipif(not IN_PART, reason="Hudi 1.0 has no such way to list")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("metadata", ["true", "false"])
-def test_other_partitions_are_not_looked_at(lab: Lab, kind: str, metadata: str) -> None:
+def test_refresh_does_not_list_unchanged_partitions(lab: Lab, kind: str, metadata: str) -> None:
     """A refresh does not look into the folder of an unchanged partition.
 
     The folder is missing during this refresh.
@@ -149,7 +149,7 @@ STEPS: dict[str, tuple[Callable[[Lab], object], set[int] | None]] = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_each_command_has_listed(lab: Lab, kind: str) -> None:
+def test_folders_listed_by_refresh_after_each_command(lab: Lab, kind: str) -> None:
     """After each command, a refresh lists only the changed partitions, or all if necessary.
 
     In each case, the result equals that of a full listing.
@@ -163,7 +163,7 @@ def test_what_each_command_has_listed(lab: Lab, kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_table_made_anew_is_listed_whole(lab: Lab, kind: str) -> None:
+def test_truncated_table_is_listed_whole(lab: Lab, kind: str) -> None:
     """After TRUNCATE, a refresh lists all: the timeline no longer contains the version's commit."""
     with lab.database("hudi_anew"):
         indexed(lab, kind)
@@ -182,7 +182,7 @@ def test_a_table_without_partitions_is_listed_whole(lab: Lab) -> None:
         refreshed(lab, None)
 
 
-def test_an_archived_commit_is_not_asked(lab: Lab) -> None:
+def test_archived_commit_causes_a_full_listing(lab: Lab) -> None:
     """If the version's commit is archived, a refresh makes a full listing."""
     with lab.database("hudi_archived"):
         indexed(

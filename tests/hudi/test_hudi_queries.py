@@ -68,7 +68,7 @@ def test_changed_slices_are_read_until_refreshed(lab: Lab, kind: str, parts: boo
         assert lab.sql("REFRESH SIEVE INDEX ON t")[0][1:3] == (2, slices)
 
 
-def test_a_refresh_reads_changed_slices_alone(lab: Lab) -> None:
+def test_refresh_reads_only_changed_slices(lab: Lab) -> None:
     """REFRESH reads only the changed slice into a new run, and keeps the existing run."""
     with lab.database("hudi_refresh"):
         filled(lab, "mor", True)
@@ -99,7 +99,7 @@ def test_an_overwrite_leaves_no_old_slice(lab: Lab, kind: str) -> None:
         lab.check("SELECT * FROM t WHERE id = 345", exactly=0)
 
 
-def test_slices_of_log_files_alone(lab: Lab) -> None:
+def test_queries_are_right_for_slices_without_a_base_file(lab: Lab) -> None:
     """Queries of slices without a base file are right.
 
     With a bucket index, new keys are logged, and only a compaction makes a base file.

@@ -101,7 +101,7 @@ def _forms(run: Callable[[str], list[Any]]) -> None:
         assert "mine" not in [row[0] for row in run(f"SHOW SIEVE INDEXES ON {table}")]
 
 
-def test_forms_that_hudi_has_as_well(lab: Lab) -> None:
+def test_forms_work_if_the_extension_of_sieve_comes_first(lab: Lab) -> None:
     """If Sieve's extension comes first, Spark calls Sieve's parser last; the forms still work."""
     with lab.database("hudi_forms"):
         tables.create(lab, "cow", parts=False)

@@ -49,7 +49,7 @@ def test_an_index_of_the_read_optimized_table(lab: Lab) -> None:
             lab.check(f"SELECT id FROM t_rt WHERE {was}")
 
 
-def test_a_setting_that_readers_may_go_by(lab: Lab) -> None:
+def test_unknown_reader_setting_makes_queries_read_all(lab: Lab) -> None:
     """If an unknown reader setting is set, queries read all slices.
 
     An unknown writer setting does not affect skipping.
@@ -72,7 +72,7 @@ def test_a_setting_that_readers_may_go_by(lab: Lab) -> None:
 
 
 @pytest.mark.parametrize("kind", ["cow", "mor"])
-def test_a_new_column_leaves_indexes_of_others_in_use(lab: Lab, kind: str) -> None:
+def test_new_column_does_not_disable_other_indexes(lab: Lab, kind: str) -> None:
     """A new column does not disable the indexes of other columns.
 
     If logged records are merged, other columns decide which record of a key is visible.
@@ -104,7 +104,7 @@ def evolving(lab: Lab) -> Iterator[None]:
         yield
 
 
-def test_a_column_dropped_and_added_again_is_another(lab: Lab) -> None:
+def test_column_dropped_and_added_again_is_a_new_column(lab: Lab) -> None:
     """Two columns with different values can have the same name, type and position.
 
     Only the column ids distinguish the old column from the new one.

@@ -66,7 +66,7 @@ def answers(lab: Lab, queries: Sequence[str], *, hudi: bool, sieve: bool) -> lis
 
 @pytest.mark.parametrize("kind", ["cow", "mor"])
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.part)
-def test_what_is_read_is_what_neither_can_skip(lab: Lab, way: Way, kind: str) -> None:
+def test_slices_that_hudi_or_the_index_skips_are_not_read(lab: Lab, way: Way, kind: str) -> None:
     """Points and ranges read only the slices that neither Hudi nor the index skips.
 
     The rows are the same.

@@ -49,7 +49,7 @@ def rows(lab: Lab) -> list[Row]:
     ],
     ids=["cow", "mor", "without a key"],
 )
-def test_explain_foretells_the_scan_for_rows(
+def test_explain_predicts_the_slices_that_statements_skip(
     lab: Lab, kind: str, key: str, statements: tuple[str, ...]
 ) -> None:
     """Statements with a condition on the table skip the predicted slices, and change every row."""
@@ -72,7 +72,7 @@ def test_explain_foretells_the_scan_for_rows(
             lab.sql("REFRESH SIEVE INDEX ON t")
 
 
-def test_explain_shows_that_a_merge_by_record_keys_reads_nothing_of_the_table(lab: Lab) -> None:
+def test_explain_shows_that_a_merge_by_record_key_reads_nothing(lab: Lab) -> None:
     """EXPLAIN shows that MERGE reads nothing if Hudi finds the rows by the table's record key."""
     with lab.database("hudi_statements"):
         tables.create(lab, "cow", parts=True)

@@ -48,7 +48,7 @@ def test_each_instant_has_the_rows_of_its_time(lab: Lab, kind: str) -> None:
         lab.check("SELECT * FROM t WHERE amount = 5002", exactly=int(kind == "mor"))
 
 
-def test_versions_know_their_commits(lab: Lab) -> None:
+def test_each_version_belongs_to_its_commit(lab: Lab) -> None:
     """Each version of the index belongs to the commit that the version reflects.
 
     A query as of a commit uses the index version of this commit.
@@ -67,7 +67,7 @@ def test_versions_know_their_commits(lab: Lab) -> None:
         lab.check(at("2000-01-01", "amount > 1000"))
 
 
-def test_what_was_logged_later_is_not_taken_for_read(lab: Lab) -> None:
+def test_later_log_files_do_not_affect_earlier_instants(lab: Lab) -> None:
     """A query of an earlier instant is right, although Hudi also lists later log files.
 
     A slice therefore has the same name at both instants.
@@ -85,7 +85,7 @@ def test_what_was_logged_later_is_not_taken_for_read(lab: Lab) -> None:
         assert not lab.check(at(third, "amount = 5001"), exactly=0).rows
 
 
-def test_updates_of_many_slices_leave_earlier_instants_pruned(lab: Lab) -> None:
+def test_earlier_instants_stay_pruned_after_many_updates(lab: Lab) -> None:
     """Each slice gets three log files, and is then compacted.
 
     A query as of any of these instants reads only the slices that the query needs.
@@ -128,7 +128,7 @@ def deleted(lab: Lab) -> None:
 
 
 @pytest.mark.parametrize("step", [merged, deleted])
-def test_what_is_read_merged_later_says_nothing_of_earlier_instants(
+def test_query_of_an_instant_finds_a_row_hidden_later(
     lab: Lab, step: Callable[[Lab], None]
 ) -> None:
     """A query finds a row that was hidden later, by the index version of the queried instant."""
@@ -143,7 +143,7 @@ def test_what_is_read_merged_later_says_nothing_of_earlier_instants(
         lab.check(at(second, "amount = 5009"), exactly=0)
 
 
-def test_a_slice_read_merged_tells_what_it_showed_then(lab: Lab) -> None:
+def test_query_of_any_instant_reads_only_needed_slices(lab: Lab) -> None:
     """A query of any instant reads only needed slices, even after deletes and partial records.
 
     After a rollback, queries read a slice if log files of the undone commit could affect others.
@@ -195,7 +195,7 @@ def test_a_date_means_an_instant(lab: Lab) -> None:
         assert not lab.check(at(time, "amount = 5001"), at_most=1).rows
 
 
-def test_columns_added_since(lab: Lab) -> None:
+def test_queries_are_right_around_an_added_column(lab: Lab) -> None:
     """Queries before and after ADD COLUMN return the right rows.
 
     The index is older than the column.
@@ -217,7 +217,7 @@ def test_columns_added_since(lab: Lab) -> None:
         lab.check(at(first, "amount = 250 * 7919 % 1000"))
 
 
-def test_instants_that_are_not_there(lab: Lab) -> None:
+def test_index_has_no_effect_for_invalid_instants(lab: Lab) -> None:
     """For instants in the future, before the table, cleaned or invalid, an index has no effect."""
 
     def told(instant: str) -> str:

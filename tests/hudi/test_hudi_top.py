@@ -49,7 +49,7 @@ def test_groups_of_partitions_have_no_bound(lab: Lab) -> None:
         lab.check("SELECT part, max(id) FROM t GROUP BY part", exactly=8)
 
 
-def test_a_new_base_file_is_read_until_it_is_known(lab: Lab) -> None:
+def test_new_base_file_is_read_until_refresh(lab: Lab) -> None:
     """In a copy-on-write table, queries read new slices until REFRESH, even for the least row."""
     with lab.database("hudi_top_cow"):
         indexed(lab, "cow")
@@ -62,7 +62,7 @@ def test_a_new_base_file_is_read_until_it_is_known(lab: Lab) -> None:
         assert lab.run(ENDS).rows.keys() == {"(-1, 399)"}
 
 
-def test_rows_that_log_files_hide_bound_nothing(lab: Lab) -> None:
+def test_rows_hidden_by_log_files_give_no_bound(lab: Lab) -> None:
     """If log files hide most rows of the first slice, queries read further slices."""
     with lab.database("hudi_top_deletes"):
         indexed(lab, "mor")
@@ -79,7 +79,7 @@ def test_rows_that_log_files_hide_bound_nothing(lab: Lab) -> None:
         lab.check("SELECT id FROM t ORDER BY id LIMIT 1", exactly=1)
 
 
-def test_a_slice_that_was_refreshed_by_its_logs_is_read(lab: Lab) -> None:
+def test_slice_refreshed_from_log_files_has_no_bound(lab: Lab) -> None:
     """A slice that was refreshed from log files has no bound, because the row counts are sums."""
     with lab.database("hudi_top_news"):
         indexed(lab, "mor")
@@ -92,7 +92,7 @@ def test_a_slice_that_was_refreshed_by_its_logs_is_read(lab: Lab) -> None:
         lab.check(FIRST, exactly=2)
 
 
-def test_updates_that_hide_the_bounding_rows(lab: Lab) -> None:
+def test_updates_of_the_lowest_rows_keep_queries_right(lab: Lab) -> None:
     """Updates in log files raise the lowest amounts; queries are right before and after REFRESH."""
     with lab.database("hudi_top_updates"):
         indexed(lab, "mor")

@@ -53,7 +53,7 @@ def right(lab: Lab, instants: Sequence[str]) -> None:
         lab.check(at(instant, "amount = -1"), exactly=0)
 
 
-def test_an_index_without_a_say_changes_nothing(lab: Lab) -> None:
+def test_later_index_does_not_affect_earlier_instants(lab: Lab) -> None:
     """An index made later, which lacks hidden rows, does not affect queries of earlier instants.
 
     The other index, which contains the hidden rows, prunes these queries.
@@ -69,7 +69,7 @@ def test_an_index_without_a_say_changes_nothing(lab: Lab) -> None:
         lab.check(at(first, "word = 'none'"), exactly=4)
 
 
-def test_indexes_need_not_have_been_refreshed_together(lab: Lab) -> None:
+def test_or_is_pruned_by_indexes_refreshed_separately(lab: Lab) -> None:
     """An OR of two columns is pruned, even if the two indexes were refreshed at different times."""
     with lab.database("hudi_or"):
         made(lab, "amount", "word")
@@ -80,7 +80,7 @@ def test_indexes_need_not_have_been_refreshed_together(lab: Lab) -> None:
         lab.check(at(first, f"amount = {WAS} OR word = 'none'"), exactly=1)
 
 
-def test_queries_of_now_go_on_after_those_of_then(lab: Lab) -> None:
+def test_queries_stay_right_after_a_rollback(lab: Lab) -> None:
     """After a rollback, the newest version is of an earlier instant, and queries stay right."""
     with lab.database("hudi_undone"):
         made(lab, "amount")
@@ -95,7 +95,7 @@ def test_queries_of_now_go_on_after_those_of_then(lab: Lab) -> None:
             right(lab, tables.instants(lab))
 
 
-def test_logged_to_beside_a_pending_compaction(lab: Lab) -> None:
+def test_log_files_during_a_pending_compaction_are_read(lab: Lab) -> None:
     """Queries stay right if slices get log files while a compaction is pending.
 
     After the compaction, these log files belong to other slices.
@@ -116,7 +116,7 @@ def test_logged_to_beside_a_pending_compaction(lab: Lab) -> None:
         assert lab.check(at(third, "amount = 6002"), exactly=4).rows
 
 
-def test_one_version_that_is_broken_leaves_it_to_the_others(lab: Lab) -> None:
+def test_other_versions_are_used_if_one_is_broken(lab: Lab) -> None:
     """If files of an index version are missing, queries of earlier instants use other versions."""
     with lab.database("hudi_broken"), lab.setting("spark.sieve.cache.bytes", "0"):
         made(lab, "amount")
@@ -137,7 +137,7 @@ def test_one_version_that_is_broken_leaves_it_to_the_others(lab: Lab) -> None:
         lab.check(at(first, "amount = -1"), exactly=0)
 
 
-def test_versions_that_were_vacuumed_keep_none_from_serving(lab: Lab) -> None:
+def test_earlier_instants_work_after_vacuum(lab: Lab) -> None:
     """Queries of earlier instants work after VACUUM has removed some of the listed versions."""
     with lab.database("hudi_vacuumed"), lab.setting("spark.sieve.cache.bytes", "0"):
         made(lab, "amount")

@@ -67,7 +67,7 @@ def updates(session: SparkSession, number: int) -> dict[int, bool]:
 
 
 @pytest.mark.parametrize(("kind", "lock"), SETUPS)
-def test_two_write_while_a_third_refreshes_and_asks(lab: Lab, kind: str, lock: str) -> None:
+def test_refresh_loses_no_row_while_two_sessions_write(lab: Lab, kind: str, lock: str) -> None:
     """While two writers write, a third session refreshes and loses no committed row.
 
     Queries return no uncommitted row.
@@ -92,7 +92,9 @@ def test_two_write_while_a_third_refreshes_and_asks(lab: Lab, kind: str, lock: s
 
 
 @pytest.mark.parametrize(("kind", "lock"), SETUPS)
-def test_a_commit_that_loses_is_in_no_index(lab: Lab, kind: str, lock: str, tmp_path: Path) -> None:
+def test_commit_that_loses_a_conflict_is_never_indexed(
+    lab: Lab, kind: str, lock: str, tmp_path: Path
+) -> None:
     """A commit that loses a conflict is never indexed.
 
     While this commit waits, another commit changes the same slice.
@@ -133,7 +135,7 @@ def test_a_commit_that_loses_is_in_no_index(lab: Lab, kind: str, lock: str, tmp_
 
 
 @pytest.mark.parametrize("kind", ["cow", "mor"])
-def test_a_commit_in_flight_is_in_no_index(lab: Lab, kind: str) -> None:
+def test_unfinished_commit_is_not_indexed(lab: Lab, kind: str) -> None:
     """REFRESH ignores the files of an unfinished commit until the commit is complete."""
     new, old = (f"SELECT id FROM t WHERE amount = {v}" for v in (5000, 250 * 7919 % 1000))
     with lab.database("hudi_inflight"):
