@@ -27,7 +27,7 @@ MADE = (TABLE, "CREATE SIEVE INDEX ON t (id)", "DELETE FROM t WHERE id = 43")
 QUERY = "SELECT * FROM t WHERE id IN (42, 43)"
 
 
-def test_a_shell_with_jars_of_ones_own(tmp_path: Path) -> None:
+def test_shell_can_use_the_jars_of_the_user(tmp_path: Path) -> None:
     """`sieve sql --delta` sets the catalog and both extensions, and can use the user's own jars."""
     statements = (
         *MADE,
@@ -40,7 +40,7 @@ def test_a_shell_with_jars_of_ones_own(tmp_path: Path) -> None:
     assert "id_sieve@1" in shown
 
 
-def test_a_server_with_the_package_of_this_spark(tmp_path: Path) -> None:
+def test_server_loads_the_delta_package(tmp_path: Path) -> None:
     """The server finds and loads Delta's package; sessions create an index and skip files.
 
     Under `STRICT`, Delta plans its own scans, which need the complete package.

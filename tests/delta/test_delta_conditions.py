@@ -151,7 +151,7 @@ def test_conditions_on_the_target_skip_its_files(tables: Lab, join: str, name: s
     ],
     ids=["whole", "part", "product"],
 )
-def test_merge_of_a_table_into_itself_names_the_files_of_its_target(
+def test_merge_into_itself_names_the_files_of_the_target(
     tables: Lab, shuffled: bool, source: str, condition: str, reads: list[int]
 ) -> None:
     """The source is a scan of the target table.
@@ -172,9 +172,7 @@ def test_merge_of_a_table_into_itself_names_the_files_of_its_target(
 
 
 @pytest.mark.parametrize("shuffled", [True, False], ids=["shuffled", "broadcast"])
-def test_a_row_that_no_clause_takes_is_refused_if_it_matches_twice(
-    tables: Lab, shuffled: bool
-) -> None:
+def test_merge_refuses_double_match_if_no_clause_applies(tables: Lab, shuffled: bool) -> None:
     """MERGE refuses a row that matches twice, even if no WHEN clause applies to the row.
 
     So a condition of WHEN must not skip this row's file.
@@ -189,7 +187,7 @@ def test_a_row_that_no_clause_takes_is_refused_if_it_matches_twice(
     assert_same_rows(tables, text)
 
 
-def test_rows_that_match_twice_are_refused_below_a_condition(tables: Lab) -> None:
+def test_merge_refuses_double_match_below_a_condition(tables: Lab) -> None:
     """MERGE refuses a row that matches twice, also below a condition on the target.
 
     MERGE numbers the rows of the target; a condition must keep these numbers distinct.

@@ -106,7 +106,7 @@ def test_keys_of_a_merge_pick_files(lab: Lab, vectors: str) -> None:
     assert sorted(lab.sql("SELECT * FROM t")) == [(42, "m"), (77, "m")]
 
 
-def test_ranges_that_have_no_effect_are_told(lab: Lab) -> None:
+def test_advice_says_that_ranges_have_no_effect(lab: Lab) -> None:
     """With granularity = 'range', statements advise that Delta files are read as a whole."""
     create(lab)
     insert(lab, ROWS)

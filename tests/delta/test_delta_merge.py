@@ -221,7 +221,7 @@ def test_columns_that_a_merge_adds(lab: Lab, how: str) -> None:
     assert {row[2] for row in lab.sql("CHECK SIEVE INDEX ON t")} == {"ok"}
 
 
-def test_a_source_with_an_index_is_counted_whole(lab: Lab) -> None:
+def test_merge_counts_all_rows_of_an_indexed_source(lab: Lab) -> None:
     """MERGE counts the rows of its source, so keys of a small target skip none of these rows."""
     kind = KINDS["vectors"]
     make(lab, kind, files=1)

@@ -99,7 +99,7 @@ def test_restore_brings_rows_back(lab: Lab) -> None:
     lab.check("SELECT * FROM t VERSION AS OF 2 WHERE id = 42", exactly=1)
 
 
-def test_earlier_versions_are_served_by_versions_of_then(lab: Lab) -> None:
+def test_earlier_table_version_uses_earlier_index_version(lab: Lab) -> None:
     """A query of an earlier version uses an earlier index version, which has removed files."""
     create(lab, vectors=VECTORS)
     insert(lab, ROWS)
@@ -134,7 +134,7 @@ def test_a_renamed_column_keeps_its_index(lab: Lab) -> None:
     assert [row[3] for row in lab.sql("SHOW SIEVE INDEXES ON t")] == ["s.c"]
 
 
-def test_a_column_dropped_and_added_is_another(lab: Lab) -> None:
+def test_index_of_dropped_and_added_column_is_not_used(lab: Lab) -> None:
     """If a column is dropped and added again, the old index is not used.
 
     The new column is NULL in old files.
@@ -155,7 +155,7 @@ def test_a_column_dropped_and_added_is_another(lab: Lab) -> None:
 
 
 @pytest.mark.parametrize("later", [False, True], ids=["mapped", "mapped-later"])
-def test_statements_tell_of_a_dropped_column(lab: Lab, later: bool) -> None:
+def test_statements_name_the_index_of_a_dropped_column(lab: Lab, later: bool) -> None:
     """Statements name the index of a dropped column and a remedy.
 
     They do so even if a new column has the dropped name.
@@ -227,7 +227,7 @@ def test_partitions_and_a_widened_type(lab: Lab) -> None:
     lab.check(f"SELECT * FROM t WHERE id = {key}", exactly=1)
 
 
-def test_a_limit_stays_whole(lab: Lab) -> None:
+def test_delta_lists_only_the_files_of_a_limit(lab: Lab) -> None:
     """For a LIMIT, Delta lists only as many files as the LIMIT needs.
 
     A join above the LIMIT must not skip any file in this list.
@@ -285,7 +285,7 @@ def test_keys_of_a_delta_table_are_fetched_at_one_version(lab: Lab) -> None:
             assert any("join-not-repeatable" in (one or "") for one in reasons)
 
 
-def test_a_clone_is_a_table_of_its_own(lab: Lab) -> None:
+def test_shallow_clone_can_have_an_index(lab: Lab) -> None:
     """A shallow clone can have an index, although the files are in the folder of the source."""
     create(lab)
     insert(lab, ROWS)
@@ -298,7 +298,7 @@ def test_a_clone_is_a_table_of_its_own(lab: Lab) -> None:
     assert {row[2] for row in lab.sql("CHECK SIEVE INDEX ON c")} == {"ok"}
 
 
-def test_what_is_left_alone(lab: Lab) -> None:
+def test_other_reads_work_as_without_an_index(lab: Lab) -> None:
     """Reads by path, change data feeds and streams work as without an index."""
     create(lab, feed={"delta.enableChangeDataFeed": "true"})
     insert(lab, ROWS)

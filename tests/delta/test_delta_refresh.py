@@ -42,7 +42,7 @@ def built(lab: Lab) -> tuple[str, str]:
     return facts["files"], facts["instant"].partition(" ")[2]
 
 
-def test_a_commit_that_is_gone(lab: Lab) -> None:
+def test_refresh_lists_all_files_if_a_commit_is_missing(lab: Lab) -> None:
     """If a commit is missing, REFRESH lists all files, and neither loses nor invents a file."""
     lab.sql("INSERT INTO t VALUES (500, 'a')")
     lab.sql("DELETE FROM t WHERE id = 42")
@@ -62,7 +62,7 @@ def test_a_commit_that_is_gone(lab: Lab) -> None:
     assert {row[2] for row in lab.sql("CHECK SIEVE INDEX ON t")} == {"ok"}
 
 
-def test_a_table_of_another_identity(lab: Lab) -> None:
+def test_refresh_indexes_all_files_of_a_replaced_table(lab: Lab) -> None:
     """After CREATE OR REPLACE, REFRESH indexes all files, although commit numbers continue."""
     replace(lab)
     lab.sql("REFRESH SIEVE INDEX ON t")
@@ -93,7 +93,7 @@ def test_a_change_of_the_columns(lab: Lab) -> None:
     lab.check("SELECT * FROM t WHERE id = 500 AND more = 1", exactly=1)
 
 
-def test_commits_that_say_they_change_no_data(lab: Lab) -> None:
+def test_files_of_commits_without_data_change_are_read(lab: Lab) -> None:
     """If a writer replaces files with ``dataChange`` false, queries still read the new files."""
     rows = lab.spark.sql("SELECT /*+ REPARTITION_BY_RANGE(4, id) */ * FROM t")
     writer = rows.write.format("delta").mode("overwrite").option("dataChange", "false")
@@ -105,7 +105,7 @@ def test_commits_that_say_they_change_no_data(lab: Lab) -> None:
 
 
 @pytest.mark.parametrize("after", [0.05, 0.3, 1.0])
-def test_a_refresh_that_is_killed(lab: Lab, after: float) -> None:
+def test_refresh_works_after_a_killed_refresh(lab: Lab, after: float) -> None:
     """If a REFRESH is killed, queries return their rows, and a second REFRESH succeeds."""
     lab.sql("ALTER TABLE t SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')")
     for key in (500, 600):

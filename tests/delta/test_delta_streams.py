@@ -31,7 +31,7 @@ def append(frame: DataFrame, table: str, folder: Path) -> None:
     writer.trigger(availableNow=True).toTable(table).awaitTermination(60)
 
 
-def test_a_source_is_read_as_without_an_index(lab: Lab, tmp_path: Path) -> None:
+def test_stream_reads_all_files_of_an_indexed_source(lab: Lab, tmp_path: Path) -> None:
     """A stream reads the commits of an indexed table, so a filter skips no file of a batch."""
     counters = "SELECT value FROM sieve_status() WHERE counter = 'scans_pruned'"
     before = lab.sql(counters)

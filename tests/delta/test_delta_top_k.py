@@ -43,7 +43,7 @@ def test_first_rows_read_few_files(lab: Lab, shape: str) -> None:
     lab.check(LAST, exactly=1)
 
 
-def test_rows_that_vectors_hide_bound_nothing(lab: Lab) -> None:
+def test_table_with_deletion_vectors_has_no_bound(lab: Lab) -> None:
     """For a table that can have vectors, Delta adds a filter to each scan, so there is no bound."""
     create(lab, properties=VECTORS)
     insert(lab, SCATTERED)
@@ -58,7 +58,7 @@ def test_rows_that_vectors_hide_bound_nothing(lab: Lab) -> None:
     lab.check("SELECT max(id) FROM t WHERE id < 60", at_most=10)
 
 
-def test_a_deleted_row_of_a_rewritten_file_is_gone(lab: Lab) -> None:
+def test_query_reads_a_file_rewritten_by_delete(lab: Lab) -> None:
     """Without vectors, Delta rewrites a file to delete a row; queries then read the new file."""
     create(lab)
     insert(lab, SCATTERED)
@@ -68,7 +68,7 @@ def test_a_deleted_row_of_a_rewritten_file_is_gone(lab: Lab) -> None:
     lab.check(LAST, at_most=3)
 
 
-def test_groups_of_partitions_have_their_own_first_rows(lab: Lab) -> None:
+def test_bound_of_a_partition_group_counts_only_its_rows(lab: Lab) -> None:
     """The bound of a group of partitions counts only rows of the group's files."""
     create(lab, columns="id BIGINT, p INT", more="PARTITIONED BY (p)")
     lab.sql(

@@ -30,7 +30,7 @@ def database(lab: Lab) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("vectors", [{}, VECTORS], ids=["rewriting", "vectors"])
-def test_dml_changes_what_it_would_without_an_index(lab: Lab, vectors: dict[str, str]) -> None:
+def test_dml_changes_the_same_rows_as_without_an_index(lab: Lab, vectors: dict[str, str]) -> None:
     """DELETE, UPDATE and MERGE leave the same rows as in a twin without an index."""
     for table in ("t", "twin"):
         create(lab, table, mapping=MAPPED, vectors=vectors)
@@ -99,7 +99,7 @@ def test_overwriting_by_save_as_table_keeps_the_indexes(lab: Lab) -> None:
     assert lab.check("SELECT * FROM t WHERE id IN (42, 77)", exactly=1).rows.total() == 1
 
 
-def test_an_index_outlives_changes_of_the_catalog(lab: Lab) -> None:
+def test_index_survives_a_rewrite_of_the_catalog_entry(lab: Lab) -> None:
     """After a change of columns, Delta can rewrite the table's catalog entry without the index.
 
     Queries still use the index then.
@@ -123,7 +123,7 @@ def test_an_index_outlives_changes_of_the_catalog(lab: Lab) -> None:
     lab.check("SELECT * FROM t WHERE id = 42", exactly=1)
 
 
-def test_a_new_table_of_the_name_has_none(lab: Lab) -> None:
+def test_drop_table_deletes_the_index(lab: Lab) -> None:
     """DROP TABLE deletes the table's index.
 
     A new table of the same name and folder has no index.
