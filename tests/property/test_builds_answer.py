@@ -191,7 +191,7 @@ def check_counts(files, built):
 @pytest.mark.parametrize("shape", SHAPES)
 @given(columns(), st.data())
 @settings(max_examples=30)
-def test_every_shape_answers_every_question(shape, column, data):
+def test_every_shape_finds_all_files_with_a_match(shape, column, data):
     """Queries find each file with a match, for any type, encoder, budget and order of work."""
     kind, files = column
     built = made(data, kind, files, shape)
@@ -313,7 +313,7 @@ def test_every_key_of_a_distribution_is_found(name, shape):
 
 
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
-def test_bytes_that_pay_back_lose_no_key(name):
+def test_budget_auto_loses_no_key_at_any_price(name):
     """The budget `auto` loses no key at any price per byte, in one stretch or in several."""
     kind = next(kind for kind in KINDS if kind.name == "bigint")
     keys = DISTRIBUTIONS[name].astype(np.int64)
@@ -331,7 +331,7 @@ def test_bytes_that_pay_back_lose_no_key(name):
 
 
 @pytest.mark.parametrize("shape", ["auto", "intervals"])
-def test_a_full_budget_names_no_file_in_vain(shape):
+def test_full_budget_returns_only_files_with_the_key(shape):
     """With enough bytes, a query for a present key returns only the files that contain the key."""
     kind = next(kind for kind in KINDS if kind.name == "bigint")
     rng = np.random.default_rng(3)

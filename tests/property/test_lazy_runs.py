@@ -78,7 +78,7 @@ def runs(draw):
 @pytest.mark.usefixtures("half")
 @given(runs(), st.lists(INTERVALS, max_size=6), st.data())
 @settings(max_examples=75, deadline=None)
-def test_lazy_reading_finds_what_eager_reading_finds(files, look_ups, data):
+def test_lazy_and_eager_reading_find_the_same(files, look_ups, data):
     """Lazy look-ups of points, ranges and lists find what a run in memory finds.
 
     The order is random, and caches are cold or warm.
@@ -111,7 +111,7 @@ def test_lazy_reading_finds_what_eager_reading_finds(files, look_ups, data):
 @pytest.mark.usefixtures("half")
 @given(runs(), INTERVALS, st.data())
 @settings(max_examples=50, deadline=None)
-def test_each_query_by_itself_finds_what_it_finds_alone(files, look_ups, data):
+def test_queries_find_the_same_together_and_one_by_one(files, look_ups, data):
     """Overlapping queries find the same locations together as they find one by one."""
     named = Files((f"part-{k}.parquet", run_file_bytes(rows)) for k, rows in enumerate(files))
     told = describe_run(RUN, N, Encoder("bigint"), sorted(named.items()))

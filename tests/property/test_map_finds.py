@@ -89,7 +89,7 @@ def test_locations_are_the_union_of_matches(made, others):
 
 
 @given(maps())
-def test_sets_with_one_digest_stay_apart(made):
+def test_sets_with_one_digest_stay_separate(made):
     """Hashes share a stored set of locations only if the sets are equal, not just the digests."""
     truth, n_locations = made
     with mock.patch("sieve.segments.hash_map.posting_lists.mixed", np.zeros_like):
@@ -120,7 +120,7 @@ def test_damage_is_noticed(made, data):
 
 
 @given(maps(), st.data())
-def test_false_statements_stay_within_bounds(made, data):
+def test_wrong_bytes_are_refused_or_within_bounds(made, data):
     """Wrong bytes with a right checksum are refused, or give only existing locations."""
     truth, n_locations = made
     body = bytearray(build_map(*pairs_of(truth), n_locations, 6)[:-CHECK_BYTES])
@@ -137,7 +137,7 @@ def test_false_statements_stay_within_bounds(made, data):
 
 
 @given(st.integers(), st.integers(-(1 << 63), (1 << 63) - 1))
-def test_hashes_keep_values_apart(unscaled, code):
+def test_hash_of_a_decimal_uses_its_shortest_bytes(unscaled, code):
     """The hash of a decimal uses the shortest bytes of the unscaled number.
 
     Hashes of codes are invertible, so different codes have different hashes.

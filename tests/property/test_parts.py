@@ -75,7 +75,7 @@ def told(by: Locations) -> Counter[Row]:
 
 
 @given(lists, lists)
-def test_what_differs_makes_the_one_the_other(before: list[Row], now: list[Row]) -> None:
+def test_difference_turns_one_list_into_the_other(before: list[Row], now: list[Row]) -> None:
     """The difference of two lists turns the first into the second, without any unchanged row."""
     part = diff(listed(before), listed(now))
     assert told(merge([listed(before), part])) == Counter(now)
@@ -92,7 +92,7 @@ changes = st.lists(
 
 @settings(max_examples=60, deadline=None)
 @given(changes)
-def test_a_chain_is_the_whole_list(steps: list[tuple[set[int], set[int]]]) -> None:
+def test_each_stored_list_reads_back_unchanged(steps: list[tuple[set[int], set[int]]]) -> None:
     """From version to version, files appear, change and disappear, and slots change.
 
     Each stored list reads back unchanged. Each part has several times as many rows as the next

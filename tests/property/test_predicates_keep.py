@@ -235,7 +235,7 @@ class Exact:
 
 @given(st.data())
 @settings(max_examples=200)
-def test_one_column_is_decided_exactly(data):
+def test_exact_index_keeps_only_locations_with_a_match(data):
     """With an exact index on one column, a location is kept only if one of its rows matches."""
     kind = next(kind for kind in KINDS if kind.name == "bigint")
     table = data.draw(tables())

@@ -163,9 +163,7 @@ def run(lab: Lab, folder: Path, pairs: int, per_table: int) -> Tally:
 
 
 @pytest.mark.parametrize("pairs", PAIRS)
-def test_random_predicates_find_the_same_rows_with_and_without_the_index(
-    lab: Lab, tmp_path: Path, pairs: int
-) -> None:
+def test_random_predicates_find_the_same_rows(lab: Lab, tmp_path: Path, pairs: int) -> None:
     """A predicate returns the same rows with the index.
 
     The rows of a predicate, of the negation, and with NULL are together the whole table.
@@ -176,6 +174,6 @@ def test_random_predicates_find_the_same_rows_with_and_without_the_index(
 
 
 @pytest.mark.soak
-def test_very_many_random_predicates(lab: Lab, tmp_path: Path) -> None:
+def test_many_random_predicates_find_the_same_rows(lab: Lab, tmp_path: Path) -> None:
     """So many random predicates include rare combinations."""
     assert run(lab, tmp_path, SOAK_PAIRS, SOAK_PAIRS_PER_TABLE).pairs == SOAK_PAIRS

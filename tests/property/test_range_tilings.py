@@ -182,7 +182,7 @@ def test_each_row_is_read_by_one_range(lab: Lab, kind: str, tiled: Tiled, mode: 
                     assert (row.file_block_start, row.file_block_length) == (start, length)
 
 
-def test_cuts_part_row_groups(lab: Lab, kind: str, tiled: Tiled) -> None:
+def test_ranges_consist_of_whole_row_groups(lab: Lab, kind: str, tiled: Tiled) -> None:
     """Each range consists of whole row groups or stripes, and has at least the requested bytes."""
     numbers = [*range(len(tiled.paths))]
     if kind not in ("parquet", "orc"):

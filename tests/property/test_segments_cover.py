@@ -149,7 +149,7 @@ def test_chunks_do_not_matter(rows, options, size, batch):
 
 
 @given(pairs(), OPTIONS, st.integers(1, 30))
-def test_blocks_hold_exactly_their_keys_rows(rows, options, size):
+def test_blocks_have_exactly_the_rows_of_their_keys(rows, options, size):
     """Each block has exactly the locations of the block's keys, and the right number of rows."""
     expected = Counter()
     segments = cut(rows, options, size, batch=16)

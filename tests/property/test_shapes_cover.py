@@ -90,7 +90,7 @@ def check(table, segments):
 @pytest.mark.usefixtures("half")
 @given(pairs(), PRICES, SOME_CODINGS, CUTS, st.sampled_from([1, 3, 1 << 12]), SIZES)
 @settings(max_examples=125)
-def test_every_location_of_every_key_is_answered(table, price, codings, cut, entries, sizes):
+def test_look_ups_find_every_location_of_every_key(table, price, codings, cut, entries, sizes):
     """For any price and segment size, points and intervals find all true locations."""
     query_model = QueryModel.of_sample(np.array([code for code, _ in table]))
     cuts = intervals_of(table, query_model, *cut)
@@ -108,7 +108,7 @@ def test_every_location_of_every_key_is_answered(table, price, codings, cut, ent
 @pytest.mark.usefixtures("half")
 @given(pairs(), st.lists(CODES, max_size=3), st.data(), PRICES)
 @settings(max_examples=100)
-def test_stretches_together_are_the_whole(table, far, data, price):
+def test_stretches_planned_separately_lose_no_key(table, far, data, price):
     """Stretches that are cut anywhere and planned separately lose no key and no row."""
     near = data.draw(st.lists(st.sampled_from(probes(code for code, _ in table)), max_size=3))
     borders = np.unique(np.array([*near, *far], np.int64))
@@ -182,7 +182,7 @@ def test_the_reference_shape_decodes_to_entries_too(table, error):
 
 
 @given(st.lists(st.tuples(CODES, CODES), min_size=1), st.lists(CODES, min_size=1))
-def test_a_gap_is_worth_a_share_of_the_queries(gaps, sample):
+def test_value_of_a_gap_is_a_probability(gaps, sample):
     """The probability that a gap lets a query skip is between 0 and 1.
 
     A wider gap does not have a lower probability.
