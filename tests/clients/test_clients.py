@@ -88,7 +88,7 @@ def test_pyhive(site: Site) -> None:
     check(lines)
 
 
-def test_procedures_and_functions_pass_clients(site: Site) -> None:
+def test_clients_accept_procedures_and_functions(site: Site) -> None:
     """Clients accept procedures and functions, for tools that cannot send SIEVE statements."""
     with thrift_session(site.thrift_port) as connection:
         cursor = connection.cursor()
@@ -116,7 +116,7 @@ def test_settings_of_a_connection_string(site: Site) -> None:
         pass
 
 
-def test_sessions_of_one_server_are_apart(site: Site) -> None:
+def test_sessions_of_one_server_are_separate(site: Site) -> None:
     """Two sessions each create an index and query a table, in different databases."""
     with (
         thrift_session(site.thrift_port) as one,

@@ -43,7 +43,7 @@ def _inspect(site: Site, *args: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.long
-def test_an_index_is_drawn_and_told(drawn: Site, tmp_path: Path) -> None:
+def test_inspect_writes_a_picture_and_a_summary(drawn: Site, tmp_path: Path) -> None:
     """The command writes a PNG of full size, and prints a summary and the PNG's path.
 
     A client of the Thrift server gets the same picture and summary.
@@ -71,7 +71,7 @@ def test_an_index_is_drawn_and_told(drawn: Site, tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_what_cannot_be_drawn_is_told(drawn: Site) -> None:
+def test_unknown_index_prints_one_line(drawn: Site) -> None:
     """For an unknown index, the command prints one line and no stack trace.
 
     The command does not hide other errors.
@@ -88,7 +88,7 @@ def test_what_cannot_be_drawn_is_told(drawn: Site) -> None:
     "args",
     [["drawn"], ["drawn", "i", "--output", "/nowhere/x.png"], ["t", "i", "--output", "x.svg"]],
 )
-def test_a_wrong_command_line_is_told_at_once(site: Site, args: list[str]) -> None:
+def test_wrong_command_line_fails_before_spark_starts(site: Site, args: list[str]) -> None:
     """`sieve inspect` reports a missing name or an unwritable file before Spark starts."""
     done = _inspect(site, *args)
     assert done.returncode == 2

@@ -44,7 +44,7 @@ def results(path: Path) -> dict[str, dict[str, Any]]:
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_a_notebook_shows_what_it_was_saved_with(path: Path, tmp_path: Path) -> None:
+def test_notebook_cells_show_their_saved_results(path: Path, tmp_path: Path) -> None:
     """No cell fails, and each cell shows its saved result, except for times and UUIDs."""
     if not TOOLS.exists():
         pytest.fail("run `make test-clients`, which installs what runs notebooks")

@@ -70,7 +70,7 @@ print(json.dumps([indexes, frame.to_dict("list")]))
 """
 
 
-def test_the_page_on_sqlalchemy_is_true(site: Site) -> None:
+def test_code_of_the_sqlalchemy_page_works(site: Site) -> None:
     """The page's code runs, and prints the indexes that a comment in the code shows."""
     page = (HOME / "docs" / "recipes" / "sqlalchemy.md").read_text(encoding="utf-8")
     (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)

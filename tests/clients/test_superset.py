@@ -93,7 +93,7 @@ def answers(url: str) -> bool:
         return False
 
 
-def test_the_page_on_superset_is_true(site: Site, superset: str, tmp_path: Path) -> None:
+def test_statements_of_the_superset_page_work(site: Site, superset: str, tmp_path: Path) -> None:
     """The page's statements work, SQL Lab shows indexes, and a chart of a week reads few files."""
     with thrift_session(site.thrift_port) as connection:
         cursor = connection.cursor()

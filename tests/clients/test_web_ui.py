@@ -38,7 +38,7 @@ def browse(url: str, profile: Path, *options: str) -> str:
     return done.stdout
 
 
-def test_who_may_not_see_the_ui_does_not_see_the_tab(site: Site) -> None:
+def test_users_without_access_to_the_ui_do_not_see_the_tab(site: Site) -> None:
     """Spark's lists of UI users protect the tab as they protect the page of jobs."""
     for page in ("jobs", "sieve"):
         address = f"http://localhost:{site.ui_port}/{page}/"
