@@ -81,7 +81,7 @@ def test_advice(lab: Lab) -> None:
     assert [found[column]["action"] for column in ("id", "lower(v)")] == ["keep", "create"]
 
 
-def test_advice_in_a_catalog_of_its_own(lab: Lab) -> None:
+def test_advice_names_the_catalog(lab: Lab) -> None:
     """The proposed statements name the catalog."""
     with namespace(lab, "store.deals"):
         create(lab)

@@ -106,7 +106,7 @@ def test_equality_deletes(lab: Lab) -> None:
     assert lab.check("SELECT * FROM t WHERE id IN (42, 43)").rows.total() == 1
 
 
-def test_snapshots_that_are_picked_and_expired(lab: Lab) -> None:
+def test_queries_work_after_cherry_pick_and_expiry(lab: Lab) -> None:
     """A query reads a staged snapshot after the cherry-pick; expired snapshots change no rows."""
     create(lab, write_wap_enabled="true")
     insert(lab)

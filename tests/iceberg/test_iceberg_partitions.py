@@ -53,7 +53,7 @@ def foreign(lab: Lab, folder: Path, start: int) -> Path:
     return file
 
 
-def test_a_file_that_is_added_twice_is_read(lab: Lab, tmp_path: Path) -> None:
+def test_file_added_twice_is_read_twice(lab: Lab, tmp_path: Path) -> None:
     """If a table contains a file twice, scans read both entries: the index has only one path."""
     create(lab)
     twice, once = foreign(lab, tmp_path, 0), foreign(lab, tmp_path, 10)
@@ -78,7 +78,7 @@ def test_a_partition_column_has_no_index(lab: Lab, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("adaptive", ["true", "false"])
-def test_partitions_keep_their_form_after_a_run_time_filter(lab: Lab, adaptive: str) -> None:
+def test_join_of_two_partition_specs_works_after_a_filter(lab: Lab, adaptive: str) -> None:
     """A join planned for two partition specs works if a filter then leaves files of one spec."""
     some = "id, date_add(date'2024-01-01', CAST(id % 3 AS INT)) d"
     create(lab, "p", "id BIGINT, d DATE", "PARTITIONED BY (days(d), bucket(4, id))")

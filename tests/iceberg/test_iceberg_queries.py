@@ -165,7 +165,7 @@ def test_one_version_serves_every_snapshot(lab: Lab) -> None:
     assert lab.check("SELECT * FROM t WHERE id = 42", at_most=6).rows.total() == 1
 
 
-def test_other_scans_are_left_alone(lab: Lab) -> None:
+def test_other_scans_do_not_use_the_index(lab: Lab) -> None:
     """Metadata tables, metadata aggregates and incremental reads do not use the index."""
     create(lab)
     insert(lab)

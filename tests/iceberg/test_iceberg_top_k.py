@@ -80,7 +80,7 @@ def test_files_with_deleted_rows_count_no_rows(
     lab.check("SELECT max(id) FROM t", exactly=FILES)
 
 
-def test_files_that_an_index_does_not_know(lab: Lab) -> None:
+def test_first_rows_read_files_unknown_to_the_index(lab: Lab) -> None:
     """First rows read files that the index does not know, after partitions are selected."""
     create(lab, more="PARTITIONED BY (truncate(1, v))", write_distribution__mode="none")
     insert(lab, "id, if(id < 50, 'a', 'b') v")

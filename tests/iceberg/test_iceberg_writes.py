@@ -71,7 +71,7 @@ def test_the_same_commits(lab: Lab, version: int, mode: str) -> None:
         assert rows[0] == rows[1], statement
 
 
-def test_rows_that_were_deleted_at_the_build_come_back(lab: Lab) -> None:
+def test_rollback_restores_rows_deleted_before_the_build(lab: Lab) -> None:
     """A query after a rollback finds rows that were deleted when the index was built."""
     create(lab, write_delete_mode="merge-on-read")
     insert(lab)
@@ -85,7 +85,7 @@ def test_rows_that_were_deleted_at_the_build_come_back(lab: Lab) -> None:
     assert lab.check("SELECT * FROM t WHERE id = 42", exactly=1).rows.total() == 1
 
 
-def test_copy_on_write_finds_its_files_by_the_index(lab: Lab) -> None:
+def test_copy_on_write_skips_files_in_its_search(lab: Lab) -> None:
     """A copy-on-write statement skips files in the search for files to rewrite."""
     create(lab, write_delete_mode="copy-on-write", write_merge_mode="copy-on-write")
     insert(lab)
@@ -107,7 +107,7 @@ def test_copy_on_write_finds_its_files_by_the_index(lab: Lab) -> None:
 
 
 @pytest.mark.parametrize("mode", ["copy-on-write", "merge-on-read"])
-def test_a_merge_that_only_inserts_looks_for_its_keys(lab: Lab, mode: str) -> None:
+def test_insert_only_merge_skips_files_without_a_match(lab: Lab, mode: str) -> None:
     """A MERGE that only inserts reads just the files in which a source row could match."""
     create(lab, write_merge_mode=mode)
     insert(lab)
