@@ -86,7 +86,7 @@ def test_another_catalog_shows_no_indexes(mixed: Driver) -> None:
     mixed.sql("DROP SIEVE INDEX ON db.p (id)")
 
 
-def test_indexes_work_beside_them(mixed: Driver) -> None:
+def test_parquet_table_is_indexed_next_to_other_catalogs(mixed: Driver) -> None:
     """A Parquet table is indexed and pruned next to other catalogs, also in joins with these."""
     mixed.sql("CREATE SIEVE INDEX ON p (id) OPTIONS (error = 1)")
     assert mixed.files("SELECT * FROM p WHERE id = 7") == 1

@@ -30,7 +30,7 @@ class TestHdfs(StoreContract, PermissionsContract, AtomicCreateContract):
         yield folder
         store.delete(folder)
 
-    def test_lists_of_rights_are_not_copied(self, store: HadoopStore, folder: str) -> None:
+    def test_access_control_lists_are_not_copied(self, store: HadoopStore, folder: str) -> None:
         """If a table has an access control list, the store copies only the owner's permissions.
 
         `restrict` removes access control lists.

@@ -85,7 +85,7 @@ def elsewhere(
     return store, folder
 
 
-def test_a_bucket_is_tried_out_once(store: Store, folder: str, gate: Gate) -> None:
+def test_bucket_is_probed_before_the_first_create(store: Store, folder: str, gate: Gate) -> None:
     """Before the first create, the store puts one name twice, and one put must fail.
 
     Later creates do not probe the bucket again.
@@ -106,7 +106,9 @@ def test_a_bucket_is_tried_out_once(store: Store, folder: str, gate: Gate) -> No
         (ANCIENT, "its server does not support conditions"),
     ],
 )
-def test_a_bucket_that_decides_nothing(jvm: Any, conf: Any, bucket: str, why: str) -> None:
+def test_bucket_that_ignores_conditions_is_refused(
+    jvm: Any, conf: Any, bucket: str, why: str
+) -> None:
     """For a bucket that ignores conditions, the error names a remedy for several writers.
 
     The create leaves nothing in the bucket, and reads work.
@@ -147,7 +149,9 @@ def test_a_single_writer(jvm: Any, conf: Any, gate: Gate, caplog: pytest.LogCapt
 
 
 @pytest.mark.parametrize("status", [500, 503, 409])
-def test_a_lost_reply_is_met_again(store: Store, folder: str, gate: Gate, status: int) -> None:
+def test_put_with_a_lost_reply_is_recognised(
+    store: Store, folder: str, gate: Gate, status: int
+) -> None:
     """A put that succeeded gets the status 412 if the client sends it again.
 
     The writer's name in the object then shows who has put the object.
@@ -159,7 +163,7 @@ def test_a_lost_reply_is_met_again(store: Store, folder: str, gate: Gate, status
     assert store.create(join(folder, "1.json"), b"x") is False
 
 
-def test_a_conflict_is_tried_again(store: Store, folder: str, gate: Gate) -> None:
+def test_put_is_repeated_after_a_conflict(store: Store, folder: str, gate: Gate) -> None:
     """The status 409 means that another put of the same name is in progress.
 
     The store repeats a put with this status, because the put had no effect.
@@ -169,7 +173,7 @@ def test_a_conflict_is_tried_again(store: Store, folder: str, gate: Gate) -> Non
     assert [s for key, s in gate.puts if key.endswith("1.json")] == [409, 409, 200]
 
 
-def test_no_end_of_conflicts(store: Store, folder: str, gate: Gate) -> None:
+def test_endless_conflicts_are_an_unknown_outcome(store: Store, folder: str, gate: Gate) -> None:
     """If S3 never decides which put wins, the store reports an unknown outcome."""
     gate.faults += [Fault(".*/1.json", 409)] * 20
     with pytest.raises(UnknownOutcomeError, match=r"1\.json"):
@@ -177,7 +181,9 @@ def test_no_end_of_conflicts(store: Store, folder: str, gate: Gate) -> None:
 
 
 @pytest.mark.parametrize("takes_effect", [True, False])
-def test_no_end_of_faults(store: Store, folder: str, gate: Gate, takes_effect: bool) -> None:
+def test_endless_faults_are_an_unknown_outcome(
+    store: Store, folder: str, gate: Gate, takes_effect: bool
+) -> None:
     """If S3 never answers, the store reports an unknown outcome, even if S3 executed the put."""
     gate.faults += [Fault(".*/1.json", 500, takes_effect)] + [Fault(".*/1.json", 500)] * 20
     with pytest.raises(UnknownOutcomeError, match=r"1\.json"):
@@ -193,7 +199,7 @@ def test_a_refusal_has_no_effect(store: Store, folder: str, gate: Gate) -> None:
         store.create(join(folder, "1.json"), b"x")
 
 
-def test_a_bucket_that_cannot_be_tried_out(store: Store, folder: str, gate: Gate) -> None:
+def test_failed_probe_is_repeated_by_the_next_create(store: Store, folder: str, gate: Gate) -> None:
     """After a failed probe, the store is unavailable, and the next create probes again."""
     gate.faults += [Fault(r".*/\.probe-.*", 500)] * 20
     with pytest.raises(UnavailableError, match="cannot tell whether"):
@@ -202,7 +208,9 @@ def test_a_bucket_that_cannot_be_tried_out(store: Store, folder: str, gate: Gate
     assert store.create(join(folder, "1.json"), b"x") is True
 
 
-def test_a_bucket_stands_for_a_group(store: Store, folder: str, jvm: Any, conf: Any) -> None:
+def test_index_can_only_be_in_the_bucket_of_its_table(
+    store: Store, folder: str, jvm: Any, conf: Any
+) -> None:
     """An index can be in the bucket of the indexed table, and in no other bucket."""
     assert store.restrict(folder, store.permissions(folder)) == store.permissions(folder)
     other, there = elsewhere(jvm, conf, HEEDLESS)
@@ -214,7 +222,7 @@ def test_a_bucket_stands_for_a_group(store: Store, folder: str, jvm: Any, conf: 
         store.permissions(join(folder, "none"))
 
 
-def test_half_a_file_is_not_put(
+def test_failed_write_leaves_no_file(
     store: S3Store, folder: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """If a writer fails between two pieces of a file, the store leaves nothing.
@@ -233,7 +241,7 @@ def test_half_a_file_is_not_put(
     assert [entry.name for entry in store.list(folder)] == ["before"]
 
 
-def test_large_files_are_put_whole_or_not_at_all(
+def test_interrupted_upload_of_a_large_file_leaves_nothing(
     conf: Any, store: S3Store, folder: str, gate: Gate
 ) -> None:
     """Multipart uploads are also conditional, and an interrupted upload leaves nothing."""

@@ -161,7 +161,7 @@ def test_two_publishers(drivers: Drivers, table: Driver, gate: Gate) -> None:
     check(table, POINT, 1)
 
 
-def test_a_store_that_ignores_the_condition(drivers: Drivers, gate: Gate) -> None:
+def test_create_is_refused_if_the_store_ignores_conditions(drivers: Drivers, gate: Gate) -> None:
     """On a store that ignores conditions, CREATE is refused and leaves nothing.
 
     A driver that declares itself the only writer may create an index.
@@ -185,7 +185,7 @@ def test_a_store_that_ignores_the_condition(drivers: Drivers, gate: Gate) -> Non
     check(two, query, 4)
 
 
-def test_an_index_elsewhere(table: Driver) -> None:
+def test_create_refuses_another_bucket(table: Driver) -> None:
     """CREATE refuses a bucket other than the table's, because other people may read that bucket."""
     table.sql(f"SET spark.sieve.path = s3a://{HEEDLESS}/indexes")
     table.sql(f"SET spark.sieve.roots = s3a://{HEEDLESS}/indexes")
