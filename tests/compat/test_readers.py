@@ -73,7 +73,7 @@ def _check(lab: Lab, path: Path, types: tuple[str, ...]) -> None:
     ],
     ids=lambda path: path.name,
 )
-def test_this_line_reads_what_is_known(lab: Lab, path: Path) -> None:
+def test_this_line_reads_the_recorded_values(lab: Lab, path: Path) -> None:
     """This line reads each file as one type and finds the recorded values.
 
     The files together cover all types.
@@ -84,7 +84,7 @@ def test_this_line_reads_what_is_known(lab: Lab, path: Path) -> None:
 
 @pytest.mark.soak
 @pytest.mark.parametrize("path", files(), ids=lambda path: path.name)
-def test_this_line_reads_all_types_as_is_known(lab: Lab, path: Path) -> None:
+def test_this_line_reads_recorded_values_as_each_type(lab: Lab, path: Path) -> None:
     """This line reads each file as each type and finds the recorded values."""
     _check(lab, path, TYPES)
 
@@ -101,7 +101,7 @@ def test_lines_that_share_an_index_read_the_same_values() -> None:
 
 
 @pytest.mark.parametrize(("kind_of_files", "kind"), SHARED)
-def test_a_shared_kind_has_evidence(kind_of_files: str, kind: str) -> None:
+def test_each_line_has_read_columns_of_shared_kinds(kind_of_files: str, kind: str) -> None:
     """Each line has read the columns of a shared kind that each line and PyArrow wrote.
 
     The reads are in batches and in rows.
@@ -120,7 +120,7 @@ def test_a_shared_kind_has_evidence(kind_of_files: str, kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind_of_files", KINDS)
-def test_all_pairs_of_a_file_and_a_type_are_compared(kind_of_files: str) -> None:
+def test_each_file_and_type_has_recorded_values(kind_of_files: str) -> None:
     """Each line has recorded values for each file and each type."""
     for path in files():
         if path.suffix == f".{kind_of_files}":

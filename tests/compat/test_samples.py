@@ -91,7 +91,7 @@ def test_a_disabled_index_of_an_older_format_is_rebuilt_too(warehouse: Warehouse
 
 
 @pytest.mark.parametrize("later", [FORMAT + 1, 77])
-def test_a_later_format_is_left_alone(warehouse: Warehouse, later: int) -> None:
+def test_later_format_makes_queries_read_all_files(warehouse: Warehouse, later: int) -> None:
     """With the next format or an unknown one in an intact manifest, queries read all files."""
     with without_spark():
         Session(warehouse).sql("CREATE SIEVE INDEX ON t (id)")
