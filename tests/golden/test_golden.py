@@ -130,7 +130,7 @@ def test_same_rows_in_every_mode(
         record(script)
 
 
-def test_explain_foretells_the_run(
+def test_explain_predicts_the_run(
     script: Script, lab: Lab, spark: Connect, every: int | None
 ) -> None:
     """EXPLAIN predicts the files listed and skipped, scans with run-time values, and reasons."""
