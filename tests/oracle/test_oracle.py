@@ -126,7 +126,7 @@ def run(lab: Lab, folder: Path, seed: str, pairs: int, per_table: int) -> Tally:
 
 
 @pytest.mark.parametrize(("pairs", "per_table"), PAIRS)
-def test_queries_of_foreign_files_find_the_same_rows_with_and_without_the_index(
+def test_foreign_files_give_the_same_rows_with_the_index(
     lab: Lab, tmp_path: Path, pairs: int, per_table: int
 ) -> None:
     """The random tables are the same in each run; ``make soak-oracle`` draws others."""
@@ -134,7 +134,7 @@ def test_queries_of_foreign_files_find_the_same_rows_with_and_without_the_index(
 
 
 @pytest.mark.soak
-def test_very_many_queries_of_foreign_files(lab: Lab, tmp_path: Path) -> None:
+def test_many_queries_of_foreign_files(lab: Lab, tmp_path: Path) -> None:
     """So many random tables include rare combinations."""
     seed = os.environ.get("SIEVE_SEED", str(random.SystemRandom().getrandbits(32)))
     sys.stdout.write(f"SIEVE_SEED={seed} draws these tables again\n")
