@@ -25,7 +25,7 @@ def table(lab: Lab) -> Iterator[str]:
         yield "t"
 
 
-def test_the_index_leaves_the_right_files(lab: Lab, table: str) -> None:
+def test_queries_read_the_expected_files(lab: Lab, table: str) -> None:
     """A query for a key reads one file, for a range two files, and for an absent key no file.
 
     The rows are the same with and without the index.
@@ -35,19 +35,19 @@ def test_the_index_leaves_the_right_files(lab: Lab, table: str) -> None:
     lab.check(f"SELECT * FROM {table} WHERE id = -1", exactly=0)
 
 
-def test_the_listing_of_the_plan_is_ours(lab: Lab, table: str) -> None:
+def test_plan_names_the_listing_of_sieve(lab: Lab, table: str) -> None:
     """Spark's EXPLAIN names Sieve's file listing as the location of the scan."""
     ((plan,),) = lab.sql(f"EXPLAIN FORMATTED SELECT * FROM {table} WHERE id = 123")
     assert "Location: SieveFileIndex" in plan
 
 
-def test_explain_sieve_tells_what_is_left(lab: Lab, table: str) -> None:
+def test_explain_sieve_shows_the_files_to_read(lab: Lab, table: str) -> None:
     """EXPLAIN SIEVE shows a row for the scan, with the index and the number of files to read."""
     (scan,) = lab.explain(f"SELECT * FROM {table} WHERE id = 123")
     assert (scan["indexes"], scan["files_total"], scan["files_read"]) == ("id_sieve@1", 10, 1)
 
 
-def test_functions_tell_keys_segments_and_files(lab: Lab, table: str) -> None:
+def test_functions_return_keys_segments_and_files(lab: Lab, table: str) -> None:
     """Each of the three SQL functions returns rows, alone and in a join with a table."""
     assert lab.sql(f"SELECT max(sieve_key(id)), sieve_key(DATE '1969-12-31') FROM {table}") == [
         (999, -1)
@@ -64,9 +64,7 @@ def test_functions_tell_keys_segments_and_files(lab: Lab, table: str) -> None:
 
 
 @pytest.mark.parametrize("adaptive", ["true", "false"])
-def test_values_that_only_a_running_query_has_pick_files(
-    lab: Lab, table: str, adaptive: str
-) -> None:
+def test_run_time_values_select_files(lab: Lab, table: str, adaptive: str) -> None:
     """The keys of a broadcast, an empty set of keys, and a subquery's result each select files."""
     keys = "(SELECT k + 0 AS k, n FROM VALUES (123L, 1), (777L, 2), (NULL, 3) AS d(k, n))"
     with lab.setting("spark.sql.adaptive.enabled", adaptive):
@@ -148,7 +146,7 @@ def test_an_index_is_shown_until_it_is_dropped(lab: Lab, table: str) -> None:
     lab.check(f"SELECT * FROM {table} WHERE s = 'k555'", exactly=10)
 
 
-def test_ranges_of_a_scan_that_spark_wants_in_one_task(lab: Lab) -> None:
+def test_scan_of_small_ranges_can_run_in_one_task(lab: Lab) -> None:
     """Spark 4.3 can run a scan of small ranges in one task, without a shuffle; rows stay right.
 
     Earlier versions of Spark do not have this setting.
