@@ -86,7 +86,7 @@ def check_tour(output: str) -> None:
     assert scan[4:6] == ["8", "1"]
 
 
-def test_it_holds_what_it_needs(wheel: Path) -> None:
+def test_wheel_has_its_jars_and_configuration(wheel: Path) -> None:
     """The wheel contains the jars that `make wheel` names, the configuration, and a version."""
     names = set(zipfile.ZipFile(wheel).namelist())
     jars = {name for name in names if name.endswith(".jar")}
@@ -108,7 +108,7 @@ def test_it_holds_what_it_needs(wheel: Path) -> None:
 
 
 @pytest.mark.parametrize("version", ["4.1.4", "3.5.9"])
-def test_beside_pyspark(wheel: Path, tmp_path: Path, version: str) -> None:
+def test_wheel_works_with_only_pyspark(wheel: Path, tmp_path: Path, version: str) -> None:
     """With only the wheel and PySpark installed, `sieve sql` creates an index and skips files."""
     programs = environment(tmp_path, str(wheel), f"pyspark=={version}")
     said = run([programs / "sieve", "--version"], tmp_path / "work")
