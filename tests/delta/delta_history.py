@@ -301,7 +301,7 @@ class History:
         question.filters("t", self.state, self.chance, 3)
         question.filters(f"t VERSION AS OF {version}", self.past[version], self.chance, 1)
         question.other(self.state, self.chance)
-        question.ask(self.lab)
+        question.check(self.lab)
 
     def versions_have_their_rows(self) -> None:
         """Checks that each readable version has the keys of the model's state at that version."""
@@ -314,7 +314,7 @@ class History:
                 f"WHERE id IN {keys} OR s.a = {2 * keys[0]}",
                 [(r.id, r.a) for r in state.rows if r.id in keys or r.a == 2 * keys[0]],
             )
-        question.ask(self.lab)
+        question.check(self.lab)
 
     def indexes_are_right(self) -> None:
         """Checks the indexes with CHECK."""

@@ -138,7 +138,7 @@ class Question:
         self._branches.append(f"SELECT {number} AS q, {query}")
         self._expected.update((number, *row) for row in rows)
 
-    def ask(self, lab: Lab) -> None:
+    def check(self, lab: Lab) -> None:
         """Runs the queries, and asserts that each query returns the expected rows."""
         text = " UNION ALL ".join(self._branches)
         found = Counter(lab.sql(text))
