@@ -53,7 +53,7 @@ def check(it: Driver, query: str) -> int:
     return files
 
 
-def dies(it: Driver, statement: str, number: int, folder: Path) -> str:
+def kill_before_effect(it: Driver, statement: str, number: int, folder: Path) -> str:
     """Runs a statement, and kills the driver before the effect of the given number.
 
     Returns the effect.
@@ -81,7 +81,7 @@ def names(it: Driver) -> list[str]:
     return sorted(row[2] for row in rows)
 
 
-def swept(it: Driver, root: Path) -> None:
+def check_vacuum(it: Driver, root: Path) -> None:
     """Checks that a VACUUM a day later deletes the leftovers and keeps the table's indexes.
 
     A folder without an intent, which is the first file, belongs to no index and is empty.
@@ -124,13 +124,13 @@ def test_a_driver_killed_at_each_effect_of_a_create(tmp_path: Path, conf: dict[s
             assert names(it) == ["id_sieve", "r_sieve"]
             assert check(it, BY_R) == 1
             it.sql("DROP SIEVE INDEX ON d.t (r)")
-            swept(it, root)
-        death = dies(it, "CREATE SIEVE INDEX ON d.t (r)", number, tmp_path)
+            check_vacuum(it, root)
+        death = kill_before_effect(it, "CREATE SIEVE INDEX ON d.t (r)", number, tmp_path)
         if not death:
             assert check(it, BY_R) == 1
             break
         deaths.append(death)
-    _told("CREATE", deaths)
+    _print_deaths("CREATE", deaths)
     assert "while a run is written" in deaths
     assert "before property r_sieve" in deaths
     assert len(deaths) >= 14
@@ -147,14 +147,14 @@ def test_a_driver_killed_at_each_effect_of_a_refresh(tmp_path: Path, conf: dict[
             assert check(it, BY_ID) == 1
             versions = [row[1] for row in it.sql("SHOW SIEVE VERSIONS id_sieve ON d.t")]
             assert sorted(versions) == list(range(min(versions), max(versions) + 1))
-        death = dies(it, "REFRESH SIEVE INDEX ON d.t FULL", number, tmp_path)
+        death = kill_before_effect(it, "REFRESH SIEVE INDEX ON d.t FULL", number, tmp_path)
         if not death:
             break
         deaths.append(death)
-    _told("REFRESH", deaths)
+    _print_deaths("REFRESH", deaths)
     assert len(deaths) >= 6
 
 
-def _told(statement: str, deaths: list[str]) -> None:
+def _print_deaths(statement: str, deaths: list[str]) -> None:
     lines = "".join(f"  {death}\n" for death in deaths)
     sys.stdout.write(f"{statement}: {len(deaths)} drivers killed, 0 wrong rows\n{lines}")
