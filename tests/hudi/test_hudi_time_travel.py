@@ -220,7 +220,7 @@ def test_queries_are_right_around_an_added_column(lab: Lab) -> None:
 def test_index_has_no_effect_for_invalid_instants(lab: Lab) -> None:
     """For instants in the future, before the table, cleaned or invalid, an index has no effect."""
 
-    def told(instant: str) -> str:
+    def error_of_hudi(instant: str) -> str:
         """Hudi's error, which must be the same with and without the index."""
         found = set()
         for on in ("false", "true"):
@@ -242,11 +242,11 @@ def test_index_has_no_effect_for_invalid_instants(lab: Lab) -> None:
             lab.sql(f"UPDATE t SET amount = {value} WHERE id = 250")
         assert lab.check(at("2099-01-01", "amount > 4999"), exactly=1).rows
         assert not lab.check(at("2000-01-01", "amount > 4999"), exactly=0).rows
-        assert "time format" in told("nonsense")
+        assert "time format" in error_of_hudi("nonsense")
         lab.sql("CALL run_clean(table => 't', retain_commits => 1)")
         lab.sql("REFRESH TABLE t")
         for _ in ("stale", "refreshed"):
             for instant in ("2000-01-01", tables.instants(lab)[0]):
-                assert "Cleaner cleaned up the timestamp of interest" in told(instant)
+                assert "Cleaner cleaned up the timestamp of interest" in error_of_hudi(instant)
             assert lab.check(at(tables.instants(lab)[-1], "amount > 4999"), exactly=1).rows
             lab.sql("REFRESH SIEVE INDEX ON t")

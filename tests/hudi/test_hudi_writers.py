@@ -106,7 +106,7 @@ def test_commit_that_loses_a_conflict_is_never_indexed(
             time.sleep(0.05)
         return value
 
-    def asked() -> int:
+    def refreshed_version() -> int:
         """The index version that contains one of the two commits."""
         lab.sql("REFRESH TABLE t")
         refreshed: int = lab.sql("REFRESH SIEVE INDEX ON t")[0][1]
@@ -123,7 +123,7 @@ def test_commit_that_loses_a_conflict_is_never_indexed(
                 assert time.monotonic() < end, "the update did not begin"
                 time.sleep(0.05)
             lab.sql("UPDATE t SET amount = 5000, ts = 2 WHERE id = 251")
-            version = asked()
+            version = refreshed_version()
         finally:
             Path(gate).touch()
         with pytest.raises(Py4JJavaError, match=CONFLICT):
@@ -131,7 +131,7 @@ def test_commit_that_loses_a_conflict_is_never_indexed(
         (lost,) = (path.name.split(".")[0] for path in timeline(lab).glob("*.requested")
                    if path.name.split(".")[0] not in tables.instants(lab))  # fmt: skip
         assert list(tables.folder(lab).glob(f"part=2/*{lost}*"))
-        assert asked() == version
+        assert refreshed_version() == version
 
 
 @pytest.mark.parametrize("kind", ["cow", "mor"])
