@@ -90,7 +90,7 @@ def made(data, kind, files, shape, hashes=hashed, **more):
     )
 
 
-def asked(built, tree):
+def files_with_a_match(built, tree):
     """The files that can contain a row for which a leaf is true."""
     return set(np.flatnonzero(built.keep(key_ranges(parse(tree), built.encoder))).tolist())
 
@@ -112,12 +112,12 @@ def check_values(kind, files, built):
         for op, holds in OPERATORS.items():
             tree = {"op": op, "col": ["x"], "value": kind.wire(constant)}
             truth = {at for at, file in enumerate(values) if any(holds(v, bound) for v in file)}
-            assert truth <= asked(built, tree)
+            assert truth <= files_with_a_match(built, tree)
     for some in (kind.values, kind.values[::2], kind.values[1:3]):
         tree = {"op": "in", "col": ["x"], "values": [kind.wire(value) for value in some]}
         among = [ordered(value) for value in some]
         truth = {at for at, file in enumerate(values) if any(v in among for v in file)}
-        assert truth <= asked(built, tree)
+        assert truth <= files_with_a_match(built, tree)
 
 
 def check_codes(kind, files, built):

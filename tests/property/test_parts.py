@@ -67,7 +67,7 @@ def listed(told: list[Row]) -> Locations:
     )  # fmt: skip
 
 
-def told(by: Locations) -> Counter[Row]:
+def canonical_rows(by: Locations) -> Counter[Row]:
     """The rows of a list, in a canonical order."""
     columns = (getattr(by, name).tolist() for name in COLUMNS)
     also = [tuple(k for k in one if k >= 0) for one in by.places[:, 1:].tolist()]
@@ -78,10 +78,10 @@ def told(by: Locations) -> Counter[Row]:
 def test_difference_turns_one_list_into_the_other(before: list[Row], now: list[Row]) -> None:
     """The difference of two lists turns the first into the second, without any unchanged row."""
     part = diff(listed(before), listed(now))
-    assert told(merge([listed(before), part])) == Counter(now)
+    assert canonical_rows(merge([listed(before), part])) == Counter(now)
     paths = Counter(row[0] for row in [*before, *now])
     once = {row for row in now if paths[row[0]] == 2 and row in before}
-    assert not once & set(told(part))
+    assert not once & set(canonical_rows(part))
 
 
 changes = st.lists(
@@ -124,7 +124,7 @@ def test_each_stored_list_reads_back_unchanged(steps: list[tuple[set[int], set[i
         assert len(store.files) == had + 2  # a part, and the pending write for the part
         parts = tuple(read_part(store, "file:/i", part, roots) for part in ref.parts)
         before = Stored(ref.parts, parts, roots, merge(parts))
-        assert told(before.whole) == told(now)
+        assert canonical_rows(before.whole) == canonical_rows(now)
         assert ref.count == len(now.paths)
         sizes = [part.rows for part in ref.parts]
         assert all(one >= STEP * after for one, after in itertools.pairwise(sizes))

@@ -119,7 +119,7 @@ def ranges(tiled: Tiled, cuts: Sequence[Sequence[int]]) -> list[tuple[str, int, 
     ]
 
 
-def drawn(tiled: Tiled, rng: random.Random) -> list[list[int]]:
+def random_cuts(tiled: Tiled, rng: random.Random) -> list[list[int]]:
     """Cuts at random bytes; some files have many cuts, and others have none."""
     return [
         sorted(rng.sample(range(1, length), min(length - 1, rng.choice([0, 1, 3, 12]))))
@@ -129,7 +129,7 @@ def drawn(tiled: Tiled, rng: random.Random) -> list[list[int]]:
     ]
 
 
-def beside_lines(tiled: Tiled) -> list[list[int]]:
+def cuts_near_lines(tiled: Tiled) -> list[list[int]]:
     """Cuts before, at and after the first byte of every twentieth line, also in other formats."""
     cuts = []
     for path, length in zip(tiled.paths, tiled.lengths, strict=True):
@@ -170,7 +170,7 @@ def test_each_row_is_read_by_one_range(lab: Lab, kind: str, tiled: Tiled, mode: 
             for row in rows(lab, tiled, [], block[0], *index, *damaged).collect()
         )
         assert sum(truth.values()) > 1000
-        for cuts in (drawn(tiled, rng), beside_lines(tiled)):
+        for cuts in (random_cuts(tiled, rng), cuts_near_lines(tiled)):
             expected = ranges(tiled, cuts)
             seen = rows(lab, tiled, cuts, *block, *index, *damaged).collect()
             assert Counter((row.id, row.pad, row.p, *(row[7:])) for row in seen) == truth
