@@ -46,7 +46,7 @@ def tables(
         yield lab
 
 
-def kept(lab: Lab, table: str, keys: Sequence[int]) -> list[set[str]]:
+def files_read_for_keys(lab: Lab, table: str, keys: Sequence[int]) -> list[set[str]]:
     """For each key, the names of the files that a query for the key reads."""
     files = (
         f"SELECT {k} AS k, file FROM sieve_files('{table}', 'k = {key}') WHERE kept"
@@ -63,7 +63,7 @@ def test_a_tight_budget_saves_bytes_and_no_rows(tables: Lab, keys: list[np.ndarr
     """With the same budget, the index of `t` reads far fewer bytes than that of `equal`."""
     sizes = {path.name: path.stat().st_size for path in tables.files()}
     drawn = np.random.default_rng(3).choice(np.concatenate(keys), 40).tolist()
-    weighted, alike = (kept(tables, table, drawn) for table in ("t", "equal"))
+    weighted, alike = (files_read_for_keys(tables, table, drawn) for table in ("t", "equal"))
     holding = [
         {f"part-{number:02}.parquet" for number, some in enumerate(keys) if key in some}
         for key in drawn

@@ -81,7 +81,7 @@ def files(lab: Lab, rest: str = "ON t") -> list[tuple[Any, ...]]:
     return [row for row in rows if row[1] is not None]
 
 
-def sound(*columns: str, files: int = FILES) -> Counter[tuple[str, str]]:
+def sound_counts(*columns: str, files: int = FILES) -> Counter[tuple[str, str]]:
     """The counts that CHECK reports if the indexes are sound."""
     return Counter({(f"{column}_sieve", "ok"): files for column in columns})
 
@@ -92,7 +92,9 @@ def test_every_key_of_every_shape_is_found(t: Lab) -> None:
     for shape, columns in named.items():
         t.sql(f"CREATE SIEVE INDEX ON t ({columns}) OPTIONS (shape = '{shape}')")
         rows = files(t, "ON TABLE t SAMPLE 100 PERCENT")
-        assert Counter((row[0], row[2]) for row in rows) == sound(*columns.split(", ")), shape
+        assert Counter((row[0], row[2]) for row in rows) == sound_counts(*columns.split(", ")), (
+            shape
+        )
         assert all(row[3] is None for row in rows)
         assert [row[1] for row in rows] == [f"file:{path}" for path in t.files()] * (
             len(rows) // FILES
@@ -105,7 +107,7 @@ def test_a_share_of_the_files_is_drawn(t: Lab) -> None:
     """CHECK rounds the number of sampled files up, so that at least one file is checked."""
     t.sql("CREATE SIEVE INDEX ON t (id)")
     t.sql("ALTER SIEVE INDEX id_sieve ON t DISABLE")
-    assert check(t, "id_sieve ON t SAMPLE 26 PERCENT") == sound("id", files=2)
+    assert check(t, "id_sieve ON t SAMPLE 26 PERCENT") == sound_counts("id", files=2)
     drawn = {files(t, "ON t SAMPLE 0.001 PERCENT")[0][1] for _ in range(12)}
     # Twelve samples all select the same one of four files with a probability of one in four
     # million.
@@ -118,7 +120,7 @@ def test_every_type_is_found(lab: Lab) -> None:
         create(lab, "parquet", OTHERS)
         lab.sql("CREATE SIEVE INDEX ON t (at, none, s.`x y`)")
         lab.sql("CREATE SIEVE INDEX wide_sieve ON t (wide) OPTIONS (shape = 'map')")
-        assert check(lab) == sound("wide", "at", "none", "s_x y")
+        assert check(lab) == sound_counts("wide", "at", "none", "s_x y")
 
 
 def test_text_files_are_checked(lab: Lab) -> None:
@@ -127,7 +129,7 @@ def test_text_files_are_checked(lab: Lab) -> None:
         create(lab, "csv", COLUMNS)
         lab.sql("CREATE SIEVE INDEX ON t (word) OPTIONS (shape = 'map')")
         lab.sql("CREATE SIEVE INDEX ON t (f)")
-        assert check(lab) == sound("word", "f")
+        assert check(lab) == sound_counts("word", "f")
 
 
 def test_files_that_queries_always_read_are_not_checked(lab: Lab) -> None:
@@ -138,7 +140,7 @@ def test_files_that_queries_always_read_are_not_checked(lab: Lab) -> None:
         append(lab, 400)
         lab.sql("REFRESH SIEVE INDEX ON t")
         assert lab.facts()["runs"] == "2"
-        assert check(lab) == sound("id", files=5)
+        assert check(lab) == sound_counts("id", files=5)
         changed, gone, other = lab.files()[:3]
         shutil.copyfile(other, changed)
         (changed.parent / f".{changed.name}.crc").unlink()
@@ -200,7 +202,7 @@ def forge(
     lab.sql(f"ALTER SIEVE INDEX {index} ON t ENABLE")
 
 
-def lost(lab: Lab, rest: str = "ON t") -> str:
+def error_of_check(lab: Lab, rest: str = "ON t") -> str:
     """The error message with which a CHECK fails."""
     with pytest.raises(Exception, match="SIEVE_FALSE_NEGATIVE") as refusal:
         check(lab, rest)
@@ -220,7 +222,7 @@ def test_swapped_files_are_found(t: Lab) -> None:
     """If an index has mixed up two files, CHECK names the lost keys and only this index."""
     t.sql("CREATE SIEVE INDEX ON t (id, word) OPTIONS (shape = 'map')")
     forge(t, "word_sieve", listed("slots", lambda slots: slots[::-1].copy()))
-    words = lost(t)
+    words = error_of_check(t)
     assert "index id_sieve" not in words
     for path in t.files():
         assert f"of file:{path}" in words
@@ -230,7 +232,7 @@ def test_swapped_files_are_found(t: Lab) -> None:
     with t.setting("spark.sieve.enabled", "false"):
         assert sum(t.run(query).rows.values()) == 1
     t.sql("REFRESH SIEVE INDEX word_sieve ON t FULL")
-    assert check(t) == sound("id", "word")
+    assert check(t) == sound_counts("id", "word")
 
 
 def test_counts_that_are_too_low_are_found(t: Lab) -> None:
@@ -244,7 +246,7 @@ def test_counts_that_are_too_low_are_found(t: Lab) -> None:
         ("nulls", lambda nulls: nulls + 80, r"loses every key \(90 NULL and 10 NaN of 100 rows"),
     ):
         forge(t, "f_sieve", listed(column, value))
-        told = lost(t, "f_sieve ON t SAMPLE 1 PERCENT")
+        told = error_of_check(t, "f_sieve ON t SAMPLE 1 PERCENT")
         assert re.search(words, told), told
         assert "REFRESH SIEVE INDEX f_sieve ON checked.t FULL" in told
 
@@ -314,11 +316,11 @@ def test_keys_that_a_run_lacks_are_found(t: Lab) -> None:
     t.sql("CREATE SIEVE INDEX ON t (id)")
     for shape in SHAPES:
         forge(t, "id_sieve", rewritten(shape, lambda *_: True))
-        assert check(t) == sound("id")
+        assert check(t) == sound_counts("id")
         of_map = shape == "map"
         lacks = (lambda key, _: key == 142) if of_map else (lambda _, place: place == 1)
         forge(t, "id_sieve", rewritten(shape, lambda *pair, lacks=lacks: not lacks(*pair)))
-        words = lost(t, "id_sieve ON t")
+        words = error_of_check(t, "id_sieve ON t")
         assert words.count("loses key") == 1
         assert f"({1 if of_map else ROWS} rows of such keys)" in words
         if of_map:
@@ -339,7 +341,7 @@ def test_bounds_of_keys_are_checked(t: Lab, change: Callable[..., Any], message:
     """CHECK fails if the least or greatest key of a file is too high or too low."""
     t.sql("CREATE SIEVE INDEX ON t (id)")
     forge(t, "id_sieve", listed("bounds", change))
-    assert message in lost(t)
+    assert message in error_of_check(t)
 
 
 def test_an_index_without_bounds_is_usable(lab: Lab) -> None:

@@ -47,7 +47,7 @@ def large(tables: Lab) -> Lab:
 LONG = pytest.mark.long
 
 
-def told(lab: Lab, statement: str) -> Row:
+def row_of_estimate(lab: Lab, statement: str) -> Row:
     """The row for the statement's budget, or for `auto`; this row is the last."""
     rows: list[Row] = lab.spark.sql(statement).collect()
     return rows[-1]
@@ -77,7 +77,7 @@ def test_estimate_is_close_to_the_built_index(
         request.getfixturevalue("large")
     on = f"ON {table} ({column}) OPTIONS ({options})"
     with tables.settings(COMPILED if table == "large" else {}):
-        before = told(tables, f"ESTIMATE SIEVE INDEX EXTENDED {on}")
+        before = row_of_estimate(tables, f"ESTIMATE SIEVE INDEX EXTENDED {on}")
         assert tables.sql(f"SHOW SIEVE INDEXES ON {table}") == []
         tables.sql(f"CREATE SIEVE INDEX {on}")
     try:
@@ -144,7 +144,9 @@ PREDICATES = (
 def predicates(tables: Lab) -> dict[str, tuple[Row, list[dict[str, Any]]]]:
     """For each predicate, ESTIMATE's prediction without an index, and EXPLAIN's answer with one."""
     estimate = "ESTIMATE SIEVE INDEX EXTENDED ON small (late) WHERE"
-    before = {predicate: told(tables, f"{estimate} {predicate}") for predicate in PREDICATES}
+    before = {
+        predicate: row_of_estimate(tables, f"{estimate} {predicate}") for predicate in PREDICATES
+    }
     tables.sql("CREATE SIEVE INDEX ON small (late)")
     try:
         return {
@@ -177,7 +179,7 @@ def test_predicate_reads_the_estimated_number_of_files(
 )
 def test_a_predicate_on_an_expression(tables: Lab, key: str, options: str, predicate: str) -> None:
     """ESTIMATE with a predicate on an expression predicts the number of files in EXPLAIN."""
-    before = told(
+    before = row_of_estimate(
         tables, f"ESTIMATE SIEVE INDEX EXTENDED ON small ({key}) {options} WHERE {predicate}"
     )
     tables.sql(f"CREATE SIEVE INDEX tried ON small ({key}) {options}")
@@ -199,7 +201,7 @@ def test_a_predicate_on_a_part_of_a_large_table(tables: Lab) -> None:
         on = f"ON large (late) OPTIONS ({WIDE})"
         query = f"SELECT DISTINCT input_file_name() FROM large WHERE {predicate}"
         with tables.settings(COMPILED):
-            read = told(
+            read = row_of_estimate(
                 tables, f"ESTIMATE SIEVE INDEX EXTENDED {on} WHERE {predicate}"
             ).files_predicate
             files = len(tables.sql(query))
@@ -270,14 +272,16 @@ def test_map_is_not_advised_for_values_in_every_file(tables: Lab, column: str) -
 
 def test_partitions_are_pruned_first(tables: Lab) -> None:
     """ESTIMATE does not count files that Spark's partition pruning excludes."""
-    row = told(tables, "ESTIMATE SIEVE INDEX EXTENDED ON parts (late) WHERE p = 3 AND late = 700")
+    row = row_of_estimate(
+        tables, "ESTIMATE SIEVE INDEX EXTENDED ON parts (late) WHERE p = 3 AND late = 700"
+    )
     assert row.files_predicate == 1
     assert row.bytes_predicate < 2 * row.bytes_present
 
 
 def test_a_table_without_files(tables: Lab) -> None:
     """For a table without files, ESTIMATE shows no expected reads, and the advice states why."""
-    before = told(tables, "ESTIMATE SIEVE INDEX EXTENDED ON empty (late) WHERE late = 3")
+    before = row_of_estimate(tables, "ESTIMATE SIEVE INDEX EXTENDED ON empty (late) WHERE late = 3")
     assert (before.files, before.bytes, before.files_predicate) == (0, 0, 0)
 
 

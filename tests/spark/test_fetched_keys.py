@@ -55,7 +55,7 @@ def _plan(lab: Lab, query: str) -> str:
     return str(lab.spark.sql(query)._jdf.queryExecution().optimizedPlan().toString())
 
 
-def _gives(lab: Lab, build: str, fact: str = "fact") -> bool:
+def _supplies_keys(lab: Lab, build: str, fact: str = "fact") -> bool:
     """Returns whether a side of a join supplies keys to the scan of the fact table."""
     plan = _plan(lab, f"SELECT v FROM ({build}) d LEFT JOIN {fact} f ON f.k = d.k")
     return "amongkeys" in plan
@@ -96,9 +96,9 @@ def test_side_with_changing_rows_supplies_no_keys(star: Lab) -> None:
     The join would lose rows whose key only the second run returns.
     """
     with star.settings(FETCHED):
-        assert {kind for kind, build in AGAIN.items() if _gives(star, build)} == set(AGAIN)
+        assert {kind for kind, build in AGAIN.items() if _supplies_keys(star, build)} == set(AGAIN)
         otherwise = OTHERWISE | ({} if star.spark.version.startswith("3.") else COLLATED)
-        assert not {kind for kind, build in otherwise.items() if _gives(star, build)}
+        assert not {kind for kind, build in otherwise.items() if _supplies_keys(star, build)}
 
 
 def test_cached_side_supplies_keys_only_if_it_is_repeatable(star: Lab) -> None:
@@ -128,7 +128,7 @@ def test_cached_side_supplies_keys_only_if_it_is_repeatable(star: Lab) -> None:
             for k, frame in enumerate((*good, *other)):
                 cached = frame.cache()
                 cached.createOrReplaceTempView("made_once")
-                gives = _gives(star, "SELECT k FROM made_once")
+                gives = _supplies_keys(star, "SELECT k FROM made_once")
                 star.spark.catalog.dropTempView("made_once")
                 cached.unpersist()
                 assert gives == (k < len(good)), frame._jdf.queryExecution().toString()
@@ -176,9 +176,9 @@ def test_keys_are_fetched_up_to_an_eighth_of_the_scan(star: Lab, build: str, cos
     """
     with star.settings(AUTO), _of_size(star, "dim", 1 << 20):
         with _of_size(star, "fact", SHARE * (JOB + cost)):
-            assert _gives(star, build)
+            assert _supplies_keys(star, build)
         with _of_size(star, "fact", SHARE * (JOB + cost) - 1):
-            assert not _gives(star, build)
+            assert not _supplies_keys(star, build)
 
 
 def test_cost_counts_only_bytes_that_indexes_leave(star: Lab) -> None:
@@ -195,10 +195,10 @@ def test_cost_counts_only_bytes_that_indexes_leave(star: Lab) -> None:
     star.sql("CREATE SIEVE INDEX ON wide (n)")
     few = "SELECT k FROM wide WHERE n < 3"
     with star.settings(AUTO):
-        assert _gives(star, few, "large")
+        assert _supplies_keys(star, few, "large")
         star.check(f"SELECT v FROM ({few}) d LEFT JOIN large f ON f.k = d.k", exactly=1 + 1 + 1)
-        assert not _gives(star, "SELECT k FROM wide WHERE k < 3", "large")
-        assert not _gives(star, few, "(SELECT * FROM large WHERE k < 42)")
+        assert not _supplies_keys(star, "SELECT k FROM wide WHERE k < 3", "large")
+        assert not _supplies_keys(star, few, "(SELECT * FROM large WHERE k < 42)")
 
 
 COSTLY = {
@@ -225,18 +225,20 @@ def test_keys_are_fetched_only_by_cheap_expressions(star: Lab) -> None:
     """Sieve fetches keys only by cheap expressions, which are evaluated a second time."""
     with star.settings(AUTO), _of_size(star, "fact", 1 << 30):
         for kind, condition in (CHEAP | COSTLY).items():
-            gives = _gives(star, f"SELECT k FROM dim WHERE {condition}")
+            gives = _supplies_keys(star, f"SELECT k FROM dim WHERE {condition}")
             assert gives is (kind in CHEAP), kind
         others = (
             "SELECT k FROM dim LATERAL VIEW explode(sequence(0, k * 1000)) e AS x WHERE attr = 7",
             "SELECT a.k FROM dim a JOIN dim b ON a.k < b.k WHERE a.attr = 7",
             "SELECT CAST(regexp_replace(s, '^0+', '') AS BIGINT) AS k FROM dim WHERE attr = 7",
         )
-        assert not [build for build in others if _gives(star, build)]
+        assert not [build for build in others if _supplies_keys(star, build)]
         # Only the join itself computes an expression that does not affect the keys.
-        assert _gives(star, "SELECT k, sha2(s, 256) FROM dim WHERE attr = 7")
+        assert _supplies_keys(star, "SELECT k, sha2(s, 256) FROM dim WHERE attr = 7")
         with star.setting("spark.sieve.join.pruning", "always"):
-            assert all(_gives(star, f"SELECT k FROM dim WHERE {c}") for c in COSTLY.values())
+            assert all(
+                _supplies_keys(star, f"SELECT k FROM dim WHERE {c}") for c in COSTLY.values()
+            )
 
 
 def _records_read(lab: Lab, query: str) -> int:
@@ -282,11 +284,11 @@ def test_scan_of_unknown_size_fetches_no_keys(star: Lab) -> None:
     """
     build = "SELECT k FROM dim WHERE attr = 7"
     with star.settings(AUTO):
-        assert not _gives(star, build, "parts")
+        assert not _supplies_keys(star, build, "parts")
         with _of_size(star, "parts", 1 << 30):
-            assert _gives(star, build, "parts")
-            assert _gives(star, build, "(SELECT * FROM parts WHERE p >= 0)")
-        assert not _gives(star, build, "(SELECT * FROM parts WHERE p >= 0)")
+            assert _supplies_keys(star, build, "parts")
+            assert _supplies_keys(star, build, "(SELECT * FROM parts WHERE p >= 0)")
+        assert not _supplies_keys(star, build, "(SELECT * FROM parts WHERE p >= 0)")
 
 
 def test_keys_without_an_index_are_not_collected(star: Lab) -> None:

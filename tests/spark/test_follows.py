@@ -10,7 +10,7 @@ import pytest
 from spark_session import Lab
 
 
-def soon(what: Callable[[], bool], seconds: float = 30) -> None:
+def wait_until(what: Callable[[], bool], seconds: float = 30) -> None:
     """Waits until a background task makes a condition true; fails after the given seconds."""
     end = time.monotonic() + seconds
     while not what():
@@ -50,11 +50,11 @@ def test_drop_table_deletes_its_indexes(lab: Lab) -> None:
     with lab.database("dropping"):
         gone, stays = create(lab), create(lab, "u")
         lab.sql("DROP TABLE t")
-        soon(lambda: not gone.exists())
+        wait_until(lambda: not gone.exists())
         assert stays.exists()
         lab.check("SELECT * FROM u WHERE id = 5", exactly=1)
         root = stays.parent
-    soon(lambda: not root.exists())
+    wait_until(lambda: not root.exists())
 
 
 def test_drop_database_deletes_indexes_in_another_folder(lab: Lab, tmp_path: Path) -> None:
@@ -73,7 +73,7 @@ def test_drop_database_deletes_indexes_in_another_folder(lab: Lab, tmp_path: Pat
             gone = create(lab)
             assert gone.parent == stays.parent == tmp_path
         lab.sql("USE elsewhere_kept")
-        soon(lambda: not gone.exists())
+        wait_until(lambda: not gone.exists())
         assert stays.exists()
 
 
@@ -120,7 +120,7 @@ def test_moved_files_are_new_until_refresh(lab: Lab, tmp_path: Path) -> None:
             "AS SELECT id + 100 AS id FROM range(0, 40, 1, 4)"
         )
         lab.sql(f"ALTER TABLE t SET LOCATION '{tmp_path}/there'")
-        soon(lambda: version(lab) == 2)
+        wait_until(lambda: version(lab) == 2)
         lab.check("SELECT * FROM t WHERE id = 105", exactly=4)
         assert lab.explain("SELECT * FROM t WHERE id = 105")[0]["reasons"] == "new-file: 4"
         lab.sql("REFRESH SIEVE INDEX ON t")
@@ -140,14 +140,14 @@ def test_an_index_without_its_property_is_not_used(lab: Lab) -> None:
         ]
         lab.check("SELECT * FROM t WHERE id = 5", exactly=1)
         lab.sql("ALTER TABLE t UNSET TBLPROPERTIES ('sieve.index.id_sieve')")
-        soon(lambda: reads(lab, "SELECT * FROM t WHERE id = 5") == 4)
+        wait_until(lambda: reads(lab, "SELECT * FROM t WHERE id = 5") == 4)
         lab.sql("CREATE TABLE u USING parquet AS SELECT id + 100 AS id FROM range(0, 40, 1, 4)")
         lab.sql(f"ALTER TABLE u SET TBLPROPERTIES ('sieve.index.id_sieve' = '{value}')")
         lab.check("SELECT * FROM u WHERE id = 105", exactly=4)
         lab.sql("CREATE TABLE v LIKE t")
         assert lab.sql("SHOW SIEVE INDEXES ON v") == []
         lab.sql(f"ALTER TABLE t SET TBLPROPERTIES ('sieve.index.id_sieve' = '{value}')")
-        soon(lambda: reads(lab, "SELECT * FROM t WHERE id = 5") == 1)
+        wait_until(lambda: reads(lab, "SELECT * FROM t WHERE id = 5") == 1)
         lab.check("SELECT * FROM t WHERE id = 5", exactly=1)
 
 
@@ -157,13 +157,13 @@ def test_each_kind_of_write_causes_a_refresh(lab: Lab) -> None:
         create(lab)
         for first in (40, 50, 60):
             lab.sql(f"INSERT INTO t SELECT id FROM range({first}, {first + 10}, 1, 1)")
-        soon(lambda: reads(lab, "SELECT * FROM t WHERE id = 65 OR id = 45") == 2)
+        wait_until(lambda: reads(lab, "SELECT * FROM t WHERE id = 65 OR id = 45") == 2)
         # A few refreshes index all rows that sessions wrote during the first refresh.
         assert version(lab) <= 4
         lab.spark.range(70, 80, 1, 1).write.insertInto("t")
-        soon(lambda: reads(lab, "SELECT * FROM t WHERE id = 75") == 1)
+        wait_until(lambda: reads(lab, "SELECT * FROM t WHERE id = 75") == 1)
         lab.sql("INSERT OVERWRITE t SELECT id FROM range(100, 140, 1, 4)")
-        soon(lambda: reads(lab, "SELECT * FROM t WHERE id = 105") == 1)
+        wait_until(lambda: reads(lab, "SELECT * FROM t WHERE id = 105") == 1)
         lab.check("SELECT * FROM t WHERE id = 105", exactly=1)
         with lab.setting("spark.sieve.refresh.auto", "false"):
             before = version(lab)
@@ -181,26 +181,28 @@ def test_option_refresh_auto_needs_no_session_setting(lab: Lab) -> None:
         lab.sql("ALTER SIEVE INDEX id_sieve ON t SET OPTIONS (refresh = 'auto')")
         for table in ("t", "u"):
             lab.sql(f"INSERT INTO {table} SELECT id FROM range(40, 50, 1, 1)")
-        soon(lambda: reads(lab, "SELECT * FROM t WHERE id = 45") == 1)
+        wait_until(lambda: reads(lab, "SELECT * FROM t WHERE id = 45") == 1)
         lab.check("SELECT * FROM t WHERE id = 45", exactly=1)
         assert lab.facts(table="u")["files new"] == "1"
         assert "refresh = auto" in lab.facts()["options"]
         lab.spark.sql("SELECT id + 100 AS id FROM t").write.mode("overwrite").saveAsTable("v")
         lab.sql("CREATE SIEVE INDEX ON v (id) OPTIONS (refresh = 'auto')")
         lab.spark.range(200, 240, 1, 4).write.mode("overwrite").saveAsTable("v")
-        soon(lambda: version(lab, "v") > 0 and reads(lab, "SELECT * FROM v WHERE id = 205") == 1)
+        wait_until(
+            lambda: version(lab, "v") > 0 and reads(lab, "SELECT * FROM v WHERE id = 205") == 1
+        )
         lab.check("SELECT * FROM v WHERE id = 205", exactly=1)
         lab.sql(
             "CREATE TABLE d USING parquet TBLPROPERTIES ('sieve.columns' = 'id', "
             "'sieve.options' = 'refresh = auto') AS SELECT id FROM range(0, 40, 1, 4)"
         )
-        soon(lambda: indexed(lab, "d") == {"id_sieve"})
+        wait_until(lambda: indexed(lab, "d") == {"id_sieve"})
         lab.check("SELECT * FROM d WHERE id = 5", exactly=1)
         lab.sql("ALTER SIEVE INDEX id_sieve ON t SET OPTIONS (refresh = 'manual')")
         lab.sql("INSERT INTO t SELECT id FROM range(50, 60, 1, 1)")
         # Spark reports the second write only after the first write.
         lab.sql("INSERT INTO d SELECT id FROM range(50, 60, 1, 1)")
-        soon(lambda: reads(lab, "SELECT * FROM d WHERE id = 55") == 1)
+        wait_until(lambda: reads(lab, "SELECT * FROM d WHERE id = 55") == 1)
         assert lab.facts()["files new"] == "1"
         assert folder(lab).stat().st_ino == before
 
@@ -214,7 +216,7 @@ def test_rows_written_before_a_rename_are_indexed(lab: Lab) -> None:
             lab.sql(f"INSERT INTO name_{k} SELECT id FROM range({low}, {low + 10}, 1, 1)")
             time.sleep(0.4 * k)
             lab.sql(f"ALTER TABLE name_{k} RENAME TO name_{k + 1}")
-            soon(lambda k=k: lab.facts(table=f"name_{k + 1}")["freshness"] == "current")
+            wait_until(lambda k=k: lab.facts(table=f"name_{k + 1}")["freshness"] == "current")
             lab.check(f"SELECT * FROM name_{k + 1} WHERE id = {low + 5}", exactly=1)
             assert lab.explain(f"SELECT * FROM name_{k + 1} WHERE id = 5")[0]["reasons"] is None
 
@@ -230,17 +232,17 @@ def test_partitions_and_loaded_files_are_refreshed(lab: Lab, tmp_path: Path) -> 
         )
         lab.sql("CREATE SIEVE INDEX ON t (id)")
         lab.sql(f"ALTER TABLE t ADD PARTITION (p = 2) LOCATION '{tmp_path}/40'")
-        soon(lambda: reads(lab, "SELECT * FROM t WHERE id = 45 OR id = 5") == 2)
+        wait_until(lambda: reads(lab, "SELECT * FROM t WHERE id = 45 OR id = 5") == 2)
         lab.check("SELECT * FROM t WHERE id = 45", exactly=1)
         lab.sql("ALTER TABLE t DROP PARTITION (p = 0)")
-        soon(lambda: lab.sql("SHOW SIEVE INDEXES ON t")[0][9] == 3)
+        wait_until(lambda: lab.sql("SHOW SIEVE INDEXES ON t")[0][9] == 3)
         lab.check("SELECT * FROM t WHERE id = 5", exactly=0)
         lab.sql("CREATE TABLE h (id BIGINT) STORED AS PARQUET")
         lab.sql("INSERT INTO h SELECT id FROM range(0, 20, 1, 2)")
         lab.sql("CREATE SIEVE INDEX ON h (id)")
         loaded = next(Path(f"{tmp_path}/50").glob("*.parquet"))
         lab.sql(f"LOAD DATA LOCAL INPATH '{loaded}' INTO TABLE h")
-        soon(lambda: reads(lab, "SELECT * FROM h WHERE id = 55 OR id = 5") == 2)
+        wait_until(lambda: reads(lab, "SELECT * FROM h WHERE id = 55 OR id = 5") == 2)
         lab.check("SELECT * FROM h WHERE id = 55", exactly=1)
 
 
@@ -251,7 +253,7 @@ def test_overwritten_table_gets_its_index_back(lab: Lab) -> None:
         lab.sql("ALTER SIEVE INDEX id_sieve ON t SET OPTIONS (budget = '2%')")
         time.sleep(1.1)
         lab.spark.range(100, 140, 1, 4).write.mode("overwrite").saveAsTable("t")
-        soon(lambda: version(lab) > 0 and reads(lab, "SELECT * FROM t WHERE id = 105") == 1)
+        wait_until(lambda: version(lab) > 0 and reads(lab, "SELECT * FROM t WHERE id = 105") == 1)
         lab.check("SELECT * FROM t WHERE id = 105", exactly=1)
         assert "budget = 2%" in dict(lab.sql("DESCRIBE SIEVE INDEX id_sieve ON t"))["options"]
 
@@ -273,7 +275,7 @@ def test_table_of_another_catalog_is_ignored(lab: Lab) -> None:
             lab.sql("CREATE TABLE other.following.t AS SELECT 1L AS id")
             # Spark reports the second write only after the first write.
             lab.sql("INSERT INTO u VALUES (40)")
-            soon(lambda: version(lab, "u") == 2)
+            wait_until(lambda: version(lab, "u") == 2)
         assert version(lab) == 1
         assert lab.facts()["files new"] == "1"
 
@@ -288,12 +290,12 @@ def test_state_has_the_error_of_a_failed_refresh(lab: Lab) -> None:
         def freshness() -> str:
             return lab.facts()["freshness"]
 
-        soon(lambda: freshness().startswith("failed: "))
+        wait_until(lambda: freshness().startswith("failed: "))
         lab.check("SELECT * FROM t WHERE id = 45", exactly=1)
         lab.check("SELECT * FROM t WHERE id = 5", exactly=2)
         (at / "hidden").rename(at / "intents")
         lab.sql("INSERT INTO t SELECT id FROM range(50, 60, 1, 1)")
-        soon(lambda: freshness() == "current")
+        wait_until(lambda: freshness() == "current")
         lab.check("SELECT * FROM t WHERE id = 55", exactly=1)
 
 
@@ -314,21 +316,21 @@ def test_a_table_declares_its_indexes(lab: Lab) -> None:
             lab.sql("DROP TABLE IF EXISTS t")
             lab.sql(f"CREATE TABLE t USING parquet {DECLARES} AS {SELECT}")
             if run:
-                soon(lambda: indexed(lab) == both)
+                wait_until(lambda: indexed(lab) == both)
                 lab.check("SELECT * FROM t WHERE id = 5", exactly=1)
                 lab.check("SELECT * FROM t WHERE s.`a b` = 5", exactly=1)
         root = folder(lab).parent
-        soon(lambda: len(list(root.iterdir())) == 2)
+        wait_until(lambda: len(list(root.iterdir())) == 2)
         lab.sql("INSERT INTO t SELECT id, named_struct('a b', id) FROM range(40, 50, 1, 1)")
         more = lab.spark.sql("SELECT id, named_struct('a b', id) AS s FROM range(50, 60, 1, 1)")
         more.write.mode("append").saveAsTable("t")
-        soon(lambda: reads(lab, "SELECT * FROM t WHERE id = 55") == 1)
+        wait_until(lambda: reads(lab, "SELECT * FROM t WHERE id = 55") == 1)
         lab.check("SELECT * FROM t WHERE id = 55", exactly=1)
         # Spark creates the table again without its properties; Sieve still builds the declared
         # indexes.
-        soon(lambda: indexed(lab) == both)
+        wait_until(lambda: indexed(lab) == both)
         lab.spark.sql(SELECT).write.mode("overwrite").saveAsTable("t")
-        soon(lambda: indexed(lab) == both)
+        wait_until(lambda: indexed(lab) == both)
         lab.check("SELECT * FROM t WHERE id = 5", exactly=1)
 
 
@@ -353,7 +355,7 @@ def test_tables_of_all_kinds_declare_their_indexes(lab: Lab) -> None:
         frame = lab.spark.range(0, 40, 1, 4)
         frame.writeTo("d").using("parquet").tableProperty("sieve.columns", "id").create()
         for table in "tabhd":
-            soon(lambda table=table: indexed(lab, table) == {"id_sieve"})
+            wait_until(lambda table=table: indexed(lab, table) == {"id_sieve"})
             lab.check(f"SELECT * FROM {table} WHERE id = 5", exactly=1)
         assert lab.sql("SHOW SIEVE INDEXES ON c") == []
         built, wrong = lab.spark.sql("REFRESH SIEVE INDEX ON t").collect()

@@ -19,7 +19,7 @@ def table(lab: Lab) -> Iterator[str]:
         yield "t"
 
 
-def _not_ours(lab: Lab, text: str) -> None:
+def _check_refused_by_spark(lab: Lab, text: str) -> None:
     """Asserts that Spark refuses a text with an error of Spark."""
     with pytest.raises(Exception) as refusal:  # noqa: PT011 - Spark's, which differ by version
         lab.sql(text)
@@ -65,8 +65,8 @@ def test_spark_handles_procedures_of_a_catalog_named_sieve(lab: Lab) -> None:
     """If a catalog ``sieve`` exists, Spark handles calls of that catalog's procedures."""
     lab.sql("CALL sieve.show_indexes()")
     with lab.setting("spark.sql.catalog.sieve", "no.such.Catalog"):
-        _not_ours(lab, "CALL sieve.show_indexes()")
-    _not_ours(lab, "CALL other.show_indexes()")
+        _check_refused_by_spark(lab, "CALL sieve.show_indexes()")
+    _check_refused_by_spark(lab, "CALL other.show_indexes()")
 
 
 def test_create_index_using_sieve_works(lab: Lab, table: str) -> None:
@@ -93,12 +93,12 @@ def test_create_index_using_sieve_works(lab: Lab, table: str) -> None:
         "DROP INDEX i ON nowhere",
         "DROP INDEX i ON nowhere.t",
     ):
-        _not_ours(lab, foreign)
+        _check_refused_by_spark(lab, foreign)
     with pytest.raises(Exception, match=hinted):
         lab.sql("CREATE INDEX other ON t (id)")
     _point(lab, 1)
     assert lab.sql(f"DROP INDEX I ON {table}") == [("i",)]
-    _not_ours(lab, "DROP INDEX i ON t")
+    _check_refused_by_spark(lab, "DROP INDEX i ON t")
     _point(lab, 8)
 
 
@@ -151,7 +151,7 @@ def test_similar_texts_get_a_suggested_statement(lab: Lab, typed: str, meant: st
 def test_spark_reports_other_mistakes(lab: Lab) -> None:
     """Spark handles texts that it can parse, and texts unlike any SIEVE statement."""
     for text in ("CREATE SPARSE INDEX i ON t (id)", "SHOW SIEVES", "SELEC SIEVE", "CREATE SIEV"):
-        _not_ours(lab, text)
+        _check_refused_by_spark(lab, text)
     lab.sql("CREATE VIEW seive AS SELECT 1 AS index")
     assert lab.sql("DESCRIBE seive index")
 

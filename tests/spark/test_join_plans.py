@@ -136,7 +136,7 @@ def test_files_unknown_to_the_index_are_read(star: Lab) -> None:
     star.sql("USE joined")
 
 
-def _told(lab: Lab, query: str) -> tuple[str, str | None]:
+def _explained(lab: Lab, query: str) -> tuple[str, str | None]:
     """The predicate and the reasons in EXPLAIN SIEVE for the scan of `fact`."""
     with lab.setting("spark.sieve.strict", "true"):
         (fact,) = (row for row in lab.explain(query) if row["table"].endswith("fact"))
@@ -147,13 +147,13 @@ def _told(lab: Lab, query: str) -> tuple[str, str | None]:
 def test_explain_names_the_source_of_run_time_values(star: Lab, adaptive: str) -> None:
     """EXPLAIN shows the source of run-time values, and counts the files that constants select."""
     with star.setting("spark.sql.adaptive.enabled", adaptive):
-        predicate, reasons = _told(star, f"{JOIN} WHERE attr = 77")
+        predicate, reasons = _explained(star, f"{JOIN} WHERE attr = 77")
         assert "k IN (keys of spark_catalog.joined.dim at run time)" in predicate
         assert reasons is None
-        scalar, _ = _told(star, "SELECT v FROM fact WHERE k = (SELECT max(k) FROM dim)")
+        scalar, _ = _explained(star, "SELECT v FROM fact WHERE k = (SELECT max(k) FROM dim)")
         assert "(k = (subquery at run time))" in scalar
         with star.settings(FETCHED):
-            fetched, _ = _told(star, f"{JOIN} WHERE attr = 77")
+            fetched, _ = _explained(star, f"{JOIN} WHERE attr = 77")
         assert "k IN (keys of spark_catalog.joined.dim, read for them, at run time)" in fetched
 
 
@@ -196,7 +196,7 @@ def test_explain_says_why_a_join_gives_no_keys(
     count = f"SELECT value FROM sieve_status() WHERE reason = '{reason}'"
     with star.settings(conf):
         ((before,),) = star.sql(count)
-        predicate, reasons = _told(star, query)
+        predicate, reasons = _explained(star, query)
         assert "at run time" not in predicate
         assert reason in {part.partition(":")[0] for part in (reasons or "").split(", ")}
         assert star.sql(count) == [(before + 1,)]

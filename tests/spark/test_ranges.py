@@ -211,7 +211,7 @@ def test_bytes_read_have_the_footer_of_each_stretch(lab: Lab, table: str) -> Non
     Text files have no footer.
     """
 
-    def told(*numbers: int) -> tuple[int, int]:
+    def ranges_and_bytes_read(*numbers: int) -> tuple[int, int]:
         keys = ", ".join(str(KEYS[number]) for number in numbers)
         query = f"SELECT * FROM t WHERE k IN ({keys})"
         lab.check(query, exactly=1)
@@ -220,10 +220,15 @@ def test_bytes_read_have_the_footer_of_each_stretch(lab: Lab, table: str) -> Non
 
     # The bytes read for one key of each row group, and the row groups at which the second and third
     # range begin.
-    singles = [told(k * ROWS)[1] for k in range(GROUPS)]
-    second = next(k for k in range(1, GROUPS) if told(0, k * ROWS)[0] == 2)
-    third = next(k for k in range(second, GROUPS) if told(second * ROWS, k * ROWS)[0] == 2)
-    with_neighbour, with_other = told(0, second * ROWS), told(0, third * ROWS)
+    singles = [ranges_and_bytes_read(k * ROWS)[1] for k in range(GROUPS)]
+    second = next(k for k in range(1, GROUPS) if ranges_and_bytes_read(0, k * ROWS)[0] == 2)
+    third = next(
+        k for k in range(second, GROUPS) if ranges_and_bytes_read(second * ROWS, k * ROWS)[0] == 2
+    )
+    with_neighbour, with_other = (
+        ranges_and_bytes_read(0, second * ROWS),
+        ranges_and_bytes_read(0, third * ROWS),
+    )
     path = lab.sql("SELECT file FROM sieve_files('t', 'k = 0') ORDER BY file")[0][0]
     local = path.removeprefix("file:")
     if table == "parquet":
@@ -243,7 +248,9 @@ def test_bytes_read_have_the_footer_of_each_stretch(lab: Lab, table: str) -> Non
     if footer:
         # Separate reads of all ranges cost the bytes of the file, and a footer for each range after
         # the first.
-        borders = [k for k in range(1, GROUPS) if told((k - 1) * ROWS, k * ROWS)[0] == 2]
+        borders = [
+            k for k in range(1, GROUPS) if ranges_and_bytes_read((k - 1) * ROWS, k * ROWS)[0] == 2
+        ]
         size = Path(local).stat().st_size
         assert sum(singles[k] for k in (0, *borders)) == size + len(borders) * footer
 

@@ -189,7 +189,7 @@ def tables(lab: Lab) -> Iterator[Lab]:
 
 
 @contextmanager
-def aside(lab: Lab, name: str) -> Iterator[None]:
+def other_database(lab: Lab, name: str) -> Iterator[None]:
     """Uses another database within the block, and afterwards the module's database."""
     try:
         with lab.database(name):
@@ -338,7 +338,7 @@ def test_a_row_that_moves_with_the_time_zone_is_found(tables: Lab) -> None:
 
     Queries of such a session return these rows.
     """
-    with aside(tables, "zones"):
+    with other_database(tables, "zones"):
         tables.sql("CREATE TABLE t (id INT, at STRING) USING csv")
         tables.sql(
             "INSERT INTO t SELECT id, date_format(timestamp_seconds(id * 3600), "
@@ -370,7 +370,7 @@ def test_a_column_that_moves_with_positional_reading_is_found(tables: Lab) -> No
 
     Queries return the rows with these values.
     """
-    with aside(tables, "positions"):
+    with other_database(tables, "positions"):
         make_swapped(tables)
         query = "SELECT a, b FROM swapped WHERE a = 3"
         assert tables.check(query, exactly=1).rows == {"(3, 36)": 1}
@@ -383,7 +383,7 @@ def test_a_column_that_moves_with_positional_reading_is_found(tables: Lab) -> No
 def test_session_value_overrides_the_value_of_the_driver(tables: Lab) -> None:
     """For a Hadoop key, the session's value counts, or else the driver's value."""
     key = "orc.force.positional.evolution"
-    with aside(tables, "own"), hadoop_setting(tables, key, "false"):
+    with other_database(tables, "own"), hadoop_setting(tables, key, "false"):
         make_swapped(tables)
         query = "SELECT a, b FROM swapped WHERE a = 3 AND b > 0"
         tables.check(query, exactly=1)
@@ -395,7 +395,7 @@ def test_session_value_overrides_the_value_of_the_driver(tables: Lab) -> None:
 
 def test_a_field_that_moves_with_positional_reading_is_found(tables: Lab) -> None:
     """A scan of some struct fields has a separate fingerprint, because ORC can read by position."""
-    with aside(tables, "fields"), tables.setting("orc.force.positional.evolution", "true"):
+    with other_database(tables, "fields"), tables.setting("orc.force.positional.evolution", "true"):
         tables.sql(
             "CREATE TABLE t USING orc AS SELECT CAST(id AS INT) a, named_struct("
             "'x', CAST(id AS INT), 'y', CAST(39 - id AS INT)) s FROM range(0, 40, 1, 4)"
@@ -412,7 +412,7 @@ def test_a_field_that_moves_with_positional_reading_is_found(tables: Lab) -> Non
 
 def test_dates_as_text_depend_on_the_time_zone(tables: Lab) -> None:
     """The zone is part of the fingerprint of dates in text formats, but not in binary formats."""
-    with aside(tables, "days"):
+    with other_database(tables, "days"):
         for kind in ("csv", "json", "parquet"):
             tables.sql(f"CREATE TABLE {kind}_d (id INT, d DATE) USING {kind}")
             tables.sql(f"INSERT INTO {kind}_d VALUES (1, DATE '2024-01-01')")
@@ -422,7 +422,7 @@ def test_dates_as_text_depend_on_the_time_zone(tables: Lab) -> None:
 
 def test_other_table_options_switch_the_index_off(tables: Lab) -> None:
     """Other table options disable an index, because options can change the values of a line."""
-    with aside(tables, "options"):
+    with other_database(tables, "options"):
         tables.sql(f"CREATE TABLE t USING csv AS SELECT id, 7 x FROM range(0, 40, 1, {FILES})")
         tables.sql("CREATE SIEVE INDEX ON t (id)")
         tables.check("SELECT * FROM t WHERE id = 5", exactly=1)
@@ -437,7 +437,7 @@ def test_other_table_options_switch_the_index_off(tables: Lab) -> None:
 
 def test_properties_of_sieve_are_no_reader_options(tables: Lab) -> None:
     """A Hive table passes all properties to the reader, except the properties of Sieve."""
-    with aside(tables, "names"):
+    with other_database(tables, "names"):
         tables.sql("CREATE TABLE t (id INT) STORED AS PARQUET")
         tables.sql(f"INSERT INTO t SELECT id FROM range(0, 40, 1, {FILES})")
         tables.sql("CREATE SIEVE INDEX `a.parquet.b` ON t (id)")

@@ -94,7 +94,7 @@ def _default(kind: DataType, text: str) -> StructType:
     return _as("x", kind, EXISTS_DEFAULT=text, CURRENT_DEFAULT=text)
 
 
-def _own(kind: str, key: str) -> str:
+def _setting_of_format(kind: str, key: str) -> str:
     return f"spark.sql.{kind}.{key}"
 
 
@@ -109,9 +109,9 @@ _AB = _orc({"a": [1], "b": [2]})
 _NESTED = _orc({"s": [{"a": 1, "b": 2}]})
 _NANOS, _MICROS = pa.array([5], pa.timestamp("ns")), pa.array([5], pa.timestamp("us"))
 _UNSIGNED = pa.array([{"x": 7}], pa.struct([("x", pa.uint32())]))
-_CONVERT = _own("parquet", "int96TimestampConversion")
+_CONVERT = _setting_of_format("parquet", "int96TimestampConversion")
 _ZONE = "spark.sql.session.timeZone"
-_BY_IDS = {_own("parquet", "fieldId.read.enabled"): "true"}
+_BY_IDS = {_setting_of_format("parquet", "fieldId.read.enabled"): "true"}
 _BY_ID = _as("a", LongType(), parquet__field__id=1)
 _INSTANT_BY_ID = _as("a", TimestampType(), parquet__field__id=1)
 _OTHER_ID = _as("a", LongType(), parquet__field__id=2)
@@ -119,21 +119,25 @@ _FIVE, _SINCE_41 = "3.5", "4.1"
 _FOUR = "4.0 4.1"
 _DATE_TEXT = "to_date('2020-1-5x', 'yyyy-M-d')"
 _BY_PLACE = {"orc.force.positional.evolution": "true"}
-_ROWS = {_own("orc", "enableVectorizedReader"): "false"}
+_ROWS = {_setting_of_format("orc", "enableVectorizedReader"): "false"}
 _NO_ANSI, _ANSI = {"spark.sql.ansi.enabled": "false"}, {"spark.sql.ansi.enabled": "true"}
 
 PARQUET = [
-    Case(_OLDS, "d DATE", "d", _own("parquet", "datetimeRebaseModeInRead"), "LEGACY"),
+    Case(_OLDS, "d DATE", "d", _setting_of_format("parquet", "datetimeRebaseModeInRead"), "LEGACY"),
     Case(
         _OLDS,
         "t TIMESTAMP",
         "unix_micros(t)",
-        _own("parquet", "datetimeRebaseModeInRead"),
+        _setting_of_format("parquet", "datetimeRebaseModeInRead"),
         "LEGACY",
     ),
     Case(_OLDS, "d DATE", "d", "datetimeRebaseMode", "LEGACY", options={"datetimeRebaseMode": ""}),
     Case(
-        _OLD_96, "t TIMESTAMP", "unix_micros(t)", _own("parquet", "int96RebaseModeInRead"), "LEGACY"
+        _OLD_96,
+        "t TIMESTAMP",
+        "unix_micros(t)",
+        _setting_of_format("parquet", "int96RebaseModeInRead"),
+        "LEGACY",
     ),
     Case(
         _OLD_96,
@@ -146,8 +150,16 @@ PARQUET = [
     Case(_NEW_96, "t TIMESTAMP", "unix_micros(t)", _CONVERT, given={_ZONE: "Asia/Tokyo"}),
     Case(_NEW_96, "t TIMESTAMP", "unix_micros(t)", _ZONE, "Asia/Tokyo", given={_CONVERT: "true"}),
     Case(_A, "A BIGINT", "A", "spark.sql.caseSensitive"),
-    Case(_with_id(pa.array([5])), _BY_ID, "a", _own("parquet", "fieldId.read.enabled")),
-    Case(_A, _OTHER_ID, "a", _own("parquet", "fieldId.read.ignoreMissing"), given=_BY_IDS),
+    Case(
+        _with_id(pa.array([5])), _BY_ID, "a", _setting_of_format("parquet", "fieldId.read.enabled")
+    ),
+    Case(
+        _A,
+        _OTHER_ID,
+        "a",
+        _setting_of_format("parquet", "fieldId.read.ignoreMissing"),
+        given=_BY_IDS,
+    ),
     Case(
         _with_id(_NANOS),
         _BY_ID,
@@ -160,7 +172,7 @@ PARQUET = [
         _with_id(_MICROS, **_INT96),
         _INSTANT_BY_ID,
         "unix_micros(a)",
-        _own("parquet", "int96AsTimestamp"),
+        _setting_of_format("parquet", "int96AsTimestamp"),
         "false",
         _BY_IDS,
         lines=_FIVE,
@@ -169,14 +181,14 @@ PARQUET = [
         _parquet({"a": pa.array([Decimal("1.50")], pa.decimal128(5, 2))}),
         "a STRING",
         "a",
-        _own("parquet", "enableVectorizedReader"),
+        _setting_of_format("parquet", "enableVectorizedReader"),
         "false",
     ),
     Case(
         _parquet({"s": _UNSIGNED}),
         "s STRUCT<x: INT>",
         "s.x",
-        _own("parquet", "enableNestedColumnVectorizedReader"),
+        _setting_of_format("parquet", "enableNestedColumnVectorizedReader"),
         "false",
     ),
     Case(
@@ -190,7 +202,7 @@ PARQUET = [
         _by_spark("SELECT parse_json('1') v"),
         "v STRUCT<metadata: BINARY, value: BINARY>",
         "v.value",
-        _own("parquet", "ignoreVariantAnnotation"),
+        _setting_of_format("parquet", "ignoreVariantAnnotation"),
         lines=_SINCE_41,
     ),
     Case(_A, "a BIGINT", "a", "parquet.crypto.factory.class", "no.such.Class"),
@@ -252,7 +264,7 @@ ORC = [
         "2",
         _BY_PLACE | _ROWS,
     ),
-    Case(_AB, "b BIGINT", "b", _own("orc", "impl"), "hive"),
+    Case(_AB, "b BIGINT", "b", _setting_of_format("orc", "impl"), "hive"),
     Case(_AB, "A BIGINT", "A", "spark.sql.caseSensitive"),
     Case(_by_spark("SELECT DATE '1500-01-01' d"), "d DATE", "d", "orc.proleptic.gregorian"),
     Case(_orc({"d": [_OLD.date()]}), "d DATE", "d", "orc.proleptic.gregorian.default"),

@@ -427,26 +427,26 @@ def test_ranges_of_files_are_read(top: Lab, tmp_path: Path) -> None:
 def test_explain_names_the_bound_of_a_scan(top: Lab) -> None:
     """EXPLAIN names the bound after the filters, or the reason why no bound exists."""
 
-    def told(query: str) -> tuple[object, object, object]:
+    def explained(query: str) -> tuple[object, object, object]:
         (row,) = top.explain(query)
         return row["predicate"], row["files_read"], row["reasons"]
 
-    assert told("SELECT v FROM fact ORDER BY k DESC LIMIT 10") == (
+    assert explained("SELECT v FROM fact ORDER BY k DESC LIMIT 10") == (
         "ORDER BY k DESC NULLS LAST LIMIT 10",
         1,
         None,
     )
-    assert told("SELECT k FROM fact WHERE k > 7 ORDER BY k LIMIT 2 OFFSET 3") == (
+    assert explained("SELECT k FROM fact WHERE k > 7 ORDER BY k LIMIT 2 OFFSET 3") == (
         "(k IS NOT NULL) AND (k > 7L) ORDER BY k ASC NULLS FIRST LIMIT 5",
         2,
         None,
     )
-    assert told("SELECT q, min(k), max(k) FROM parts GROUP BY q") == (
+    assert explained("SELECT q, min(k), max(k) FROM parts GROUP BY q") == (
         "MIN(k), MAX(k) GROUP BY q",
         4,
         None,
     )
-    predicate, files, reasons = told("SELECT k FROM fact WHERE v = 3 ORDER BY k LIMIT 3")
+    predicate, files, reasons = explained("SELECT k FROM fact WHERE v = 3 ORDER BY k LIMIT 3")
     assert predicate == "(v IS NOT NULL) AND (v = 3L) ORDER BY k ASC NULLS FIRST LIMIT 3"
     assert (files, reasons) == (FILES, "unbounded: 1")
     (row,) = top.explain("SELECT min(k) FROM fact")
