@@ -35,7 +35,7 @@ def table(warehouse: Warehouse) -> None:
     warehouse.create_table("t", [range(10 * k, 10 * k + 10) for k in range(4)])
 
 
-def told(warehouse: Warehouse, **more: Any) -> dict[str, Any]:
+def table_info(warehouse: Warehouse, **more: Any) -> dict[str, Any]:
     """The driver's description of the table t in an event."""
     info = warehouse.info("t")
     identity = ("catalog", "database", "table", "create_time_ms", "location")
@@ -46,7 +46,7 @@ def drop(warehouse: Warehouse, auto_refresh: AutoRefresh, session: Session) -> N
     """Drops the table t, and then sends the event of a DROP TABLE."""
     has = registrations(warehouse.properties("t"))
     at = f"file:{warehouse.folder}"
-    event = told(warehouse, event="dropped", registrations=has, location=at)
+    event = table_info(warehouse, event="dropped", registrations=has, location=at)
     for path in (warehouse.folder / "t").iterdir():
         path.unlink()
     (warehouse.folder / "t").rmdir()
@@ -90,7 +90,7 @@ def test_indexes_of_a_recreated_table_are_tried_again(warehouse: Warehouse) -> N
     auto_refresh = AutoRefresh()
     drop(warehouse, auto_refresh, Session(warehouse))
     table(warehouse)
-    written = told(warehouse, event="written", replaced="true")
+    written = table_info(warehouse, event="written", replaced="true")
     refused = Session(warehouse, refusing(lambda call: call.startswith("before mkdirs")))
     auto_refresh.act(written, refused.context())
     assert auto_refresh.state("shop", "t").startswith("failed: ")
@@ -98,7 +98,7 @@ def test_indexes_of_a_recreated_table_are_tried_again(warehouse: Warehouse) -> N
     drop(warehouse, auto_refresh, Session(warehouse))
     table(warehouse)
     auto_refresh.act(
-        told(warehouse, event="written", replaced="true"), Session(warehouse).context()
+        table_info(warehouse, event="written", replaced="true"), Session(warehouse).context()
     )
     assert auto_refresh.state("shop", "t") == ""
     made = [row[2] for row in Session(warehouse).sql("SHOW SIEVE INDEXES ON t")]
@@ -119,19 +119,20 @@ def test_only_the_failed_index_is_remembered(warehouse: Warehouse) -> None:
         )
     )
     auto_refresh.act(
-        told(warehouse, event="written", replaced="true"), Session(warehouse, has_one).context()
+        table_info(warehouse, event="written", replaced="true"),
+        Session(warehouse, has_one).context(),
     )
     (made,) = Session(warehouse).sql("SHOW SIEVE INDEXES ON t")
     assert auto_refresh.state("shop", "t").startswith("failed: ")
     drop(warehouse, auto_refresh, Session(warehouse))
     table(warehouse)
     auto_refresh.act(
-        told(warehouse, event="written", replaced="true"), Session(warehouse).context()
+        table_info(warehouse, event="written", replaced="true"), Session(warehouse).context()
     )
     assert [row[2] for row in Session(warehouse).sql("SHOW SIEVE INDEXES ON t")] == ["a", "b"]
     Session(warehouse).sql("DROP SIEVE INDEX a ON t")
     auto_refresh.act(
-        told(warehouse, event="written", replaced="true"), Session(warehouse).context()
+        table_info(warehouse, event="written", replaced="true"), Session(warehouse).context()
     )
     assert [row[2] for row in Session(warehouse).sql("SHOW SIEVE INDEXES ON t")] == ["b"]
     assert made[2] == "a"
@@ -140,12 +141,12 @@ def test_only_the_failed_index_is_remembered(warehouse: Warehouse) -> None:
 def test_late_event_of_a_dropped_table_creates_no_index(warehouse: Warehouse) -> None:
     """A late event of a write to a dropped table does not create its indexes in the new table."""
     auto_refresh = AutoRefresh()
-    waited = told(warehouse, event="written", replaced="false")
+    waited = table_info(warehouse, event="written", replaced="false")
     drop(warehouse, auto_refresh, Session(warehouse))
     table(warehouse)
     auto_refresh.act(waited, Session(warehouse).context())
     auto_refresh.act(
-        told(warehouse, event="written", replaced="true"), Session(warehouse).context()
+        table_info(warehouse, event="written", replaced="true"), Session(warehouse).context()
     )
     assert [row[2] for row in Session(warehouse).sql("SHOW SIEVE INDEXES ON t")] == ["a", "b"]
 
@@ -162,11 +163,11 @@ def test_table_replaced_again_gets_all_its_indexes_back(warehouse: Warehouse) ->
             table(warehouse)
             raise UnavailableError("SIEVE_STORE_UNAVAILABLE", f"refused: {call}")
 
-    written = told(warehouse, event="written", replaced="true")
+    written = table_info(warehouse, event="written", replaced="true")
     auto_refresh.act(written, Session(warehouse, dropped_meanwhile).context())
     assert auto_refresh.state("shop", "t").startswith("failed: ")
     auto_refresh.act(
-        told(warehouse, event="written", replaced="true"), Session(warehouse).context()
+        table_info(warehouse, event="written", replaced="true"), Session(warehouse).context()
     )
     assert [row[2] for row in Session(warehouse).sql("SHOW SIEVE INDEXES ON t")] == ["a", "b"]
 
@@ -186,7 +187,7 @@ def test_dropped_index_does_not_stop_the_refresh_of_others(
     warehouse.append("t", range(100, 110))
     auto_refresh = AutoRefresh()
     session = Session(warehouse, dropped_meanwhile)
-    auto_refresh.act(told(warehouse, event="written", replaced="false"), session.context())
+    auto_refresh.act(table_info(warehouse, event="written", replaced="false"), session.context())
     assert auto_refresh.state("shop", "t") == ""
     (left,) = Session(warehouse).sql("SHOW SIEVE INDEXES ON t")
     assert (left[2], left[7], left[9]) == ("b", 2, 5)
@@ -213,7 +214,7 @@ def test_option_refresh_auto_needs_no_session_setting(warehouse: Warehouse) -> N
     follow(warehouse, "a")
     warehouse.append("t", range(100, 110))
     auto_refresh = AutoRefresh()
-    written = told(warehouse, event="written", replaced="false", every="false")
+    written = table_info(warehouse, event="written", replaced="false", every="false")
     answer = auto_refresh.act(written, Session(warehouse).context())
     assert answer == {"again": False, "replaced": False, "every": False}
     assert files(warehouse) == {"a": 5, "b": 4}
@@ -229,7 +230,7 @@ def test_failed_automatic_refresh_leaves_the_index_stale(warehouse: Warehouse) -
     follow(warehouse, "a")
     warehouse.append("t", range(100, 110))
     auto_refresh = AutoRefresh()
-    written = told(warehouse, event="written", replaced="false", every="false")
+    written = table_info(warehouse, event="written", replaced="false", every="false")
     refused = Session(warehouse, refusing(lambda call: call.startswith("before create")))
     auto_refresh.act(written, refused.context())
     assert auto_refresh.state("SHOP", "T").startswith("stale: [SIEVE_STORE_UNAVAILABLE] refused")
@@ -247,7 +248,7 @@ def test_writes_during_a_refresh_are_reported_together(
     follow(warehouse, "a")
     warehouse.append("t", range(100, 110))
     auto_refresh = AutoRefresh()
-    plain = told(warehouse, event="written", replaced="false", every="false")
+    plain = table_info(warehouse, event="written", replaced="false", every="false")
     answers: list[Any] = []
 
     def meanwhile(call: str) -> None:
@@ -272,7 +273,7 @@ def test_replaced_table_gets_back_indexes_with_refresh_auto(warehouse: Warehouse
     auto_refresh = AutoRefresh()
     drop(warehouse, auto_refresh, Session(warehouse))
     table(warehouse)
-    written = told(warehouse, event="written", replaced="true", every="false")
+    written = table_info(warehouse, event="written", replaced="true", every="false")
     auto_refresh.act(written, Session(warehouse).context())
     assert files(warehouse) == {"b": 4}
     auto_refresh.act(written | {"every": "true"}, Session(warehouse).context())
@@ -288,7 +289,7 @@ def test_declared_refresh_auto_builds_the_index(warehouse: Warehouse) -> None:
     declared = {"sieve.columns": "id"}
     warehouse.alter("t", lambda before: before | declared)
     auto_refresh = AutoRefresh()
-    written = told(warehouse, event="written", replaced="false", every="false")
+    written = table_info(warehouse, event="written", replaced="false", every="false")
     auto_refresh.act(written, Session(warehouse).context())
     assert files(warehouse) == {}
     declared["sieve.options"] = "refresh = 'auto'"

@@ -55,7 +55,7 @@ class Driver:
         self.answers: queue.Queue[int] = queue.Queue()
         self.gone = False
 
-    def ask(self, number: int, kind: str) -> None:
+    def add_request(self, number: int, kind: str) -> None:
         """Adds a request."""
         self.waiting.put(f"{number} 1\n{json.dumps({'kind': kind})}")
 
@@ -87,10 +87,10 @@ def test_one_thread_is_always_idle(monkeypatch: pytest.MonkeyPatch) -> None:
     RequestQueue(driver, "held", {"hang": lambda _: go_on.wait(60) and {}})
     for number, threads in enumerate((2, 3, 3)):
         assert lane_threads() == min(3, number + 1)
-        driver.ask(number, "hang")
+        driver.add_request(number, "hang")
         wait_until(driver.waiting.empty)
         wait_until(lambda threads=threads: lane_threads() == threads)
-    driver.ask(9, "hang")
+    driver.add_request(9, "hang")
     time.sleep(0.3)
     assert (lane_threads(), driver.waiting.qsize()) == (3, 1)
     go_on.set()
@@ -112,7 +112,7 @@ def test_later_work_does_not_delay_the_answer(
     monkeypatch.setattr(request_queue, "THREADS", {"held": 1})
     RequestQueue(driver, "held", {"prune": lambda _: {}}, afterwards=note)
     for number in (3, 4):
-        driver.ask(number, "prune")
+        driver.add_request(number, "prune")
         assert order.get(timeout=30) == number
     driver.gone = True
     wait_until(lambda: lane_threads() == 0)

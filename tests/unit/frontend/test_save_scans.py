@@ -56,7 +56,7 @@ class Scanned:
             raise DeniedError("SIEVE_PERMISSION_DENIED", uri)
         return LocalStore()
 
-    def kept(self, root: str) -> list[tuple[str, ...]]:
+    def saved_tables(self, root: str) -> list[tuple[str, ...]]:
         """The tables in the saved records of a root."""
         found = saved_records(LocalStore(), f"file:{self.folder}/{root}", "", 1)
         return [one.table for record in found.records for one in record.sums]
@@ -69,8 +69,8 @@ def test_databases_of_one_root_share_a_history_file(tmp_path: Path) -> None:
         driver.scan(database, "t")
     request: Any = None
     assert driver.writer.save(request) == {}
-    assert driver.kept("a") == [("a1", "t"), ("a2", "t")]
-    assert driver.kept("b") == [("b", "t")]
+    assert driver.saved_tables("a") == [("a1", "t"), ("a2", "t")]
+    assert driver.saved_tables("b") == [("b", "t")]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b"]
 
 
@@ -87,7 +87,7 @@ def test_driver_without_new_scans_writes_no_file(tmp_path: Path) -> None:
     driver.scan("a", "u")
     driver.writer.save_if_changed()
     assert list(tmp_path.glob("a/history/*")) != [first]
-    assert driver.kept("a") == [("a", "t"), ("a", "u")]
+    assert driver.saved_tables("a") == [("a", "t"), ("a", "u")]
 
 
 def test_driver_without_permission_warns_once(
@@ -107,7 +107,7 @@ def test_driver_without_permission_warns_once(
     driver.denied = False
     driver.scan("b", "u")
     driver.writer.save_if_changed()
-    assert driver.kept("a") == [("a", "t"), ("a", "u")]
+    assert driver.saved_tables("a") == [("a", "t"), ("a", "u")]
 
 
 def test_history_is_saved_every_ten_minutes(

@@ -29,7 +29,7 @@ def chosen(type_name: str, values: list[object], rows: int | None = None) -> Enc
     return choose_encoder(type_name, pa.chunked_array([array]), rows or len(values), 1 << 30)
 
 
-def share_told_apart(encoder: Encoder, values: list[object]) -> float:
+def share_of_distinct_codes(encoder: Encoder, values: list[object]) -> float:
     """The number of distinct codes, divided by the number of distinct values."""
     array = pa.array(values, pa.decimal128(38, 2) if isinstance(values[0], Decimal) else None)
     return len(np.unique(encoder.encode(array).codes)) / len(set(values))
@@ -42,10 +42,12 @@ def test_urls_of_several_hosts_have_different_codes():
     """
     encoder = chosen("string", URLS[::2])
     assert (
-        share_told_apart(Encoder.for_type("string", b"https://www.a", b"https://www.d"), URLS)
+        share_of_distinct_codes(
+            Encoder.for_type("string", b"https://www.a", b"https://www.d"), URLS
+        )
         < 0.01
     )
-    assert share_told_apart(encoder, URLS) == 1.0
+    assert share_of_distinct_codes(encoder, URLS) == 1.0
 
 
 @pytest.mark.parametrize(
@@ -81,7 +83,7 @@ def test_column_larger_than_its_sample_has_finer_codes():
     assert few.splits is None
     assert many.splits is not None
     near = [f"{n:016d}" for n in range(10_000)]
-    assert share_told_apart(many, near) == 1.0
+    assert share_of_distinct_codes(many, near) == 1.0
 
 
 def test_split_points_grow_with_the_column_up_to_a_limit():
@@ -109,7 +111,7 @@ def test_stray_bytes_do_not_widen_the_digits():
     assert encoder.splits is not None
     assert encoder.splits.alphabet.isascii()
     assert b"~" not in encoder.splits.alphabet
-    assert share_told_apart(encoder, URLS) == 1.0
+    assert share_of_distinct_codes(encoder, URLS) == 1.0
 
 
 def test_no_byte_beyond_the_front_affects_a_code():
@@ -131,9 +133,9 @@ def test_wide_decimals_in_a_narrow_range_differ():
     ids = [Decimal(10**24 + n).scaleb(-2) for n in range(0, 10**6, 101)]
     encoder = chosen("decimal(38,2)", ids)
     odd = chosen("decimal(38,2)", [*ids, Decimal(0), Decimal(-(10**35))])
-    assert share_told_apart(odd, ids) == 1.0
-    assert share_told_apart(Encoder("decimal(38,2)"), ids) < 0.02
-    assert share_told_apart(encoder, ids) == 1.0
+    assert share_of_distinct_codes(odd, ids) == 1.0
+    assert share_of_distinct_codes(Encoder("decimal(38,2)"), ids) < 0.02
+    assert share_of_distinct_codes(encoder, ids) == 1.0
     far = [Decimal(v) for v in (-(10**35), 0, 10**35)]
     assert encoder.encode(pa.array(far, pa.decimal128(38, 2))).codes.tolist() == [
         -(1 << 63),
@@ -145,7 +147,7 @@ def test_wide_decimals_in_a_narrow_range_differ():
 def test_negative_decimals_in_a_narrow_range_differ():
     """A window distinguishes negative decimals, too."""
     ids = [Decimal(-(10**24) - n).scaleb(-2) for n in range(0, 10**6, 101)]
-    assert share_told_apart(chosen("decimal(38,2)", ids), ids) == 1.0
+    assert share_of_distinct_codes(chosen("decimal(38,2)", ids), ids) == 1.0
 
 
 def test_decimals_of_all_magnitudes_have_no_window():

@@ -119,7 +119,9 @@ def test_index_is_deleted_in_order(tmp_path: Path) -> None:
     assert f"file:{tmp_path}/j/{REGISTERED}" not in other.deleted
 
 
-def begun(root: Path, number: int, age_ms: int = DAY_MS, *names: str, table: object = None) -> str:
+def unfinished_create(
+    root: Path, number: int, age_ms: int = DAY_MS, *names: str, table: object = None
+) -> str:
     """The folder of an index whose CREATE began at this age."""
     folder = root / f"{SAMPLE.index[:-1]}{number}"
     written(folder, *names)
@@ -134,12 +136,12 @@ def begun(root: Path, number: int, age_ms: int = DAY_MS, *names: str, table: obj
 def test_folder_of_an_unfinished_create_is_deleted_after_a_day(tmp_path: Path) -> None:
     """The folder of an unfinished CREATE is deleted after a day, unless the index is registered."""
     other = replace(SAMPLE.table, table="other")
-    dead = begun(tmp_path, 0, DAY_MS, "runs/1/part")
+    dead = unfinished_create(tmp_path, 0, DAY_MS, "runs/1/part")
     left = [
-        begun(tmp_path, 1, DAY_MS - 1000),
-        begun(tmp_path, 2, DAY_MS, REGISTERED),
-        begun(tmp_path, 3, DAY_MS, table=other),
-        begun(tmp_path, 4),
+        unfinished_create(tmp_path, 1, DAY_MS - 1000),
+        unfinished_create(tmp_path, 2, DAY_MS, REGISTERED),
+        unfinished_create(tmp_path, 3, DAY_MS, table=other),
+        unfinished_create(tmp_path, 4),
     ]
     (tmp_path / "notes").mkdir()
     known = {left[-1].rpartition("/")[2]}
@@ -154,7 +156,7 @@ def test_creation_record_must_be_in_its_own_folder(tmp_path: Path) -> None:
 
     Other folders must not be deleted.
     """
-    folder = begun(tmp_path, 0, 0, REGISTERED)
+    folder = unfinished_create(tmp_path, 0, 0, REGISTERED)
     (record,) = creation_records(LocalStore(), f"file:{tmp_path}", [])
     assert (record.folder, record.name, record.table) == (folder, "v0", SAMPLE.table)
     assert (record.written_ms, record.registered) == (2 * DAY_MS, True)

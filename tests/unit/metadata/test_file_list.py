@@ -47,7 +47,7 @@ OLD = 1_600_000_000_000
 RUN = replace(SAMPLE.runs[0], locations=N, encoder={"type": "bigint"})
 
 
-def laid(folder: Path, version: Manifest, now: Locations) -> Manifest:
+def next_version(folder: Path, version: Manifest, now: Locations) -> Manifest:
     """Returns the version after `version`, which has this list of locations."""
     store = LocalStore()
     store.mkdirs(f"file:{folder}/intents")
@@ -62,10 +62,10 @@ def three_parts(folder: Path) -> Manifest:
     some = plain_locations(60)
     times = some.mtimes.copy()
     times[:4] = 7
-    second = laid(folder, base, replace(some, mtimes=times))
+    second = next_version(folder, base, replace(some, mtimes=times))
     lengths = some.lengths.copy()
     lengths[:2] = 9
-    third = laid(folder, second, replace(some, mtimes=times, lengths=lengths))
+    third = next_version(folder, second, replace(some, mtimes=times, lengths=lengths))
     assert [part.rows for part in third.locations.parts] == [64, 8, 2]
     return third
 
@@ -91,7 +91,7 @@ def test_location_of_a_later_run_gets_a_new_row(tmp_path: Path) -> None:
     base = write_version(tmp_path, [replace(RUN, locations=100)], plain_locations(64))
     slots = np.arange(64)
     slots[60:] -= 8
-    moved = laid(tmp_path, base, replace(plain_locations(64), slots=slots))
+    moved = next_version(tmp_path, base, replace(plain_locations(64), slots=slots))
     assert [part.rows for part in moved.locations.parts] == [64, 4]
     assert read_locations(LocalStore(), f"file:{tmp_path}", moved).slots.tolist() == slots.tolist()
 
@@ -99,8 +99,13 @@ def test_location_of_a_later_run_gets_a_new_row(tmp_path: Path) -> None:
 def test_list_is_written_whole_after_many_removals(tmp_path: Path) -> None:
     """If more than a quarter of the locations are removed, the whole list is written again."""
     base = write_version(tmp_path, [replace(RUN, locations=100)], plain_locations(100))
-    assert [p.rows for p in laid(tmp_path, base, plain_locations(75)).locations.parts] == [100, 25]
-    assert [p.rows for p in laid(tmp_path, base, plain_locations(74)).locations.parts] == [74]
+    assert [p.rows for p in next_version(tmp_path, base, plain_locations(75)).locations.parts] == [
+        100,
+        25,
+    ]
+    assert [p.rows for p in next_version(tmp_path, base, plain_locations(74)).locations.parts] == [
+        74
+    ]
 
 
 def test_new_folder_keeps_the_numbers_of_known_folders(tmp_path: Path) -> None:
@@ -191,7 +196,7 @@ def test_new_version_reads_only_its_new_part(tmp_path: Path) -> None:
     names = [part.name for part in version.locations.parts]
     assert store.read_names == names
     known = read_locations(LocalStore(), directory, version)
-    later = laid(tmp_path, version, known.chosen(np.array([k > 0 for k in range(60)])))
+    later = next_version(tmp_path, version, known.chosen(np.array([k > 0 for k in range(60)])))
     *_, new = later.locations.parts
     assert len(open_version(store, directory, later, cache).locations().paths) == 59
     assert store.read_names == [*names, new.name]

@@ -242,20 +242,20 @@ def test_counts_that_are_too_small_lose_rows(
 def test_losses_are_an_error_that_names_ten_of_them() -> None:
     """The error names ten lost files, the total number, and the statements that rebuild indexes."""
 
-    def lost(*indexes: str) -> list[CheckedFile]:
+    def lost_files(*indexes: str) -> list[CheckedFile]:
         return [CheckedFile(one, f"f{k}", LOST, f"key {k}") for k, one in enumerate(indexes)]
 
     refuse_losses("d.t", [CheckedFile("i", "f", status, "") for status in (OK, STALE, GONE)])
     with pytest.raises(CorruptError, match="SIEVE_FALSE_NEGATIVE") as told:
-        refuse_losses("d.t", [CheckedFile("k", "f", OK, ""), *lost("i", "j")])
+        refuse_losses("d.t", [CheckedFile("k", "f", OK, ""), *lost_files("i", "j")])
     text = told.value.message
     assert "index i loses key 0 of f0; index j loses key 1 of f1. Report" in text
     assert "d: REFRESH SIEVE INDEX i ON d.t FULL; REFRESH SIEVE INDEX j ON d.t FULL. " in text
     with pytest.raises(CorruptError, match=r"key 9 of f9\. Report") as told:
-        refuse_losses("d.t", lost(*["i"] * 10))
+        refuse_losses("d.t", lost_files(*["i"] * 10))
     assert told.value.message.count("REFRESH") == 1
     with pytest.raises(CorruptError, match=r"key 9 of f9; and so on, in 11 files\. Report"):
-        refuse_losses("d.t", lost(*["i"] * 11))
+        refuse_losses("d.t", lost_files(*["i"] * 11))
 
 
 def test_nan_is_a_row_without_a_key(tmp_path: Path) -> None:

@@ -61,7 +61,7 @@ def estimated(table: Table, *wanted: IndexOptions, asked: Asked | None = None) -
     return found
 
 
-def asking(table: Table, op: str, value: int, files: Sequence[int]) -> Asked:
+def query_for(table: Table, op: str, value: int, files: Sequence[int]) -> Asked:
     """A query that compares the column with a value, in these files."""
     predicate = parse({"op": op, "col": ["v"], "value": value})
     return Asked(predicate, frozenset(table.files()[k].path for k in files))
@@ -169,7 +169,7 @@ def test_estimate_of_a_query_counts_files_with_a_match(
     column is not understood.
     """
     (found,) = estimated(
-        COLUMN, IndexOptions("intervals", "20KB"), asked=asking(COLUMN, op, value, files)
+        COLUMN, IndexOptions("intervals", "20KB"), asked=query_for(COLUMN, op, value, files)
     )
     holds = {"<": lambda v: v < value, "=": lambda v: v == value, ">": lambda v: v > value}[op]
     match = [k for k in files if any(v is not None and holds(v) for v in COLUMN.values[k][0])]
@@ -193,7 +193,7 @@ def test_large_column_is_estimated_from_windows(
     monkeypatch.setattr(estimate, "CUTS_PER_TASK", 1000)
     monkeypatch.setattr(build_tasks, "CUTS_PER_TASK", 1000)
     table = Table("bigint", scattered(40, 100), MB)
-    asked = asking(table, "=", table.values[3][0][5], range(40))
+    asked = query_for(table, "=", table.values[3][0][5], range(40))
     (found,) = estimated(table, options, asked=asked)
     monkeypatch.undo()
     fake_frames.use(monkeypatch)

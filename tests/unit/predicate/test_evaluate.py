@@ -67,19 +67,19 @@ def both(*args):
     return {"op": "and", "args": list(args)}
 
 
-def either(*args):
+def any_of(*args):
     """OR in its wire form."""
     return {"op": "or", "args": list(args)}
 
 
-def kept(tree, n=None, **indexes):
+def kept_locations(tree, n=None, **indexes):
     """The ordinals of the locations that are kept; keyword arguments are indexes by column name."""
     over = {(name,): index for name, index in indexes.items()}
     n = n or len(next(iter(indexes.values()))._values)
     return np.flatnonzero(evaluate(parse(tree), over, n).keep).tolist()
 
 
-def asks(tree, encoder):
+def key_ranges_of(tree, encoder):
     """The intervals of a leaf's key ranges, and whether the ranges include NULL and NaN."""
     wanted = key_ranges(parse(tree), encoder)
     return wanted.intervals.tolist(), wanted.null, wanted.nan
@@ -89,7 +89,7 @@ def test_every_node_is_read():
     """Each operator of the protocol becomes a record, from text and from objects."""
     tree = both(
         compare("<", 1),
-        either({"op": "in", "col": ["a", "b"], "values": [1, 2]}, {"op": "is null", "col": ["x"]}),
+        any_of({"op": "in", "col": ["a", "b"], "values": [1, 2]}, {"op": "is null", "col": ["x"]}),
         {"op": "not in", "col": ["x"], "values": ["eA=="], "null": True},
         {"op": "is not null", "col": ["x"]},
         {"op": "starts with", "col": ["x"], "value": "eA=="},
@@ -151,8 +151,8 @@ def test_limits_make_parts_unknown():
     deep = compare("=", 1)
     for _ in range(MAX_DEPTH):
         deep = both(deep)
-    assert kept(deep, x=Listed([0], [1])) == [0, 1]
-    assert kept(both(compare("=", 1), deep), x=Listed([0], [1])) == [1]
+    assert kept_locations(deep, x=Listed([0], [1])) == [0, 1]
+    assert kept_locations(both(compare("=", 1), deep), x=Listed([0], [1])) == [1]
     many = both(compare("=", 1), *[compare("=", 0)] * MAX_NODES)
     assert [one.why for one in parse(many).args if isinstance(one, Unknown)][:1] == [
         "the predicate has too many parts"
@@ -199,7 +199,7 @@ def test_exact_leaves_select_exactly_their_values(tree, expected):
 
     The values include both ends of the domain.
     """
-    assert asks(tree, Encoder("bigint")) == expected
+    assert key_ranges_of(tree, Encoder("bigint")) == expected
 
 
 @pytest.mark.parametrize(
@@ -215,18 +215,18 @@ def test_exact_leaves_select_exactly_their_values(tree, expected):
 )
 def test_nan_is_greatest_and_equal_to_itself(op, expected):
     """In comparisons, NaN is greater than all other values and equal to itself, as in Spark."""
-    assert asks(compare(op, NAN), Encoder("double")) == expected
+    assert key_ranges_of(compare(op, NAN), Encoder("double")) == expected
 
 
 def test_nan_in_lists():
     """IN with NaN finds rows with NaN, and NOT IN with NaN excludes them."""
     values = [NAN, 0]
-    assert asks({"op": "in", "col": ["x"], "values": values}, Encoder("double")) == (
+    assert key_ranges_of({"op": "in", "col": ["x"], "values": values}, Encoder("double")) == (
         [[0, 0]],
         False,
         True,
     )
-    assert asks({"op": "not in", "col": ["x"], "values": values}, Encoder("double")) == (
+    assert key_ranges_of({"op": "not in", "col": ["x"], "values": values}, Encoder("double")) == (
         [[LEAST, -1], [1, GREATEST]],
         False,
         False,
@@ -236,8 +236,8 @@ def test_nan_in_lists():
 def test_equality_selects_zeros_of_both_signs():
     """Equality with -0.0 also selects 0.0, and "less than -0.0" does not select 0.0."""
     minus_zero = struct.unpack("<q", struct.pack("<d", -0.0))[0]
-    assert asks(compare("=", minus_zero), Encoder("double"))[0] == [[0, 0]]
-    assert asks(compare("<", minus_zero), Encoder("double"))[0] == [[LEAST, -1]]
+    assert key_ranges_of(compare("=", minus_zero), Encoder("double"))[0] == [[0, 0]]
+    assert key_ranges_of(compare("<", minus_zero), Encoder("double"))[0] == [[LEAST, -1]]
 
 
 @pytest.mark.parametrize(
@@ -250,20 +250,22 @@ def test_inexact_leaves_include_values_of_equal_codes(op, low, high):
     value = base64.b64encode(b"12345678abc").decode()
     code = encoder.literal(value).code
     expected = [[LEAST if low is None else code, GREATEST if high is None else code]]
-    assert asks(compare(op, value), encoder)[0] == expected
+    assert key_ranges_of(compare(op, value), encoder)[0] == expected
 
 
 def test_inexact_inequality_excludes_no_code():
     """`!= 'a'` excludes no code of a string column: other strings can share the code of 'a'."""
     encoder = Encoder("string")
-    assert asks(compare("!=", "YQ=="), encoder)[0] == EVERYTHING
-    assert asks({"op": "not in", "col": ["x"], "values": ["YQ=="]}, encoder)[0] == EVERYTHING
+    assert key_ranges_of(compare("!=", "YQ=="), encoder)[0] == EVERYTHING
+    assert (
+        key_ranges_of({"op": "not in", "col": ["x"], "values": ["YQ=="]}, encoder)[0] == EVERYTHING
+    )
 
 
 def test_starts_with_selects_a_span():
     """LIKE 'ab%' selects the codes from "ab" to the last string that begins with "ab"."""
     tree = {"op": "starts with", "col": ["x"], "value": base64.b64encode(b"ab").decode()}
-    ((first, last),), null, nan = asks(tree, Encoder("string"))
+    ((first, last),), null, nan = key_ranges_of(tree, Encoder("string"))
     assert (first + (1 << 63)).to_bytes(8, "big") == b"ab\0\0\0\0\0\0"
     assert (last + (1 << 63)).to_bytes(8, "big") == b"ab\xff\xff\xff\xff\xff\xff"
     assert not null
@@ -273,35 +275,35 @@ def test_starts_with_selects_a_span():
 def test_range_needs_one_key_within_both_bounds():
     """A range needs one key within both bounds, not one key above and another below."""
     tree = both(compare(">", 1), compare("<", 9))
-    assert kept(tree, x=Listed([0, 20], [5], [1, 9])) == [1]
+    assert kept_locations(tree, x=Listed([0, 20], [5], [1, 9])) == [1]
     nested = both(both(compare(">", 1)), both(both(compare("<", 9))))
-    assert kept(nested, x=Listed([0, 20], [5], [1, 9])) == [1]
+    assert kept_locations(nested, x=Listed([0, 20], [5], [1, 9])) == [1]
 
 
 def test_range_narrows_the_or_below_it():
     """A range of a column under AND also narrows that column in an OR below the AND."""
-    tree = both(compare(">", 1), either(compare("<", 5), compare("=", 2, "y")))
-    assert kept(tree, x=Listed([0, 9], [3], [9]), y=Listed([0], [0], [2])) == [1, 2]
-    inner = either(
+    tree = both(compare(">", 1), any_of(compare("<", 5), compare("=", 2, "y")))
+    assert kept_locations(tree, x=Listed([0, 9], [3], [9]), y=Listed([0], [0], [2])) == [1, 2]
+    inner = any_of(
         compare("=", 2, "y"), both(compare("<", 5), compare(">", 2), compare("=", 0, "y"))
     )
     twice = both(compare("!=", 3), inner)
-    assert kept(twice, x=Listed([3, 9], [4], [3, 4]), y=Listed([0], [0], [2])) == [1, 2]
+    assert kept_locations(twice, x=Listed([3, 9], [4], [3, 4]), y=Listed([0], [0], [2])) == [1, 2]
 
 
 def test_ors_of_one_column_become_one_look_up():
     """Three comparisons of one column under OR become one look-up."""
     index = Listed([0], [2], [9])
-    tree = either(compare("=", 1), either(compare("=", 2), compare(">", 8)))
-    assert kept(tree, x=index) == [1, 2]
+    tree = any_of(compare("=", 1), any_of(compare("=", 2), compare(">", 8)))
+    assert kept_locations(tree, x=index) == [1, 2]
     assert len(index.asked) == 1
 
 
 def test_columns_are_combined():
     """AND keeps a location with matches for both columns; OR keeps a location with one match."""
     x, y = Listed([1], [1], [0]), Listed([0], [1], [1])
-    assert kept(both(compare("=", 1), compare("=", 1, "y")), x=x, y=y) == [1]
-    assert kept(either(compare("=", 1), compare("=", 1, "y")), x=x, y=y) == [0, 1, 2]
+    assert kept_locations(both(compare("=", 1), compare("=", 1, "y")), x=x, y=y) == [1]
+    assert kept_locations(any_of(compare("=", 1), compare("=", 1, "y")), x=x, y=y) == [0, 1, 2]
 
 
 def test_nested_ands_are_flattened():
@@ -310,10 +312,10 @@ def test_nested_ands_are_flattened():
     An OR in the inner AND is used, too.
     """
     x, y = Listed([1, 9], [5], [5], [5]), Listed([1], [1], [2], [3])
-    inner = both(compare(">", 2), either(compare("=", 1, "y"), both(compare("=", 2, "y"))))
-    assert kept(both(inner, compare("<", 8)), x=x, y=y) == [1, 2]
-    several = both(compare(">", 2), either(compare("=", 8), compare("=", 1, "y")))
-    assert kept(both(several, compare("<", 8)), x=x, y=y) == [1]
+    inner = both(compare(">", 2), any_of(compare("=", 1, "y"), both(compare("=", 2, "y"))))
+    assert kept_locations(both(inner, compare("<", 8)), x=x, y=y) == [1, 2]
+    several = both(compare(">", 2), any_of(compare("=", 8), compare("=", 1, "y")))
+    assert kept_locations(both(several, compare("<", 8)), x=x, y=y) == [1]
 
 
 def test_unknown_part_is_harmless_in_and_but_not_in_or():
@@ -322,7 +324,7 @@ def test_unknown_part_is_harmless_in_and_but_not_in_or():
     verdict = evaluate(parse(both(compare("=", 1), compare("=", 1, "y"))), x, 2)
     assert verdict.keep.tolist() == [True, False]
     assert verdict.used == {("x",)}
-    twice = either(compare("=", 1), compare("=", 1, "y"), compare("=", 2, "y"))
+    twice = any_of(compare("=", 1), compare("=", 1, "y"), compare("=", 2, "y"))
     verdict = evaluate(parse(twice), x, 2)
     assert verdict.keep.all()
     assert verdict.used == frozenset()
@@ -333,30 +335,30 @@ def test_constants():
 
     An empty AND is TRUE, and an empty OR is FALSE.
     """
-    assert kept({"op": "true"}, 2) == [0, 1]
-    assert kept({"op": "false"}, 2) == []
-    assert kept(both(), 2) == [0, 1]
-    assert kept(either(), 2) == []
-    assert kept(both(compare("=", 1), {"op": "false"}), x=Listed([1])) == []
-    assert kept(both({"op": "false"}, {"op": "true"}), 2) == []
-    assert kept(either(compare("=", 1), {"op": "false"}), x=Listed([0], [1])) == [1]
-    assert kept(either(compare("=", 1), {"op": "true"}), x=Listed([0], [1])) == [0, 1]
+    assert kept_locations({"op": "true"}, 2) == [0, 1]
+    assert kept_locations({"op": "false"}, 2) == []
+    assert kept_locations(both(), 2) == [0, 1]
+    assert kept_locations(any_of(), 2) == []
+    assert kept_locations(both(compare("=", 1), {"op": "false"}), x=Listed([1])) == []
+    assert kept_locations(both({"op": "false"}, {"op": "true"}), 2) == []
+    assert kept_locations(any_of(compare("=", 1), {"op": "false"}), x=Listed([0], [1])) == [1]
+    assert kept_locations(any_of(compare("=", 1), {"op": "true"}), x=Listed([0], [1])) == [0, 1]
 
 
 def test_contradictions_keep_nothing():
     """A predicate that needs two values of x in one row, or NULL and a value, keeps no location."""
     x = Listed([1, 2, None])
-    assert kept(both(compare("=", 1), compare("=", 2)), x=x) == []
-    assert kept(both({"op": "is null", "col": ["x"]}, compare("=", 1)), x=x) == []
+    assert kept_locations(both(compare("=", 1), compare("=", 2)), x=x) == []
+    assert kept_locations(both({"op": "is null", "col": ["x"]}, compare("=", 1)), x=x) == []
 
 
 def test_null_is_selected_only_if_it_can_match():
     """IS NULL and `NOT (x <=> 1)` select NULL, and `x != 1` does not."""
     x = Listed([None], [1], [2])
-    assert kept({"op": "is null", "col": ["x"]}, x=x) == [0]
-    assert kept({"op": "is not null", "col": ["x"]}, x=x) == [1, 2]
-    assert kept(compare("!=", 1, null=True), x=x) == [0, 2]
-    assert kept(compare("!=", 1), x=x) == [2]
+    assert kept_locations({"op": "is null", "col": ["x"]}, x=x) == [0]
+    assert kept_locations({"op": "is not null", "col": ["x"]}, x=x) == [1, 2]
+    assert kept_locations(compare("!=", 1, null=True), x=x) == [0, 2]
+    assert kept_locations(compare("!=", 1), x=x) == [2]
 
 
 def test_null_without_proof_keeps_all():
@@ -368,15 +370,19 @@ def test_null_without_proof_keeps_all():
     verdict = evaluate(parse({"op": "is null", "col": ["x"]}), {("x",): x}, 3)
     assert verdict.keep.all()
     assert verdict.used == frozenset()
-    assert kept(compare("=", 1), x=x) == [1]
-    assert kept(either(compare("=", 1), {"op": "is null", "col": ["x"]}), x=x) == [0, 1, 2]
-    assert kept(both(compare("=", 1), compare("!=", 5, null=True)), x=x) == [1]
+    assert kept_locations(compare("=", 1), x=x) == [1]
+    assert kept_locations(any_of(compare("=", 1), {"op": "is null", "col": ["x"]}), x=x) == [
+        0,
+        1,
+        2,
+    ]
+    assert kept_locations(both(compare("=", 1), compare("!=", 5, null=True)), x=x) == [1]
     y = Listed([0], [1], [0], null_proof=False)
     neither = both({"op": "is null", "col": ["x"]}, {"op": "is null", "col": ["y"]})
-    assert kept(neither, x=x, y=y) == [0, 1, 2]
-    null_or_y = either({"op": "is null", "col": ["x"]}, compare("=", 1, "y"))
-    assert kept(null_or_y, x=x, y=y) == [0, 1, 2]
-    assert kept(both(null_or_y, compare("=", 0, "y")), x=x, y=y) == [0, 2]
+    assert kept_locations(neither, x=x, y=y) == [0, 1, 2]
+    null_or_y = any_of({"op": "is null", "col": ["x"]}, compare("=", 1, "y"))
+    assert kept_locations(null_or_y, x=x, y=y) == [0, 1, 2]
+    assert kept_locations(both(null_or_y, compare("=", 0, "y")), x=x, y=y) == [0, 2]
 
 
 def test_nested_columns_match_by_their_whole_path():
@@ -394,7 +400,7 @@ def test_nested_columns_match_by_their_whole_path():
 def test_a_constant_of_another_type_is_an_error():
     """A literal that does not have the wire form of the column's type is refused."""
     with pytest.raises(InvalidInputError):
-        kept(compare("=", "text"), x=Listed([1]))
+        kept_locations(compare("=", "text"), x=Listed([1]))
 
 
 def nested(depth):

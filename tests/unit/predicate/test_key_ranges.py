@@ -10,7 +10,7 @@ import pytest
 from sieve.predicate.key_ranges import KeyRanges, intersect, unite
 
 
-def asked(*intervals: tuple[int, int], hashes: list[int] | None = None) -> KeyRanges:
+def ranges_with(*intervals: tuple[int, int], hashes: list[int] | None = None) -> KeyRanges:
     """Key ranges with these intervals, and with hashes if any are given."""
     wanted = np.array(intervals, np.int64).reshape(-1, 2)
     return KeyRanges(wanted, hashes=None if hashes is None else np.array(hashes, np.uint64))
@@ -21,8 +21,8 @@ def hashes_of(key_ranges: KeyRanges) -> list[int] | None:
     return None if key_ranges.hashes is None else key_ranges.hashes.tolist()
 
 
-POINTS = asked((1, 1), (5, 5), hashes=[10, 50])
-RANGE = asked((2, 9))
+POINTS = ranges_with((1, 1), (5, 5), hashes=[10, 50])
+RANGE = ranges_with((2, 9))
 NULL = KeyRanges(np.empty((0, 2), np.int64), null=True)
 
 
@@ -36,7 +36,7 @@ def test_union_with_a_range_has_no_hashes(parts: tuple[KeyRanges, ...]) -> None:
 
 def test_union_of_points_has_the_hashes_of_all() -> None:
     """The union of points has the hashes of all points; IS NULL adds no hash."""
-    both = unite([asked((7, 7), hashes=[70]), NULL, POINTS])
+    both = unite([ranges_with((7, 7), hashes=[70]), NULL, POINTS])
     assert both.intervals.tolist() == [[1, 1], [5, 5], [7, 7]]
     assert (hashes_of(both), both.null) == ([10, 50, 70], True)
     assert hashes_of(unite([NULL])) is None
@@ -46,7 +46,7 @@ def test_intersection_has_hashes_of_one_side_or_shared_ones() -> None:
     """The intersection has the hashes of one side, or those that both sides share."""
     assert hashes_of(intersect(POINTS, RANGE)) == hashes_of(intersect(RANGE, POINTS)) == [10, 50]
     assert intersect(POINTS, RANGE).intervals.tolist() == [[5, 5]]
-    assert hashes_of(intersect(POINTS, asked((5, 7), hashes=[50, 70]))) == [50]
+    assert hashes_of(intersect(POINTS, ranges_with((5, 7), hashes=[50, 70]))) == [50]
     assert hashes_of(intersect(RANGE, RANGE)) is None
 
 

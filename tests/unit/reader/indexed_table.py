@@ -95,7 +95,7 @@ class Table:
         path.write_bytes(render_manifest(version))
         self.invalidate(f"file:{self.root}/{uuid}")
 
-    def ask(self, kind: str, **body: Any) -> Mapping[str, Any]:
+    def send(self, kind: str, **body: Any) -> Mapping[str, Any]:
         """Sends a request of this kind, and returns the answer."""
         request = Request(1, kind, body, None)
         return {"prune": self.service.prune, "dictionary": self.service.dictionary}[kind](request)
@@ -117,7 +117,7 @@ class Table:
             for version in self.versions
         }
         named = {f"spark.sieve.{key.replace('_', '.')}": text for key, text in settings.items()}
-        return self.ask(
+        return self.send(
             "prune",
             table=table,
             registrations=registrations,
@@ -128,10 +128,10 @@ class Table:
             **(as_of or {}),
         )
 
-    def kept(self, predicate: Mapping[str, Any], **settings: str) -> list[int]:
+    def files_read(self, predicate: Mapping[str, Any], **settings: str) -> list[int]:
         """Returns the numbers of the files that a scan reads, by the names in its dictionary."""
         answer = self.prune(predicate, **settings)
-        paths = paths_of(self.ask("dictionary", dictionary=answer["dictionary"]))
+        paths = paths_of(self.send("dictionary", dictionary=answer["dictionary"]))
         skip = flags(answer["skip"], len(paths))
         return [int(path[-1]) for path, skipped in zip(paths, skip, strict=True) if not skipped]
 

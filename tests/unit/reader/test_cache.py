@@ -28,7 +28,7 @@ def absent() -> Weight:
     raise LookupError
 
 
-def keys_held(cache: Cache, keys: range) -> list[int]:
+def cached_keys(cache: Cache, keys: range) -> list[int]:
     """Returns the keys that are in the cache."""
     held = []
     for key in keys:
@@ -69,7 +69,7 @@ def test_cache_keeps_the_most_recent_values_that_fit(
         while sum(model.values()) > bound:
             model.popitem(last=False)
         assert cache.nbytes == sum(model.values()) <= bound
-    assert keys_held(cache, range(13)) == sorted(model)
+    assert cached_keys(cache, range(13)) == sorted(model)
 
 
 def test_too_large_value_is_returned_but_not_cached() -> None:
@@ -77,7 +77,7 @@ def test_too_large_value_is_returned_but_not_cached() -> None:
     cache = Cache(10)
     cache.get(1, lambda: Weight(10))
     assert cache.get(2, lambda: Weight(11)) == Weight(11)
-    assert keys_held(cache, range(3)) == [1]
+    assert cached_keys(cache, range(3)) == [1]
 
 
 def test_concurrent_callers_share_one_load() -> None:
@@ -139,7 +139,7 @@ def test_many_threads_keep_the_byte_count_right() -> None:
 
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(use, range(8)))
-    assert cache.nbytes == sum(keys_held(cache, range(97))) <= 408
+    assert cache.nbytes == sum(cached_keys(cache, range(97))) <= 408
 
 
 def test_a_reload_does_not_keep_its_process_alive() -> None:

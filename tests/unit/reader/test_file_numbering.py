@@ -67,7 +67,7 @@ def opened(folder: Path, name: str, locations: Locations) -> OpenVersion:
     return open_version(LocalStore(), f"file:{folder / name}", version, FileCache(1 << 20))
 
 
-def told(files: FileNumbering) -> list[tuple[str, int]]:
+def numbered_ranges(files: FileNumbering) -> list[tuple[str, int]]:
     """The path and start of each numbered range, as the driver reads them from the dictionary."""
     of = files.files.unpacked()
     places = [list(of.paths)[owner] for owner in of.range_owners]
@@ -90,7 +90,7 @@ def test_ranges_of_two_versions(tmp_path: Path) -> None:
     two = opened(tmp_path, "b", cut([0, 2], {0: [100, 700], 2: [5]}))
     files = numbered(one, two)
     a, b, c = plain_locations(3).paths
-    assert told(files) == [
+    assert numbered_ranges(files) == [
         *((a, start) for start in (0, 100, 400, 700)),
         (b, 0),
         *((c, start) for start in (0, 5)),
@@ -142,7 +142,7 @@ def test_random_cuts(tmp_path: Path) -> None:
             opened(tmp_path / str(turn), name, one) for name, one in zip("abc", lists, strict=True)
         ]
         files_of = numbered(*indexes)
-        numbers = told(files_of)
+        numbers = numbered_ranges(files_of)
         assert len(numbers) == files_of.n
         for index, listed in zip(indexes, lists, strict=True):
             every = listed.every_range
@@ -215,7 +215,7 @@ def test_numbering_with_all_requested_versions_is_reused(tmp_path: Path) -> None
     both = numberings.of([one, two], [two, one])
     assert alone.name != both.name
     a, b = plain_locations(2).paths
-    assert told(both) == [(a, 0), *((a, k) for k in (5, 6)), (b, 0)]
+    assert numbered_ranges(both) == [(a, 0), *((a, k) for k in (5, 6)), (b, 0)]
     assert numberings.of([one], [one, three]) is both
     assert numberings.of([two], [two]) is both
     assert numberings.by_name(alone.name) is alone
@@ -245,7 +245,7 @@ def test_least_recently_used_numbering_is_removed(
     with pytest.raises(UnsupportedError, match="SIEVE_DICTIONARY_GONE"):
         numberings.by_name(names[1])
     cache.resize(0)
-    assert told(numberings.by_name(names[0])) == [("file:/t/0", 0), ("file:/t/0", 5)]
+    assert numbered_ranges(numberings.by_name(names[0])) == [("file:/t/0", 0), ("file:/t/0", 5)]
 
 
 def test_missing_list_fails_only_scans_that_need_it(tmp_path: Path) -> None:
@@ -263,7 +263,7 @@ def test_missing_list_fails_only_scans_that_need_it(tmp_path: Path) -> None:
     assert failed.value.manifest is two.manifest
     alone = numberings.of([one], [one, two])
     assert set(alone.ordinals) == {one.manifest.id}
-    assert told(numberings.by_name(alone.name)) == told(alone)
+    assert numbered_ranges(numberings.by_name(alone.name)) == numbered_ranges(alone)
     with pytest.raises(UnsupportedError):
         numberings.by_name(both.name)
 
@@ -283,7 +283,7 @@ def test_whole_files_of_one_version_are_unknown_to_the_other(tmp_path: Path) -> 
     two = opened(tmp_path, "b", cut([1, 2], {}))
     files = numbered(one, two)
     a, b, c = plain_locations(3).paths
-    assert told(files) == [(a, 0), (c, 0), (b, 0)]
+    assert numbered_ranges(files) == [(a, 0), (c, 0), (b, 0)]
     assert ordinals(files, one) == [0, 1, -1]
     assert ordinals(files, two) == [-1, 1, 0]
 
@@ -315,7 +315,7 @@ def test_file_listed_twice_has_one_number(tmp_path: Path) -> None:
     twice = replace(listed, paths=paths, slots=np.full(3, -1))
     index = opened(tmp_path, "a", twice)
     files = numbered(index)
-    assert told(files) == [(listed.paths[0], 0), (listed.paths[1], 0)]
+    assert numbered_ranges(files) == [(listed.paths[0], 0), (listed.paths[1], 0)]
     assert ordinals(files, index) == [2, 1]
     # A file with the same path and another time is another file.
     times = replace(twice, mtimes=np.array([1, 1, 2]))

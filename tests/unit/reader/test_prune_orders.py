@@ -36,7 +36,7 @@ def order(rows: int = 3, column: str = "x", **more: Any) -> dict[str, Any]:
     return plain | {"against": NOTHING} | more
 
 
-def asked(
+def answer_to_scan(
     table: Table,
     *orders: dict[str, Any],
     predicate: Mapping[str, Any] = ALL,
@@ -47,7 +47,7 @@ def asked(
 ) -> Mapping[str, Any]:
     """Returns the answer to a scan that lists these files; the scan knows their numbers."""
     first = table.prune(predicate, {"top_k": list(orders)})
-    paths = paths_of(table.ask("dictionary", dictionary=first["dictionary"]))
+    paths = paths_of(table.send("dictionary", dictionary=first["dictionary"]))
     files = [int(path[-1]) for path in paths]
     of = [(groups or {}).get(k, 0) if k in listed else -1 for k in files]
     sent = base64.b64encode(zlib.compress(np.array(of, "<i4").tobytes())).decode()
@@ -55,9 +55,9 @@ def asked(
     return table.prune(predicate, {"top_k": list(orders), "present": present, **more})
 
 
-def kept(table: Table, answer: Mapping[str, Any]) -> list[int]:
+def files_read(table: Table, answer: Mapping[str, Any]) -> list[int]:
     """The numbers of the files that the scan reads."""
-    paths = paths_of(table.ask("dictionary", dictionary=answer["dictionary"]))
+    paths = paths_of(table.send("dictionary", dictionary=answer["dictionary"]))
     skip = flags(answer["skip"], len(paths))
     return sorted(int(path[-1]) for path, skipped in zip(paths, skip, strict=True) if not skipped)
 
@@ -65,10 +65,10 @@ def kept(table: Table, answer: Mapping[str, Any]) -> list[int]:
 def test_order_skips_no_file_before_file_numbers_are_known(table: Table) -> None:
     """Before a scan knows the file numbers, an order skips no file and reports no reason."""
     answer = table.prune(ALL, {"top_k": [order()]})
-    assert (kept(table, answer), answer["used"]) == (list(range(N)), [])
+    assert (files_read(table, answer), answer["used"]) == (list(range(N)), [])
     assert (answer["reasons"], answer["narrows"]) == ({}, False)
     answer = table.prune(equals("x", 25), {"top_k": [order()]})
-    assert (kept(table, answer), answer["used"]) == ([2], ["x@1"])
+    assert (files_read(table, answer), answer["used"]) == ([2], ["x@1"])
 
 
 def test_listed_files_bound_the_others(table: Table) -> None:
@@ -76,26 +76,39 @@ def test_listed_files_bound_the_others(table: Table) -> None:
 
     A file that is not listed gives no bound.
     """
-    answer = asked(table, order(10))
-    assert (kept(table, answer), answer["used"], answer["reasons"]) == ([0], ["x@1"], {})
+    answer = answer_to_scan(table, order(10))
+    assert (files_read(table, answer), answer["used"], answer["reasons"]) == ([0], ["x@1"], {})
     assert answer["narrows"] is True
-    assert kept(table, asked(table, order(11))) == [0, 1]
-    assert kept(table, asked(table, order(10, descending=True))) == [7]
-    assert kept(table, asked(table, order(11, descending=True))) == [6, 7]
-    both = asked(table, order(1), order(1, "y", descending=True))
-    assert (kept(table, both), both["used"]) == ([0, 7], ["x@1", "y@1"])
-    assert kept(table, asked(table, order(10), listed=[2, 3, 4])) == [0, 1, 2, 5, 6, 7]
+    assert files_read(table, answer_to_scan(table, order(11))) == [0, 1]
+    assert files_read(table, answer_to_scan(table, order(10, descending=True))) == [7]
+    assert files_read(table, answer_to_scan(table, order(11, descending=True))) == [6, 7]
+    both = answer_to_scan(table, order(1), order(1, "y", descending=True))
+    assert (files_read(table, both), both["used"]) == ([0, 7], ["x@1", "y@1"])
+    assert files_read(table, answer_to_scan(table, order(10), listed=[2, 3, 4])) == [
+        0,
+        1,
+        2,
+        5,
+        6,
+        7,
+    ]
     groups = {0: 0, 1: 1, 2: 0, 3: 1, 4: 2, 5: 2, 6: 2, 7: 2}
-    assert kept(table, asked(table, order(10), groups=groups)) == [0, 1, 4]
+    assert files_read(table, answer_to_scan(table, order(10), groups=groups)) == [0, 1, 4]
 
 
 def test_files_with_hidden_rows_give_no_bound(table: Table) -> None:
     """A file with hidden rows gives no bound, but a bound from other files can skip it."""
-    assert kept(table, asked(table, order(10), groups={0: -2})) == [0, 1]
-    assert kept(table, asked(table, order(10), groups={0: -2, 1: -2, 7: -2})) == [0, 1, 2]
+    assert files_read(table, answer_to_scan(table, order(10), groups={0: -2})) == [0, 1]
+    assert files_read(table, answer_to_scan(table, order(10), groups={0: -2, 1: -2, 7: -2})) == [
+        0,
+        1,
+        2,
+    ]
     groups = {0: 0, 1: -3, 2: 0, 3: 1, 4: 1, 5: 0, 6: 1, 7: -3}
-    assert kept(table, asked(table, order(10), groups=groups)) == [0, 1, 3]
-    assert asked(table, order(), groups=dict.fromkeys(range(N), -2))["reasons"] == {"unbounded": 1}
+    assert files_read(table, answer_to_scan(table, order(10), groups=groups)) == [0, 1, 3]
+    assert answer_to_scan(table, order(), groups=dict.fromkeys(range(N), -2))["reasons"] == {
+        "unbounded": 1
+    }
 
 
 def test_rows_that_satisfy_the_filter_bound_the_scan(table: Table) -> None:
@@ -105,17 +118,17 @@ def test_rows_that_satisfy_the_filter_bound_the_scan(table: Table) -> None:
     """
     above = {"op": ">", "col": ["x"], "value": 25}
     against = {"op": "or", "args": [{"op": "<=", "col": ["x"], "value": 25}]}
-    answer = asked(table, order(10, against=against), predicate=above)
-    assert (kept(table, answer), answer["used"]) == ([2, 3], ["x@1"])
+    answer = answer_to_scan(table, order(10, against=against), predicate=above)
+    assert (files_read(table, answer), answer["used"]) == ([2, 3], ["x@1"])
     other = {"op": "or", "args": [{"op": "<=", "col": ["y"], "value": 25}]}
-    beside = asked(table, order(10, against=other), predicate=above | {"col": ["y"]})
-    assert (kept(table, beside), beside["used"]) == ([2, 3], ["x@1", "y@1"])
+    beside = answer_to_scan(table, order(10, against=other), predicate=above | {"col": ["y"]})
+    assert (files_read(table, beside), beside["used"]) == ([2, 3], ["x@1", "y@1"])
     unknown = {"op": "or", "args": [{"op": "unknown", "why": "udf", "names": ["z"]}]}
-    answer = asked(table, order(10, against=unknown), predicate=above)
-    assert kept(table, answer) == [2, 3, 4, 5, 6, 7]
+    answer = answer_to_scan(table, order(10, against=unknown), predicate=above)
+    assert files_read(table, answer) == [2, 3, 4, 5, 6, 7]
     assert (answer["reasons"], answer["used"]) == ({"unbounded": 1}, ["x@1"])
-    null = asked(table, order(10), predicate={"op": "is not null", "col": ["x"]})
-    assert (kept(table, null), null["narrows"]) == ([0], True)
+    null = answer_to_scan(table, order(10), predicate={"op": "is not null", "col": ["x"]})
+    assert (files_read(table, null), null["narrows"]) == ([0], True)
 
 
 def test_scan_without_a_bound_reads_all_files(
@@ -128,18 +141,18 @@ def test_scan_without_a_bound_reads_all_files(
 
     def is_unbounded(answer: Mapping[str, Any]) -> None:
         assert answer["reasons"] == {"unbounded": 1}
-        assert (kept(table, answer), answer["used"]) == (list(range(N)), [])
+        assert (files_read(table, answer), answer["used"]) == (list(range(N)), [])
         assert answer["narrows"] is False
 
-    is_unbounded(asked(table, order(10 * N + 1)))
-    is_unbounded(asked(table, order(), dictionary="0" * 64))
-    is_unbounded(asked(table, order(), instant=1_743_465_600_000))
-    is_unbounded(asked(table, order(), order(1, "z")))
+    is_unbounded(answer_to_scan(table, order(10 * N + 1)))
+    is_unbounded(answer_to_scan(table, order(), dictionary="0" * 64))
+    is_unbounded(answer_to_scan(table, order(), instant=1_743_465_600_000))
+    is_unbounded(answer_to_scan(table, order(), order(1, "z")))
     size = table.versions[0].runs[0].bytes
     monkeypatch.setattr(version_reader, "MOST_EXTENT_BYTES", size - 1)
-    is_unbounded(asked(table, order()))
+    is_unbounded(answer_to_scan(table, order()))
     monkeypatch.setattr(version_reader, "MOST_EXTENT_BYTES", size)
-    assert kept(table, asked(table, order())) == [0]
+    assert files_read(table, answer_to_scan(table, order())) == [0]
     answer = table.prune(ALL, {"top_k": [order(1, "z")]})
     assert ("skip" in answer, answer["reasons"]) == (False, {"no-predicate": 1})
 
@@ -169,7 +182,7 @@ def test_text_formats_give_no_bound(table: Table, format_name: str, files: list[
     For Iceberg, the driver reports the files with deleted rows. For Delta with deletion vectors,
     the driver requests no bound.
     """
-    assert kept(table, asked(of_format(table, format_name), order())) == files
+    assert files_read(table, answer_to_scan(of_format(table, format_name), order())) == files
 
 
 def test_slices_with_log_files_give_no_bound(tmp_path: Path) -> None:
@@ -177,11 +190,11 @@ def test_slices_with_log_files_give_no_bound(tmp_path: Path) -> None:
     listed = plain_locations(N)
     times = np.array([7, 7, *[0] * (N - 2)])
     table = of_format(Table(tmp_path, dataclasses.replace(listed, mtimes=times)), "hudi")
-    assert kept(table, asked(table, order(10))) == [0, 1, 2]
-    assert kept(table, asked(table, order(10, descending=True))) == [7]
+    assert files_read(table, answer_to_scan(table, order(10))) == [0, 1, 2]
+    assert files_read(table, answer_to_scan(table, order(10, descending=True))) == [7]
     all_logged = dataclasses.replace(listed, mtimes=np.full(N, 7))
     table = of_format(Table(tmp_path / "all", all_logged), "hudi")
-    assert kept(table, asked(table, order(1))) == list(range(N))
+    assert files_read(table, answer_to_scan(table, order(1))) == list(range(N))
 
 
 def test_slices_of_several_runs_are_read(tmp_path: Path) -> None:
@@ -191,8 +204,8 @@ def test_slices_of_several_runs_are_read(tmp_path: Path) -> None:
     times = np.array([0, 0, 0, 0, 0, 7, 0, 0])
     listed = dataclasses.replace(plain_locations(N), mtimes=times, also=also)
     table = of_format(Table(tmp_path, listed), "hudi")
-    assert kept(table, asked(table, order(10))) == [0, 5]
-    assert kept(table, asked(table, order(10, descending=True))) == [5, 7]
+    assert files_read(table, answer_to_scan(table, order(10))) == [0, 5]
+    assert files_read(table, answer_to_scan(table, order(10, descending=True))) == [5, 7]
 
 
 def test_filter_index_is_used_if_the_order_index_fails(
@@ -204,8 +217,8 @@ def test_filter_index_is_used_if_the_order_index_fails(
         raise UnavailableError("SIEVE_UNREACHABLE", "the store is away")
 
     monkeypatch.setattr(OpenVersion, "merged_slices", fail)
-    answer = asked(table, order(10), predicate=equals("y", 25))
-    assert (kept(table, answer), answer["used"]) == ([2], ["y@1"])
+    answer = answer_to_scan(table, order(10), predicate=equals("y", 25))
+    assert (files_read(table, answer), answer["used"]) == ([2], ["y@1"])
     assert answer["reasons"] == {"error": 1, "unbounded": 1}
 
 
@@ -213,5 +226,5 @@ def test_damaged_order_index_is_a_reason(table: Table) -> None:
     """If the index of the order is damaged, the scan reports the same reason as for a filter."""
     path = table.run_file(LEFT, 1)
     path.write_bytes(path.read_bytes()[:-1])
-    answer = asked(table, order())
+    answer = answer_to_scan(table, order())
     assert ("skip" in answer, answer["reasons"]) == (False, {"index-corrupt": 1})

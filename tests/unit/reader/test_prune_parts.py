@@ -25,7 +25,7 @@ def table(tmp_path: Path) -> Table:
     return Table(tmp_path, cut_locations())
 
 
-def among(*values: int) -> dict[str, Any]:
+def is_in(*values: int) -> dict[str, Any]:
     """IN in the driver's wire form."""
     return {"op": "in", "col": ["x"], "values": list(values)}
 
@@ -37,23 +37,23 @@ def skipped(answer: Mapping[str, Any]) -> list[bool]:
 
 def test_the_dictionary_has_the_number_of_ranges(table: Table) -> None:
     """The dictionary contains each file's number of ranges, but not the cut offsets."""
-    told = table.ask("dictionary", dictionary=table.prune(equals("x", 5))["dictionary"])
+    told = table.send("dictionary", dictionary=table.prune(equals("x", 5))["dictionary"])
     assert [ranges for _, ranges in files_of(told)] == [1, 3, 2, 2]
     assert told.keys() == {"files", "rows", "paths"}
 
 
 def test_an_answer_has_the_cuts_of_files_read_in_part(table: Table) -> None:
     """The answer contains the cut offsets only of the files that are read in part."""
-    answer = table.prune(among(5, 15, 40, 50))
+    answer = table.prune(is_in(5, 15, 40, 50))
     assert skipped(answer) == [False, False, False, True]
     assert parts_of(answer) == {1: Part([101, 202], 1, [False, True, True])}
-    answer = table.prune(among(35, 60))
+    answer = table.prune(is_in(35, 60))
     assert skipped(answer) == [True, False, True, False]
     assert parts_of(answer) == {
         1: Part([101, 202], 1, [True, True, False]),
         3: Part([103], 3, [False, True]),
     }
-    assert "parts" not in table.prune(among(5, 40, 50))
+    assert "parts" not in table.prune(is_in(5, 40, 50))
 
 
 def test_group_of_a_file_applies_to_its_ranges(table: Table) -> None:

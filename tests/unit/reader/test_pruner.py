@@ -48,11 +48,11 @@ def test_scan_for_one_key_reads_the_list_and_one_run_file(table: Table) -> None:
 
     A second scan of the same files reads nothing.
     """
-    assert table.kept(equals("x", 25)) == [2]
+    assert table.files_read(equals("x", 25)) == [2]
     runs = [name for name in table.store.read_names if name.startswith("part-")]
     assert runs == ["part-00000.parquet"]
     read = len(table.store.read_names)
-    assert table.kept(equals("x", 31)) == [3]
+    assert table.files_read(equals("x", 31)) == [3]
     assert len(table.store.read_names) == read
 
 
@@ -81,7 +81,7 @@ def test_replaced_unused_index_keeps_the_dictionary(table: Table) -> None:
     second = table.prune(both(equals("x", 31), equals("y", 31)))["dictionary"]
     assert second != first
     assert table.prune(equals("x", 31))["dictionary"] == second
-    assert table.kept(equals("x", 31)) == table.kept(equals("y", 31)) == [3]
+    assert table.files_read(equals("x", 31)) == table.files_read(equals("y", 31)) == [3]
 
 
 def test_other_index_is_used_after_a_drop(table: Table) -> None:
@@ -93,7 +93,7 @@ def test_other_index_is_used_after_a_drop(table: Table) -> None:
     answer = table.prune(equals("x", 31), cache_bytes="0")
     assert answer["dictionary"] != first
     assert (answer["reasons"], answer["used"]) == ({}, ["x@1"])
-    assert table.kept(equals("x", 31), cache_bytes="0") == [3]
+    assert table.files_read(equals("x", 31), cache_bytes="0") == [3]
 
 
 def test_dictionaries_can_name_versions_of_a_dropped_index(table: Table) -> None:
@@ -119,8 +119,8 @@ def test_a_cache_of_any_size_gives_the_same_answers(table: Table, size: str) -> 
     sent anyway.
     """
     for key in (25, 61, 25, 3):
-        assert table.kept(equals("x", key), cache_bytes=size) == [key // 10]
-        assert table.kept(both(equals("x", key), equals("y", 9)), cache_bytes=size) == (
+        assert table.files_read(equals("x", key), cache_bytes=size) == [key // 10]
+        assert table.files_read(both(equals("x", key), equals("y", 9)), cache_bytes=size) == (
             [0] if key < 10 else []
         )
     runs = sum(name.startswith("part-") for name in table.store.read_names)
@@ -130,7 +130,7 @@ def test_a_cache_of_any_size_gives_the_same_answers(table: Table, size: str) -> 
 @pytest.mark.parametrize("size", ["lots", "-1", "1.5g", "12 parsecs", ""])
 def test_invalid_cache_size_does_not_fail_a_scan(table: Table, size: str) -> None:
     """An invalid cache size has the effect of the default."""
-    assert table.kept(equals("x", 1), cache_bytes=size) == [0]
+    assert table.files_read(equals("x", 1), cache_bytes=size) == [0]
     assert table.pruner.cache.max_bytes == DEFAULTS.cache_bytes
 
 
@@ -141,7 +141,7 @@ def test_scan_reports_a_file_damaged_after_opening(table: Table, gone: bool) -> 
     The scan uses its other indexes. Scans that do not need the file are not affected.
     """
     reason = "index-gone" if gone else "index-corrupt"
-    assert table.kept(equals("x", 5)) == [0]
+    assert table.files_read(equals("x", 5)) == [0]
     path = table.run_file(LEFT, 1)
     if gone:
         path.unlink()
@@ -154,8 +154,8 @@ def test_scan_reports_a_file_damaged_after_opening(table: Table, gone: bool) -> 
     with_other = both(equals("x", 75), equals("y", 71))
     assert table.prune(with_other)["reasons"] == {reason: 1}
     assert table.prune(with_other)["used"] == ["y@1"]
-    assert table.kept(with_other) == [7]
-    assert table.kept(equals("x", 5)) == [0]
+    assert table.files_read(with_other) == [7]
+    assert table.files_read(equals("x", 5)) == [0]
     assert table.prune(equals("x", 5))["reasons"] == {}
     either = {"op": "or", "args": [equals("x", 75), equals("y", 1)]}
     assert "skip" not in table.prune(either)
@@ -185,18 +185,18 @@ def test_failed_file_is_read_again_in_the_background(table: Table) -> None:
     path.write_bytes(data)
     table.prune(equals("x", 5), registry_ttl="0ms")
     wait_for_rereads()
-    assert table.kept(wanted) == [7]
+    assert table.files_read(wanted) == [7]
     assert reads() == 3
 
 
 def test_other_index_is_used_if_a_list_is_deleted(table: Table) -> None:
     """If the list of an index is evicted and deleted, scans use the other index."""
-    assert table.kept(equals("x", 5), cache_bytes="0") == [0]
+    assert table.files_read(equals("x", 5), cache_bytes="0") == [0]
     (path,) = (table.root / LEFT / "locations").iterdir()
     path.unlink()
     answer = table.prune(both(equals("x", 5), equals("y", 13)), cache_bytes="0")
     assert (answer["reasons"], answer["used"]) == ({"index-gone": 1}, ["y@1"])
-    assert table.kept(equals("y", 13), cache_bytes="0") == [1]
+    assert table.files_read(equals("y", 13), cache_bytes="0") == [1]
 
 
 def test_concurrent_scans_read_each_file_once(table: Table) -> None:
@@ -206,7 +206,7 @@ def test_concurrent_scans_read_each_file_once(table: Table) -> None:
 
     def scan(key: int) -> None:
         start.wait(30)
-        answers.append(table.kept(equals("x", key)))
+        answers.append(table.files_read(equals("x", key)))
 
     threads = [threading.Thread(target=scan, args=(10 * k,)) for k in range(8)]
     for thread in threads:
@@ -288,7 +288,7 @@ def test_next_scan_sees_a_change_during_opening(table: Table) -> None:
             return CountingStore.read(self, uri, limit)
 
     table.store = Meanwhile()
-    assert table.kept(equals("x", 5)) == [0]
+    assert table.files_read(equals("x", 5)) == [0]
     answer = table.prune(equals("x", 5))
     assert ("skip" in answer, answer["reasons"]) == (False, {"disabled": 1})
 

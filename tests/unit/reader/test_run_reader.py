@@ -310,7 +310,7 @@ def test_a_map_of_more_locations_than_the_run_is_corrupt(tmp_path: Path) -> None
 # -- failures -------------------------------------------------------------------------------------
 
 
-def spoil(folder: Path, number: int) -> bytes:
+def flip_a_bit(folder: Path, number: int) -> bytes:
     """Flips a bit of a run file, and returns the original bytes."""
     path = folder / "runs" / RUN / name(number)
     data = path.read_bytes()
@@ -321,7 +321,7 @@ def spoil(folder: Path, number: int) -> bytes:
 def test_damaged_file_fails_only_look_ups_that_need_it(tmp_path: Path) -> None:
     """A damaged file makes only those look-ups fail that need the file."""
     index = opened(tmp_path, write_run(tmp_path, many_files(), BIGINT, FILES * EACH), LocalStore())
-    spoil(tmp_path, 2)
+    flip_a_bit(tmp_path, 2)
     assert found(index, (305, 305)) == [3]
     for asked in [(205, 205), (805, 805), (LEAST, GREATEST)]:
         with pytest.raises(CorruptError, match=name(2)):
@@ -336,7 +336,7 @@ def test_failed_file_is_not_read_again_before_a_retry(tmp_path: Path) -> None:
     """
     store = CountingStore()
     index = opened(tmp_path, write_run(tmp_path, many_files(), BIGINT, FILES * EACH), store)
-    whole = spoil(tmp_path, 2)
+    whole = flip_a_bit(tmp_path, 2)
     for _ in range(3):
         with pytest.raises(CorruptError, match=name(2)):
             found(index, (205, 205))
@@ -387,7 +387,7 @@ def test_concurrent_scans_read_a_file_once(tmp_path: Path, damaged: bool) -> Non
     """If several scans need a file at the same time, all get the result or error of one read."""
     run, store = write_run(tmp_path, many_files(), BIGINT, FILES * EACH), SlowStore()
     if damaged:
-        spoil(tmp_path, 2)
+        flip_a_bit(tmp_path, 2)
     index = opened(tmp_path, run, store)
 
     def ask() -> list[int] | str:
@@ -408,7 +408,7 @@ def test_concurrent_scans_read_a_file_once(tmp_path: Path, damaged: bool) -> Non
 # -- what a file is allowed to contain -------------------------------------------------------------
 
 
-def told(rows: Sequence[Row]) -> tuple[bytes, RunFileRef]:
+def described_run_file(rows: Sequence[Row]) -> tuple[bytes, RunFileRef]:
     """A run file, and its description in a manifest."""
     data = run_file_bytes(rows)
     run = describe_run(RUN, 1, BIGINT, [(name(0), data)])
@@ -418,7 +418,7 @@ def told(rows: Sequence[Row]) -> tuple[bytes, RunFileRef]:
 
 def altered(rows: list[Row], number: int, payload: bytes) -> tuple[bytes, RunFileRef]:
     """A run file with another payload in one row, and the description of the original file."""
-    _, file = told(rows)
+    _, file = described_run_file(rows)
     rows = [(*r[:-1], payload if k == number else r[-1]) for k, r in enumerate(rows)]
     return run_file_bytes(rows), file
 
@@ -454,7 +454,7 @@ def test_segments_outside_of_the_ranges_are_corrupt(outside: tuple[int, int]) ->
 
 def test_hashes_outside_the_ranges_are_corrupt() -> None:
     """A map with hashes outside of the ranges in the manifest is corrupt."""
-    data, file = told([map_row([-5, 7], [0, 1], 2)])
+    data, file = described_run_file([map_row([-5, 7], [0, 1], 2)])
     assert file.hashes == ((-5, 7),)
     assert parse_run_file(data, file).maps[0].n_keys == 2
     with pytest.raises(CorruptError, match="does not tell"):
@@ -466,7 +466,9 @@ def test_hashes_outside_the_ranges_are_corrupt() -> None:
 )
 def test_overlapping_segments_are_corrupt(ends: list[tuple[int, int]]) -> None:
     """Overlapping segments in a file are corrupt, since a look-up would search only one of them."""
-    data, _ = told([segment(first, last, k % 2) for k, (first, last) in enumerate(ends)])
+    data, _ = described_run_file(
+        [segment(first, last, k % 2) for k, (first, last) in enumerate(ends)]
+    )
     file = RunFileRef(name(0), len(data), "", ((-9, 12),), ())
     with pytest.raises(CorruptError, match="overlap"):
         parse_run_file(data, file)
@@ -488,7 +490,7 @@ def test_a_later_shape_or_layout_is_too_new(head: bytes) -> None:
 
 def test_other_files_are_corrupt() -> None:
     """A run file is corrupt if it is not Parquet, is empty, or has no column of payloads."""
-    data, file = told([segment(0, 9, 0)])
+    data, file = described_run_file([segment(0, 9, 0)])
     sink = io.BytesIO()
     pq.write_table(pa.table({"payload": [1, 2]}), sink)
     numbers = sink.getvalue()

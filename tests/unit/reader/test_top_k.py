@@ -31,7 +31,7 @@ def uncertain(low: Codes, high: Codes, locations: Counts) -> LocationEnds:
     return LocationEnds(np.stack([low, high, low, high]), locations, no, no, no)
 
 
-def kept(
+def needed_locations(
     rows: int,
     *,
     descending: bool = False,
@@ -88,16 +88,16 @@ def test_rows_are_counted_class_by_class(
     rows: int, options: dict[str, object], locations: list[int] | None
 ) -> None:
     """The first rows are counted by class: NULL, NaN, and keys up to a bound."""
-    assert kept(rows, **options) == locations  # type: ignore[arg-type]
+    assert needed_locations(rows, **options) == locations  # type: ignore[arg-type]
 
 
 def test_rows_that_may_be_missing_do_not_count() -> None:
     """Rows of a location that can lack rows do not count, but the location can be needed."""
-    assert kept(10, unsure=[0]) == [0, 1, 2]
-    assert kept(10, unsure=[0, 1]) == [0, 1, 2, 4]
-    assert kept(4, descending=True, unsure=[3]) == [2, 3, 4]
-    assert kept(1, unsure=range(ALL)) is None
-    assert kept(5, nulls="first", unsure=[3]) == [0, 1, 3, 4]
+    assert needed_locations(10, unsure=[0]) == [0, 1, 2]
+    assert needed_locations(10, unsure=[0, 1]) == [0, 1, 2, 4]
+    assert needed_locations(4, descending=True, unsure=[3]) == [2, 3, 4]
+    assert needed_locations(1, unsure=range(ALL)) is None
+    assert needed_locations(5, nulls="first", unsure=[3]) == [0, 1, 3, 4]
 
 
 def test_each_group_has_its_own_first_rows() -> None:
@@ -105,11 +105,11 @@ def test_each_group_has_its_own_first_rows() -> None:
 
     A location without a group gives no bound and is not skipped.
     """
-    assert kept(3, groups=[0, 1, 1, 1, 0]) == [0, 1, 2]
-    assert kept(3, groups=[0, 1, 0, 1, 1]) == [0, 1]
-    assert kept(3, groups=[-1, 0, 0, 0, 0]) == [0, 1, 2]
-    assert kept(11, groups=[0, 0, 1, 1, 1]) == [0, 1, 2, 4]
-    assert kept(3, groups=[-1] * ALL) is None
+    assert needed_locations(3, groups=[0, 1, 1, 1, 0]) == [0, 1, 2]
+    assert needed_locations(3, groups=[0, 1, 0, 1, 1]) == [0, 1]
+    assert needed_locations(3, groups=[-1, 0, 0, 0, 0]) == [0, 1, 2]
+    assert needed_locations(11, groups=[0, 0, 1, 1, 1]) == [0, 1, 2, 4]
+    assert needed_locations(3, groups=[-1] * ALL) is None
 
 
 def test_a_group_with_fewer_rows_is_needed_whole() -> None:
@@ -117,8 +117,8 @@ def test_a_group_with_fewer_rows_is_needed_whole() -> None:
 
     For example, the MIN of a group of NULLs is NULL (datafusion#23684).
     """
-    assert kept(2, nulls="never", groups=[0, 0, 0, 1, 0]) == [0, 3]
-    assert kept(7, nulls="never", groups=[0, 0, 0, 0, 1]) == [0, 4]
+    assert needed_locations(2, nulls="never", groups=[0, 0, 0, 1, 0]) == [0, 3]
+    assert needed_locations(7, nulls="never", groups=[0, 0, 0, 0, 1]) == [0, 4]
 
 
 TIED = [(5, 5), (5, 9), (4, 6), (5, 5)]

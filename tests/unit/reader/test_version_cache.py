@@ -73,10 +73,10 @@ class Index:
         """The numbers of the versions that a scan uses."""
         newest = self.cache.newest(self.registration, LASTING).index
         assert newest is not None
-        found = self.cache.versions_for(newest, self.asked(instant, partial=partial, **other))
+        found = self.cache.versions_for(newest, self.scan(instant, partial=partial, **other))
         return [one.manifest.version for one in found]
 
-    def asked(self, instant: str | None = None, *, partial: bool = False, **other: Any) -> Any:
+    def scan(self, instant: str | None = None, *, partial: bool = False, **other: Any) -> Any:
         """A scan of the table."""
         fields = {"table": self.manifest.table, "fingerprints": [self.manifest.fingerprint_parts]}
         return SimpleNamespace(instant=instant, partially_visible=partial, **(fields | other))
@@ -225,11 +225,11 @@ def test_in_memory_lists_the_cached_indexes(tmp_path: Path) -> None:
     """
     index = Index(tmp_path, 2)
     registrations = [None, index.registration]
-    assert index.cache.in_memory(registrations, index.asked()) == {}
+    assert index.cache.in_memory(registrations, index.scan()) == {}
     newest = index.cache.newest(index.registration, LASTING).index
     index.store.read_names.clear()
-    assert index.cache.in_memory(registrations, index.asked()) == {index.manifest.column: newest}
-    other = index.asked(fingerprints=[OTHER])
+    assert index.cache.in_memory(registrations, index.scan()) == {index.manifest.column: newest}
+    other = index.scan(fingerprints=[OTHER])
     assert index.cache.in_memory(registrations, other) == {}
     assert index.store.read_names == []
 
@@ -267,7 +267,7 @@ def test_unreadable_index_is_a_reason(
     found = index.cache.newest(index.registration, LASTING)
     assert (found.index, found.reason) == (None, reason)
     assert detail in found.detail
-    assert index.cache.in_memory([index.registration], index.asked()) == {}
+    assert index.cache.in_memory([index.registration], index.scan()) == {}
 
 
 def test_store_without_an_answer_is_a_reason(tmp_path: Path) -> None:

@@ -176,14 +176,14 @@ def test_each_run_is_searched_for_its_own_locations(tmp_path: Path) -> None:
     runs = [run_of(tmp_path, 0), run_of(tmp_path, N, RunId("ee" * 16))]
     index = opened(write_version(tmp_path, runs, plain_locations(2 * N)), tmp_path)
 
-    def kept(*intervals: tuple[int, int]) -> list[int]:
+    def kept_locations(*intervals: tuple[int, int]) -> list[int]:
         return np.flatnonzero(index.keep(KeyRanges(np.array(intervals, np.int64)))).tolist()
 
-    assert kept((44, 61)) == [4, 5, 6]
-    assert kept((3, 3), (99, 99)) == [0, 9]
-    assert kept((0, 49)) == list(range(N))
-    assert kept((50, 99)) == list(range(N, 2 * N))
-    assert kept((0, 99)) == list(range(2 * N))
+    assert kept_locations((44, 61)) == [4, 5, 6]
+    assert kept_locations((3, 3), (99, 99)) == [0, 9]
+    assert kept_locations((0, 49)) == list(range(N))
+    assert kept_locations((50, 99)) == list(range(N, 2 * N))
+    assert kept_locations((0, 99)) == list(range(2 * N))
 
 
 def test_a_location_may_be_in_several_runs(tmp_path: Path) -> None:
@@ -194,13 +194,13 @@ def test_a_location_may_be_in_several_runs(tmp_path: Path) -> None:
     listed = dataclasses.replace(plain_locations(N), also=also)
     index = opened(write_version(tmp_path, runs, listed), tmp_path)
 
-    def kept(*intervals: tuple[int, int]) -> list[int]:
+    def kept_locations(*intervals: tuple[int, int]) -> list[int]:
         return np.flatnonzero(index.keep(KeyRanges(np.array(intervals, np.int64)))).tolist()
 
-    assert [kept((10 * k, 10 * k)) for k in range(2 * N)] == [
+    assert [kept_locations((10 * k, 10 * k)) for k in range(2 * N)] == [
         [0], [1], [2], [3], [4], [3], [], [1], [], [1],
     ]  # fmt: skip
-    assert kept((45, 55)) == [3, 4]
+    assert kept_locations((45, 55)) == [3, 4]
 
 
 def test_list_with_a_wrong_further_slot_is_corrupt(tmp_path: Path) -> None:

@@ -306,7 +306,7 @@ def test_the_function_gives_the_rows_of_the_statement(session: Session) -> None:
     assert [name for name, _ in function.columns] == COLUMNS
 
 
-def kept_by_another(session: Session, table: str) -> Path:
+def saved_by_another_driver(session: Session, table: str) -> Path:
     """Moves this driver's record to the saved record of another driver; returns the folder."""
     scanned(session, table, size=2000, scans=2)
     session.recorded["since"] -= 4 * 86_400_000
@@ -324,7 +324,7 @@ def test_records_of_other_drivers_count_with_a_history(
 
     Files that are no records are reported.
     """
-    folder = kept_by_another(session, "u")
+    folder = saved_by_another_driver(session, "u")
     scanned(session, "u", size=400)
     assert [row["scans"] for row in advice(session)] == [1.0]
     session.settings = parse_settings({"spark.sieve.history": "true"})
@@ -346,7 +346,7 @@ def test_records_of_other_drivers_count_with_a_history(
 def test_unreadable_history_is_ignored(session: Session, caplog: pytest.LogCaptureFixture) -> None:
     """If the history is unreadable, the statement uses its own driver's scans."""
     session.settings = parse_settings({"spark.sieve.history": "true"})
-    folder = kept_by_another(session, "u")
+    folder = saved_by_another_driver(session, "u")
     scanned(session, "t")
     (file,) = folder.iterdir()
     file.unlink()

@@ -25,7 +25,7 @@ def warehouse(tmp_path: Path) -> Iterator[Warehouse]:
         yield made
 
 
-def spoil(warehouse: Warehouse, value: str = "{", name: str = KEY) -> None:
+def replace_registration(warehouse: Warehouse, value: str = "{", name: str = KEY) -> None:
     """Replaces the value of a registration with this text."""
     warehouse.alter("t", lambda before: before | {name: value})
 
@@ -33,7 +33,7 @@ def spoil(warehouse: Warehouse, value: str = "{", name: str = KEY) -> None:
 @pytest.mark.parametrize("value", ["{", "", "null", '{"format": 99}'])
 def test_a_malformed_registration_is_shown_and_repaired(warehouse: Warehouse, value: str) -> None:
     """SHOW and DESCRIBE report a malformed registration, and REFRESH registers the index again."""
-    spoil(warehouse, value)
+    replace_registration(warehouse, value)
     session = Session(warehouse)
     for statement in ("SHOW SIEVE INDEXES ON t", "SHOW SIEVE INDEXES"):
         ((_, table, index, column, *_, state, _, _, _, _),) = session.sql(statement)
@@ -51,14 +51,14 @@ def test_malformed_registration_next_to_others_is_repaired(warehouse: Warehouse)
     """REFRESH repairs a malformed registration of a table that also has a valid registration."""
     session = Session(warehouse)
     session.sql("CREATE SIEVE INDEX second ON t (id)")
-    spoil(warehouse)
+    replace_registration(warehouse)
     assert {row[0] for row in session.sql("REFRESH SIEVE INDEX ON t")} == {"id_sieve", "second"}
 
 
 def test_dropping_a_malformed_registration_ends_its_index(warehouse: Warehouse) -> None:
     """DROP of a malformed registration deletes its index, if there is one, for good."""
-    spoil(warehouse)
-    spoil(warehouse, "x", f"{PREFIX}never")
+    replace_registration(warehouse)
+    replace_registration(warehouse, "x", f"{PREFIX}never")
     session = Session(warehouse)
     assert session.sql("DROP SIEVE INDEX id_sieve ON t") == [("id_sieve",)]
     assert session.sql("DROP SIEVE INDEX IF EXISTS never ON t") == [("never",)]
@@ -71,7 +71,7 @@ def test_name_of_a_malformed_registration_is_free(warehouse: Warehouse) -> None:
     """CREATE, with or without OR REPLACE, can use the name of a malformed registration."""
     session = Session(warehouse)
     for replace in ("", "OR REPLACE "):
-        spoil(warehouse)
+        replace_registration(warehouse)
         ((name, *_, change, _),) = session.sql(f"CREATE {replace}SIEVE INDEX ON t (id)")
         assert (name, change) == ("id_sieve", "created")
 
