@@ -370,8 +370,8 @@ def test_an_unreadable_registration_is_a_reason(table: Table) -> None:
     The unreadable registration can belong to any column.
     """
     first = table.prune(equals("x", 25))
-    asked = table.ask
-    table.ask = lambda kind, **body: asked(  # type: ignore[method-assign]
+    send = table.send
+    table.send = lambda kind, **body: send(  # type: ignore[method-assign]
         kind, **body | {"registrations": body["registrations"] | {"sieve.index.z": "{"}}
     )
     answer = table.prune(equals("x", 25))
