@@ -1,6 +1,6 @@
 """Bit packing of unsigned integers with exceptions (PFOR), vectorised in numpy.
 
-Each value of an array is stored in `bits` bits. The writer chooses the width for which the array is
+`pack` stores each value of an array in `bits` bits, and chooses the width that makes the array
 shortest. The few values that need more bits (outliers, such as one key with a million rows) follow
 the packed bits as exceptions. Example: 1, 3, 2 and 1000 take 2 bits each, and 1000 is an exception.
 Layout, little-endian:
@@ -39,8 +39,8 @@ EXCEPTION_BYTES: Final = 12
 ARRAY_HEAD_BYTES: Final = _HEAD.size
 _MANTISSA_BITS: Final = 52
 _EXPONENT_OF_ONE: Final = 1023
-# Packing needs one byte of memory for each bit, so packing works on slices. A slice ends on a byte,
-# because its number of values is a multiple of 8.
+# Packing needs one byte of memory for each bit, so packing works on slices. Each slice ends at a
+# byte boundary, because the number of its values is a multiple of 8.
 _SLICE: Final = 1 << 16
 
 
@@ -56,7 +56,7 @@ def bit_lengths(values: Words) -> npt.NDArray[np.int64]:
 
 
 def packed_size(lengths: npt.NDArray[np.int64]) -> int:
-    """The size in bytes of the result of `pack` for values of these `bit_lengths`."""
+    """The bytes that `pack` takes for values of these `bit_lengths`."""
     return _HEAD.size + int(_sizes(lengths).min())
 
 

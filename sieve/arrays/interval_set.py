@@ -2,8 +2,8 @@
 
 Both ends of an interval are inclusive, so an interval can contain the least and the greatest 64-bit
 integer. A set is an int64[k, 2] array of first and last integers. Most functions need ascending
-intervals without overlap, as `merge` returns. Flat arrays, sorted by owner and first integer, store
-the sets of several owners, such as the keys of each file.
+intervals without overlap, as `merge` returns them. Flat arrays, sorted by owner and first integer,
+store the sets of several owners, such as the keys of each file.
 
 Example: ``merge([[7, 9], [1, 3], [2, 5]])`` is ``[[1, 5], [7, 9]]``.
 """
@@ -59,17 +59,17 @@ def starts(
 
 
 def _apart(first: Integers, reach: Integers, *, touching: bool) -> npt.NDArray[np.bool_]:
-    """For each interval after the first: whether the interval is above all earlier intervals."""
+    """Returns for each interval after the first whether it is above all earlier intervals."""
     apart = first[1:] > reach[:-1]
     if touching:
-        # `first - 1` cannot wrap where it is used, because `first` is above another integer there.
+        # `first - 1` wraps around only for the least integer, which is already not apart.
         apart &= first[1:] - 1 > reach[:-1]
     return apart
 
 
 def _running_max(values: Integers, owner: npt.NDArray[np.integer]) -> Integers:
     """For each position: the greatest value of the same owner up to this position."""
-    # An int64 has room for an owner's number and the rank of a value, but not for the value.
+    # One int64 can hold an owner's number and a value's rank, but not a number and the value.
     distinct, rank = np.unique(values, return_inverse=True)
     highest = np.maximum.accumulate(owner.astype(np.int64) * len(distinct) + rank)
     reach: Integers = distinct[highest % max(1, len(distinct))]

@@ -1,9 +1,9 @@
 """Records for the rows of the statements' answers.
 
 A record has the columns of its statement, in the same order; docs/sql.md describes the columns. A
-record omits columns that a later release adds. Some columns count a part of another column, or of a
-property of the record. ``wholes`` names the whole of such a column, and notebooks draw the ratio of
-both as a bar.
+record omits columns that a later release adds. Some columns count a part of a whole, which is
+another column or a property of the record. ``wholes`` maps such a column to its whole, and
+notebooks draw the ratio as a bar.
 """
 
 from __future__ import annotations

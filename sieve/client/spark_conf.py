@@ -59,7 +59,8 @@ def user_conf_dir(spark: SparkHome, environ: Mapping[str, str]) -> Path:
 def merged(ours: Settings, theirs: Settings) -> Settings:
     """Merges Sieve's settings with the user's settings, for the command line.
 
-    The user's values win. A list setting gets the user's entries and Sieve's entries.
+    The user's values win. If a setting is a list, the result contains the user's entries and
+    Sieve's entries.
     """
     result: Settings = {}
     for key, value in ours.items():
@@ -71,7 +72,7 @@ def merged(ours: Settings, theirs: Settings) -> Settings:
             # duplicates.
             parts += [part for part in value.split(separator) if part not in parts]
             result[key] = separator.join(parts)
-    # The caller removed these settings from the command line. So this code restores each setting to
-    # which Sieve appends nothing.
+    # The caller removed these settings from the command line. So this code restores each of these
+    # settings to which Sieve appends nothing.
     result |= {k: theirs[k] for k in SEPARATORS if k in theirs and k not in result}
     return result

@@ -26,7 +26,7 @@ _SIGN = np.uint64(1 << 63)
 
 
 class SuffixCodec(Protocol):
-    """Encodes the bytes after the prefix; codes have the order of the unsigned bytes."""
+    """Encodes the bytes after the prefix; codes sort like unsigned bytes."""
 
     def codes(self, values: pa.Array, start: int) -> Codes:
         """Codes of large binaries from byte `start` on, int64[n]; undefined for nulls."""

@@ -46,14 +46,14 @@ class Literal:
 
 
 class Codec(Protocol):
-    """Interface of a family of types. Arrays are not chunked and not empty."""
+    """Encodes the values of a family of types. Arrays are not chunked and not empty."""
 
     @property
     def exact(self) -> bool:
         """Returns whether different values always have different codes."""
 
     def accepts(self, arrow_type: pa.DataType) -> bool:
-        """Returns whether columns of this Arrow type contain values of this codec."""
+        """Returns whether the codec can encode a column of this Arrow type."""
 
     def codes(self, array: pa.Array) -> Codes:
         """The code of each element, int64[n]; undefined for nulls and NaN."""
@@ -207,7 +207,7 @@ class FloatCodec:
         return Literal(self._sign - image if image < 0 else image)
 
     def decode(self, code: int) -> str:
-        # A border between keys can be beyond the infinities. The text then names the nearest
+        # The border of a segment can lie beyond the code of an infinity. The text then names this
         # infinity.
         infinity = 0x7F800000 if self.bits == 32 else 0x7FF0000000000000
         code = max(-infinity, min(infinity, code))

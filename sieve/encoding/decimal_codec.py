@@ -1,8 +1,8 @@
 """Key codes of decimals: the unscaled integer, or 64 bits of it.
 
 A decimal of up to 18 digits fits in 64 bits: 12.34 as ``decimal(10,2)`` has the code 1234. A wider
-decimal has up to 128 bits. The code of a wider decimal is the number of a step of a `Window`, or
-resembles a floating-point number.
+decimal has up to 128 bits. The code of a wider decimal resembles a floating-point number, or counts
+the steps of a `Window`.
 """
 
 # ruff: noqa: D102 - the protocol documents the methods of a codec once
@@ -44,7 +44,7 @@ class Window:
 
     @classmethod
     def around(cls, least: int, greatest: int) -> Window:
-        """The finest window over some values, with a margin of the same width on both sides."""
+        """The finest window over a range of values, with a margin of its width on both sides."""
         margin = greatest - least + 1
         low, high = max(1 - 10**38, least - margin), min(10**38 - 1, greatest + margin)
         # The range of all decimals with the margin is less than 2^128, so the shift is at most 64.

@@ -130,7 +130,7 @@ class Encoder:
 
     @property
     def of_bytes(self) -> Encoder:
-        """The encoder that gives strings, read as binary, the same codes."""
+        """The encoder that gives the same codes to strings that are read as binary."""
         if not isinstance(self._codec, BytesCodec):
             return self
         return Encoder("binary", self.prefix, self.splits)

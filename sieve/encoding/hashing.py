@@ -31,7 +31,7 @@ def mixed(words: Hashes) -> Hashes:
 
 
 def hash_codes(codes: npt.NDArray[np.int64]) -> Hashes:
-    """Hashes of exact key codes, uint64[n] of int64[n]."""
+    """Hashes exact key codes: int64[n] to uint64[n]."""
     return mixed(np.ascontiguousarray(codes, np.int64).view(np.uint64))
 
 

@@ -115,7 +115,7 @@ class SplitCodec:
         return self._first(number) + self._size - 1
 
     def _number(self, value: bytes, padding: int) -> int:
-        """The first digits of a value as a number; `padding` is the digit after the value's end."""
+        """The first digits of a value as a number, with `padding` after the value's end."""
         radix, number, beyond = self._radix, 0, -1
         for at in range(self._digits):
             digit = padding if at >= len(value) else self._ranks[value[at]]
@@ -126,7 +126,7 @@ class SplitCodec:
 
     @cached_property
     def _stretches(self) -> _Stretches:
-        """The points' stretches, each split where the values with the shared bytes end."""
+        """The stretch of each point, and a stretch for any values above the shared bytes."""
         borders, codes, skips, digits = [], [0], [0], [0]
         following = [*self._starts[1:], None]
         for number, (point, after) in enumerate(zip(self._splits.points, following, strict=True)):
@@ -174,7 +174,7 @@ class SplitCodec:
         return numbers
 
     def _odd_numbers(self, reader: WordReader, places: Offsets, ends: Offsets) -> Words:
-        """Returns `_number`, with padding 0, of values with bytes that are no digits."""
+        """Returns `_number`, with padding 0, for values that contain bytes other than digits."""
         radix, count = self._radix, self._digits
         words = [reader.at(places + first, ends) for first in range(0, count, 8)]
         content = np.stack(words, axis=1).tobytes().translate(self._table)

@@ -114,7 +114,7 @@ class Splits:
 
 
 def packed_size(points: Sequence[Point]) -> int:
-    """Number of bytes that some points take on disk."""
+    """Number of bytes that the given points take on disk."""
     starts = (b"", *(point.start for point in points))
     return sum(len(b) - common(a, b) + _HEADS for a, b in itertools.pairwise(starts))
 

@@ -30,8 +30,8 @@ _FILE_SECONDS: Final = 2e-3
 _ROW_SECONDS: Final = 7e-7
 _KEY_SECONDS: Final = 1.5e-6
 
-# A map is larger if keys are in several files. The number of such keys is known only roughly. A map
-# may therefore take this multiple of its estimated size.
+# A map is larger if keys are in several files, and the number of such keys is known only roughly. A
+# map may therefore take this multiple of its estimated size.
 _SHARED: Final = 3
 
 _SCATTERED: Final = 0.5
@@ -41,7 +41,7 @@ Limit = Literal["bytes", "seconds"]
 
 
 def stop_for(profile: Profile, options: IndexOptions, probes: Probes, hits: Counts) -> Stop:
-    """The criterion that stops the growth of a column's intervals.
+    """The criterion by which a build stops adding intervals to a column's index.
 
     Args:
         options: the options, with the budget ``auto``.
@@ -68,7 +68,7 @@ def stop_for(profile: Profile, options: IndexOptions, probes: Probes, hits: Coun
 
 
 def expected_of(trial: Trial, stop: Stop, location_bytes: float) -> tuple[Expected, ...]:
-    """The bytes that each kind of query is expected to read, according to a trial.
+    """The bytes that a trial expects each kind of query to read.
 
     Args:
         stop: the stop criterion whose probes the trial evaluated.
@@ -173,7 +173,7 @@ def map_left_out(manifest: Manifest) -> Limit | None:
     a map would save nothing.
     """
     stats, options = manifest.stats, manifest.options
-    # The comparison needs only the ratio of the two numbers, so any unit serves.
+    # Only the ratio of `reads` to `least` matters below, so the size of a location can be 1.
     reads, least = files_read(stats.expected, 1), least_read(stats.expected, 1)
     if "present" not in reads or not options.automatic or options.shape != "auto":
         return None
@@ -188,7 +188,7 @@ def map_left_out(manifest: Manifest) -> Limit | None:
 def more_may_pay(
     profile: Profile, options: IndexOptions, expected: Sequence[Expected], cuts: int, size: int
 ) -> bool:
-    """Returns whether a second reading that yields more intervals could save many bytes read.
+    """Returns whether queries could read far fewer bytes after a second reading with more cuts.
 
     Args:
         options: the options, with the budget ``auto``.

@@ -20,7 +20,7 @@ def block_rows(cuts: Rows, n: int, span: int, error: int) -> Rows:
     """Returns the rows of a run file of the shape `sieve`.
 
     Args:
-        cuts: n packed cuts of one key each.
+        cuts: n packed cuts, each with one key.
         span: difference between the greatest and the least key code.
         error: error bound of the shrinking cone.
     """

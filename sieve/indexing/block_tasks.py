@@ -18,7 +18,7 @@ PAIRS: Final = pa.schema([("code", pa.int64()), ("location", pa.int32()), ("rows
 
 
 def unpack_pairs(batches: Batches) -> Batches:
-    """A step that unpacks cuts of one key each into rows of `PAIRS`."""
+    """Returns a step that unpacks cuts with one key each into rows of `PAIRS`."""
     for batch in batches:
         cuts = unpack(batch.column("cuts").to_pylist())
         columns = [pa.array(each) for each in (cuts.first, cuts.location, cuts.rows)]
@@ -26,7 +26,7 @@ def unpack_pairs(batches: Batches) -> Batches:
 
 
 def segment_pairs(error: int, hole: int) -> Callable[[Batches], Batches]:
-    """A step from sorted rows of `PAIRS` to rows of a run file of the shape `sieve`.
+    """Returns a step that turns sorted rows of `PAIRS` into run-file rows of the shape `sieve`.
 
     Args:
         error: error bound of the shrinking cone.

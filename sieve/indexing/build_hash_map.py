@@ -46,7 +46,7 @@ class CollectedPairs:
 
 
 class SharedPairs:
-    """The pairs of key hash and location, read once for all maps made in a `with` block.
+    """The pairs of key hash and location, which are read once for all maps of a `with` block.
 
     Args:
         values: the column as ``v``, and `LOCATION`; see `value_columns`.
@@ -92,7 +92,7 @@ class SharedPairs:
 
         Args:
             budget: maximum bytes of all maps.
-            worth: how many bytes of fingerprints are worth one location less per query for an
+            worth: maximum bytes of fingerprints to pay for one location less per query for an
                 absent key.
 
         Raises:
@@ -144,7 +144,7 @@ def fit_maps(
         keys: approximate number of distinct keys.
         n_files: number of locations.
         budget: maximum bytes of all maps.
-        worth: how many bytes of fingerprints are worth one location less per query for an absent
+        worth: maximum bytes of fingerprints to pay for one location less per query for an absent
             key. With infinity, only the budget limits the fingerprints.
 
     Raises:

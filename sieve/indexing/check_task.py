@@ -49,7 +49,7 @@ def look_up_keys(
     ordinals: Sequence[Sequence[int]],
     files: Callable[[], Mapping[str, bytes]],
 ) -> Callable[[Batches], Batches]:
-    """A step from (value, location, hash) rows to `SEEN`: counts, a lost key, extreme codes.
+    """Returns a step that sums up (value, location, hash) rows in a row of `SEEN`.
 
     In the row of a corrupt record, the location column is -1 minus the location's number; see
     `LOCATION`. A key is lost if no run holds the key at its location. Rows need hashes only if
@@ -122,7 +122,7 @@ def _line(
 def _missed_by(
     wanted: Round, run: Run, ordinal: int, codes: Codes, hashes: Integers | None
 ) -> Flags:
-    """Returns for each key (its code and hash) whether the run lacks the key at the location."""
+    """Returns for each key (code and hash) whether the run lacks the key at the location."""
     missed = _lost(codes, wanted.codes, lambda some: run.holds_codes(some, ordinal))
     if hashes is not None:
         missed |= _lost(

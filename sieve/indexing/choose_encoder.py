@@ -67,7 +67,7 @@ def choose_encoder(type_name: str, values: pa.ChunkedArray, rows: int, size: int
 
 
 def _spare_bits(values: pa.ChunkedArray, rows: int) -> float:
-    """Estimates how many more bits distinguish neighbours in the table than in the sample."""
+    """Estimates how many bits more the table needs than the sample to distinguish neighbours."""
     # The share of values that occur once in the sample estimates the share of unseen values (Good,
     # "The population frequencies of species").
     counts = pc.value_counts(values).field("counts")

@@ -39,7 +39,7 @@ class MadeRun(Generic[R]):
 
 
 class Maker(Protocol[R]):
-    """Makes the runs to choose from."""
+    """Reads a column, and makes the candidate runs."""
 
     def reading(self, profile: ColumnProfile) -> contextlib.AbstractContextManager[Shared]:
         """Reads the column and yields the results, which are valid until the block ends."""

@@ -62,7 +62,7 @@ def split(fronts: Fronts, count: int, spare: float, most: int) -> Splits | None:
     """Returns at most `count` split points in at most `most` bytes, or None if this is impossible.
 
     Each step takes the group with the most equal codes, and cuts the group between the neighbours
-    with the shortest common prefix. Only such a cut gives the parts longer prefixes.
+    with the shortest common prefix. Only such a cut gives the two new groups longer prefixes.
 
     Args:
         fronts: the first bytes of the sampled values.

@@ -72,7 +72,7 @@ class Profile:
         return weights_of(self.sizes)
 
     def least_by_map(self, least: float) -> float:
-        """Expected reads of a query for one value if there is a map, in locations of mean size.
+        """Estimates what a query for one value reads with a map, in locations of mean size.
 
         Only a map distinguishes the values that share a key code. A larger location is more likely
         to hold the value. A value with several rows can be in several locations.
@@ -108,7 +108,7 @@ class Profile:
         return max(1, int(whole * self.sample.share))
 
     def most(self, options: IndexOptions) -> float:
-        """The size in bytes above which a run is made again.
+        """The size in bytes above which the build makes a run again.
 
         A run with every key or with a map has no such limit. The choice of bits per key keeps a map
         within the budget.
@@ -116,7 +116,7 @@ class Profile:
         return math.inf if options.every_key or options.shape == "map" else self.budget(options)
 
     def intervals_budget(self, options: IndexOptions, shape: str) -> int:
-        """The budget for intervals: the whole budget, or a small part if there is a map.
+        """The budget for intervals: the whole budget, or a small share of it if there is a map.
 
         With the budget ``auto``, the result limits the cuts that the reading step passes on.
         """
@@ -168,7 +168,7 @@ class ColumnProfile(Profile):
 
 
 def beside_map(budget: int) -> int:
-    """The part of a map's budget for the intervals that answer range queries."""
+    """The bytes of a map's budget that are left to the intervals that answer range queries."""
     return max(budget // _SHARE_BESIDE_MAP, min(budget // 2, SMALLEST_SHARE // 2))
 
 
@@ -216,7 +216,7 @@ def column_profile(
 
 def _row_counts(frame: DataFrame, n_files: int) -> Counts:
     counts = np.zeros(n_files, np.int64)
-    # `PLACE` gives the row's file without the evaluation of an expression.
+    # With `PLACE`, Spark finds the row's file without evaluating the indexed expression.
     place = PLACE if PLACE in frame.columns else LOCATION
     for location, rows in frame.groupBy(place).count().collect():
         counts[location] = rows

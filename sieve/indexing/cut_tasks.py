@@ -79,7 +79,7 @@ def read_column(
     probes: CodeIntervals,
     parts: int | None = None,
 ) -> Callable[[Batches], Batches]:
-    """The first step: from (value, location) rows to `LINES`.
+    """Returns the first step, which turns (value, location) rows into `LINES`.
 
     In the row of a corrupt record, the location is -1 minus the location's number; see `LOCATION`.
 
@@ -87,7 +87,7 @@ def read_column(
         domain_sample: the windows of the domain to index, or None for the whole domain.
         cutting: the granularity of cuts.
         probes: int64[k, 2], intervals of key codes; the step counts the locations with a key in
-            each.
+            each interval.
         parts: number of hash ranges into which the step packs pairs for hash maps; with None, the
             step yields no pairs. With pairs, the input needs the JVM's hash in a third column
             unless the encoder is exact. Pairs are not allowed with a domain sample.
@@ -119,7 +119,7 @@ def read_column(
 
 
 def members(kind: str, names: Sequence[str]) -> Callable[[Batches], Batches]:
-    """A step that selects the lines of one kind from `LINES`, with some fields as columns."""
+    """Returns a step that selects the `LINES` of one kind, with some fields as columns."""
 
     def run(batches: Batches) -> Batches:
         for batch in batches:
@@ -131,7 +131,7 @@ def members(kind: str, names: Sequence[str]) -> Callable[[Batches], Batches]:
 
 
 def with_cuts(whole: Sequence[int] | None) -> Callable[[Batches], Batches]:
-    """A step that keeps the rows with cuts of the given locations; None means all locations."""
+    """Returns a step that keeps rows with cuts of the given locations; None means all locations."""
 
     def run(batches: Batches) -> Batches:
         for batch in batches:

@@ -29,7 +29,7 @@ _BISECTIONS: Final = 64
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DomainSample:
-    """Disjoint windows of the domain, which also represent the key codes of a query.
+    """Disjoint windows of the domain, and the key codes of a query that are mapped to them.
 
     Attributes:
         first: int64[w], first code of each window, ascending.
@@ -50,8 +50,8 @@ class DomainSample:
         if len(inside) == 0:
             return None
         codes = self.codes(query_model.codes[inside])
-        # Heavy keys are always in a window. Without this correction, their weight would be too
-        # high.
+        # Heavy keys are always in a window. Without this correction of the rows, the heavy keys
+        # would weigh too much.
         rows = np.maximum(
             1, (query_model.rows * self.rates(query_model, query_model.codes))[inside].round()
         )
@@ -87,7 +87,8 @@ class DomainSample:
     def intervals(self, intervals: CodeIntervals) -> CodeIntervals:
         """Intervals restricted to windows.
 
-        An interval between two windows becomes empty: its first code is above its last code.
+        An interval that lies between two windows becomes empty: its first code exceeds its last
+        code.
         """
         low = np.searchsorted(self.last, intervals[:, 0], side="left")
         high = np.searchsorted(self.first, intervals[:, 1], side="right") - 1

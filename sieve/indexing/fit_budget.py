@@ -97,7 +97,7 @@ def run_maker(
         shared: the input from `shared_by_runs`.
         stop: the stop criterion for intervals, or None to use the whole budget. In a run with a
             map, only the criterion's price applies to the intervals.
-        worth: how many bytes of fingerprints are worth one location less per query for an absent
+        worth: maximum bytes of fingerprints to pay for one location less per query for an absent
             key.
 
     Raises:
@@ -199,7 +199,7 @@ def _query_model(seen: Seen, column_profile: ColumnProfile) -> QueryModel:
 def _price_of(
     pieces: DataFrame, planner: segment_tasks.Planner, prices: Numbers, budget: float, n: int
 ) -> float:
-    """The cost per byte that a budget for n cuts allows."""
+    """The cost per byte at which the segments of all `n` pieces together use the budget."""
     curve = np.zeros(len(prices))
     weigh = segment_tasks.weigh_stretches(planner, prices, budget / n)
     weighed = map_batches(pieces, weigh, segment_tasks.CURVE).groupBy("price").agg(sf.sum("bytes"))
@@ -209,7 +209,7 @@ def _price_of(
 
 
 def _trial(pieces: Rows, planner: segment_tasks.Planner, price: float, stop: Stop) -> Trial:
-    """Returns the index's bytes and the files read at a cost per byte, summed over stretches."""
+    """Returns the index's bytes and the files read at one cost per byte, summed over stretches."""
     tried = map_batches(
         pieces,
         segment_tasks.try_stretches(planner, float(price), stop),

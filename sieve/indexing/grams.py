@@ -24,7 +24,7 @@ Grams = npt.NDArray[np.int32]
 
 
 def distinct_grams(location: str) -> Callable[[Batches], Batches]:
-    """A step from (text as binary, location) rows to the distinct grams of each location.
+    """Returns a step that turns (binary text, location) rows into each location's distinct grams.
 
     A location whose texts have no gram becomes one row with NULL. Each row with a negative location
     also becomes one row with NULL.

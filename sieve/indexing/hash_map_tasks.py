@@ -36,7 +36,7 @@ _SIGN: Final = np.uint64(1 << 63)
 def pack_hashes(
     encoder: Encoder, domain_sample: DomainSample | None, parts: int, proves: Flags | None
 ) -> Callable[[Batches], Batches]:
-    """A step from (key, location) rows to packed pairs, mostly without duplicates.
+    """Returns a step that turns (key, location) rows into packed pairs, mostly without duplicates.
 
     If the encoder is exact, the key is the value; otherwise, the key is the JVM's hash of the
     value. Keys may be NULL. With a domain sample, rows with a hash have the value in a third
@@ -123,7 +123,7 @@ def packed(hashes: Hashes, locations: Ordinals, parts: int) -> pa.RecordBatch:
     The hashes of a range are in no particular order.
     """
     upper = (hashes ^ _SIGN) >> np.uint64(32)
-    # numpy sorts numbers of 16 bits by their digits, many times faster than whole hashes.
+    # numpy sorts 16-bit numbers by radix sort, many times faster than it sorts whole hashes.
     number = np.uint16 if parts <= 1 << 16 else np.int32
     part = ((upper * np.uint64(parts)) >> np.uint64(32)).astype(number)
     order = np.argsort(part, kind="stable")
@@ -145,7 +145,7 @@ def packed(hashes: Hashes, locations: Ordinals, parts: int) -> pa.RecordBatch:
 
 
 def _smallest(hashes: Hashes) -> Hashes:
-    """The `SKETCH` smallest distinct hashes; a repeated hash is returned twice."""
+    """The `SKETCH` smallest distinct hashes; a hash that occurs more than once is in it twice."""
     signed, few = hashes.view(np.int64), 4 * SKETCH
     if few < len(signed):
         copies, ranks = _at_most_twice(np.sort(np.partition(signed, few)[:few]))
@@ -169,7 +169,7 @@ def _at_most_twice(
 
 
 def merge_sketches(batches: Batches) -> Batches:
-    """A step from (pairs, smallest) rows to one row: the total number of pairs and their sketch."""
+    """Returns a step that merges (pairs, smallest) rows into one: all pairs' number and sketch."""
     pairs, smallest = 0, np.empty(0, np.uint64)
     for batch in batches:
         pairs += sum(batch.column(0).to_pylist())
@@ -204,7 +204,9 @@ def distinct(pairs: int, smallest: bytes) -> int:
 
 
 def write_maps(n_locations: int, fingerprint_bits: int) -> Callable[[Batches], Batches]:
-    """A step from packed pairs, grouped by range, to rows of a run file. Each range gets one map.
+    """Returns a step that turns packed pairs, grouped by range, into rows of a run file.
+
+    Each range gets one map.
 
     Args:
         n_locations: number of locations of the run.

@@ -24,7 +24,8 @@ EACH: Final = 400
 deviation."""
 _FLAG_BYTES: Final = 64 << 20
 """Maximum bytes of the flags of one batch of probes."""
-# If intervals read at most this multiple of the minimum, a map saves nothing.
+# A map saves nothing if queries with intervals read at most this multiple of the locations that
+# hold a match.
 _CLOSE: Final = 1.01
 
 
@@ -75,7 +76,7 @@ def make_probes(sample: Sample) -> Probes:
 def expectations(
     probes: Probes, run: Run, sizes: Counts, hits: Counts, least: Counts, greatest: Counts
 ) -> Iterator[Expected]:
-    """Yields the expected reads of each kind of query: with the index, at best, with min/max.
+    """Yields expected reads by kind of query: with the index, a perfect index, and min/max.
 
     Args:
         probes: k probe queries.
@@ -103,7 +104,7 @@ def expectations(
 
 
 def _read(probes: Probes, run: Run, sizes: Counts) -> Counts:
-    """Returns for each probe the number and the bytes of the locations that a run keeps."""
+    """Returns for each probe the number and bytes of the locations that the run does not skip."""
     found = np.empty((len(probes.intervals), -(-len(sizes) // 8)), np.uint8)
     # The probes are sorted by key, so that two batches seldom decode the same part of the run.
     for some in _batches(np.argsort(probes.intervals[:, 0]), len(sizes)):
@@ -141,8 +142,9 @@ def least_read(expected: Sequence[Expected], location_bytes: float) -> dict[str,
 def with_value(expected: Sequence[Expected], profile: Profile) -> tuple[Expected, ...]:
     """Adds the kind `VALUE` to the expected reads: the locations that hold the value itself.
 
-    If several values share a key code, the minimum of the kind ``present`` counts the locations
-    that hold the code. The kind `VALUE` counts only the locations that hold the value.
+    If several values share a key code, the exact numbers of the kind ``present`` count the
+    locations that hold the code. The exact numbers of `VALUE` count only the locations that hold
+    the value.
     """
     found = list(expected)
     present = next((one for one in expected if one.kind == "present"), None)
@@ -155,7 +157,7 @@ def with_value(expected: Sequence[Expected], profile: Profile) -> tuple[Expected
 
 
 def map_may_pay(profile: Profile, expected: Sequence[Expected], keys: int, budget: int) -> bool:
-    """Returns whether a map could read fewer bytes than intervals do, within the budget.
+    """Returns whether queries could read fewer bytes with a map in the budget than with intervals.
 
     Args:
         expected: the expected reads of the intervals.

@@ -116,7 +116,8 @@ def _cutting(column_profile: ColumnProfile, options: IndexOptions) -> cut_tasks.
     budget = column_profile.intervals_budget(options, options.shape)
     threshold = overprovisioned_threshold(column_profile.n_files, budget)
     if options.automatic:
-        # This threshold assumes one byte per interval; an interval takes at least two bytes.
+        # The price assumes one byte per interval. An interval takes at least two, so no useful cut
+        # is lost.
         threshold = max(threshold, column_profile.payback(options).price)
     return cut_tasks.Cutting(
         column_profile.sizes,
@@ -128,7 +129,7 @@ def _cutting(column_profile: ColumnProfile, options: IndexOptions) -> cut_tasks.
 
 
 def _sums(lines: Rows, names: Sequence[str]) -> Iterable[Sequence[Any]]:
-    """The counts, summed for each location and probe: location, probe, sums and extremes."""
+    """Sums the counts of each location and probe: rows of location, probe, sums and extremes."""
     if isinstance(lines, LocalRows):
         return cut_tasks.counts_of(lines.batches, names)
     grouped = lines.groupBy("file.location", "probe.number").agg(

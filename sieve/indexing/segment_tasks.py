@@ -39,10 +39,11 @@ _FITTED = 0.98
 
 
 def split_cuts(borders: Codes) -> Callable[[Batches], Batches]:
-    """A step that splits packed cuts at the borders: each output row has the pieces of one stretch.
+    """Returns a step that splits packed cuts at the borders between stretches.
 
-    The step splits all cuts of a batch together. A stretch's number is chosen so that Spark's hash
-    partitioning gives the stretch a partition of its own.
+    The step splits all cuts of a batch together. Each output row has the pieces of one stretch. A
+    stretch's number is chosen so that Spark's hash partitioning gives the stretch a partition of
+    its own.
     """
     keys = partition_keys(len(borders) + 1)
 
@@ -63,7 +64,7 @@ def split_cuts(borders: Codes) -> Callable[[Batches], Batches]:
 def weigh_stretches(
     planner: Planner, prices: Numbers, budget_each: float
 ) -> Callable[[Batches], Batches]:
-    """A step from pieces, sorted by stretch, to the index's bytes at each cost per byte.
+    """Returns a step that estimates, from pieces sorted by stretch, the index's bytes at each cost.
 
     Args:
         prices: float64[p], costs per byte, descending.
@@ -82,10 +83,10 @@ def weigh_stretches(
 
 
 def try_stretches(planner: Planner, price: float, stop: Stop) -> Callable[[Batches], Batches]:
-    """A step from pieces, sorted by stretch, to the bytes and the files read at one cost.
+    """Returns a step that estimates, from sorted pieces, the bytes and the files read at one cost.
 
     Args:
-        price: cost per byte: the files read per query that a byte must save.
+        price: cost per byte: how many files per query each byte must save.
         stop: the stop criterion, which has the probes.
     """
 
@@ -101,7 +102,7 @@ def try_stretches(planner: Planner, price: float, stop: Stop) -> Callable[[Batch
 def write_until(
     planner: Planner, prices: Numbers, stop: Stop, times: float
 ) -> Callable[[Batches], Batches]:
-    """A step from a single stretch's pieces to run rows; the stop criterion sets the cost.
+    """Returns a step that makes run rows of one stretch; the stop criterion sets the cost.
 
     Args:
         prices: float64[p], costs per byte, descending.
@@ -116,14 +117,14 @@ def write_until(
 
 
 def write_stretches(planner: Planner, price: float) -> Callable[[Batches], Batches]:
-    """A step from pieces sorted by stretch to rows of a run file."""
+    """Returns a step that turns pieces, sorted by stretch, into rows of a run file."""
     return _writer(planner, lambda planned: planned.emit(price))
 
 
 def write_whole(
     planner: Planner, prices: Numbers, budget: float, times: float
 ) -> Callable[[Batches], Batches]:
-    """A step from a single stretch's pieces to run rows, at a cost that fits the budget.
+    """Returns a step that makes run rows of one stretch, at a cost that fits the budget.
 
     Args:
         prices: float64[p], costs per byte, descending.
@@ -158,7 +159,7 @@ def _stretches(batches: Batches) -> Iterator[Intervals]:
 
 
 def only_if_seen(witness: str, failure: str) -> Callable[[Batches], Batches]:
-    """A step that passes rows on if a file of the driver is visible, and otherwise fails the task.
+    """Returns a step that passes rows on if it sees a file of the driver, and else fails the task.
 
     Args:
         witness: URI of the driver's file.

@@ -22,7 +22,7 @@ _CONDITION: Final = "SIEVE_ROOT_NOT_SHARED"
 
 
 def seen_by_all(rows: DataFrame, witness: str) -> DataFrame:
-    """Returns a run's rows, whose tasks fail if they do not find a file that the driver created.
+    """Adds a check to a run's rows: a task fails if it does not find a file of the driver.
 
     A listing by the driver does not prove that the storage is shared. Executors on the driver's
     machine write into the listed folder even if the storage is not shared. The listing would not

@@ -57,8 +57,8 @@ def build_contents(
     No version refers to the result yet. A failed build deletes the files that it has written.
 
     Args:
-        reused: the reused part of an earlier version. Of a reused file, the build reads only the
-            log files that were appended to the file.
+        reused: the reused part of an earlier version. The build reads no reused file, except the
+            log files that were appended to it.
         before: the file list of the earlier version, with which the new list is merged.
 
     Raises:
@@ -175,7 +175,7 @@ def _unchanged(
     *,
     is_text: bool,
 ) -> Locations:
-    """Returns the read locations; a location that changed during the build matches no file.
+    """Returns the locations that were read; those that changed during the build match no file.
 
     The result omits files that are now missing. Otherwise, after a rename of the table, a missing
     file could exist again under its new name with its old time. No refresh would then read the
@@ -234,7 +234,7 @@ def _damaged(locations: Locations, files: Sequence[DataFile]) -> int:
 
 
 def _packed(places: Counts) -> Counts:
-    """Moves -1 to the end of each row of positions, int64[n, k]; drops columns of only -1."""
+    """Moves -1 to the end of each row of positions, int64[n, k]; drops columns that are all -1."""
     order = np.argsort(places < 0, axis=1, kind="stable")
     packed = np.take_along_axis(places, order, axis=1)
     return packed[:, : max(1, int((places >= 0).sum(axis=1).max(initial=0)))]

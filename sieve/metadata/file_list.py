@@ -90,9 +90,9 @@ class Locations:
         rows: int64[n], rows of the file.
         nulls: int64[n], rows whose value is NULL.
         nans: int64[n], rows whose value is NaN.
-        slots: int64[n], position of each file among the concatenated locations of all runs of the
-            version; -1 for a file without keys, because no run contains such a file. The ranges of
-            a file have consecutive positions; the slot is the position of the first range.
+        slots: int64[n], position of each file after the locations of all runs are concatenated; -1
+            for a file without keys, which no run contains. The ranges of a file have consecutive
+            positions; the slot is the position of the first range.
         also: int64[n, k], the location's positions in further runs, padded with -1. These runs
             contain the rows that were appended to the location after its first run was built.
             `also` is None if no location has further positions.
@@ -235,7 +235,7 @@ def merge(parts: Sequence[Locations]) -> Locations:
 
 
 def diff(before: Locations, now: Locations) -> Locations:
-    """Returns the part that turns ``before`` into ``now`` when merged; the order can differ."""
+    """Returns the part that, merged onto ``before``, gives ``now``, perhaps in another order."""
     was, paths = before.path_list, now.path_list
     place = paths.places_in(was)
     # Spark lists a file twice if two partitions share its folder. A part must contain both entries
@@ -351,8 +351,8 @@ def parse_locations(data: bytes, roots: Sequence[str], rows: int) -> Locations:
         lengths = np.maximum(stored, 0)
         ranges = None
         if form == _WITH_RANGES:
-            # If a count is 0 in all files, the count is 0 in all ranges. The code does not decode
-            # such counts, because decoding them would take the longest.
+            # If a count is 0 in all files, the count is 0 in all ranges. The code skips such
+            # counts, because decoding the lists takes the most time.
             some = ["cuts", *(name for name in COUNTED if table[name].to_numpy().any())]
             read = _read(file, [stored for name, stored in _LISTS.items() if name in some])
             lists = {name: read[_LISTS[name]].combine_chunks() for name in some}

@@ -58,7 +58,7 @@ class KeyBounds:
         return known
 
     def chosen(self, which: Flags | Places) -> KeyBounds:
-        """The bounds of some locations, given by flags or by positions."""
+        """The bounds of the locations that flags or positions select."""
         return KeyBounds(self.least[which], self.greatest[which])
 
     def only(self, which: Flags) -> KeyBounds:
@@ -101,7 +101,7 @@ class KeyBounds:
         return (start < stop) | ~bounds.known
 
     def over(self, other: KeyBounds, keyed: Sequence[Counts]) -> KeyBounds:
-        """The bounds of locations whose rows were read in two parts: this part and another one.
+        """Merges two bounds of the same locations, if each bounds another part of their rows.
 
         Args:
             other: the bounds of the other part.

@@ -57,7 +57,8 @@ class PathList(Sequence[str]):
     @property
     def is_distinct(self) -> bool:
         """Returns whether no path occurs twice."""
-        # Most listings are sorted. For a sorted list, this comparison takes a tenth of the time.
+        # Most listings are sorted. For a sorted list, comparing neighbours takes a tenth of the
+        # time of `unique`.
         ascends = pc.all(pc.less(self.array[:-1], self.array[1:])).as_py()
         return ascends or len(pc.unique(self.array)) == len(self.array)
 

@@ -3,8 +3,8 @@
 VACUUM uses these records to find abandoned files.
 
 A pending write is an empty file ``intents/<kind>-<name>``. A writer creates the pending write
-before the file that it names, and deletes the pending write once a version names the file. Sieve
-assumes that the writer of a day-old pending write is dead.
+before the named file, and deletes the pending write once a version names the file. Sieve assumes
+that the writer of a day-old pending write is dead.
 """
 
 from __future__ import annotations

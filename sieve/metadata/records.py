@@ -172,10 +172,10 @@ class Expected:
 
     Attributes:
         kind: ``present``, an equality with a key that occurs; ``absent``, an equality with a key
-            that does not occur; ``range``, 0.05 % of the domain; ``value``, as ``present`` for a
-            column in which several values can share a key code. In such a column, the exact numbers
-            of ``present`` count rows with the key code, and the exact numbers of ``value`` count
-            rows with the value.
+            that does not occur; ``range``, 0.05 % of the domain; ``value``, the same for a column
+            in which several values can share a key code. In such a column, the exact numbers of
+            ``present`` count rows with the key code, and the exact numbers of ``value`` count rows
+            with the value.
         files: number of locations read with the index.
         exact: number of locations with a matching row, the lower bound for any index.
         minmax: number of locations read with min/max statistics of each location.

@@ -1,9 +1,10 @@
 """Release lines of Spark whose readers return the same values for columns of some kinds.
 
 `tests/compat/test_readers.py` verifies the table below, for each release line, format and kind. The
-test fails if it does not cover one of them. The test reads files that PyArrow and each release line
-wrote, with default settings and options. For each pair of types, the test reads a column of one
-type as the other type, in batches and by row, at top level and within structs.
+test fails if it leaves out a release line, a format or a kind. The test reads files that PyArrow
+and each release line wrote, with default settings and options. For each pair of types, the test
+reads a column of one type as the other type, in batches and by row, at top level and within
+structs.
 """
 
 from __future__ import annotations

@@ -92,15 +92,15 @@ def _names_void(kind: object) -> bool:
 
 
 def lines_vary(parts: Mapping[str, str]) -> bool:
-    """Returns whether Spark can read other lines from a file that is split at other offsets.
+    """Returns whether the lines that Spark reads from a file can depend on the file's splits.
 
     A separator that overlaps with itself, such as two blanks, can occur at several overlapping
-    offsets between two lines. A reader uses the first separator after the start of its split. From
-    ``a b`` the reader reads ``a`` and `` b``. If a split starts at the second blank, the second
-    line is ``b``. The splits of a build and of a query differ, because splits depend on the
+    offsets between two lines. A reader uses the first separator after the start of its split. If
+    three blanks separate a and b, the second line is `` b``. If a split starts at the second blank,
+    the second line is ``b``. The splits of a build and of a query differ, because splits depend on the
     settings and on the number of bytes to read.
     """
-    # With this setting, Spark cuts a longer line where a split ends.
+    # If a line is longer than this setting, Spark cuts the line where a split ends.
     if any(part.endswith("linerecordreader.line.maxlength") for part in parts):
         return True
     separator = parts.get("option.linesep", "")

@@ -1,4 +1,4 @@
-"""CHECK: reads data files again, and verifies that the look-up of every key finds its file.
+"""CHECK: reads data files again, and verifies that a look-up of each key finds the key's file.
 
 Executors read the column as a build does. The executors look up each key with the code that queries
 use, in run files that the driver sends. The result is one line per file.
@@ -211,7 +211,7 @@ def _read(
 def _lines(
     values: DataFrame, index: OpenVersion, asked: Sequence[Round], ordinals: Sequence[Sequence[int]]
 ) -> list[tuple[int, int, int, int, int, int, str | None, int | None, int | None]]:
-    """For each location, a line of `check_task.SEEN` that sums up all its rows."""
+    """Sums up all rows of each location in one line of `check_task.SEEN`."""
     if any(one.hashes is not None for one in asked) and not index.encoder.exact:
         values = values.select("*", sf.xxhash64("v"))
     with _sent(values, index, asked) as files:
@@ -226,7 +226,7 @@ def _lines(
 def _sent(
     frame: DataFrame, index: OpenVersion, asked: Sequence[Round]
 ) -> Iterator[Callable[[], Mapping[str, bytes]]]:
-    """Verifies the run files of rounds, and sends them to executors until the block ends."""
+    """Verifies the run files of rounds; executors can read the files until the block ends."""
     files: dict[str, bytes] = {}
     for one in asked:
         for file in one.run.files:
@@ -254,8 +254,8 @@ def _loss(index: OpenVersion, place: int, seen: _Seen) -> str:
     told = [("rows", seen.rows, rows), ("NaN", seen.nans, nans)]
     told += [("NULL", seen.nulls, nulls)] if manifest.null_proof else []
     if kind_of(manifest.column) == SUBSTRING:
-        # Each task counts its own distinct keys, so their sum depends on how rows are split into
-        # tasks.
+        # Each task counts its own distinct keys, so the sum over tasks depends on how Spark divides
+        # the rows.
         told = []
     for what, there, listed in told:
         if listed < there:

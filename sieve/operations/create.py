@@ -235,7 +235,7 @@ def _undo(
     registered: Sequence[_Begun],
     replaced: Mapping[str, RegisteredIndex],
 ) -> None:
-    """Undoes a failed CREATE. Removes registrations before the files that they point to."""
+    """Undoes a failed CREATE. Removes registrations first, and then the files to which they point."""
     kept = set()
     for index in registered:
         name, own = index.wanted.name, index.registration

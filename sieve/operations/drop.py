@@ -56,8 +56,8 @@ def drop_index(table: RegisteredTable, index: RegisteredIndex, environment: Envi
     earlier DROP was interrupted after the tombstone, the function finishes that DROP.
 
     Raises:
-        UnavailableError: the store or the metastore does not answer. If it is the store, nothing
-            has changed; if it is the metastore, another DROP can finish the work.
+        UnavailableError: the store or the metastore does not answer. If the store does not answer,
+            nothing has changed. If the metastore does not answer, another DROP can finish the work.
     """
     # If the index exists but has no tombstone, the table's next REFRESH would register it again.
     check_reachable(index)

@@ -1,4 +1,4 @@
-"""ESTIMATE: predicts an index's size, build time and reads by a build that writes nothing.
+"""ESTIMATE: predicts the size, the build time and the reads of an index, and writes nothing.
 
 If a table has many files, ESTIMATE reads a sample of the files. To estimate a given query, ESTIMATE
 reads all files, because the query's rows may be in few files.
@@ -123,8 +123,8 @@ def estimate_index(
         asked: a query whose reads to estimate, or None.
 
     Returns:
-        One estimate for each element of ``wanted``. If there are several, the result omits those
-        whose budget is too small for the shape.
+        One estimate for each element of ``wanted``. If there are several, the result omits each
+        element whose budget is too small for the shape.
 
     Raises:
         UnsupportedError: a build cannot read the table; see `refuse_build`.
@@ -209,7 +209,7 @@ def _cuts(of: ColumnProfile, options: IndexOptions) -> float:
 
 
 def _wide(of: ColumnProfile, options: IndexOptions) -> ColumnProfile:
-    """The column profile with as many cuts as a build would use at most."""
+    """The column profile with the maximum number of cuts that a build would use."""
     return of.wider(options) or of
 
 
@@ -238,7 +238,7 @@ class _Steps:
         self.begun.append((step, time.monotonic()))
 
     def seconds(self, step: str) -> tuple[float, float]:
-        """The seconds that a step has taken until now, and those of all other steps."""
+        """The seconds that a step has taken until now, and the seconds of all other steps."""
         ends = [*(at for _, at in self.begun[1:]), time.monotonic()]
         lasted = [(name, end - at) for (name, at), end in zip(self.begun, ends, strict=True)]
         own = sum(time for name, time in lasted if name == step)
@@ -380,7 +380,7 @@ def _seconds_to_warm_up(few: ColumnProfile, options: IndexOptions, probes: Probe
 
 
 def _rows(make: Make, of: ColumnProfile, options: IndexOptions) -> tuple[list[Row], int]:
-    """Makes the rows of a run file, as often as a build would; returns rows and bytes."""
+    """Makes a run's rows, again if a build would make them again; returns the rows and bytes."""
 
     def collect(times: float) -> tuple[tuple[list[Row], int], float]:
         rows = make(times).collect()

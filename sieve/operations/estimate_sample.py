@@ -29,7 +29,7 @@ The first job takes the sample; the second job makes the cuts.
 
 
 def seconds_to_make(seconds: float, times: float) -> float:
-    """The seconds of a step that makes ``times`` times as many segments in one task."""
+    """Scales the seconds of a step to ``times`` times as many segments in the same task."""
     return seconds + max(0.0, seconds - _OF_STEP) * (times - 1)
 
 

@@ -85,8 +85,8 @@ def refresh_index(
 
     Raises:
         InvalidInputError: the table no longer has the column.
-        ConflictError: the index was dropped meanwhile, or other writers published first at every
-            attempt.
+        ConflictError: the index was dropped during the refresh, or other writers published first at
+            every attempt.
     """
     base = index.manifest
     for _ in range(_ATTEMPTS):
@@ -251,7 +251,7 @@ def _on_top(
 
 
 def _is_as_late(newest: Contents, written: Contents) -> bool:
-    """Returns whether ``newest`` indexes the same state of the table as ``written``, or later."""
+    """Returns whether ``newest`` indexes the same table state as ``written``, or a later state."""
     theirs, own = newest.commit, written.commit
     if theirs is not None and own is not None and theirs.table == own.table:
         # Commit numbers ascend. Commit times come from the clocks of different writers, so they are

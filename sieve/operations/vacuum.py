@@ -48,7 +48,7 @@ def vacuum_index(index: Usable, retention: Retention) -> Vacuumed:
     Raises:
         UnavailableError: the store does not answer, or lists fewer versions than there are.
         CorruptError: a version cannot be read, so the names of its files are unknown.
-        ConflictError: the index was dropped meanwhile.
+        ConflictError: the index was dropped during the vacuum.
     """
     with report_if_dropped(index.name, index.store, index.directory):
         return _vacuum(index, retention)

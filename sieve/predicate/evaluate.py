@@ -104,7 +104,7 @@ class _One:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _All:
-    """Conjunction: `bounds` has all bounds, at most one for each column."""
+    """Conjunction: `bounds` contains all parts that are bounds, one for each column."""
 
     bounds: Mapping[Column, KeyRanges]
     others: tuple[_Any | _One, ...]
@@ -201,7 +201,7 @@ def _narrow(column: Column, wanted: KeyRanges, given: Mapping[Column, KeyRanges]
 
 
 def _conjunction(plans: Iterable[_Plan]) -> _Plan:
-    """AND: ignores parts without a proof; intersects the bounds of one column."""
+    """AND: ignores parts without a proof; intersects all bounds of the same column."""
     bounds: dict[Column, KeyRanges] = {}
     others: list[_Any | _One] = []
     for plan in plans:
@@ -226,7 +226,7 @@ def _bounds(plan: _Bound | _All | None) -> Mapping[Column, KeyRanges]:
 
 
 def _disjunction(plans: Iterable[_Plan]) -> _Plan:
-    """OR: needs a proof for each part; unites the bounds of one column."""
+    """OR: needs a proof for each part; unites all bounds of the same column."""
     bounds: dict[Column, list[KeyRanges]] = {}
     others: list[_Bound | _All | _One] = []
     for plan in plans:

@@ -142,7 +142,7 @@ def _none_of(literals: Sequence[Literal], exact: bool, null: bool) -> KeyRanges:
 def _ordering(op: str, literal: Literal, exact: bool, null: bool) -> KeyRanges:
     upwards, inclusive = op.startswith(">"), op.endswith("=")
     if literal.nan:
-        # Every value is less than NaN, and no value is greater.
+        # Every other value is less than NaN, and no value is greater.
         below = _NOWHERE if upwards else _EVERYWHERE
         return KeyRanges(below, null, nan=inclusive)
     code, step = literal.code, int(exact and not inclusive)

@@ -39,7 +39,7 @@ class Bulkhead:
         self._waits: dict[object, _Wait] = {}
 
     def blocked(self, wanted: Iterable[Registration], timeout_s: float) -> set[Registration]:
-        """Returns the wanted indexes with too many scans blocked on the index or on its root.
+        """Returns each wanted index on which, or on whose root, too many scans already block.
 
         Args:
             wanted: the indexes that a scan would use.

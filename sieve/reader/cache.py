@@ -130,8 +130,8 @@ class Cache(Generic[Key, Value]):
             flight.set_exception(error)
             raise
         with self._lock:
-            # If `invalidate` removed this load meanwhile, the loaded value is possibly older than
-            # the change.
+            # If `invalidate` removed this load before it ended, the value can be older than the
+            # change.
             if self._loading.get(key) is flight:
                 del self._loading[key]
                 self._keep(key, _Entry(value, nbytes, started_s))

@@ -76,8 +76,8 @@ class Chunk:
         if len(own) == 0:
             return np.zeros(len(codes), np.bool_)
         before = self.low[own].searchsorted(codes, side="right") - 1
-        # Of the entries that begin at or below a code, the entry with the greatest high end
-        # decides.
+        # The location holds a code if one of the entries that begin at or below the code reaches
+        # the code.
         reach = np.maximum.accumulate(self.high[own])
         return (before >= 0) & (reach[before] >= codes)
 

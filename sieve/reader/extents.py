@@ -36,7 +36,7 @@ from sieve.segments.entries import Ends
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Steps:
-    """The least number of rows of each location up to each key, stored as increments by key.
+    """The least number of rows that each location has up to a key, stored as increments.
 
     Attributes:
         codes: int64[e], the code of each step, ascending.
@@ -137,7 +137,7 @@ def extents(ends: LocationEnds, keyed: Counts, bounds: KeyBounds | None = None) 
     order = np.lexsort((high, locations))
     last = order[np.append(locations[order][1:] != locations[order][:-1], True)[: len(order)]]
     early = ends.begins
-    # An entry of a single cell has one certain key instead of two.
+    # An entry of a single cell certainly has one key, whereas other entries have two.
     late = ends.finishes & (ends.apart | ~early)
     late[last] = False
     counted = np.bincount(locations[early], minlength=len(keyed))
@@ -182,7 +182,7 @@ def _within(ends: LocationEnds, bounds: KeyBounds) -> LocationEnds:
 
 
 def bounds(steps: Steps, groups: Counts, wanted: Counts) -> tuple[Codes, Counts]:
-    """Returns for each group the least code up to which the group certainly has enough rows.
+    """Returns for each group the least code up to which the group certainly has the wanted rows.
 
     Args:
         steps: the steps of m locations.
@@ -192,7 +192,7 @@ def bounds(steps: Steps, groups: Counts, wanted: Counts) -> tuple[Codes, Counts]
 
     Returns:
         int64[n], the code, or GREATEST for a group with too few rows. int64[n], the location whose
-        step reaches the code, or -1 for a group with too few rows.
+        step completes the wanted rows, or -1 for a group with too few rows.
     """
     of_group = groups[steps.locations]
     counted = np.flatnonzero(of_group >= 0)

@@ -141,10 +141,10 @@ class NumberedVersions:
         return knows
 
     def needed(self, order: Order, groups: Counts, sure: Flags) -> Flags | None:
-        """Returns the numbered ranges that can hold one of the first rows in an order.
+        """Returns the numbered ranges that can hold one of the first k rows of a sort order.
 
         Args:
-            order: the order and its number of rows.
+            order: the sort order and the number k.
             groups: int64[n], the group of each range, from 0; -1 for a range that the scan does not
                 list.
             sure: bool[n], whether the scan returns all rows of the range, except for dropped rows.
@@ -226,7 +226,7 @@ class FileNumberings:
         return self._load(name, own)
 
     def by_name(self, name: str) -> FileNumbering:
-        """Returns the numbering with an identity that an earlier answer contained.
+        """Returns a numbering by the identity that an earlier answer gave to the driver.
 
         Raises:
             UnsupportedError: numberings of other tables evicted this numbering.
@@ -374,8 +374,8 @@ def _containing(ranges: Counts, files: Counts, of: Files) -> Counts:
         return np.full(ranges.shape[1], -1, np.int64)
     starts = of.range_starts
     owner, n = files[of.range_owners], len(starts)
-    # The sort orders rows by file and offset. It puts a location before the ranges that begin in
-    # the location.
+    # The sort is by file and offset. It puts a location before the ranges that begin in the
+    # location.
     file, start = np.append(owner, ranges[0]), np.append(starts, ranges[1])
     order = np.lexsort((np.arange(len(file)) >= n, start, file))
     latest = np.maximum.accumulate(np.where(order < n, np.arange(len(order)), 0))

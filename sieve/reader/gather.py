@@ -1,4 +1,4 @@
-"""Gather: copies flags from one numbering to another, by slices if these are long enough.
+"""Gather: copies flags from one numbering to another, in slices if the slices are long enough.
 
 File lists keep their order from version to version. Therefore the files of one list have
 consecutive positions in another list, over long stretches. Each stretch is copied as a slice.

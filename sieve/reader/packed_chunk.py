@@ -31,8 +31,8 @@ BLOCK: Final = 64
 """The number of entries in a block. At this size the block index takes a quarter of a byte for each
 entry."""
 
-# Blocks are packed and unpacked in batches of this size: unpacked entries take ten times the
-# memory.
+# This many blocks are packed or unpacked at once, because unpacked entries take ten times the
+# memory of packed entries.
 _AT_ONCE: Final = 2048
 # A record has fewer bits than a word, so each field begins within the word.
 _RECORD_BITS: Final = 63
@@ -126,7 +126,7 @@ class PackedChunk:
         first, last = cells[::2], cells[1::2]
         start = self.reach.searchsorted(first, side="left")
         stop = self.begin.searchsorted(last, side="right")
-        # Visit each block once: an interval begins where the previous intervals ended.
+        # An interval skips the blocks of earlier intervals, so each block is unpacked only once.
         start[1:] = np.maximum(start[1:], stop[:-1])
         blocks = spelled_out(start, np.maximum(start, stop))
         first = np.append(first, _NO_CELL)

@@ -22,8 +22,8 @@ from sieve.arrays.interval_set import spelled_out
 PAGE: Final = 1024
 """The number of files in a page. Counting the ranges of so many files takes some microseconds."""
 
-# If more than one in this many ranges is flagged, counting all ranges is faster than a search for
-# each range.
+# If more than one range in `_DENSE` is flagged, counting all ranges is faster than a search for
+# each flagged range.
 _DENSE: Final = 16
 
 

@@ -8,8 +8,8 @@ of that page:
 - `Pruner._resolve`: the versions of an index that serve this scan, or the reason why none does.
 - `FileNumberings.of`: one numbering of all files that these versions know.
 - `might_match`: evaluates the predicate over the versions, and returns one flag for each file.
-- `Pruner._needed`: for a scan that needs the first rows in an order, the files that can hold one of
-  these rows.
+- `Pruner._needed`: for a scan with ORDER BY and LIMIT, the files that can hold one of the first
+  rows.
 
 Each step can only reduce the set of skipped files. If something about a file is unknown, refused or
 broken, the scan reads the file.
@@ -241,7 +241,7 @@ class Pruner:
         by_column: Mapping[Column, Versions],
         files: FileNumbering,
     ) -> Flags | None:
-        """The ranges that can hold one of the first rows in any of the scan's orders.
+        """The ranges that can hold one of the first rows in one of the scan's sort orders.
 
         Returns None if the ranges are unknown, for example at an earlier instant of a Hudi table or
         after a change of the numbering.
@@ -275,7 +275,7 @@ def select(
     registrations: Sequence[Registration | None],
     ordered: AbstractSet[Column] = frozenset(),
 ) -> list[Registration | None]:
-    """Returns the registrations on columns in a predicate or order, and the unreadable ones.
+    """Returns unreadable registrations, and those on a column of the predicate or ORDER BY.
 
     The step opens no indexes on other columns. Otherwise each scan after a rebuild would wait for
     an index that the scan does not need.
@@ -329,8 +329,8 @@ def might_match(
 ) -> tuple[Flags, frozenset[Column]]:
     """The files of a table, or ranges of files, that might hold a row that satisfies a predicate.
 
-    Each group of versions proves its result alone. A range is therefore ruled out if one group
-    rules out the range.
+    The result of each group of versions is a proof by itself. Therefore one group suffices to rule
+    out a range.
 
     Args:
         groups: the versions of each column that the predicate names, grouped by encoder.

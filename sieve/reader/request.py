@@ -34,8 +34,8 @@ class PruneRequest:
         ttl_s: seconds after which the front end checks whether an index has a newer version.
         cache_bytes: maximum bytes of the cache of index files.
         check_root: raises RootRefusedError if indexes of this table are not allowed in a root.
-        orders: sort orders of which the scan needs only the first rows; if empty, the scan needs
-            all rows.
+        orders: sort orders (ORDER BY, MIN or MAX) in which the scan needs only the first rows; if
+            empty, the scan needs all rows.
         present: the files that the scan lists, or None if the scan does not know their numbers yet.
     """
 

@@ -64,7 +64,7 @@ class Run:
 
     @property
     def span(self) -> Range:
-        """A range of codes that includes all keys; empty (first above last) if there are none."""
+        """A range of codes that includes all keys; without keys, the first is above the last."""
         return self._codes.span
 
     def locations_in(self, intervals: CodeIntervals) -> Flags:
@@ -138,7 +138,7 @@ class Run:
         return found
 
     def locations_of_each(self, hashes: Hashes) -> Flags:
-        """Returns for each hash the locations that can hold such a key; needs a run with maps.
+        """Returns for each hash the locations that can hold a key with it; needs a run with maps.
 
         Args:
             hashes: uint64[q], in any order.
@@ -270,7 +270,7 @@ class Run:
             raise
 
     def _check(self, number: int, named: int) -> None:
-        """Raises CorruptError for an ordinal outside the run; the file may be of another run."""
+        """Raises CorruptError for an ordinal outside the run, as in a file of another run."""
         if named > self._n_locations:
             raise CorruptError(
                 "SIEVE_CORRUPT_RUN",
@@ -295,7 +295,7 @@ class _Ranges:
         self._file = np.repeat(np.arange(len(files)), [len(file) for file in files])
 
     def files_of(self, wanted: CodeIntervals) -> list[int]:
-        """The numbers of the files that can hold some of the keys of merged intervals."""
+        """The numbers of the files that can hold a key in one of the merged intervals."""
         start, stop = meeting(wanted, self.first, self.last)
         numbers: list[int] = np.unique(self._file[start < stop]).tolist()
         return numbers

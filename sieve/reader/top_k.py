@@ -1,4 +1,4 @@
-"""Top rows: the locations that can hold one of the first k rows in the order of a column.
+"""Top-k: the locations that can hold one of the first k rows when rows are sorted by a column.
 
 ORDER BY ... LIMIT k, MIN and MAX need the locations that can have one of the first k rows. Only
 *certain* rows count towards k: rows that the scan returns in any case. Each row has one of three
@@ -40,7 +40,7 @@ BOUNDING_ANY_TIME: Final = frozenset(("iceberg",))
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Order:
-    """An order of a column, and the number of first rows that a scan needs.
+    """A sort order by one column, and the number k of first rows that a scan needs.
 
     Attributes:
         descending: whether greater values come first; NaN is the greatest.
@@ -61,7 +61,7 @@ class Order:
     against: Predicate
 
     def classes(self) -> tuple[str, ...]:
-        """The classes of rows, sorted as the order requires."""
+        """The classes of rows, first class first."""
         values = ("nan", "key") if self.descending else ("key", "nan")
         if self.nulls == "never":
             return values
@@ -75,7 +75,7 @@ class Present:
     Attributes:
         numbering: the numbering that `groups` refers to.
         groups: int64[n], the group of each numbered file, from 0; -1 for a file that the scan does
-            not list. Each group needs its own first rows.
+            not list. The query needs the first rows of each group.
         hide: bool[n], whether queries hide rows of the file. The rows of such a file do not count.
     """
 

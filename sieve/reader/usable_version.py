@@ -23,7 +23,7 @@ def reason_of(error: SieveError) -> Reason:
 def why_unusable(
     manifest: Manifest, table: TableIdentity, fingerprints: Iterable[Mapping[str, str]]
 ) -> Reason | None:
-    """Returns why a scan must not use a version, or None if the scan is allowed to.
+    """Returns why a scan must not use a version, or None if the scan can use the version.
 
     Args:
         fingerprints: the parts of the reader's fingerprint in each session that reads.

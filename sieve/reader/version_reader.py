@@ -85,7 +85,7 @@ class OpenVersion:
         return placed
 
     def counts(self) -> FileRanges:
-        """The counts of the version's locations, for first rows.
+        """The row counts of the version's locations, for queries with ORDER BY and LIMIT.
 
         Raises the errors of `open_version`.
         """
@@ -201,7 +201,7 @@ class OpenVersion:
             run.retry()
 
     def _every_key(self, key_ranges: KeyRanges) -> bool:
-        """Returns whether the key ranges include every key; row counts are then sufficient."""
+        """Returns whether key ranges include every key, so that row counts answer the look-up."""
         if len(key_ranges.intervals) != 1 or key_ranges.hashes is not None:
             return False
         first, last = key_ranges.intervals[0].tolist()

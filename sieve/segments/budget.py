@@ -22,9 +22,8 @@ from sieve.arrays.dtypes import Numbers
 Made = TypeVar("Made")
 
 _PRICES = 24
-# At the least price, a whole budget saves only this number of files per query. A budget that saves
-# fewer files is too large for the column. For a table of few files, the number is this share of the
-# table's files.
+# At the least price, a whole budget saves only this number of files per query, or this share of the
+# table's files if the share is smaller. A budget that saves less is too large for the column.
 _NEGLIGIBLE_FILES = 1e-3
 _NEGLIGIBLE_SHARE = 1e-5
 # Bytes are estimated and interpolated between prices, so the aim is a little below the budget.
@@ -110,7 +109,7 @@ def within_budget(
     while size > budget_bytes:
         if (step := next(steps, None)) is None:
             return made
-        # The result is too large, so the price was too low.
+        # The result exceeds the budget, so the next price must be higher.
         over = times, size
         discard(made)
         times *= max(step, (size / max(1.0, budget_bytes)) ** _ELASTICITY)

@@ -68,7 +68,7 @@ class _Weights:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Tables:
-    """Precomputed numbers of a model for each space between two neighbouring keys.
+    """Precomputed lengths and weights of the spaces between a model's neighbouring keys.
 
     Attributes:
         start: float64[m - 1], distance of the space from the least key.
@@ -207,7 +207,7 @@ class QueryModel:
         return np.clip(shares, 0, 1, out=shares)
 
     def up_to(self, codes: Codes) -> Numbers:
-        """For each code: the mean of the shares of keys, of rows and of the domain up to the code.
+        """Returns for each code the mean of three shares up to it: of keys, rows and the domain.
 
         The result estimates the share of all queries that look up keys up to a code. The results
         ascend with the codes.
@@ -216,7 +216,7 @@ class QueryModel:
         return shares
 
     def density(self, codes: Codes) -> Numbers:
-        """The expected share of queries that one more code adds to an entry.
+        """Returns for each code the share of queries that an entry gains with this code.
 
         The three kinds of point query count by key, by row and by code. Each kind of range query is
         treated like the most similar kind of point query.

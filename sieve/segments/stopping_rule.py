@@ -33,8 +33,8 @@ FREE_BYTES: Final = 4096
 MOST_OF_TABLE: Final = 10
 """A version has at most one byte per this many bytes of the table."""
 
-# The kind "range" represents three kinds of range in the query model, and "present" represents two
-# ways to draw a key.
+# Of the six kinds of query in the query model, "range" stands for the three kinds of range, and
+# "present" for the two ways to draw a key that occurs.
 _WEIGHTS: Final[Mapping[str, int]] = {"present": 2, "absent": 1, "range": 3}
 _PRICES: Final = 24
 _LEAST_BYTES: Final = 2048
@@ -114,12 +114,13 @@ class Stop:
     Attributes:
         price: cost per byte: the number of files that a byte must save in each query.
         little: a small number of bytes. A smaller version is good enough only if queries read at
-            most `CLOSE` times the minimum. Queries for absent keys then count in full.
+            most `CLOSE` times the files that hold a match. Queries for absent keys then count in
+            full.
         probes: for each of `KINDS`, int64[k, 2], first and last key code of each probe; both
             ascend.
         least: mean number of files that hold a match, by kind, for the kinds that have probes.
         free: number of bytes below which only the price is a limit. Few probes hit the keys at the
-            border of two files, so the probes cannot judge so small a version.
+            border of two files, so probes cannot judge a version of fewer bytes.
     """
 
     price: float

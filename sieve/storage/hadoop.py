@@ -56,8 +56,8 @@ class HadoopFiles(ABC):
             try:
                 while left > 0:
                     size = min(left, CHUNK)
-                    # IOUtils is on every class path, and py4j copies the array that toByteArray
-                    # returns to Python.
+                    # IOUtils is on every class path, and py4j copies toByteArray's result into
+                    # Python.
                     chunks.append(self.jvm.org.apache.commons.io.IOUtils.toByteArray(stream, size))
                     left -= size
             finally:

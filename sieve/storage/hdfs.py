@@ -132,7 +132,7 @@ class HadoopStore(HadoopFiles):
         self._inherit(fs, path, _own_permissions(fs.getFileStatus(above)), is_dir=True)
 
     def _inherit(self, fs: Any, path: Any, like: Permissions, is_dir: bool) -> int:
-        """Sets the owner and group of ``like`` if permitted, and then the mode that fits them.
+        """Sets the owner and group of ``like`` if permitted, and then a mode that fits both.
 
         Returns the mode.
         """

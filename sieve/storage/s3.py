@@ -88,7 +88,7 @@ class S3Store(HadoopFiles):
         fs.createFile(path).build().close()
 
     def permissions(self, uri: str) -> Permissions:
-        """Represents the users that the bucket's policy admits as a group with the bucket's name.
+        """Uses the bucket's name as a group for all users that the bucket's policy admits.
 
         S3A does not report who these users are.
         """
@@ -163,7 +163,7 @@ class S3Store(HadoopFiles):
     def _put(self, fs: Any, path: Any, uri: str, data: bytes, writer: str | None = None) -> None:
         """Puts an object.
 
-        With ``writer``, puts the object only if none exists, and stores the writer in its metadata.
+        With ``writer``, puts the object only if none exists, and names the writer in its metadata.
         """
         with failures("create", uri):
             builder = fs.createFile(path).overwrite(True)

@@ -14,13 +14,13 @@ from sieve.tables.hudi import FAILURES
 
 log = logging.getLogger(__name__)
 
-# Above this number of commits, a full listing is as fast, because Delta reads a full listing from a
-# checkpoint, but reads each commit separately.
+# Above this number of commits, a full listing takes no longer than reading each commit, because
+# Delta reads the full listing from a checkpoint.
 _MOST_COMMITS: Final = 200
 
 
 def listed_commit(access: Any) -> tuple[Commit, int]:
-    """The last listing's commit, else the newest commit, and its time in ms since the epoch."""
+    """The commit of the last listing, else the newest commit, and the commit's time in ms."""
     told = json.loads(access.history().commit())
     return Commit(told["table"], told["version"]), told["time_ms"]
 

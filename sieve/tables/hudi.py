@@ -25,13 +25,13 @@ FAILURES: Final = (Py4JError, PySparkException)
 # complete.
 _VERSIONS: Final = frozenset({"8", "9"})
 
-# Only the metadata of these actions names the partitions that the action wrote or replaced.
+# Hudi records which partitions an action wrote or replaced only for these actions.
 _COMMITS: Final = frozenset({"commit", "deltacommit", "replacecommit"})
 _HARMLESS: Final = frozenset({"clean", "savepoint", "indexing"})
 _ROLLBACKS: Final = frozenset({"rollback", "restore"})
 
-# Above these numbers, a full listing is as fast, because Hudi lists in parallel or uses its
-# metadata table.
+# Above these numbers, a full listing takes no longer than listing the changed partitions, because
+# Hudi lists in parallel or uses its metadata table.
 _MOST_COMMITS: Final = 50
 _MOST_PARTITIONS: Final = 100
 
@@ -174,12 +174,12 @@ def list_changed(access: Any, instant_ms: int) -> tuple[frozenset[str], str] | N
 def find_appended(
     access: Any, files: Mapping[int, tuple[int, int, bool]], parts: Mapping[str, str]
 ) -> frozenset[int]:
-    """The slices whose log files since an earlier state contain only whole records.
+    """The slices that, since an earlier state, have gained only log files with whole records.
 
     Args:
         files: maps a slice's number in the last listing to an earlier length and time of the slice,
-            and to whether the index contains all rows that the slice ever had, including hidden
-            rows.
+            and to a flag. The flag is true if the index contains all rows that the slice ever had,
+            including hidden rows.
 
     Returns:
         The numbers of these slices. `frame` can now read only their appended log files.

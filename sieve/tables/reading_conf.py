@@ -18,8 +18,8 @@ def reading_conf(session: Any, parts: Mapping[str, str], *, whole_texts: bool) -
     The build reads all fields of a struct with a default, because Spark loses the default if it
     reads only some fields. If values have a maximum width, the limit of rows per batch suffices, so
     the function removes the limit of bytes. From 4.1 on, Spark measures a batch after each row. For
-    numbers, this measuring takes longer than the rest of the reading; for texts, it takes a third
-    as long as the rest.
+    numbers, this measuring takes longer than the rest of the reading; for texts, the measuring
+    takes a third as long as the rest of the reading.
 
     Args:
         session: the user's session, a py4j object.

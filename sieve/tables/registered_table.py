@@ -57,7 +57,8 @@ class RegisteredTable:
                 None means the value in `info`.
 
         Raises:
-            InvalidInputError: another statement registered an index of this name meanwhile.
+            InvalidInputError: after `info` was read, another statement registered an index of this
+                name.
             UnavailableError: the metastore does not answer, and the property is unchanged.
             UnknownOutcomeError: the metastore stopped answering during the write.
             Py4JError, PySparkException: the metastore refused the write, and the property is

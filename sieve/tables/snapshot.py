@@ -1,9 +1,10 @@
 """Snapshots: a table's files at one time, each of which is stable or racy.
 
-A file is stable if every later write must change the file's modification time. A younger file is
-racy: a write can change its content, but not its modification time. The definition is git's rule
-for "racily clean" entries. The coarsest file systems store times with a resolution of two seconds.
-If a file's time has a fraction of a second, the resolution is below a second.
+A file is stable if every later write must change the file's modification time. A file that was
+modified too recently is racy: the next write can change the file's content without changing its
+modification time. The definition is git's rule for "racily clean" entries. The coarsest file
+systems store times with a resolution of two seconds. If a file's time has a fraction of a second,
+the resolution is below a second.
 """
 
 from __future__ import annotations
@@ -145,7 +146,7 @@ def _snapshot(
 
 
 def stable_from(mtime: int) -> int:
-    """The time, in ms since the epoch, from which a file of this modification time is stable."""
+    """The time, in ms since the epoch, from which on a file of this modification time is stable."""
     return mtime + (FINE_RACY_MS if mtime % 1000 else RACY_MS)
 
 

@@ -95,8 +95,9 @@ class CatalogTable(RegisteredTable):
         """Files that changed only by appended rows, which a build can read separately.
 
         Args:
-            files: maps a file's number in the last listing to an earlier length and time, and to
-                whether the index contains all rows that the file ever had, including hidden rows.
+            files: maps a file's number in the last listing to an earlier length and time, and to a
+                flag. The flag is true if the index contains all rows that the file ever had,
+                including hidden rows.
         """
         if self.info.format_name != "hudi" or not files:
             return frozenset()

@@ -11,7 +11,7 @@ A use gives a lower bound for the share of the scan's bytes that a query still r
 on the column. The constants are unknown, so ranges get the selectivities that Selinger et al.
 assume ("Access Path Selection in a Relational Database Management System", 1979): one third with
 one bound, one quarter with two bounds. The module assumes that each value is in one file, and that
-the first rows of an order are in ten files.
+the rows of ORDER BY with LIMIT are in ten files.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def all_of(parts: Iterable[Uses]) -> Uses:
 
 
 def any_of(parts: Iterable[Uses]) -> Uses:
-    """The uses of a disjunction: the widest use of a column in every part, else ``or``."""
+    """The uses of a disjunction: a column's widest use if every part has one, else ``or``."""
     branches = list(parts)
     names = dict.fromkeys(column for branch in branches for column in branch)
     return {

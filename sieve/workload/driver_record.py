@@ -44,7 +44,7 @@ _KINDS: Final[Mapping[str, Kind | None]] = {
 
 @dataclass(frozen=True, slots=True)
 class ScanSums:
-    """Scans with the same predicates on the same table that consulted the same indexes.
+    """The sums of scans that read one table, with the same predicates and the same indexes.
 
     Attributes:
         asked: table, indexes and filter, as JSON.

@@ -38,8 +38,8 @@ MAX_WINDOW_BITS: Final = 18
 """Windows have at most 2^18 cells, because a hash has 18 bits for its position in a window."""
 MAX_WINDOWS: Final = 1 << 24
 
-# Of sets of up to 10,000 hashes, an attempt fails for one to four in a hundred. An attempt hardly
-# ever fails for larger sets. After this many failures, the attempts use more cells, so that one
+# For sets of up to 10,000 hashes, one to four attempts in a hundred fail. For larger sets, an
+# attempt hardly ever fails. After this many failures, the attempts use more cells, so that one
 # attempt succeeds.
 _SAME_ROOM: Final = 4
 _MORE_ROOM: Final = 0.1

@@ -82,7 +82,7 @@ class MapSegment:
         return indexes[order], locations[order]
 
     def holds(self, hashes: Hashes, location: int) -> npt.NDArray[np.bool_]:
-        """Returns for each hash whether its own `locations_of` would include the location."""
+        """Returns for each hash whether `locations_of` for it alone would include the location."""
         index, values = self._values(hashes)
         # Each list is searched once, because many hashes can share a long list.
         distinct, which = np.unique(values, return_inverse=True)

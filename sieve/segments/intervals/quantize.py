@@ -21,7 +21,8 @@ from sieve.segments.intervals.grid import MAX_PIECES, Grid, short_widths
 from sieve.segments.query_model import QueryModel
 from sieve.segments.weights import weights_at
 
-# A piece of the grid takes three bytes. A piece with at least this many borders saves more.
+# A piece of the grid takes three bytes. A piece with at least this many borders saves more than
+# three bytes.
 _BORDERS_A_PIECE: Final = 128
 
 
@@ -160,7 +161,7 @@ def _pieces(
 
 
 def _medians(ideal: Numbers, bounds: npt.NDArray[np.intp]) -> npt.NDArray[np.int64]:
-    """Returns, for each piece of a grid, the median of the ideal shifts of the piece's borders."""
+    """Returns for each piece of a grid the median of the shifts that are ideal for its borders."""
     parts = [np.sort(part) for part in np.split(ideal, bounds[1:])]
     middle = [(part[(len(part) - 1) // 2] + part[len(part) // 2]) / 2 for part in parts]
     return np.array(np.clip(middle, 0, 63), np.int64)
@@ -203,9 +204,9 @@ def _in_order(cells: Cells) -> Cells:
 def _free(
     part: Part, query_model: QueryModel, low: Codes, high: Codes, location: npt.NDArray[np.int32]
 ) -> Numbers:
-    """Returns the share of each kind of query that is wholly between entries, over all locations.
+    """Returns for each kind of query the share that falls wholly between entries.
 
-    Each location counts by its weight.
+    The shares are summed over locations, and each location counts by its weight.
     """
     leading = np.append(True, location[1:] != location[:-1])
     trailing = np.append(leading[1:], True)

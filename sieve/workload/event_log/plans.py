@@ -45,7 +45,7 @@ _ROW_BY_ROW = (
 
 
 class Unread(StrEnum):
-    """Why a scan in an event log, or a part of it, was not read; the value is the report's text."""
+    """Why all or part of a scan in an event log was not read; the value is the report's text."""
 
     PATH = "scans of paths, not of tables"
     NAME = "scans of tables of other catalogs, or whose names have dots"
