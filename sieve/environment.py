@@ -28,7 +28,7 @@ class Advice:
         self._sentences[index, sentence] = None
 
     def of(self, index: str) -> list[str]:
-        """The sentences for an index, including those for all indexes, in the order of addition."""
+        """The sentences about an index or about all indexes, in the order of addition."""
         return [text for name, text in self._sentences if name in (None, index)]
 
     def __iter__(self) -> Iterator[tuple[str | None, str]]:

@@ -30,8 +30,7 @@ from sieve.errors import corrupt_segment
 
 Bytes = bytes | memoryview
 
-# A value can begin inside a byte, so the value and up to 7 bits before it must fit in one 8-byte
-# word.
+# A value can begin inside a byte, so an 8-byte word must hold the value and up to 7 earlier bits.
 MAX_BITS: Final = 56
 
 _HEAD: Final = struct.Struct("<BI")
@@ -40,7 +39,7 @@ ARRAY_HEAD_BYTES: Final = _HEAD.size
 _MANTISSA_BITS: Final = 52
 _EXPONENT_OF_ONE: Final = 1023
 # Packing needs one byte of memory for each bit, so packing works on slices. Each slice ends at a
-# byte boundary, because the number of its values is a multiple of 8.
+# byte boundary, because a slice has a multiple of 8 values.
 _SLICE: Final = 1 << 16
 
 

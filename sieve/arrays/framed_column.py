@@ -1,8 +1,8 @@
 """Framed column: a compressed integer array with random access.
 
 The column is divided into blocks (frames) of 1,024 numbers. A block stores its least number, and
-the difference of each number from the least. All differences of a block have the same size in whole
-bytes. A block of equal numbers stores no differences.
+for each number the difference from the least number. All differences of a block have the same size
+in whole bytes. A block of equal numbers stores no differences.
 
 Source: frame of reference, Goldstein, Ramakrishnan and Shaft, "Compressing Relations and Indexes".
 """

@@ -60,7 +60,7 @@ def configure(builder: _Builder) -> _Builder:
 
 
 def _refuse_started_spark(jar: Path) -> None:
-    """Refuses a Spark that runs without Sieve, because its class path and extensions are fixed."""
+    """Refuses a Spark that runs without Sieve, because a running Spark cannot load extensions."""
     pyspark = sys.modules.get("pyspark")
     gateway = getattr(getattr(pyspark, "SparkContext", None), "_gateway", None)
     if gateway is None:

@@ -29,7 +29,7 @@ class SuffixCodec(Protocol):
     """Encodes the bytes after the prefix; codes sort like unsigned bytes."""
 
     def codes(self, values: pa.Array, start: int) -> Codes:
-        """Codes of large binaries from byte `start` on, int64[n]; undefined for nulls."""
+        """Encodes large binaries from byte `start` on, int64[n]; undefined for nulls."""
 
     def code(self, value: bytes) -> int:
         """The code of one value."""

@@ -172,8 +172,8 @@ class TimestampCodec:
         return Literal(wire_integer(value, LEAST, GREATEST, "a number of microseconds"))
 
     def decode(self, code: int) -> str:
-        # numpy has no timestamp for -2^63, and datetime has none before year 1. Therefore date and
-        # time are formatted separately.
+        # numpy has no timestamp for -2^63, and datetime has no timestamp before year 1. Therefore
+        # date and time are formatted separately.
         days, micros = divmod(code, _DAY_MICROS)
         midnight = dt.datetime(1, 1, 1, tzinfo=dt.UTC)
         time = (midnight + dt.timedelta(microseconds=micros)).time()

@@ -53,7 +53,7 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class DecimalCodec:
-    """The codes of decimals: up to 18 digits, the unscaled integer u; otherwise 64 bits of u.
+    """Encodes decimals: up to 18 digits by the unscaled integer u, wider ones by 64 bits of u.
 
     Without a window, the wide form resembles a floating-point number. If |u| < 2^57, |u| is its own
     code. A longer |u| of L bits has the exponent L - 56, followed by the 56 bits below the leading
@@ -153,7 +153,7 @@ def _wide_codes(low: npt.NDArray[np.uint64], high: npt.NDArray[np.int64]) -> Cod
     top = np.where(negative, ~high + carry, high).view(np.uint64)
     length = np.where(top > 0, 64 + bit_lengths(top), bit_lengths(low))
     spare = np.maximum(length - 57, 0).astype(np.uint64)
-    # In numpy, shifts by 64 or more are undefined, so each word has its own range of shifts.
+    # In numpy, shifts by 64 or more are undefined, so the code handles the two words separately.
     within = np.minimum(spare, np.uint64(63))
     lifted = np.where(within > 0, top << ((np.uint64(64) - within) & np.uint64(63)), np.uint64(0))
     near = (low >> within) | lifted

@@ -119,7 +119,7 @@ class Encoder:
 
     @property
     def leading_bytes(self) -> int | None:
-        """The maximum number of leading bytes of a string or binary that affect its code.
+        """How many leading bytes of a string or binary can affect the value's code.
 
         The result is None for other types.
         """
@@ -168,7 +168,7 @@ class Encoder:
         return self._codec.literal(value)
 
     def starting_with(self, value: object) -> tuple[int, int]:
-        """Least and greatest code of the values that begin with a constant in its wire form."""
+        """Least and greatest code of values that begin with a constant, given in its wire form."""
         codec = self._codec
         if not isinstance(codec, BytesCodec):
             raise refuse_literal(value, f"no prefix of a {self.type} value")

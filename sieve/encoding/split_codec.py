@@ -1,8 +1,8 @@
 """Key codes of strings by split points: a code is the number of a point, then digits.
 
-Example: the points are ``customer-`` and ``supplier-``, values share all bytes of their point, and
-the alphabet is ``0123456789``. The key code of ``supplier-17`` consists of the point number 1 and
-the digits of ``17``. The code does not contain the bytes of the point.
+Example: the points are ``customer-`` and ``supplier-``, each value begins with all bytes of a
+point, and the alphabet is ``0123456789``. The key code of ``supplier-17`` consists of the point
+number 1 and the digits of ``17``. The code does not contain the bytes of the point.
 """
 
 # ruff: noqa: D102 - the protocol documents the methods of a codec once

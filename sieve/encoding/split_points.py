@@ -30,7 +30,7 @@ _HEADS = 3
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """The least value of a stretch, and the number of bytes that most of its values share."""
+    """The least value of a stretch, and how many bytes most values of the stretch share."""
 
     start: bytes
     shared: int

@@ -23,8 +23,8 @@ MOST_MAP_BYTES: Final = 1 << 30
 MOST_MAP_TIMES: Final = 3
 """The maximum time for building a map, as a multiple of the build's time without the map."""
 
-# Seconds of four steps on two cores: read and weigh a few keys; open a file; read a row of
-# scattered keys; hash, sort and place a key.
+# Seconds that four steps take on two cores: read and weigh a few keys; open a file; read a row if
+# keys are scattered; hash, sort and place a key.
 _BUILD_SECONDS: Final = 6.0
 _FILE_SECONDS: Final = 2e-3
 _ROW_SECONDS: Final = 7e-7

@@ -56,7 +56,7 @@ def rounds_of(run: RunRef, limit: int = ROUND_BYTES) -> list[Round]:
 
 
 def by_runs(runs: Counts) -> Iterator[tuple[list[int], list[int]]]:
-    """Groups files by the runs that hold their rows; yields each group's files and runs.
+    """Groups files by the runs that hold the files' rows; yields each group's files and runs.
 
     For each run, the files that are only in this run form one group. All files that are in several
     runs form one more group. CHECK looks up this group in each run of the group's files.
@@ -81,7 +81,7 @@ def ordinals_in(places: Counts, begin: int, end: int) -> Counts:
 def shared_rounds(runs: Sequence[RunRef], limit: int = ROUND_BYTES) -> list[list[Round]]:
     """Divides look-ups in several runs into rounds; a key is found if one run holds the key.
 
-    All runs of a round look up keys of the same stretch of the domain. A single run gets the rounds
+    In a round, all runs look up the keys of one stretch of the domain. A single run gets the rounds
     of `rounds_of`. Several runs never have maps. Without runs, there is one empty round.
     """
     if not runs:

@@ -75,7 +75,7 @@ def look_up_keys(
 
 
 def _open(rounds: Sequence[Round], index_dir: str, files: Mapping[str, bytes]) -> list[Run]:
-    # This function is at module level so that executors use the cache of their own module.
+    # This function is at module level so that each executor uses the cache in its own process.
     return [Run(FilesInMemory(files), index_dir, one.run, _HELD) for one in rounds]
 
 
@@ -87,7 +87,7 @@ def _seen(
     location: int,
     ordinals: Sequence[int],
 ) -> pa.RecordBatch:
-    """Returns one output row: the counts of some rows, their lost keys, and the extreme codes."""
+    """Returns an output row for some input rows: counts, a lost key, and the extreme codes."""
     values = part.column(0)
     encoded = encoder.encode(values)
     keys = np.flatnonzero(encoded.valid & ~encoded.nan)

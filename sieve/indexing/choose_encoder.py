@@ -91,8 +91,7 @@ def _of_decimals(type_name: str, distinct: pa.Array, spare: float) -> Encoder:
 
 
 def _unscaled(value: pa.Scalar, of: pa.DataType) -> int:
-    # Decimal arithmetic would round to the 28 digits of its context, so the digits are joined as
-    # text.
+    # Decimal arithmetic would round to 28 digits, so this code joins the digits as text.
     sign, digits, exponent = value.as_py().as_tuple()
     unscaled: int = int("".join(map(str, digits))) * 10 ** (exponent + of.scale)
     return -unscaled if sign else unscaled

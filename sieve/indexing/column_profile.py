@@ -116,7 +116,7 @@ class Profile:
         return math.inf if options.every_key or options.shape == "map" else self.budget(options)
 
     def intervals_budget(self, options: IndexOptions, shape: str) -> int:
-        """The budget for intervals: the whole budget, or a small share of it if there is a map.
+        """The budget for intervals: the whole budget, or a small share if there is a map.
 
         With the budget ``auto``, the result limits the cuts that the reading step passes on.
         """

@@ -47,8 +47,8 @@ class Sample:
             locations. The share is about 0 if each location has its own range of keys.
         domain_sample: the windows of the domain to which `query_model`, `codes` and `hashes` are
             restricted; None for the whole domain.
-        drawn: all rows of the column, if all were sampled; otherwise None. The columns are the
-            value or its leading bytes as ``v``, `LOCATION`, and the hash of the value.
+        drawn: all rows of the column, if all were sampled; otherwise None. The columns are ``v``
+            (the value or the value's leading bytes), `LOCATION`, and the value's hash.
     """
 
     encoder: Encoder
@@ -158,7 +158,7 @@ def take_sample(
 
 
 def _hashed(table: pa.Table) -> pa.Table:
-    """Returns all rows of a column with their hashes; a NULL gets no hash."""
+    """Returns all rows of a column with the hash of each value; a NULL gets no hash."""
     hashes = pc.if_else(pc.is_valid(table["v"]), table["hash"], None)
     return table.select(["v", LOCATION]).append_column("hash", hashes)
 

@@ -1,4 +1,4 @@
-"""The first build step on executors, without PySpark: reads a column, sorts and cuts its codes.
+"""The first build step on executors, without PySpark: reads a column, sorts and cuts the codes.
 
 The step makes *cuts*. A cut is an interval of keys of one location, or a single key for the shape
 `sieve`. The later steps (`segment_tasks`) never process rows, only cuts, which are few. All steps

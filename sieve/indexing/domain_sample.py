@@ -1,8 +1,8 @@
 """Domain sample: windows of a column's domain, and the column restricted to the windows.
 
 Two figures depend on which files have neighbouring keys: the size of an index, and the number of
-files that queries read. A sample of rows does not show neighbouring keys, but a sample of stretches
-of the domain does. A window contains every key of every file in its stretch. After the gaps between
+files that queries read. A sample of rows does not show neighbouring keys, but whole stretches of
+the domain do. A window contains every key of every file in its stretch. After the gaps between
 windows are removed, every algorithm for a column also works on the windows. The windows contain a
 known share of the column.
 
@@ -29,13 +29,13 @@ _BISECTIONS: Final = 64
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DomainSample:
-    """Disjoint windows of the domain, and the key codes of a query that are mapped to them.
+    """Disjoint windows of the domain, to which the key codes of a query are mapped.
 
     Attributes:
         first: int64[w], first code of each window, ascending.
         last: int64[w], last code of each window, not below `first`.
         asked: int64[k, 2], ranges of key codes of the query, ascending and disjoint. A queried code
-            between two windows is mapped to the last code of the window before it.
+            between two windows is mapped to the last code of the lower window.
         share: approximate share of all queried keys that are in the windows.
     """
 
@@ -115,7 +115,7 @@ def windows(query_model: QueryModel, share: float, asked: CodeIntervals) -> Doma
     Args:
         query_model: a model with a key that is not heavy.
         share: the share of queried keys, above 0 and below 1.
-        asked: int64[k, 2], a query whose ends must be in windows; each end gets a window around it.
+        asked: int64[k, 2], a query; each end of its ranges gets a window around the end.
     """
     random = np.random.default_rng(2)
     begin = (np.arange(_STRATA) + (1 - share) * random.random(_STRATA)) / _STRATA

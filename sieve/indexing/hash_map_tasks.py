@@ -145,7 +145,7 @@ def packed(hashes: Hashes, locations: Ordinals, parts: int) -> pa.RecordBatch:
 
 
 def _smallest(hashes: Hashes) -> Hashes:
-    """The `SKETCH` smallest distinct hashes; a hash that occurs more than once is in it twice."""
+    """The `SKETCH` smallest distinct hashes; a hash that occurs several times is returned twice."""
     signed, few = hashes.view(np.int64), 4 * SKETCH
     if few < len(signed):
         copies, ranks = _at_most_twice(np.sort(np.partition(signed, few)[:few]))

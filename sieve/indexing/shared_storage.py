@@ -1,4 +1,4 @@
-"""Shared storage: checks that executors write to the driver's storage, not to their own files."""
+"""Shared storage: checks that executors write to the driver's storage, not to local disks."""
 
 from __future__ import annotations
 

@@ -57,8 +57,8 @@ def build_contents(
     No version refers to the result yet. A failed build deletes the files that it has written.
 
     Args:
-        reused: the reused part of an earlier version. The build reads no reused file, except the
-            log files that were appended to it.
+        reused: the reused part of an earlier version. The build does not read reused files, except
+            for log files that writers appended.
         before: the file list of the earlier version, with which the new list is merged.
 
     Raises:
@@ -175,11 +175,11 @@ def _unchanged(
     *,
     is_text: bool,
 ) -> Locations:
-    """Returns the locations that were read; those that changed during the build match no file.
+    """Returns the locations read; a location that changed during the build matches no file.
 
-    The result omits files that are now missing. Otherwise, after a rename of the table, a missing
-    file could exist again under its new name with its old time. No refresh would then read the
-    file.
+    The result omits files that are now missing. Otherwise, a rename of the table could make a
+    missing file exist again, under the new path and with the old time. No refresh would then read
+    the file.
     """
     now = {file.path: (file.length, file.mtime) for file in after}
     same = np.array([now.get(f.path) == (f.length, f.mtime) for f in files], np.bool_)
@@ -196,7 +196,7 @@ def _unchanged(
 
 
 def _with_appended(reused: ReusedRuns, read: Locations) -> Locations:
-    """Merges reused and read locations; appended log files add to the counts of their location."""
+    """Merges reused and read locations; adds the rows of appended log files to the counts."""
     if not reused.appended:
         return concat(reused.locations, read)
     grew = np.array([path in reused.appended for path in reused.locations.paths], np.bool_)

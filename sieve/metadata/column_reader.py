@@ -1,7 +1,7 @@
 """The parts of a table's fingerprint that affect the values of one column.
 
 A fingerprint contains every part (setting, option or type) that can affect how Spark reads any
-column of a table. A scan can use a version of an index if their fingerprints agree in the
+column of a table. A scan can use a version of an index if the fingerprints of both agree in the
 *deciding* parts, which affect the indexed column. A part is deciding unless Spark's reader
 certainly ignores the part.
 
@@ -158,7 +158,7 @@ def changed_parts(column: Sequence[str], then: Parts, now: Parts) -> tuple[str, 
 
 
 def _changed_of_expression(sql: str, then: Parts, now: Parts) -> tuple[str, ...]:
-    """The changed parts for an expression: its own part, or else the parts of its columns."""
+    """The changed parts for an expression: its own part, or if unchanged, its columns' parts."""
     name = _EXPRESSION + sql
     own = then.get(name)
     if own is None or own != now.get(name):

@@ -3,8 +3,8 @@
 Nobody deletes a version file while the index exists, so the numbers have no gaps. Readers therefore
 find the newest version by probing numbers, and a writer that resumes after a long pause cannot
 reuse an old number. If a writer does not know whether its create succeeded, the writer reads the
-file and compares the identity in the file with its own. The protocol is the optimistic commit of
-Delta Lake's log, with checks learned from Iceberg's Hive commits.
+file and checks whether the file contains the writer's own version. The protocol is the optimistic
+commit of Delta Lake's log, with checks learned from Iceberg's Hive commits.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ ATTEMPTS = 32
 
 
 def newest(store: Store, index_dir: str, hint: int = 0) -> Manifest | None:
-    """The newest version of an index, or None if there is none.
+    """The newest version of an index, or None if the index has no version.
 
     Args:
         index_dir: the folder of the index, ``<root>/<index uuid>``.
@@ -46,7 +46,7 @@ def newest(store: Store, index_dir: str, hint: int = 0) -> Manifest | None:
 
 
 def newest_number(store: Store, index_dir: str, hint: int = 0) -> int:
-    """The number of the newest version, or 0 if there is none; arguments as in `newest`."""
+    """The number of the newest version, or 0 if there is no version; arguments as in `newest`."""
 
     def exists(number: int) -> bool:
         return store.size(version_file(index_dir, number)) is not None

@@ -66,7 +66,7 @@ def creation_records(store: Store, root: str, but: Collection[str]) -> Iterator[
 def remove_abandoned(
     store: Store, root: str, table: TableIdentity, known: Collection[str]
 ) -> list[str]:
-    """Deletes the index folders of a table whose CREATE died before it registered the index.
+    """Deletes a table's index folders whose CREATE died before registering the index.
 
     Args:
         root: the folder that holds indexes.

@@ -235,7 +235,7 @@ def merge(parts: Sequence[Locations]) -> Locations:
 
 
 def diff(before: Locations, now: Locations) -> Locations:
-    """Returns the part that, merged onto ``before``, gives ``now``, perhaps in another order."""
+    """Returns the part that turns ``before`` into ``now`` when merged, perhaps in another order."""
     was, paths = before.path_list, now.path_list
     place = paths.places_in(was)
     # Spark lists a file twice if two partitions share its folder. A part must contain both entries

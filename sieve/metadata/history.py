@@ -69,7 +69,7 @@ def published(store: Store, index_dir: str) -> list[int]:
 
 
 def vacuumed(store: Store, index_dir: str) -> int:
-    """The newest version whose files VACUUM may have deleted, or 0 for none."""
+    """The newest version whose files VACUUM may have deleted, or 0 if there is no such version."""
     try:
         marks = store.list(parent(vacuumed_file(index_dir, 1)))
     except GoneError:

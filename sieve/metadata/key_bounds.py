@@ -101,7 +101,7 @@ class KeyBounds:
         return (start < stop) | ~bounds.known
 
     def over(self, other: KeyBounds, keyed: Sequence[Counts]) -> KeyBounds:
-        """Merges two bounds of the same locations, if each bounds another part of their rows.
+        """Merges bounds that cover two parts of the rows of the same locations.
 
         Args:
             other: the bounds of the other part.

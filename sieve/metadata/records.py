@@ -77,7 +77,7 @@ def same_table(one: TableIdentity, other: TableIdentity) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class FileRef:
-    """An immutable file of an index: its name in its folder, its length in bytes, its SHA-256."""
+    """An immutable file of an index: name in the folder, length in bytes, and SHA-256."""
 
     name: str
     length: int

@@ -69,7 +69,7 @@ _ASCII = ("utf-8", "ascii", "iso8859-1", "cp1252")
 def has_void(parts: Mapping[str, str]) -> bool:
     """Returns whether a table is JSON with the type VOID anywhere in its schema.
 
-    If a VOID column has an object or array as its value, Spark's JSON parser returns NULL but does
+    If the value of a VOID column is an object or array, Spark's JSON parser returns NULL but does
     not skip the tokens of the value. For `{"v": {"a": 7}, "a": 1}`, a query of `v` and `a` reads 7
     for `a`, and a query of `a` alone reads 1.
     """
@@ -97,7 +97,7 @@ def lines_vary(parts: Mapping[str, str]) -> bool:
     A separator that overlaps with itself, such as two blanks, can occur at several overlapping
     offsets between two lines. A reader uses the first separator after the start of its split. If
     three blanks separate a and b, the second line is `` b``. If a split starts at the second blank,
-    the second line is ``b``. The splits of a build and of a query differ, because splits depend on the
+    the second line is ``b``. A build and a query use different splits, because splits depend on
     settings and on the number of bytes to read.
     """
     # If a line is longer than this setting, Spark cuts the line where a split ends.

@@ -39,7 +39,7 @@ _READERS: Final[Mapping[str, tuple[str, ...]]] = {
         # measures.
         *("parquet.benchmark.", "parquet.decrypt.off-heap.", "parquet.metadata.read.parallelism"),
         *("parquet.read.allocation.size", "parquet.split.files", "parquet.task.side.metadata"),
-        # Only readers of min/max statistics use this setting, and Spark reads rows.
+        # Only readers of min/max statistics use this setting, and Spark's scans read rows instead.
         "parquet.strings.signed-min-max.",
         # Spark requests each column with its type in the file.
         "parquet.strict.typing",

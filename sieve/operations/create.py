@@ -1,4 +1,4 @@
-"""CREATE: builds and registers indexes; if one index fails, creates none of them."""
+"""CREATE: builds and registers indexes; if one index fails, CREATE creates no index."""
 
 from __future__ import annotations
 
@@ -165,8 +165,8 @@ def _begin(
         ) from error
     index = _Begun(one, registration, store, directory)
     try:
-        # Sets permissions while the folder is still empty, so that only users who can read the
-        # table can read its keys in the index.
+        # Sets permissions while the folder is still empty, so that users who cannot read the table
+        # can never read the table's keys in the index.
         tables = environment.open_store(info.identity.location)
         store.restrict(directory, tables.permissions(info.identity.location))
         write_creation_record(store, directory, one.name, info.identity)
@@ -235,7 +235,7 @@ def _undo(
     registered: Sequence[_Begun],
     replaced: Mapping[str, RegisteredIndex],
 ) -> None:
-    """Undoes a failed CREATE. Removes registrations first, and then the files to which they point."""
+    """Undoes a failed CREATE. Removes registrations first, then the files behind them."""
     kept = set()
     for index in registered:
         name, own = index.wanted.name, index.registration
@@ -257,7 +257,7 @@ def _undo(
 
 
 def _sweep(table: CatalogTable, environment: Environment) -> None:
-    """Deletes index folders that an earlier CREATE on this table left when its process died."""
+    """Deletes index folders of earlier CREATE statements on this table whose process died."""
     root = environment.root_for_new(table.info.database_location)
     known = {registration.uuid for registration in table.info.registrations.values()}
     # A failed clean-up must not prevent a new index.

@@ -1,10 +1,11 @@
 """DROP: deletes an index in three steps; a DROP that was interrupted can be finished later.
 
 1. DROP publishes the tombstone, a last version with the state "dropped". From then on, no session
-uses the index, and no REFRESH registers its folder again. 2. DROP removes the table's property. If
-the metastore does not answer, the property remains (`HalfDropped`), and another DROP continues with
-this step. 3. DROP deletes the files. If some files remain, VACUUM SIEVE INDEXES deletes them,
-because no table refers to them.
+   uses the index, and no REFRESH registers the folder again.
+2. DROP removes the table's property. If the metastore does not answer, the property remains
+   (`HalfDropped`), and another DROP continues with this step.
+3. DROP deletes the files. If some files remain, VACUUM SIEVE INDEXES deletes the files, because no
+   table refers to the index.
 
 A table that was dropped has no properties, so `end_index` skips step 2.
 """

@@ -380,7 +380,7 @@ def _seconds_to_warm_up(few: ColumnProfile, options: IndexOptions, probes: Probe
 
 
 def _rows(make: Make, of: ColumnProfile, options: IndexOptions) -> tuple[list[Row], int]:
-    """Makes a run's rows, again if a build would make them again; returns the rows and bytes."""
+    """Makes a run's rows; repeats this if a build would do so. Returns the rows and bytes."""
 
     def collect(times: float) -> tuple[tuple[list[Row], int], float]:
         rows = make(times).collect()

@@ -1,4 +1,4 @@
-"""The sample of a large table's files that ESTIMATE reads, and how it scales to all files."""
+"""The sample of files that ESTIMATE reads of a large table, and its scaling to all files."""
 
 from __future__ import annotations
 

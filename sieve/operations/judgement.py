@@ -20,6 +20,6 @@ def benefit(expected: Sequence[Expected], locations: int, bytes_total: int) -> B
 
 
 def benefit_of_version(manifest: Manifest) -> Benefit | None:
-    """The benefit of the index of a version."""
+    """The benefit of an index, given one of the index's versions."""
     stats = manifest.stats
     return benefit(stats.expected, stats.ranges_total, stats.bytes_total)

@@ -1,4 +1,4 @@
-"""Orphans: indexes that belong to no table, according to the metadata in their folders."""
+"""Orphans: indexes that belong to no table, according to the metadata in the index folders."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ def orphans(
 ) -> Iterator[Orphan]:
     """The orphans of one database.
 
-    An index of an existing table is not an orphan if it only lost its registration, because the
-    table's statements register it again. Such an index is an orphan if another usable index has its
-    name, or if its own newest version is damaged. An index that a newer release wrote is not an
-    orphan.
+    An index of an existing table is not an orphan if only its registration is lost, because the
+    table's statements register the index again. Such an index is an orphan if another usable index
+    has its name, or if its own newest version is damaged. An index that a newer release wrote is
+    not an orphan.
 
     Args:
         root: the folder that contains indexes, possibly also of other databases.

@@ -15,7 +15,7 @@ _MAX_SHOWN = 60
 
 
 def reader_problem(info: TableInfo, manifest: Manifest) -> str | None:
-    """Why the session's queries do not use a ready version, and the remedy; None if they use it.
+    """Why the session's queries do not use a ready version, with a remedy; None if queries use it.
 
     Args:
         info: the table as the session resolves it, with the version's column.

@@ -141,7 +141,8 @@ def _refreshed(
         environment.check_cancelled()
         if not reused.appended:
             raise
-        # The whole locations may be readable even if their appended log files alone are not.
+        # A read of the whole locations can succeed even if a read of only their appended log files
+        # fails.
         return _refreshed(table, index, base, mode, environment, appended_only=False)
     try:
         environment.changing()

@@ -111,7 +111,7 @@ def _litter(store: Store, directory: str, floor_ms: int) -> list[tuple[str, int]
 
 
 def _held(store: Store, target: str) -> list[int]:
-    """Lengths of the files of a run or of a list part; empty if the target no longer exists."""
+    """Lengths of the files of a pending write's target; empty if the target no longer exists."""
     size = store.size(target)
     if size is not None:
         return [size]

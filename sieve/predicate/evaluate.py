@@ -12,8 +12,8 @@ keep a           unknown                AND: a, OR: unknown
 unknown          unknown                unknown
 ===============  =====================  ==========================
 
-Before a look-up, the evaluation intersects key ranges of one column below AND, and unites them
-below OR. Example: for ``x > 1 AND (x < 5 OR y = 2)`` the index of x looks up ``(1, 5)``, so the
+Before a look-up, the evaluation combines key ranges of one column: below AND by intersection, below
+OR by union. Example: for ``x > 1 AND (x < 5 OR y = 2)`` the index of x looks up ``(1, 5)``, so the
 branch ``x < 5`` excludes a location with only the keys 0 and 7. NOT does not occur in a tree: see
 `sieve.predicate.tree`.
 

@@ -1,8 +1,8 @@
 """Key ranges: the values that a predicate allows in one column (a search argument, SARG).
 
-Key ranges are a superset of the values for which the predicate can be TRUE. Therefore the key
-ranges of ``a OR b`` are the union of the key ranges of a and b. The key ranges of ``a AND b`` are
-the intersection. Key ranges with more values are also correct.
+Key ranges are a superset of the values for which the predicate can be TRUE. Therefore ``a OR b``
+has the union of the key ranges of a and b. ``a AND b`` has the intersection of both. Key ranges
+with more values are also correct.
 
 Examples for an exact encoder of integers: ``x < 5`` has the interval ``[LEAST, 4]``. ``x IN (1, 2,
 7)`` has the intervals ``[1, 2]`` and ``[7, 7]``, and three hashes. ``x IS NULL`` has no interval,
@@ -117,7 +117,7 @@ def _any_of(literals: Sequence[Literal], null: bool) -> KeyRanges:
 
 
 def _hashes(literals: Sequence[Literal], codes: npt.NDArray[np.int64]) -> Hashes:
-    """The hashes of the constants' codes, or of their bytes if codes are inexact; without NaN."""
+    """Hashes the constants' codes, or the constants' bytes if codes are inexact; omits NaN."""
     images = [literal.image for literal in literals if literal.image is not None]
     return np.unique(hash_bytes(images) if images else hash_codes(codes))
 

@@ -61,10 +61,10 @@ class Bulkhead:
         }
 
     def invalidate(self, directory: str) -> None:
-        """Resets the count of an index that a statement has changed, so that scans use it again.
+        """Resets the count of an index after a statement changed it, so that scans use it again.
 
-        Scans that wait for the index's old files still occupy their threads, and still count for
-        the root.
+        Scans that wait for the index's old files still occupy threads, and still count for the
+        root.
         """
         with self._lock:
             for ticket, wait in self._waits.items():

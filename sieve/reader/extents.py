@@ -76,8 +76,8 @@ class LocationEnds:
     """The ends of a version's entries, as in `sieve.segments.entries.Ends`.
 
     Attributes:
-        codes: int64[4, e], for each entry the first and last code of its first cell, and of its
-            last cell.
+        codes: int64[4, e]; the rows are the first and last code of each entry's first cell, and the
+            first and last code of its last cell.
         locations: int64[e], the location of each entry.
         begins, finishes, apart: bool[e].
     """

@@ -1,9 +1,9 @@
 """File numbering: the common numbers of all files and ranges that several index versions list.
 
 Each version numbers its own locations by ordinals. A scan can use several versions, so the front
-end gives all their locations common numbers. The driver caches the list of numbered files as its
-dictionary. An answer to a scan has one bit per number. Example: version A lists the files x, y and
-version B lists y, z; the numbering is x=0, y=1, z=2, and the ordinals of B are -1, 0, 1.
+end numbers the locations of all versions together. The driver caches the list of numbered files as
+its dictionary. An answer to a scan has one bit per number. Example: version A lists the files x, y
+and version B lists y, z; the numbering is x=0, y=1, z=2, and the ordinals of B are -1, 0, 1.
 
 Two versions can cut a large file at different offsets. The file is then cut at the offsets of all
 versions, and each range between two neighbouring offsets has a number. A version that rules out a
@@ -92,7 +92,7 @@ class NumberedVersions:
     """Versions of an index with the same encoder, and the common numbering of their files.
 
     Attributes:
-        versions: one or more versions; a file is skipped if one of them rules the file out.
+        versions: one or more versions; a file is skipped if one version rules the file out.
         files: the numbering of the versions' files.
         partial: whether the scan can see rows that queries of the table's present state do not see.
     """

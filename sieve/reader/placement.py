@@ -1,4 +1,4 @@
-"""Placement: where a version's locations are in its runs, and which have NULLs and NaNs.
+"""Placement: where a version's runs hold each location, and which locations have NULLs and NaNs.
 
 A placement is the part of a file list that look-ups need: for each range, a few bits and the bounds
 of the range's keys.

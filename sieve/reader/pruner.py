@@ -83,7 +83,7 @@ class Pruner:
 
     Args:
         open_store: opens the store of a URI.
-        cache_bytes: initial bound of the cache of index files; each scan can change it.
+        cache_bytes: initial bound of the cache of index files; each scan can change the bound.
     """
 
     def __init__(self, open_store: Callable[[str], Store], cache_bytes: int) -> None:
@@ -275,7 +275,7 @@ def select(
     registrations: Sequence[Registration | None],
     ordered: AbstractSet[Column] = frozenset(),
 ) -> list[Registration | None]:
-    """Returns unreadable registrations, and those on a column of the predicate or ORDER BY.
+    """Returns the registrations on a column of the predicate or ORDER BY, and all unreadable ones.
 
     The step opens no indexes on other columns. Otherwise each scan after a rebuild would wait for
     an index that the scan does not need.

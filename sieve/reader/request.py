@@ -24,9 +24,9 @@ class PruneRequest:
 
     Attributes:
         registrations: the indexes in the table's properties; None for an unreadable registration.
-        fingerprints: parts of the reader's fingerprint under the settings of the relation's session
-            and of the executing session. Both sessions must read an index's column in the same way
-            as the index's build did.
+        fingerprints: parts of the reader's fingerprint, once by the settings of the session that
+            made the relation, and once by the settings of the executing session. Both sessions must
+            read an index's column as the index's build did.
         instant: the earlier instant at which the scan reads, ISO 8601, or None for the present.
         partially_visible: whether the reader ignores records that were appended to a slice's log
             files after the instant.

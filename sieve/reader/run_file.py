@@ -112,8 +112,8 @@ def parse_run_file(data: bytes, file: RunFileRef) -> RunFile:
     """Parses the verified bytes of a run file.
 
     Raises:
-        CorruptError: the file does not have the format of run files, or has keys outside its ranges
-            in the manifest.
+        CorruptError: the file does not have the format of run files, or has keys outside the ranges
+            that the manifest gives.
         UnsupportedError: a later version of Sieve wrote the file.
     """
     payloads, offsets = _payloads_of(data, file)
@@ -232,7 +232,7 @@ def _check_within(first: Codes, last: Codes, listed: tuple[Range, ...], file: Ru
 
 
 def _chunks(sizes: Codes) -> Places:
-    """The offsets of chunks for segments of these sizes, including the end of the last chunk."""
+    """Divides segments of these sizes into chunks; returns the chunks' offsets and the last end."""
     window = (np.cumsum(sizes) - sizes) // CHUNK_BYTES
     begin = np.flatnonzero(np.append(True, window[1:] != window[:-1])[: len(sizes)])
     return np.append(begin, len(sizes))

@@ -138,7 +138,7 @@ class Run:
         return found
 
     def locations_of_each(self, hashes: Hashes) -> Flags:
-        """Returns for each hash the locations that can hold a key with it; needs a run with maps.
+        """Returns for each hash the locations that can hold such a key; needs a run with maps.
 
         Args:
             hashes: uint64[q], in any order.
@@ -270,7 +270,7 @@ class Run:
             raise
 
     def _check(self, number: int, named: int) -> None:
-        """Raises CorruptError for an ordinal outside the run, as in a file of another run."""
+        """Raises CorruptError for an ordinal outside the run, which shows a file of another run."""
         if named > self._n_locations:
             raise CorruptError(
                 "SIEVE_CORRUPT_RUN",

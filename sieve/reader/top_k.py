@@ -61,7 +61,7 @@ class Order:
     against: Predicate
 
     def classes(self) -> tuple[str, ...]:
-        """The classes of rows, first class first."""
+        """The classes of rows, in the order in which the query sorts the rows."""
         values = ("nan", "key") if self.descending else ("key", "nan")
         if self.nulls == "never":
             return values
@@ -70,7 +70,7 @@ class Order:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Present:
-    """The files that a scan lists and that did not change since an index saw them, by group.
+    """The listed files of a scan, by group; only files that are unchanged since an index saw them.
 
     Attributes:
         numbering: the numbering that `groups` refers to.
@@ -134,7 +134,7 @@ def needed(
 def _classes(
     order: Order, extents: Extents, counts: FileRanges
 ) -> Iterator[tuple[Flags, Counts, bool]]:
-    """Yields each class: its possible locations, its certain rows, and whether it has keys."""
+    """Yields for each class the possible locations, the certain rows, and whether it has keys."""
     for name in order.classes():
         if name == "key":
             yield extents.has_keys, counts.rows - counts.nulls - counts.nans, True

@@ -112,7 +112,7 @@ class VersionCache:
         return tuple(usable if partial else usable[:1])
 
     def _as_of(self, newest: OpenVersion, instant: str, most: int) -> list[OpenVersion]:
-        """Returns the last version up to an instant and its successors, at most ``most`` versions.
+        """Returns the last version up to an instant, and later versions; at most ``most`` versions.
 
         A scan at any instant can use any version, because a version proves something only about
         locations with an unchanged identity. The version of the instant has more of the scan's

@@ -32,7 +32,7 @@ _CAUTION = 0.96
 # if no gap becomes worthwhile in this range.
 _ELASTICITY = 2.0
 _STEPS = (1.3, 2.0, 4.0, 8.0, 32.0, 128.0, 512.0)
-# If a version uses at least this share of its budget, no further build tries to use the rest.
+# If a version uses at least this share of the budget, no further build tries to use the rest.
 _ENOUGH = 0.9
 _REFINED = 4
 _MARGIN = 0.2

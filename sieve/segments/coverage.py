@@ -44,8 +44,8 @@ class Coverage:
         inside = np.cumsum(np.where(last, -1, 1))[:-1]
         first = borders[:-1] + last[:-1]
         end = borders[1:] - ~last[1:]
-        # Two equal borders of the same kind have no stretch between them, even if the arithmetic
-        # wraps.
+        # Two equal borders of the same kind enclose no stretch, even if the arithmetic wraps
+        # around.
         nothing = (borders[:-1] == borders[1:]) & (last[:-1] == last[1:])
         some = (inside > 0) & (first <= end) & ~nothing
         return Coverage(first[some], end[some], inside[some])

@@ -27,7 +27,7 @@ class Entries:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ends:
-    """The entries of a segment, each with its first and last cell as ranges of codes.
+    """The entries of a segment, each given by the code ranges of the first cell and the last cell.
 
     The first cell and the last cell of an entry each contain a key of the entry's location. The
     exception is an entry that was split at the border of a segment: the cell at the border may

@@ -40,7 +40,7 @@ MOST_KEYS: Final = 1 << 16
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Weights:
-    """Cumulative weights of the keys of a model, and of the spaces between two keys.
+    """The cumulative weights of a model's keys, and of the spaces between neighbouring keys.
 
     Attributes:
         to: float64[m + 1], the share of the weight before each key.
@@ -207,7 +207,7 @@ class QueryModel:
         return np.clip(shares, 0, 1, out=shares)
 
     def up_to(self, codes: Codes) -> Numbers:
-        """Returns for each code the mean of three shares up to it: of keys, rows and the domain.
+        """Returns for each code the share of keys, rows and domain up to the code, as their mean.
 
         The result estimates the share of all queries that look up keys up to a code. The results
         ascend with the codes.
@@ -218,8 +218,8 @@ class QueryModel:
     def density(self, codes: Codes) -> Numbers:
         """Returns for each code the share of queries that an entry gains with this code.
 
-        The three kinds of point query count by key, by row and by code. Each kind of range query is
-        treated like the most similar kind of point query.
+        For the three kinds of query for one key, the share is per key, per row and per code. Each
+        kind of range query counts like the most similar kind of query for one key.
         """
         at = np.clip(np.searchsorted(self.codes, codes, side="right"), 1, len(self.codes) - 1)
         by_key, by_row, by_code, short, long, rank = self.kinds

@@ -1,7 +1,7 @@
 """The stopping rule of the budget `auto`: at which size an index stops growing.
 
-An index grows until it reaches the first of three limits: a cost per byte, a near-optimal number of
-files read, and a share of the table's size.
+An index grows until it reaches one of three limits: a cost per byte, a near-optimal number of files
+read, or a share of the table's size.
 
 The cost per byte is a Lagrange multiplier, as in rate-distortion coding. A byte of an index pays
 back if it saves at least one byte read within `payback` queries. In a table of L locations and B

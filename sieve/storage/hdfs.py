@@ -25,7 +25,7 @@ ATOMIC_RENAME = frozenset({"hdfs"})
 
 _COMMAND_FAILED = "org.apache.hadoop.util.Shell$ExitCodeException"
 _TAKEN = "org.apache.hadoop.fs.FileAlreadyExistsException"
-# With these exceptions, a name node reports that a rejected request had no effect.
+# A name node throws these exceptions when it rejects a request, which then had no effect.
 _NO_EFFECT = frozenset(
     {
         "org.apache.hadoop.hdfs.server.namenode.SafeModeException",

@@ -1,4 +1,4 @@
-"""Store: the interface for all reads and writes of index files; tests implement their own.
+"""Store: the interface for all reads and writes of index files; tests use stores of their own.
 
 A URI here is the string form of a Hadoop ``Path``: scheme, optional authority and an absolute path
 that is *not* percent-encoded (``file:/data/a b``). Spark's writers accept the same form.

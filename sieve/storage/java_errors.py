@@ -34,7 +34,7 @@ _UNANSWERED: Final = ("org.apache.thrift.transport.", "java.net.", "java.nio.cha
 
 
 def causes(error: BaseException) -> Iterator[Any]:
-    """The Java exception in an error of py4j or PySpark, then its causes, outermost first."""
+    """The Java exception in an error of py4j or PySpark, then the causes, outermost first."""
     cause = error.java_exception if isinstance(error, Py4JJavaError) else None
     if cause is None:
         cause = getattr(error, "_origin", None)
@@ -65,7 +65,7 @@ def answered(error: BaseException) -> bool:
 
 
 def conditions(error: BaseException | None) -> frozenset[str]:
-    """The error conditions of Sieve and Spark in an error and in its chain of causes.
+    """The error conditions of Sieve and Spark in an error and in all causes of the error.
 
     The result contains only the first part of a condition such as ``FAILED_READ_FILE.NO_HINT``.
     """
@@ -94,7 +94,7 @@ def worker_conditions(error: BaseException) -> frozenset[str]:
 
 
 def raised_in(error: BaseException, java_class: str) -> bool:
-    """Returns whether a Java class is on the stack of an exception or of one of its causes.
+    """Returns whether a Java class is on the stack of an exception or of a cause.
 
     Args:
         error: an error of py4j or PySpark.

@@ -1,7 +1,7 @@
 """Opens the store of a URI by its scheme: local files, or S3 or HDFS through the driver's JVM.
 
 ``file:`` needs no JVM. ``s3a:`` uses conditional puts. The HDFS store gets all other schemes, and
-refuses those without an atomic rename.
+refuses a scheme without an atomic rename.
 """
 
 from __future__ import annotations

@@ -163,7 +163,8 @@ class S3Store(HadoopFiles):
     def _put(self, fs: Any, path: Any, uri: str, data: bytes, writer: str | None = None) -> None:
         """Puts an object.
 
-        With ``writer``, puts the object only if none exists, and names the writer in its metadata.
+        With ``writer``, puts the object only if absent, and names the writer in the object's
+        metadata.
         """
         with failures("create", uri):
             builder = fs.createFile(path).overwrite(True)

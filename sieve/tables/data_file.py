@@ -12,8 +12,8 @@ class DataFile:
     """A data file in a listing, or a Hudi file slice: a base file and its log files.
 
     Attributes:
-        path: absolute qualified path, as Spark's listing writes it; for a slice, the path of its
-            base file, or of its first log file if it has no base file.
+        path: absolute qualified path, as in Spark's listing; for a slice, the path of the base
+            file, or of the first log file if there is no base file.
         length: bytes; for a slice, the sum over all its files.
         mtime: modification time, ms since the epoch; for a slice, a number from 0 to 2^63 - 1 that
             is derived from the names and lengths of the log files, or 0 if there are none.
@@ -44,7 +44,7 @@ class Changes:
 
     Attributes:
         folders: URIs of folders, including folders of dropped partitions.
-        files: all files in these folders and at these paths.
+        files: the current files in these folders and at these paths.
         paths: paths of files in other folders, including deleted files.
     """
 

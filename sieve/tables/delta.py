@@ -26,7 +26,7 @@ def listed_commit(access: Any) -> tuple[Commit, int]:
 
 
 def list_changed(access: Any, since: Commit) -> tuple[frozenset[str], str] | None:
-    """The files that commits after ``since`` added or removed, and the current files among them.
+    """The files that commits after ``since`` added or removed, and which of the files are current.
 
     A commit that changes no data, such as OPTIMIZE, also counts.
 

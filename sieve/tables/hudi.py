@@ -147,7 +147,7 @@ def _archived_since(access: Any, time_ms: int) -> bool:
 
 
 def list_changed(access: Any, instant_ms: int) -> tuple[frozenset[str], str] | None:
-    """The folders to which writers may have written since an instant, and their locations.
+    """The folders to which writers may have written since an instant, and the folders' locations.
 
     Returns:
         The folders' URIs, and the locations as JSON in the form of ``access.list()``; None if a

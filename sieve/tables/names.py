@@ -16,7 +16,7 @@ def quoted(parts: Sequence[str]) -> str:
 
 
 def spelled(parts: Sequence[str]) -> str:
-    """A qualified name as a user would type it, with quotes only around parts that need them."""
+    """A qualified name as a user would type it, with quotes only around parts that need quotes."""
     return ".".join(part if _PLAIN.fullmatch(part) else quoted([part]) for part in parts)
 
 

@@ -28,7 +28,8 @@ from sieve.storage.java_errors import answered, denied, first_line
 from sieve.tables import hudi
 from sieve.tables.registered_info import RegisteredInfo
 
-# Without this lock, two statements of one driver could both find a name unused and register it.
+# Without this lock, two statements of one driver could both find a name unused, and register two
+# indexes under this name.
 _registering = threading.Lock()
 
 

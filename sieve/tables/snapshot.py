@@ -38,8 +38,8 @@ class Snapshot:
         stable: for each file, whether its length and time identify its content.
         instant_ms: time of the listing, ms since the epoch; for a table with its own commits, time
             of the last completed commit.
-        taken_over: number of files at the end of `files` that come from a version's file list
-            instead of a listing. A build cannot read such files.
+        taken_over: how many files at the end of `files` come from a version's file list, not from a
+            listing. A build cannot read such files.
         commit: the listed commit of a Delta table; None for other tables.
     """
 
@@ -78,8 +78,8 @@ def snapshot_since(
     if changes is None:
         return None
     if not all(changes.cover(file.path) for file in changes.files):
-        # The commits and the listing spell the table's folder differently, so their paths are not
-        # comparable.
+        # The commits and the listing spell the table's folder differently, so a path in the commits
+        # never equals a path in the listing.
         return None
     facts = zip(known.paths, known.lengths.tolist(), known.mtimes.tolist(), strict=True)
     others = tuple(DataFile(*fact) for fact in facts if not changes.cover(fact[0]))

@@ -135,9 +135,9 @@ class CatalogTable(RegisteredTable):
         ``cuts``, the position of the row's range among all ranges. For files in ``appended_only``,
         the frame reads only the appended log files. In CSV and JSON, a plan with `LOCATION` reads
         all columns of a record. A corrupt record becomes one row with the location -1 - p, and ends
-        the reading of its file or range. A row for which an expression fails also gets -1 - p. For
-        a column with any number of values per row, the frame has one row for each value, and one
-        row with NULL for a table row without values.
+        the reading of the file or range. A row for which an expression fails also gets -1 - p. If a
+        row of the table can have several values, the frame has one row for each value. A row of the
+        table without values gives one row with NULL.
 
         Args:
             numbers: numbers of the files.

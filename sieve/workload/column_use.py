@@ -1,17 +1,17 @@
 """Column use: the kind of predicate with which a scan filters one column, without constants.
 
-A filter has one use for each of its columns. `all_of` combines the uses of the operands of AND;
-`any_of` combines the uses of the operands of OR:
+A filter has one use for each of its columns. `all_of` combines the uses in the operands of an AND,
+and `any_of` in those of an OR:
 
     id > 3 AND id < 9            id: between
     id = 5 OR id IN (7, 8)       id: in, 3 values
     id = 5 OR day = '...'        id: or, day: or     no index on one column can skip a file
 
 A use gives a lower bound for the share of the scan's bytes that a query still reads with an index
-on the column. The constants are unknown, so ranges get the selectivities that Selinger et al.
-assume ("Access Path Selection in a Relational Database Management System", 1979): one third with
-one bound, one quarter with two bounds. The module assumes that each value is in one file, and that
-the rows of ORDER BY with LIMIT are in ten files.
+on the column. The constants are unknown, so a range has an assumed selectivity: one third with one
+bound, one quarter with two bounds (Selinger et al., "Access Path Selection in a Relational Database
+Management System", 1979). The module assumes that each value is in one file, and that the rows of
+ORDER BY with LIMIT are in ten files.
 """
 
 from __future__ import annotations

@@ -85,7 +85,7 @@ class ScanRecord:
 
 @dataclass(slots=True)
 class IndexWork:
-    """The scans that consulted an index: their number, and the bytes that they read and skipped.
+    """The scans that consulted an index: the number of scans, and the bytes read and skipped.
 
     The skipped bytes of a scan count for each index that the scan consulted, although one index
     alone may have skipped all these bytes.

@@ -1,4 +1,4 @@
-"""Workload: sums over the scans of a driver or of its event logs, by table and kind of predicate.
+"""Workload: sums over scans (of a driver or in event logs), by table and kind of predicate.
 
 A workload contains names of tables and columns, kinds of use, and sums, but no constants.
 """

@@ -21,7 +21,7 @@ def spelled(parts: Sequence[str]) -> str:
 
 
 def listed(column: Column) -> str:
-    """A column or an expression as it stands in a statement's list of columns."""
+    """Spells a column or an expression for a statement's list of columns."""
     return expression_of(column) or spelled(column)
 
 

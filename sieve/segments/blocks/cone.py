@@ -189,7 +189,7 @@ def _segment(pieces: list[Keys], changes: int) -> Segment:
 
 
 def _changed(keys: Keys, previous: Keys | None) -> npt.NDArray[np.bool_]:
-    """Returns for each key whether its location set differs from the previous key's set."""
+    """Returns for each key whether the key's location set differs from the previous key's set."""
     counts = np.diff(keys.offsets)
     locations = keys.locations
     if len(counts) == len(locations):

@@ -27,9 +27,9 @@ import numpy.typing as npt
 from sieve.arrays.dtypes import Hashes, Slots
 from sieve.encoding.hashing import mixed
 
-# The state of a cell is one number. The bits from this bit upwards count the hashes in the cell.
-# The bits below sum the positions of these hashes. numpy sums by cell fastest in float64, which
-# represents 3 * MAX_KEYS such states exactly.
+# The state of a cell is one number. From this bit upwards, the number counts the hashes in the
+# cell. Below this bit, the number holds the sum of the positions of these hashes. Sums in float64
+# are fastest in numpy, and float64 represents the sum of 3 * MAX_KEYS states exactly.
 _COUNT_BIT: Final = 24
 _NUMBER: Final = (1 << _COUNT_BIT) - 1
 MAX_KEYS: Final = 1 << 23

@@ -129,5 +129,5 @@ class MapSegment:
 
 
 def value_bits(n_locations: int, n_lists: int) -> int:
-    """The number of bits of a value, which is a location or the number of a posting list."""
+    """The number of bits of a value: a value is a location, or the number of a posting list."""
     return max(n_locations + n_lists - 1, 0).bit_length()

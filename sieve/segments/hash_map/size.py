@@ -22,7 +22,7 @@ MOST_WORTHWHILE: Final = 16
 def estimate_bytes(
     n_keys: int, n_locations: int, fingerprint_bits: int, n_lists: int = 0, postings: int = 0
 ) -> int:
-    """Estimated bytes of a map: exact for the cells of the first attempt, rough for the lists.
+    """Estimates the bytes of a map: exactly for the first attempt's cells, roughly for the lists.
 
     Args:
         n_keys: distinct hashes.

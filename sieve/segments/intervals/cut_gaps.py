@@ -57,7 +57,7 @@ class Intervals:
         return len(self.first)
 
     def take(self, places: npt.NDArray[np.intp] | npt.NDArray[np.bool_]) -> Intervals:
-        """Returns the intervals at the given positions, or those for which a mask is true."""
+        """Returns the intervals that positions or a mask select."""
         return Intervals(*(getattr(self, field.name)[places] for field in fields(self)))
 
 
@@ -86,8 +86,8 @@ def cut_location(
         rows: int64[k], number of rows with each code.
         location: ordinal.
         threshold: least skip probability of a gap, a share of all queries.
-        most: maximum number of intervals, at least 1. If there are too many gaps, those of highest
-            skip probability are kept.
+        most: maximum number of intervals, at least 1. If there are too many gaps, the function
+            keeps the gaps of highest skip probability.
     """
     skip_probability = query_model.skip_probability(codes[:-1], codes[1:])
     kept = np.flatnonzero(skip_probability > threshold)
@@ -166,7 +166,7 @@ def split_at(intervals: Intervals, borders: Codes) -> tuple[npt.NDArray[np.int32
 
 
 def united(intervals: Intervals) -> Intervals:
-    """Sorts the intervals by location and first key, and merges overlapping ones of one location.
+    """Sorts intervals by location and first key; merges a location's overlapping intervals.
 
     Intervals of one location overlap if several tasks read parts of one file. A key in several of
     these parts is then counted several times.

@@ -156,7 +156,7 @@ def ends(payload: bytes) -> Ends:
     begin, end, grid = cells.begin, cells.end, cells.grid
     low, high = grid.first_codes(begin), grid.last_codes(end)
     codes = low, grid.last_codes(begin), grid.first_codes(end), high
-    # An entry that was cut reaches the first or the last code of its segment.
+    # An entry that was cut at the segment's border reaches the segment's first or last code.
     cut = low == low.min(), high == high.max()
     return Ends(*codes, cells.location, ~cut[0], ~cut[1], begin != end)
 

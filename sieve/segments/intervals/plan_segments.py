@@ -28,8 +28,8 @@ from sieve.segments.weights import weights_at
 SEGMENT_OVERHEAD: Final = 40
 """Bytes that a segment takes in its file in addition to the payload."""
 # If an entry reaches into a later segment, the later segment repeats the entry. A segment closes
-# only if it has at least as many new entries as repeated ones. Hence there are fewer copies than
-# entries, and long entries need no separate list.
+# only after it has at least as many new entries as repeated entries. Hence there are fewer copies
+# than entries, and long entries need no separate list.
 _LEAST_ENTRIES: Final = 16384
 # Kinds of query that reports show: a key drawn by rows, any code, a short range.
 _SHOWN: Final = [1, 2, 3]
@@ -103,7 +103,7 @@ def plan(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Plan:
-    """The intervals of a stretch of the domain, with sums that serve to plan at any price.
+    """The intervals of a stretch of the domain, with sums from which any price can be planned.
 
     Attributes:
         intervals: sorted by location and first key; intervals of one location are disjoint.
@@ -237,7 +237,7 @@ class Plan:
 
 
 def fitted(planned: Plan, prices: Numbers, budget: float) -> tuple[Plan, float, list[Segment]]:
-    """The segments that use as much of a budget as possible, with their plan and price.
+    """Makes the segments that use most of a budget; returns the plan, the price and the segments.
 
     If many segments change their coding at the same price, the bytes can halve at this price.
     Segments with blocks can then leave much of the budget unused, and segments without blocks can
@@ -262,7 +262,7 @@ def fitted(planned: Plan, prices: Numbers, budget: float) -> tuple[Plan, float, 
 def _sought(
     planned: Plan, prices: Numbers, budget: float
 ) -> tuple[float, list[Segment], float, bool]:
-    """The price, the segments, their bytes, and whether a segment had blocks at any price."""
+    """The price, the segments with their bytes, and whether a segment had blocks at any price."""
     price, has_blocks = choose_price(prices, planned.curve(prices, budget), budget), False
 
     def made(times: float) -> tuple[tuple[float, list[Segment], float], float]:
@@ -316,7 +316,7 @@ class _Kept:
             at = end
 
     def named(self, probes: Sequence[npt.NDArray[np.int64]]) -> list[float]:
-        """Returns for each kind the total weight of the locations that its probes must read."""
+        """Returns for each kind of probe the total weight of the locations that must be read."""
         location = self.plan.intervals.location[self.start]
         order = np.lexsort((self.first, location))
         entries = self.first[order], self.last[order], location[order]

@@ -2,7 +2,7 @@
 
 A wider cell saves bits but makes entries cover more keys, so queries read more files without a
 match. The search starts from grids where, according to the query model, one more bit saves about as
-much as it costs. The search then tries finer and coarser grids (rate-distortion optimal
+much as the bit costs. The search then tries finer and coarser grids (rate-distortion optimal
 quantisation).
 """
 
@@ -39,8 +39,8 @@ class Part:
         weights: the weights of all locations; None means that each location weighs 1.
         keys: distinct keys in the entries that begin in this part.
         rows: rows in the entries that begin in this part.
-        dropped: float64[6], the share of each kind of query that falls in gaps inside the entries,
-            times the weights of the entries' locations.
+        dropped: float64[6], for each kind of query, the share that falls in gaps inside the
+            entries, times the weights of the entries' locations.
     """
 
     first: int
@@ -161,7 +161,7 @@ def _pieces(
 
 
 def _medians(ideal: Numbers, bounds: npt.NDArray[np.intp]) -> npt.NDArray[np.int64]:
-    """Returns for each piece of a grid the median of the shifts that are ideal for its borders."""
+    """Returns for each piece of a grid the median of the ideal shifts at the piece's borders."""
     parts = [np.sort(part) for part in np.split(ideal, bounds[1:])]
     middle = [(part[(len(part) - 1) // 2] + part[len(part) // 2]) / 2 for part in parts]
     return np.array(np.clip(middle, 0, 63), np.int64)

@@ -3,7 +3,7 @@
     PushedFilters  [IsNotNull(id), Or(EqualTo(id,5),In(id, [7,8])), EqualTo(`my col`,it's)]
     DataFilters    [isnotnull(ts#13), (year(cast(ts#13 as date)) = 1970)]
 
-Spark does not quote constants in these lists, so a constant with unbalanced brackets makes its list
+Spark does not quote constants in these lists, so unbalanced brackets in a constant make a list
 unreadable. ``PushedFilters`` contains all filters that a column's index can evaluate, except
 filters with functions. The parser finds such functions, and common expressions, in ``DataFilters``.
 A name counts as a column only if the scan's schema contains the name, so that a part of a constant

@@ -85,7 +85,7 @@ class Scan:
 
 
 def scans_of(plan: Node) -> list[Scan]:
-    """The distinct scans of a plan, with the keys of joins and orders that apply to them."""
+    """The distinct scans of a plan, each with the keys of joins and orders that apply to it."""
     found = {id(node): _scan(node) for node in _nodes(plan) if _is_scan(node)}
     for node in _nodes(plan):
         for keys, below, kind in _keys_from_parents(node, found):
@@ -95,7 +95,7 @@ def scans_of(plan: Node) -> list[Scan]:
                     columns = [scan.column(key) for key in keys]
                     more = [{column: ColumnUse(kind)} for column in columns if column is not None]
                     found[id(inner)] = replace(scan, uses=all_of([scan.uses, *more]))
-    # A plan repeats the scans of an exchange or subquery that it reuses, with equal accumulators.
+    # If a plan reuses an exchange or subquery, the plan repeats its scans with equal accumulators.
     once = {scan.files if scan.files >= 0 else -key: scan for key, scan in found.items()}
     return list(once.values())
 
