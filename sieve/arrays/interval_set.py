@@ -59,7 +59,7 @@ def starts(
 
 
 def _apart(first: Integers, reach: Integers, *, touching: bool) -> npt.NDArray[np.bool_]:
-    """Returns for each interval after the first whether it is above all earlier intervals."""
+    """Returns for each interval, from the second on, whether all earlier intervals are below it."""
     apart = first[1:] > reach[:-1]
     if touching:
         # `first - 1` wraps around only for the least integer, which is already not apart.

@@ -23,7 +23,8 @@ _VALUES_A_POINT: Final = 8
 """Minimum mean number of sampled values per split point; fewer values do not show their common
 bytes."""
 _SHARE_OF_COLUMN: Final = 1000
-"""Split points take at most 1/1000 of the column's bytes. That is a tenth of an index of 1 %."""
+"""Split points take at most 1/1000 of the column's bytes. That is a tenth of an index with a budget
+of 1 %."""
 _ALWAYS_ALLOWED: Final = 1024
 """Bytes of split points that are negligible compared with the rest of a manifest."""
 _GAIN: Final = 0.01

@@ -196,7 +196,7 @@ class Choice(Generic[R]):
         worth = profile.payback(self.options).absent
         try:
             mapped = self._attempt(profile, shared, planned.options, stop, worth)
-        except InvalidInputError:  # files share more keys than the budget pays for
+        except InvalidInputError:  # shared keys make the map larger than the budget
             return None, False
         bound = self._cost(profile, int(size), files_read(expected, profile.location_bytes))
         return mapped, mapped is not None and NEAR * mapped.cost < bound
@@ -214,7 +214,7 @@ class Choice(Generic[R]):
         with self.discarded_on_failure(plain.made.run):
             try:
                 mapped = self._attempt(profile, shared, options, stop, worth)
-            except InvalidInputError:  # files share more keys than the budget pays for
+            except InvalidInputError:  # shared keys make the map larger than the budget
                 return plain
         return plain if mapped is None else self.better(plain, mapped)
 

@@ -20,8 +20,8 @@ from sieve.segments.query_model import SHORT_RANGE
 from sieve.segments.stopping_rule import KINDS
 
 EACH: Final = 400
-"""The number of probes per kind: the standard error of their mean is a twentieth of their standard
-deviation."""
+"""The number of probes per kind. The standard error of a mean over so many probes is a twentieth of
+the standard deviation."""
 _FLAG_BYTES: Final = 64 << 20
 """Maximum bytes of the flags of one batch of probes."""
 # A map saves nothing if queries with intervals read at most this multiple of the locations that
@@ -140,7 +140,7 @@ def least_read(expected: Sequence[Expected], location_bytes: float) -> dict[str,
 
 
 def with_value(expected: Sequence[Expected], profile: Profile) -> tuple[Expected, ...]:
-    """Adds the kind `VALUE` to the expected reads: the locations that hold the value itself.
+    """Adds the kind `VALUE` to the expected reads, to count the locations with the value itself.
 
     If several values share a key code, the exact numbers of the kind ``present`` count the
     locations that hold the code. The exact numbers of `VALUE` count only the locations that hold

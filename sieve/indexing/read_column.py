@@ -116,8 +116,8 @@ def _cutting(column_profile: ColumnProfile, options: IndexOptions) -> cut_tasks.
     budget = column_profile.intervals_budget(options, options.shape)
     threshold = overprovisioned_threshold(column_profile.n_files, budget)
     if options.automatic:
-        # The price assumes one byte per interval. An interval takes at least two, so no useful cut
-        # is lost.
+        # The price assumes one byte per interval. An interval takes at least two bytes, so the
+        # threshold keeps every useful cut.
         threshold = max(threshold, column_profile.payback(options).price)
     return cut_tasks.Cutting(
         column_profile.sizes,

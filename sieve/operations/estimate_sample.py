@@ -1,4 +1,4 @@
-"""The sample of files that ESTIMATE reads of a large table, and its scaling to all files."""
+"""The sample of a large table's files that ESTIMATE reads; scales results to all files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sieve.metadata.records import Expected
 FILES: Final = 20
 """Number of files in a sample."""
 ALL_UP_TO: Final = 2 * FILES
-"""ESTIMATE reads all files of a table that has at most this many."""
+"""ESTIMATE reads all files of a table that has at most this many files."""
 FEW: Final = 2
 """The number of files that the first ESTIMATE of a session reads twice, to warm up."""
 _OF_JOB: Final = 0.1

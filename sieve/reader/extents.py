@@ -15,8 +15,9 @@ the end of the location's last entry. If a location has `KeyBounds`, the first s
 key, and no step is after the greatest key.
 
 Example: a location has five rows, with the keys 1, 2, 3 and 900, 901, in the entries ``[1, 3]`` and
-``[900, 901]`` of cells of one code. The steps are one row each at 1, 3 and 900, and two rows at
-901. Therefore the location has at least two rows up to 3, and exactly five rows up to 901.
+``[900, 901]`` of cells of one code. The location has steps of one row at 1, 3 and 900, and a step
+of two rows at 901. Therefore the location has at least two rows up to 3, and exactly five rows up
+to 901.
 """
 
 from __future__ import annotations

@@ -270,7 +270,7 @@ class FileNumberings:
 
 
 def _in_order(indexes: Iterable[OpenVersion]) -> tuple[OpenVersion, ...]:
-    """The order in which versions are numbered."""
+    """Sorts versions into the order in which their files are numbered."""
     return tuple(sorted(indexes, key=lambda index: index.manifest.id))
 
 

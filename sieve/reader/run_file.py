@@ -1,4 +1,4 @@
-"""Run file: verified bytes in memory, whose payloads look-ups decode lazily, chunk by chunk.
+"""Run file: a file's verified bytes in memory; look-ups decode the payloads lazily, in chunks.
 
 A chunk is one long segment, or several short neighbouring segments. Decoding short segments
 together takes fewer numpy calls than decoding each segment alone.

@@ -31,7 +31,7 @@ _DECODED: Final = 6
 """In long segments, each stored byte becomes at least this many decoded bytes."""
 
 _MANY: Final = 2
-"""A look-up in a large run can need more than one in this many chunks of a file. The look-up then
+"""If a look-up in a large run needs more than one in this many chunks of a file, the look-up
 decodes the whole file as one chunk."""
 
 

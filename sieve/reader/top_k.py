@@ -31,8 +31,8 @@ from sieve.reader.extents import Extents, bounds
 
 BOUNDING_FORMATS: Final = frozenset(("parquet", "orc", "hudi", "delta", "iceberg"))
 """In these formats, a query returns all rows that the file list counts. Exceptions are files with
-log files, and files of which `Present` says that some rows are hidden. The driver requests no first
-rows of a Delta scan that filters by deletion vectors."""
+log files, and files of which `Present` says that some rows are hidden. For a Delta scan that
+filters by deletion vectors, the driver does not request the first rows."""
 
 BOUNDING_ANY_TIME: Final = frozenset(("iceberg",))
 """In these formats, the same holds for a query of an earlier state, a branch or a tag."""

@@ -28,8 +28,8 @@ from sieve.reader.run_reader import Run, verified
 from sieve.storage.interface import Store
 
 MOST_EXTENT_BYTES: Final = 512 << 10
-"""If the run files of a version have more bytes, a scan for first rows uses only the bounds of the
-locations. Decoding all entries would take longer than a scan waits."""
+"""If the run files of a version have more bytes, a scan with ORDER BY and LIMIT uses only the
+bounds of the locations. Decoding all entries would take longer than a scan waits."""
 
 _NO_FLAGS: Final = np.zeros(0, np.bool_)
 

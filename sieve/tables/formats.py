@@ -43,7 +43,7 @@ _HUDI = {
 
 
 def reads_whole_files(format_name: str, parts: Mapping[str, str]) -> bool:
-    """Returns whether scans of a table read even large files only as a whole."""
+    """Returns whether scans of a table never split a file, however large the file is."""
     if format_name in UNCHANGING:
         return format_name != "iceberg"
     return format_name in TEXT_FORMATS and (

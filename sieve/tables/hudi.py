@@ -25,7 +25,7 @@ FAILURES: Final = (Py4JError, PySparkException)
 # complete.
 _VERSIONS: Final = frozenset({"8", "9"})
 
-# Hudi records which partitions an action wrote or replaced only for these actions.
+# The metadata of these actions names the written or replaced partitions; other metadata does not.
 _COMMITS: Final = frozenset({"commit", "deltacommit", "replacecommit"})
 _HARMLESS: Final = frozenset({"clean", "savepoint", "indexing"})
 _ROLLBACKS: Final = frozenset({"rollback", "restore"})

@@ -43,8 +43,8 @@ class Kind(StrEnum):
 
 
 TOP_FILES: Final = 10
-"""Assumed number of files that contain the first rows of an order. The record does not contain the
-number of rows."""
+"""Assumed number of files that contain the rows of an ORDER BY with LIMIT. The record does not
+contain the number of rows."""
 
 _ORDER = {kind: place for place, kind in enumerate(Kind)}
 _SHARES = {

@@ -7,9 +7,9 @@
 
     {"table": ["shop", "orders"], "used": ["id_sieve@3"], "filter": {"op": "=", "col": ["id"]}}
 
-``filter`` is the predicate tree of a prune request (``sieve/predicate/tree.py``), in which
-``values`` is the number of constants instead of the constants. Additional leaves, such as ``join``,
-represent the keys of joins and orders.
+``filter`` is the predicate tree of a prune request (``sieve/predicate/tree.py``), but ``values`` is
+only the number of constants. Additional leaves, such as ``join``, represent the keys of joins and
+orders.
 """
 
 from __future__ import annotations

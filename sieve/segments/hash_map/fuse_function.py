@@ -53,7 +53,7 @@ class Layout:
         seed: 64 bits; each attempt has its own seed.
         window_bits: a window has 2^window_bits cells.
         windows: number of windows that can contain the first cell of a hash; two more windows
-            follow. 0 means no cells.
+            follow. With 0 windows, the function has no cells.
     """
 
     seed: int
