@@ -44,7 +44,7 @@ def pack_hashes(
 
     Args:
         domain_sample: the windows of the domain to index, or None for the whole domain.
-        parts: number of ranges of hashes of equal length, in signed order.
+        parts: number of hash ranges, which are equally long and in signed order.
         proves: bool[n], the locations to take, or None for all.
     """
 
@@ -64,7 +64,7 @@ class PairPacker:
     """Buffers a task's pairs of hash and location, and packs them.
 
     Args:
-        parts: number of ranges of hashes of equal length, in signed order.
+        parts: number of hash ranges, which are equally long and in signed order.
     """
 
     def __init__(self, parts: int) -> None:

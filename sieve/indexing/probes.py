@@ -120,13 +120,13 @@ def _read(probes: Probes, run: Run, sizes: Counts) -> Counts:
 
 
 def _batches(order: Places, n_locations: int) -> Iterator[Places]:
-    """Batches of probes that are small enough for the flags of all locations to fit in memory."""
+    """Divides probes into batches, so that the flags of all locations fit in memory."""
     most = max(1, _FLAG_BYTES // max(1, n_locations))
     return (order[at : at + most] for at in range(0, len(order), most))
 
 
 def files_read(expected: Sequence[Expected], location_bytes: float) -> dict[str, float]:
-    """Bytes read by each kind of query, in units of one location of mean size.
+    """For each kind of query: the bytes that the query reads, in units of mean size.
 
     Args:
         location_bytes: mean size of a location in bytes.
@@ -135,7 +135,7 @@ def files_read(expected: Sequence[Expected], location_bytes: float) -> dict[str,
 
 
 def least_read(expected: Sequence[Expected], location_bytes: float) -> dict[str, float]:
-    """For each kind of query: the bytes of locations that hold a match, in units of mean size."""
+    """For each kind of query: the bytes of locations with a match, in units of mean size."""
     return {kind.kind: kind.exact_bytes / location_bytes for kind in expected}
 
 

@@ -263,7 +263,7 @@ def _decides(key: str, format_name: str, place: ColumnPlace, *, is_option: bool)
 def _of_merged(column: tuple[str, ...], parts: Parts) -> Parts:
     """The deciding parts if Hudi merges the records of a key.
 
-    If Hudi returns one of the records unchanged, its choice depends only on the key, the ordering
+    If Hudi returns one of the records unchanged, the choice depends only on the key, the ordering
     columns and Hudi's own columns, such as the delete marker. Otherwise, the merged record can
     depend on every column.
     """

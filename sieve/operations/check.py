@@ -241,7 +241,7 @@ def _sent(
 
 
 def _loss(index: OpenVersion, place: int, seen: _Seen) -> str:
-    """Describes the rows of a location that queries would lose; "" if there are none."""
+    """Describes which rows of a location queries would lose; "" if queries lose no row."""
     if seen.damaged:
         return "the rows of a damaged record, which differ from query to query,"
     if seen.missed:

@@ -247,7 +247,7 @@ class _Steps:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Estimating:
-    """The data from one reading of a column, from which `of` estimates each index.
+    """The data that one reading of a column yields; `of` estimates each index from the data.
 
     Attributes:
         files: the files that were read.

@@ -91,7 +91,7 @@ class Cache(Generic[Key, Value]):
         return value
 
     def peek(self, key: Key) -> Value | None:
-        """The cached value of a key, or None. This call does not count as a use of the value."""
+        """The cached value of a key, or None. The call does not change the order of eviction."""
         with self._lock:
             entry = self._entries.get(key)
             return None if entry is None else entry.value

@@ -76,7 +76,7 @@ class Run:
 
         Returns:
             bool[locations of the run]: True for all locations with such a key, and possibly for
-            others. More precise shapes flag fewer others.
+            others. A more precise shape flags fewer other locations.
 
         Raises:
             CorruptError: a file does not match the manifest.

@@ -87,7 +87,7 @@ class Store(Reader, Protocol):
     def delete(self, uri: str) -> None:
         """Deletes a file, or a folder with its contents; does not follow symbolic links.
 
-        A missing file is not an error. After a failure, a part of the folder may be deleted.
+        A missing file is not an error. After a failure, a part of the folder may already be gone.
         """
         ...
 

@@ -231,7 +231,7 @@ def _inherit(path: str, folder: str, is_dir: bool) -> None:
 
 
 def _give(path: str, like: Permissions) -> None:
-    """Sets the owner and group of ``like`` if the user may and the host knows the names."""
+    """Sets the owner and group of ``like`` if permitted and if the host knows the names."""
     for uid, gid in ((-1, gid_of(like.group)), (uid_of(like.owner), -1)):
         if (uid, gid) != (-1, -1):
             with contextlib.suppress(PermissionError):

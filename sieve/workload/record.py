@@ -24,7 +24,7 @@ def parts(table: Table) -> tuple[str, ...]:
 
 @dataclass(slots=True)
 class ScanGroup:
-    """Scans of one table with the same kinds of predicate on the same columns.
+    """The sums of a table's scans that have the same kinds of predicate on the same columns.
 
     Attributes:
         kinds: the use of each column.

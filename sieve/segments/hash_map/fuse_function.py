@@ -62,7 +62,7 @@ class Layout:
 
     @classmethod
     def of(cls, n_keys: int, attempt: int = 0) -> Layout:
-        """The layout to try for a number of hashes; attempts count from 0."""
+        """The layout that an attempt tries for a number of hashes; attempts count from 0."""
         if n_keys == 0:
             return cls(0, 0, 0)
         size = math.log(max(n_keys, 2))
