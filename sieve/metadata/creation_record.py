@@ -142,9 +142,9 @@ def _remove_ghost(store: Store, index_dir: str) -> bool:
 
     If so, deletes the files that were written since the drop.
 
-    A writer can recreate the folders of a dropped index, which no table would ever find. An
-    existing index has a manifest of version 1 and the file ``registered``. If only one of the two
-    is missing, the index is damaged, not dropped.
+    After a drop, a running writer can recreate the index's folders, which no table would ever find.
+    An existing index has a manifest of version 1 and the file ``registered``. If only one of the
+    two is missing, the index is damaged, not dropped.
     """
     marks = (version_file(index_dir, 1), join(index_dir, REGISTERED))
     try:

@@ -72,7 +72,7 @@ class FileRanges:
         return np.arange(len(self.starts)) - np.repeat(self.firsts, self.counts)
 
     def cuts_of(self, files: Counts) -> tuple[tuple[int, ...], ...]:
-        """The offsets that separate the ranges of each given file, int64[k].
+        """The offsets that separate the ranges of each file in ``files``, int64[k].
 
         A file that is one location has no such offsets.
         """

@@ -1,4 +1,4 @@
-"""Damaged indexes: finds the table of an index whose newest version is damaged, for DROP."""
+"""Damaged indexes: tells DROP the table of an index whose newest version is damaged."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ def needed(
     *,
     one_value: bool,
 ) -> Flags | None:
-    """The locations that can hold one of the first rows of their group.
+    """Returns the locations that can hold one of the first rows of the location's group.
 
     Args:
         order: the order; `extents` must have the same direction.

@@ -1,8 +1,8 @@
 """Benefit: decides whether an index on a column reduces reads enough.
 
 CREATE, REFRESH, DESCRIBE and ESTIMATE decide from the measurements of a build or a sample. ADVISE
-and the page in Spark's web UI decide from a test on a sample. ``sieve advise`` reads no data, so it
-does not decide.
+and the page in Spark's web UI decide from a test on a sample. ``sieve advise`` reads no data, so
+the command does not decide.
 """
 
 from __future__ import annotations
