@@ -124,7 +124,7 @@ def _create(frame: DataFrame, files: list[DataFile], store: LocalStore, director
     tiling = whole_files([file.length for file in files])
     built = build_run(
         frame, Column(("id",), "bigint"), tiling, IndexOptions(), store, directory,
-        whole=frame, counted=False, describe_job=lambda _: None,
+        whole=frame, counting=None, describe_job=lambda _: None,
     )  # fmt: skip
     assert built.run is not None
     counts = (built.rows, built.nulls, built.nans)

@@ -71,7 +71,7 @@ def build_run(
     index_dir: str,
     *,
     whole: DataFrame,
-    counted: bool,
+    counting: DataFrame | Counts | None,
     describe_job: Callable[[str], None],
     encoder: Encoder | None = None,
     added: npt.NDArray[np.bool_] | None = None,
@@ -82,9 +82,9 @@ def build_run(
     Args:
         frame: all rows of some files with their `LOCATION`, read as a query reads the files.
         whole: the same rows, with whole files as `LOCATION`.
-        counted: whether to compare the number of rows read from each file with a count that reads
-            no column. The comparison is for formats whose metadata has row counts. Every query must
-            read a file whose two numbers differ.
+        counting: the rows to count without reading a column, or the row count of each file; None
+            if neither exists. Every query must read a file of which the build reads another number
+            of rows.
         encoder: the encoder of the version's reused runs, if any.
         added: bool[n], files of which the build reads only a part. The part may have no rows. Other
             runs contain the other rows of these files. If there is such a file, the build chooses
@@ -98,7 +98,7 @@ def build_run(
         frame,
         column,
         tiling,
-        counting=whole if counted else None,
+        counting=counting,
         describe_job=describe_job,
         encoder=encoder,
         write_file=write_file,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -21,7 +21,9 @@ from sieve.segments.intervals.cut_gaps import overprovisioned_total
 from sieve.segments.stopping_rule import MOST_OF_TABLE, Payback
 from sieve.segments.weights import weights_of
 from sieve.tables.column import Column
-from sieve.tables.table import LOCATION, PLACE
+from sieve.tables.data_file import DataFile
+from sieve.tables.formats import COUNTED, RECORDED
+from sieve.tables.table import LOCATION, PLACE, CatalogTable
 
 _SHARE_BESIDE_MAP = 20
 _LITTLE = 100
@@ -177,7 +179,7 @@ def column_profile(
     column: Column,
     tiling: Tiling,
     *,
-    counting: DataFrame | None,
+    counting: DataFrame | Counts | None,
     describe_job: Callable[[str], None],
     encoder: Encoder | None = None,
     write_file: WriteFile | None = None,
@@ -188,17 +190,18 @@ def column_profile(
 
     Args:
         frame: all rows of some files with their `LOCATION`, read as a query reads the files.
-        counting: the same rows with their files as `LOCATION`, or None if the format's metadata has
-            no row counts.
+        counting: the same rows with their files as `LOCATION`, or the row count of each file, or
+            None if neither is known without reading a column.
         encoder: the encoder of the values, or None to choose one by the sample.
         write_file: writes files of a small run in this process; with None, executors do the whole
             build.
     """
     values = column_values(frame, column)
-    describe_job(f"counting {len(tiling.lengths)} files")
-    counts = None if counting is None else _row_counts(counting, len(tiling.lengths))
+    if counting is not None and not isinstance(counting, np.ndarray):
+        describe_job(f"counting {len(tiling.lengths)} files")
+        counting = _row_counts(counting, len(tiling.lengths))
     describe_job(f"sampling {len(tiling.lengths)} files")
-    total = None if counts is None else int(counts.sum())
+    total = None if counting is None else int(counting.sum())
     table_bytes = int(tiling.lengths.sum())
     sample = take_sample(values, column, total, table_bytes, encoder)
     drawn: Rows = values
@@ -209,9 +212,24 @@ def column_profile(
         sample=sample,
         values=drawn,
         owners=tiling.owners,
-        counted=counts,
+        counted=counting,
         write_file=write_file,
     )
+
+
+def rows_to_count(
+    table: CatalogTable, files: Sequence[DataFile], whole: DataFrame, column: Column
+) -> DataFrame | Counts | None:
+    """The argument `counting` of `column_profile` for some files of a table.
+
+    Args:
+        whole: all rows of the files with their files as `LOCATION`.
+    """
+    if column.kind is not None or table.info.format_name not in COUNTED:
+        return None
+    if table.info.format_name in RECORDED:
+        return np.array([file.mtime for file in files], np.int64)
+    return whole
 
 
 def _row_counts(frame: DataFrame, n_files: int) -> Counts:

@@ -13,6 +13,7 @@ from sieve.arrays.dtypes import Counts
 from sieve.environment import Environment
 from sieve.errors import ConflictError, SieveError
 from sieve.indexing.build_run import BuiltRun, build_run
+from sieve.indexing.column_profile import rows_to_count
 from sieve.indexing.find_unreadable_file import named_if_unreadable
 from sieve.indexing.reuse import NOTHING, ReusedRuns
 from sieve.indexing.tiling import locations_of, tile, whole_files
@@ -91,7 +92,7 @@ def build_contents(
                 store,
                 index_dir,
                 whole=whole,
-                counted=table.info.format_name in COUNTED and column.kind is None,
+                counting=rows_to_count(table, files, whole, column),
                 encoder=reused.encoder,
                 added=np.isin(numbers, list(appended)),
                 describe_job=environment.describe_job,

@@ -29,7 +29,7 @@ from sieve.errors import InvalidInputError
 from sieve.indexing.build_tasks import CUTS_PER_TASK, run_files
 from sieve.indexing.check_task import FilesInMemory
 from sieve.indexing.choose_run import Choice, MadeRun
-from sieve.indexing.column_profile import ColumnProfile, Profile, column_profile
+from sieve.indexing.column_profile import ColumnProfile, Profile, column_profile, rows_to_count
 from sieve.indexing.column_sample import zoomed
 from sieve.indexing.fit_budget import (
     FILE_OVERHEAD,
@@ -54,7 +54,6 @@ from sieve.segments.budget import within_budget
 from sieve.segments.intervals.plan_segments import SEGMENT_OVERHEAD
 from sieve.tables.column import Column
 from sieve.tables.data_file import DataFile
-from sieve.tables.formats import COUNTED
 from sieve.tables.snapshot import roots_of
 from sieve.tables.table import CatalogTable
 from sieve.tables.table_info import refuse_build
@@ -147,7 +146,7 @@ def estimate_index(
         table.frame(numbers, column, cuts=tiling.cuts) if tiling.is_cut else frame,
         column,
         tiling,
-        counting=frame if table.info.format_name in COUNTED and column.kind is None else None,
+        counting=rows_to_count(table, files, frame, column),
         describe_job=environment.describe_job,
     )
     # The cuts for the largest budget suffice for smaller budgets.

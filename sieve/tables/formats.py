@@ -13,6 +13,9 @@ INDEXED = ("parquet", "orc", "csv", "json", "hudi", "delta", "iceberg")
 COUNTED = ("parquet", "orc", "hudi", "delta", "iceberg")
 """Formats whose metadata contains row counts, so that counting rows reads no column."""
 
+RECORDED = ("iceberg",)
+"""Formats whose listing contains the row count of each file in place of its modification time."""
+
 
 RESERVED = "__sieve_"
 """Prefix, in lower case, of the names of the columns that a build adds to a table's columns."""

@@ -196,7 +196,7 @@ def test_file_with_differing_row_counts_is_unproven(
         store,
         f"file:{tmp_path}",
         whole=frame,
-        counted=True,
+        counting=frame,
         describe_job=lambda _: None,
     )
     assert built.rows.tolist() == [10, -1, 10, 10]

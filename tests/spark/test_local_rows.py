@@ -89,7 +89,7 @@ def _built(
         LocalStore(),
         f"file:{folder}",
         whole=frame,
-        counted=table.info.format_name != "json",
+        counting=None if table.info.format_name == "json" else frame,
         describe_job=lambda _: None,
         **how,
     )

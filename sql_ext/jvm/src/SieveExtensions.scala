@@ -23,7 +23,7 @@ class SieveExtensions extends (SparkSessionExtensions => Unit) {
       Settings.register(session.sparkContext)
       CatalogEvents.attach(session.asInstanceOf[Compat.Session])
       SieveTab.attach(session.asInstanceOf[Compat.Session])
-      StatementParser(session, delegate)
+      new StatementParser(session, delegate)
     }
     // Spark calls the last injected parser first. Spark plans a scan by the first strategy that accepts the scan. Other
     // parsers accept some of Sieve's statements, and Delta's strategy accepts every scan of files. Sieve's parser and

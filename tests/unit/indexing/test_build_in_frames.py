@@ -89,7 +89,7 @@ class Build:
         self.built: BuiltRun = build_run.build_run(
             values, Column(("id",), type_), tiling or whole_files([BYTES] * FILES), options,
             self.store, self.home, describe_job=self.jobs.append,
-            **{"whole": values, "counted": True} | words,
+            **{"whole": values, "counting": values} | words,
         )  # fmt: skip
 
     def run(self) -> Run:
@@ -224,7 +224,7 @@ def test_a_small_table_is_indexed_without_executors(
     """
     short = [BYTES] * FILES
     counted = frame(table(column)[:-1], TYPES[column][1], Cluster())
-    for whole in ({}, {"whole": counted}):
+    for whole in ({}, {"counting": counted}):
         one = Build(tmp_path / f"executors-{len(whole)}", column, options, **whole)
         other = Build(
             tmp_path / f"local-{len(whole)}", column, options, whole_files(short),

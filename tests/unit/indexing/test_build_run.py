@@ -144,7 +144,7 @@ class Attempts:
         monkeypatch.setattr(ColumnProfile, "by_file", by_file)
         return build_run.build_run(
             nothing, Column(("id",), "bigint"), self.tiling, options, LocalStore(), self.home,
-            whole=nothing, counted=False, describe_job=lambda _: None,
+            whole=nothing, counting=None, describe_job=lambda _: None,
             added=np.isin(np.arange(FILES), added) if added else None,
         )  # fmt: skip
 

@@ -114,7 +114,7 @@ def index(
         whole: Any = table.frame(numbers, None)
         built = build_run(
             frame, Column(("v",), table.type), of_run, options, store, home,
-            whole=whole, counted=True, describe_job=lambda _: None,
+            whole=whole, counting=whole, describe_job=lambda _: None,
             encoder=Encoder.from_json(dict(runs[0].encoder)) if runs else None,
         )  # fmt: skip
         assert built.run is not None
