@@ -80,7 +80,7 @@ class Browser:
         self.wait(lambda: "/login" not in self._driver.current_url)
 
     def wait(self, done: Any) -> Any:
-        """Calls a function until the result is true; returns this result."""
+        """Calls a function repeatedly until its result is true, and returns this result."""
         ignored = (Exception,)  # elements appear and disappear while the browser draws a page
         waiting = WebDriverWait(self._driver, WAIT_S, 0.2, ignored_exceptions=ignored)
         return waiting.until(lambda _: done())
@@ -127,7 +127,7 @@ class Browser:
 
 
 def main(base: str, uri: str, statements: str, pictures: str) -> dict[str, Any]:
-    """Returns the rows of statements, texts in SQL Lab, and the chart's query and scan."""
+    """Returns the statements' rows, the texts in SQL Lab, and the chart's query and scan."""
     api, schema = Api(base), uri.rpartition("/")[2]
     database = api.post("database/", {"database_name": DATABASE, "sqlalchemy_uri": uri})["id"]
     sent: list[str] = json.loads(statements)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from command import sieve
 
-# Other tests share one archive; this test writes an archive, which takes 20 s of CPU time.
+# Other tests share one archive. This test writes its own archive, which takes 20 s of CPU time.
 pytestmark = pytest.mark.tools
 
 

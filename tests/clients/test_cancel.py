@@ -87,8 +87,8 @@ def shell(site: Site, *args: str) -> Iterator[tuple[subprocess.Popen[str], Path]
     program = str(Path(sys.executable).with_name("sieve"))
     with output.open("w") as sink:
         process = subprocess.Popen(
-            # If a test run in the background ignores Ctrl-C, processes that the run starts would
-            # ignore it, too.
+            # A test run in the background can ignore Ctrl-C, and its child processes would inherit
+            # this.
             ["env", "--default-signal=INT", program, *args],
             cwd=site.folder, stdin=subprocess.PIPE, stdout=sink, stderr=sink, text=True,
             start_new_session=True,
@@ -162,7 +162,7 @@ def test_pyhive(site: Site) -> None:
 
 @pytest.mark.usefixtures("slow")
 def test_a_time_out(site: Site) -> None:
-    """If the query time-out of a JDBC client expires, a CREATE ends."""
+    """A CREATE ends when the query time-out of its JDBC client expires."""
     with thrift_session(site.thrift_port) as connection:
         with leaves_nothing(site, site.ui_port):
             request = ttypes.TExecuteStatementReq(

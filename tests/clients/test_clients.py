@@ -81,8 +81,7 @@ def test_pyhive(site: Site) -> None:
         status = refused.value.args[0].status
         assert status.sqlState == "42P01"
         assert "[SIEVE_UNKNOWN_TABLE]" in status.errorMessage
-        # The error begins with the message, so that a client that shows the whole error shows the
-        # message first.
+        # The message comes first in the error, because some clients show the whole error.
         shown = str(refused.value)
         assert 0 < shown.index("[SIEVE_UNKNOWN_TABLE]") < shown.index("runningQueryError")
     check(lines)
@@ -101,7 +100,7 @@ def test_clients_accept_procedures_and_functions(site: Site) -> None:
 
 
 def test_settings_of_a_connection_string(site: Site) -> None:
-    """When a session opens, it checks and applies the ``?key=value`` settings of the JDBC URL."""
+    """A new session checks and applies the ``?key=value`` settings of the JDBC URL."""
     key = "set:hiveconf:spark.sieve.enabled"
     with thrift_session(site.thrift_port, configuration={key: "false"}) as connection:
         cursor = connection.cursor()

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.tools
 
 @pytest.fixture(scope="module")
 def project(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """The example project after one run; some names are in upper case, which Sieve ignores."""
+    """The example project after one run. The test writes some names in upper case."""
     project = Project(tmp_path_factory.mktemp("dbt"), site.thrift_port)
     project.change("events", "['id', 'kind']", "['ID', 'kind']")
     project.change("days", "'name': 'visitors'", "'name': 'Visitors'")
@@ -59,9 +59,9 @@ def test_later_runs_refresh(project: Project) -> None:
 
 
 def test_a_run_follows_the_config(project: Project) -> None:
-    """A run rebuilds an index with new options, and drops an index that is no longer listed.
+    """A run rebuilds an index if its options change, and drops an index that is no longer listed.
 
-    A run keeps a user's own index.
+    A dbt run keeps an index that a user has created.
     """
     project.sql("CREATE SIEVE INDEX by_hand ON shop.days (id) OPTIONS (budget = '5%')")
     options = "'options': {'payback': 99}"

@@ -37,7 +37,7 @@ def project(tmp_path: Path) -> Iterator[Project]:
 
 
 def test_a_merge_refreshes_the_index(project: Project) -> None:
-    """After runs that update and add rows, the index is ready, and queries read few slices."""
+    """After dbt runs that update and add rows, the index is ready, and queries read few slices."""
     project.dbt("run", "--select", "accounts")
     assert project.indexes() == {("accounts", "card_sieve"): ("ready", 1)}
     project.check("SELECT id, turn FROM shop.accounts WHERE card = 100 * 7919 % 100003", at_most=1)
@@ -46,7 +46,7 @@ def test_a_merge_refreshes_the_index(project: Project) -> None:
         counts = "SELECT count(*), count(DISTINCT id), max(turn) FROM shop.accounts"
         assert project.sql(counts) == [(4000 + 100 * turn,) * 2 + (turn,)]
         assert project.indexes() == {("accounts", "card_sieve"): ("ready", turn + 1)}
-        # Two account numbers: this run updated the first, and added the second.
+        # The run updated the first of these account numbers, and added the second.
         for number in (3900 + 100 * turn - 99, 3999 + 100 * turn):
             card = f"({number} + {turn}) * 7919 % 100003"
             query = f"SELECT id, turn FROM shop.accounts WHERE card = {card}"

@@ -23,7 +23,7 @@ CREATE TABLE drawn USING parquet AS SELECT /*+ REPARTITION_BY_RANGE(10, arrived)
 
 @pytest.fixture(scope="module")
 def drawn(site: Site) -> Site:
-    """A site with a table whose late rows are in slightly later files."""
+    """A site with a sorted table, in which late rows are in slightly later files."""
     with thrift_session(site.thrift_port) as connection:
         for statement in (TABLE, "CREATE SIEVE INDEX ON drawn (id)"):
             connection.cursor().execute(statement)
@@ -74,7 +74,7 @@ def test_inspect_writes_a_picture_and_a_summary(drawn: Site, tmp_path: Path) -> 
 def test_unknown_index_prints_one_line(drawn: Site) -> None:
     """For an unknown index, the command prints one line and no stack trace.
 
-    The command does not hide other errors.
+    The command reports errors of other kinds unchanged.
     """
     done = _inspect(drawn, *drawn.metastore_option, "drawn", "nope")
     assert done.returncode == 1

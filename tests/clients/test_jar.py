@@ -55,7 +55,7 @@ def compiled(folder: Path) -> Path:
 def test_spark_submit_of_a_jar(site: Site, tmp_path: Path) -> None:
     """A Scala program creates, uses, explains, shows and drops an index.
 
-    Like a plug-in, the program has planner rules, which replace operators by operator class.
+    Like a plug-in, the program adds planner rules that replace operators of certain classes.
     """
     output = site.sieve(
         *("submit", *site.metastore_option, "--class", "Tour", str(compiled(tmp_path))),

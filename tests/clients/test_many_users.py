@@ -1,4 +1,4 @@
-"""Many sessions of one Thrift server query, while others create, refresh and drop indexes."""
+"""In one Thrift server, some sessions query while others create, refresh and drop indexes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from conftest import Site
 
 READERS, WRITERS, SECONDS = 32, 4, 5
-# If two users change one index at once, the slower statement can raise such an error.
+# If two users change one index at once, the slower statement can raise one of these errors.
 _CONFLICTS = re.compile(
     r"SIEVE_(INDEX_EXISTS|UNKNOWN_INDEX|INDEX_NOT_USABLE|INDEX_DROPPED|PUBLISH_CONFLICT|"
     r"REFRESH_CONFLICT|INDEX_GONE|FILE_GONE)"
@@ -26,7 +26,7 @@ _CONFLICTS = re.compile(
 
 @pytest.mark.long
 def test_many_sessions_at_once(site: Site) -> None:
-    """No session gets a wrong row or hangs; sessions fail only if two statements conflict."""
+    """No session hangs or gets a wrong row, and only statements that conflict can fail."""
     with thrift_session(site.thrift_port) as connection:
         cursor = connection.cursor()
         cursor.execute("CREATE DATABASE many")
@@ -67,7 +67,7 @@ def _read(cursor: Any, seed: int) -> Counter[str]:
 
 
 def _write(cursor: Any, seed: int) -> Counter[str]:
-    """Creates, refreshes, alters and drops the index of a table that two writers share."""
+    """Creates, refreshes, alters and drops an index, while another writer does the same."""
     table, done = "ab"[seed % 2], Counter[str]()
     for statement in (
         f"CREATE SIEVE INDEX i ON {table} (id)",

@@ -73,7 +73,7 @@ def test_notebook_cells_show_their_saved_results(path: Path, tmp_path: Path) -> 
 
 
 def test_pictures_are_saved_in_full() -> None:
-    """A notebook draws an index as the command does, and shows the summary as text."""
+    """A notebook draws an index as `sieve inspect` does, and shows the summary as text."""
     shown = [cell for path in NOTEBOOKS for cell in results(path).values() if "image/png" in cell]
     for cell in shown:
         png = base64.b64decode(cell["image/png"])

@@ -66,15 +66,15 @@ def test_a_terminal_gets_aligned_rows_and_steps(tmp_path: Path) -> None:
     assert "id_sieve  NULL  ok      files: 8 ok" in lines
     assert "\rreading " in printed
     assert " of 8 files" in printed
-    # The advice on the column s is below the column's title. Every file contains each value of the
-    # column s.
+    # The lines of the advice on the column s have equal indentation. Every file contains each value
+    # of the column s.
     advice = next(k for k, line in enumerate(lines) if "this index cannot" in line)
     assert lines[advice + 1].startswith(" " * (lines[advice].index("this index")))
 
 
 @pytest.mark.long
 def test_a_pipe_gets_tabs(tmp_path: Path) -> None:
-    """In a pipe, the output is that of Spark's own shell.
+    """In a pipe, `sieve sql` prints the same output as Spark's own shell.
 
     A statement without columns prints no header.
     """

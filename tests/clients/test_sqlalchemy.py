@@ -102,7 +102,7 @@ def run_python(release: str, script: str, *args: str) -> str:
 
 @pytest.mark.parametrize("release", ["1.4", "2"])
 def test_sqlalchemy_and_pandas(site: Site, release: str) -> None:
-    """SQLAlchemy shows tables, views, columns and indexes, and runs queries, as pandas does."""
+    """SQLAlchemy shows tables, views, columns and indexes; SQLAlchemy and pandas run queries."""
     database = f"alchemy_{release[0]}"
     with thrift_session(site.thrift_port) as connection:
         cursor = connection.cursor()

@@ -94,7 +94,7 @@ def answers(url: str) -> bool:
 
 
 def test_statements_of_the_superset_page_work(site: Site, superset: str, tmp_path: Path) -> None:
-    """The page's statements work, SQL Lab shows indexes, and a chart of a week reads few files."""
+    """The recipe's SQL works, SQL Lab shows indexes, and a chart of one week reads few files."""
     with thrift_session(site.thrift_port) as connection:
         cursor = connection.cursor()
         cursor.execute("CREATE DATABASE superset_db")

@@ -48,7 +48,7 @@ def test_users_without_access_to_the_ui_do_not_see_the_tab(site: Site) -> None:
 
 
 def test_the_tab_in_a_browser(site: Site, tmp_path: Path) -> None:
-    """The tab shows the index and the scan, and runs no script that is part of a name."""
+    """The tab shows the index and the scan, and shows a script in a name as plain text."""
     with thrift_session(site.thrift_port) as connection:
         cursor = connection.cursor()
         cursor.execute("CREATE DATABASE web_ui")
