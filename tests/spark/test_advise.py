@@ -144,7 +144,7 @@ def test_advice_names_elements_of_arrays(lab: Lab) -> None:
 
 @pytest.mark.usefixtures("tables")
 def test_advice_ranks_columns_by_saved_bytes(lab: Lab) -> None:
-    """ADVISE lists the best index first, with scans and statements; the CREATE works."""
+    """ADVISE lists the best index first, with counts of scans and a CREATE that works."""
     for query in QUERIES:
         lab.sql(query)
     rows = advice(lab)
@@ -176,7 +176,7 @@ def test_advice_ranks_columns_by_saved_bytes(lab: Lab) -> None:
 
 @pytest.mark.usefixtures("tables")
 def test_each_scan_is_recorded_once(lab: Lab) -> None:
-    """Each scan counts once, also in nested executions of commands, unions and subqueries."""
+    """The record counts each scan once, also in nested executions, unions and subqueries."""
 
     def scans() -> int:
         rows = recorded(lab)["scans"]

@@ -20,7 +20,7 @@ SCHEMA = pa.schema([("rereading", pa.int32()), ("frozen", pa.int32()), ("module"
 
 
 def test_worker_reads_archives_once(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tasks import modules from Spark's archives, and a worker's last task rereads no archive."""
+    """Tasks import modules from Spark's archives, which later tasks do not read again."""
     monkeypatch.setattr(lab.spark.sparkContext, "pythonExec", sys.executable)
 
     # Workers lack this module, so Spark must send the code of a local function.
@@ -39,7 +39,7 @@ def test_worker_reads_archives_once(lab: Lab, monkeypatch: pytest.MonkeyPatch) -
         )
 
     tasks = [map_batches(lab.spark.range(0, 1, 1, 1), look, SCHEMA).collect()[0] for _ in range(8)]
-    # The remaining archives contain Python's library or the code of builds, or do not exist.
+    # Other archives contain Python's own library or the code of builds, or do not exist.
     assert tasks[-1].rereading <= 3
     assert tasks[-1].frozen > 0
     assert tasks[-1].module.endswith("pyspark.zip")

@@ -31,7 +31,7 @@ def bucketed(lab: Lab) -> Iterator[Lab]:
 
 
 def _buckets_of(lab: Lab, query: str) -> tuple[bool, bool]:
-    """Returns whether the scan prunes buckets, and whether each task of the scan is a bucket."""
+    """Returns whether the scan prunes buckets, and whether each task reads one bucket."""
     frame = lab.spark.sql(query)
     frame.collect()
     (scan,) = scans(frame._jdf.queryExecution().executedPlan())
@@ -53,7 +53,7 @@ def test_index_skips_files_of_buckets(
 ) -> None:
     """The index skips files of buckets, with and without Spark's automatic bucketed scans.
 
-    The number of files is that of the listing, before Spark prunes buckets.
+    The number of files counts all listed files, before Spark prunes buckets.
     """
     query = f"SELECT b, v FROM t WHERE {condition}"
     with bucketed.setting("spark.sql.sources.bucketing.autoBucketedScan.enabled", automatic):
@@ -79,7 +79,7 @@ def test_a_join_of_buckets_needs_no_exchange(bucketed: Lab, of_buckets: str) -> 
 
 
 def test_first_rows_of_a_bucket(bucketed: Lab) -> None:
-    """First rows of one bucket exclude no file of other buckets."""
+    """ORDER BY with LIMIT on some buckets is not bounded by rows of the other buckets."""
     for direction in ("", " DESC"):
         bucketed.check(f"SELECT k, v FROM t WHERE b = 37 ORDER BY k{direction} LIMIT 3")
         bucketed.check(f"SELECT k, v FROM t ORDER BY k{direction} LIMIT 3", at_most=BUCKETS)

@@ -104,7 +104,7 @@ def test_filter_on_a_column_without_index_loses_no_row(
     ],
 )
 def test_first_rows(odd: Lab, query: str, files: int) -> None:
-    """The bound for the first rows in an order does not exclude a first row."""
+    """The bound that Sieve derives for ORDER BY with LIMIT excludes no row of the result."""
     odd.check(query, at_most=files)
 
 
@@ -146,7 +146,7 @@ def test_files_without_statistics_are_not_all_null(lab: Lab) -> None:
 
 
 def test_the_greatest_key_of_many_row_groups(lab: Lab) -> None:
-    """apache/hudi#7032 computed a wrong maximum; another zone map ignored its last partial stripe.
+    """In apache/hudi#7032, a maximum was wrong; another zone map ignored its last partial stripe.
 
     The table has small row groups and long strings; the number of keys is no multiple of a block
     size. Parquet truncates the bounds of long strings, and some of these strings end with the

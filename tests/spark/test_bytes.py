@@ -1,4 +1,4 @@
-"""Files of very different sizes: a small budget saves bytes, and statements report the bytes."""
+"""If files have very different sizes, a small budget saves bytes, and statements report bytes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ OPTIONS = "OPTIONS (shape = 'intervals', budget = '3500B')"
 
 @pytest.fixture(scope="module")
 def keys() -> list[np.ndarray]:
-    """The keys of each file; no two files have keys in the same stretch."""
+    """The keys of each file; the key ranges of the files do not overlap."""
     rng = np.random.default_rng(22)
     starts = [rng.choice(4000, STRETCHES, replace=False) * 1_000_000 for _ in range(FILES)]
     return [np.repeat(some, ROWS) + rng.integers(0, 1_000_000, STRETCHES * ROWS) for some in starts]

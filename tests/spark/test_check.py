@@ -76,7 +76,7 @@ def check(lab: Lab, rest: str = "ON t") -> Counter[tuple[str, str]]:
 
 
 def files(lab: Lab, rest: str = "ON t") -> list[tuple[Any, ...]]:
-    """The rows of CHECK that are about single files."""
+    """The rows of CHECK's result that are about single files."""
     rows = lab.sql(f"CHECK SIEVE INDEX EXTENDED {rest}")
     return [row for row in rows if row[1] is not None]
 
@@ -109,8 +109,7 @@ def test_a_share_of_the_files_is_drawn(t: Lab) -> None:
     t.sql("ALTER SIEVE INDEX id_sieve ON t DISABLE")
     assert check(t, "id_sieve ON t SAMPLE 26 PERCENT") == sound_counts("id", files=2)
     drawn = {files(t, "ON t SAMPLE 0.001 PERCENT")[0][1] for _ in range(12)}
-    # Twelve samples all select the same one of four files with a probability of one in four
-    # million.
+    # The probability that twelve samples all select the same file of four is one in four million.
     assert 1 < len(drawn) <= FILES
 
 
@@ -124,7 +123,7 @@ def test_every_type_is_found(lab: Lab) -> None:
 
 
 def test_text_files_are_checked(lab: Lab) -> None:
-    """CHECK accepts CSV, whose row counts are unknown and whose NULL counts prove nothing."""
+    """CHECK accepts an index of a CSV table, whose row counts are unknown."""
     with lab.database("texts"):
         create(lab, "csv", COLUMNS)
         lab.sql("CREATE SIEVE INDEX ON t (word) OPTIONS (shape = 'map')")
@@ -236,7 +235,7 @@ def test_swapped_files_are_found(t: Lab) -> None:
 
 
 def test_counts_that_are_too_low_are_found(t: Lab) -> None:
-    """CHECK finds wrong counts, on which IS NULL, NaN and "any key" depend."""
+    """CHECK finds wrong counts of rows, NULLs and NaNs, on which look-ups depend."""
     t.sql("CREATE SIEVE INDEX ON t (f)")
     for column, value, words in (
         ("slots", lambda slots: slots * 0 - 1, r"loses key .* \(80 rows of such keys\)"),
@@ -252,7 +251,7 @@ def test_counts_that_are_too_low_are_found(t: Lab) -> None:
 
 
 def test_files_that_prove_nothing_are_not_checked(t: Lab) -> None:
-    """CHECK reports a file as stale if the file was too young to be indexed, or proved nothing."""
+    """CHECK reports a file as stale if it was too young to be indexed, or if it is unproven."""
     t.sql("CREATE SIEVE INDEX ON t (id)")
     for state, words in (
         (FileState.RACY, "too young to be relied on"),

@@ -1,4 +1,4 @@
-"""Settings, options and columns that affect the values of a column, and others that do not."""
+"""Which settings, options and other columns affect the values of a column, and which do not."""
 
 from __future__ import annotations
 
@@ -81,9 +81,9 @@ def test_change_of_another_column_keeps_the_index_in_use(lab: Lab, kind: str) ->
 
 
 def test_column_appended_to_text_disables_the_index(lab: Lab, tmp_path: Path) -> None:
-    """A column appended to JSON or CSV disables the index until REFRESH: other values can change.
+    """A new column of a JSON or CSV table can change other values, so it disables the index.
 
-    CSV records that lack the column count as damaged.
+    For example, CSV records without the column count as damaged. REFRESH enables the index again.
     """
     record = {"json": '{"b":{"k":"x","a":7},"a":1}', "csv": "1"}
     for kind, new in (("json", "b MAP<STRING, INT>"), ("csv", "b INT")):
@@ -110,7 +110,7 @@ def test_column_appended_to_text_disables_the_index(lab: Lab, tmp_path: Path) ->
 
 @pytest.mark.parametrize("kind", ["csv", "json"])
 def test_every_option_of_a_text_reader_counts(lab: Lab, kind: str) -> None:
-    """An option counts if Spark's reader registers it, or if Hadoop could use such a setting."""
+    """An option matters if Spark's reader registers it, or if Hadoop has settings of this kind."""
     jvm = lab.spark._jvm
     name = f"org.apache.spark.sql.catalyst.{kind}.{kind.upper()}Options$"
     reader = jvm.java.lang.Class.forName(name).getField("MODULE$").get(None)

@@ -50,7 +50,7 @@ def cut(path: Path) -> None:
 
 
 def scramble(path: Path) -> None:
-    """Overwrites the middle of the file, and keeps both ends."""
+    """Overwrites the middle of the file, but keeps the start and the end."""
     data = path.read_bytes()
     path.write_bytes(data[:4] + bytes(len(data) // 2) + data[4 + len(data) // 2 :])
 
@@ -173,7 +173,7 @@ def test_a_file_without_rows_is_always_read(lab: Lab, kind: str) -> None:
 def test_file_with_differing_row_counts_is_unproven(
     lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seen: str, shape: str
 ) -> None:
-    """A build trusts a file only if the row counts with and without the indexed column agree."""
+    """A build trusts a file only if reads with and without the column count the same rows."""
     honest = column_profile._row_counts
 
     def counts(*args: Any) -> np.ndarray[Any, Any]:
@@ -224,7 +224,7 @@ MALFORMED = {
 def test_malformed_text_gives_the_same_rows_in_every_projection(
     lab: Lab, tmp_path: Path, kind: str, mode: str, corrupt: str
 ) -> None:
-    """If the values of malformed text depend on the projection, an index still changes no rows."""
+    """Even if the values in malformed text depend on the projection, an index changes no rows."""
     for number in range(FILES):
         shifted = MALFORMED[kind]
         for digit in "56789":

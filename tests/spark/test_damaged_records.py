@@ -161,7 +161,7 @@ def test_every_projection_gives_the_same_rows(
 @pytest.mark.parametrize("kind", ["json", "csv"])
 @pytest.mark.usefixtures("database")
 def test_check_and_audit_find_a_damaged_record(lab: Lab, tmp_path: Path, kind: str) -> None:
-    """CHECK and audit find a damaged record in a file whose size and time did not change."""
+    """If a record is damaged later and the file keeps size and time, CHECK and audits find this."""
     write(tmp_path, kind)
     for path in sorted(tmp_path.iterdir())[2:]:
         path.unlink()
@@ -189,7 +189,7 @@ def test_check_and_audit_find_a_damaged_record(lab: Lab, tmp_path: Path, kind: s
 def test_value_ending_in_an_escaped_backslash_proves_nothing(lab: Lab, tmp_path: Path) -> None:
     """A file with a value that ends in an escaped backslash is always read.
 
-    A query that skips such a value finds the next values elsewhere in the record.
+    For a query that does not read such a value, the next values begin elsewhere in the record.
     """
     for number, line in enumerate((b'k,"bb\\\\",,","', b"k,x,y,z", b"k,u,v,w")):
         path = tmp_path / f"{number}.csv"
@@ -209,7 +209,7 @@ def test_value_ending_in_an_escaped_backslash_proves_nothing(lab: Lab, tmp_path:
 def test_part_of_a_separator_in_a_value_proves_nothing(lab: Lab, tmp_path: Path) -> None:
     """A file with a part of the separator, or a quote, in a value is always read.
 
-    A query that skips such a value finds other values.
+    A query that does not read such a value finds other values in the record.
     """
     lines = ('1::a"b::"x::y"', "2::a:b::c:", '3::"a\nb"::c', "4::ab::c", "5::::d", '6::""::e')
     for number, line in enumerate(lines):
@@ -269,7 +269,7 @@ def test_names_that_a_build_needs_are_refused(lab: Lab, kind: str) -> None:
 )
 @pytest.mark.usefixtures("database")
 def test_json_with_a_void_is_refused(lab: Lab, tmp_path: Path, kind: str) -> None:
-    """CREATE refuses JSON with a void column: a query that skips the column reads other values."""
+    """CREATE refuses JSON with a void column: a query without the column reads other values."""
     (tmp_path / "0.json").write_bytes(b'{"a":1,"v":{"y":{"a":7},"a":5}}\n{"v":[{"a":8}],"a":2}\n')
     os.utime(tmp_path / "0.json", (OLD, OLD))
     lab.sql(f"CREATE TABLE t (a INT) USING json LOCATION '{tmp_path}'")

@@ -130,7 +130,7 @@ def test_orders_extremes_and_joins_do_not_use_elements(posts: Lab) -> None:
 
 
 def test_unsupported_part_of_a_condition_has_a_reason(posts: Lab) -> None:
-    """If an index cannot use a part of an element's condition, the reason names the function."""
+    """If a function in a condition on elements prevents skipping, the reason names it."""
     for predicate, function in (
         ("NOT array_contains(tags, 'all')", "array_contains"),
         ("exists(tags, e -> reverse(e) = 'x')", "reverse"),
@@ -165,7 +165,7 @@ def test_column_without_elements_is_refused(posts: Lab, typed: str, reason: str)
     ],
 )
 def test_statements_on_elements(lab: Lab, kind: str) -> None:
-    """Each statement names the array as a column."""
+    """Each SIEVE statement accepts the array's name as a column."""
     with lab.database("spelled"):
         lab.sql(
             f"CREATE TABLE t USING {kind} AS SELECT id, IF(id % 7 = 0, NULL, array(id, -id)) AS "

@@ -14,9 +14,9 @@ HOST = "element_at(array('amber', 'bluebell', 'cobalt', 'deep-sea'), cast(id DIV
 
 @pytest.fixture(scope="module")
 def pages(lab: Lab) -> Iterator[Lab]:
-    """Pages of four hosts in order.
+    """URLs of pages of four hosts, in order.
 
-    Some are odd, and one in a hundred is in another host's file.
+    A few URLs are malformed, and one URL in a hundred is in a file of other URLs.
     """
     url = f"concat('https://www.', {HOST}, '.com/articles/', lpad(cast(id AS string), 8, '0'), '/')"
     with lab.database("pages"):

@@ -72,7 +72,7 @@ def number(text: str) -> float:
 def test_estimate_is_close_to_the_built_index(
     tables: Lab, table: str, column: str, options: str, request: pytest.FixtureRequest
 ) -> None:
-    """Estimated bytes are within a quarter or 4 KB, and files within a quarter or half a file."""
+    """ESTIMATE is off by at most a quarter, or by 4 KB of index size or half a file per query."""
     if table == "large":
         request.getfixturevalue("large")
     on = f"ON {table} ({column}) OPTIONS ({options})"
@@ -142,7 +142,7 @@ PREDICATES = (
 
 @pytest.fixture(scope="module")
 def predicates(tables: Lab) -> dict[str, tuple[Row, list[dict[str, Any]]]]:
-    """For each predicate, ESTIMATE's prediction without an index, and EXPLAIN's answer with one."""
+    """For each predicate, the number that ESTIMATE predicts, and that of EXPLAIN with the index."""
     estimate = "ESTIMATE SIEVE INDEX EXTENDED ON small (late) WHERE"
     before = {
         predicate: row_of_estimate(tables, f"{estimate} {predicate}") for predicate in PREDICATES
@@ -195,7 +195,7 @@ def test_a_predicate_on_an_expression(tables: Lab, key: str, options: str, predi
 @pytest.mark.long
 @pytest.mark.usefixtures("large")
 def test_a_predicate_on_a_part_of_a_large_table(tables: Lab) -> None:
-    """ESTIMATE reads only parts of a large table, for a point or a range, and is still right."""
+    """On a large table, ESTIMATE with a predicate reads few files, and errs by at most one."""
     point, wide = 1_234_567, 2_000_000
     for predicate, least in ((f"late = {point}", 1), (f"late BETWEEN {point} AND {wide}", 6)):
         on = f"ON large (late) OPTIONS ({WIDE})"
@@ -211,7 +211,7 @@ def test_a_predicate_on_a_part_of_a_large_table(tables: Lab) -> None:
 
 @pytest.mark.long
 def test_estimate_from_a_sample_of_files_is_close(tables: Lab) -> None:
-    """From a sample of files, ESTIMATE is within a half for bytes, and within a quarter for files.
+    """From a sample, ESTIMATE predicts bytes to within a half, and files to within a quarter.
 
     The advice says that ESTIMATE sampled files, and ESTIMATE reads no other file.
     """
@@ -271,7 +271,7 @@ def test_map_is_not_advised_for_values_in_every_file(tables: Lab, column: str) -
 
 
 def test_partitions_are_pruned_first(tables: Lab) -> None:
-    """ESTIMATE does not count files that Spark's partition pruning excludes."""
+    """ESTIMATE counts only files of the partitions that Spark selects."""
     row = row_of_estimate(
         tables, "ESTIMATE SIEVE INDEX EXTENDED ON parts (late) WHERE p = 3 AND late = 700"
     )

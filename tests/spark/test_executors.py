@@ -45,7 +45,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def python(folder: Path) -> Python:
-    """The Python of executors, whose command does not start a program yet."""
+    """A Python for executors; its command starts no program until a test sets one."""
     return Python(folder / "python")
 
 
@@ -113,7 +113,7 @@ def test_build_fails_if_executors_do_not_see_the_root(
 
 @pytest.mark.long
 def test_executors_build(cluster: Driver, python: Python, folder: Path) -> None:
-    """Executors build an index, and receive the code once, even after a new front end starts.
+    """Executors build an index. They receive the code once, even if a new front end starts.
 
     The executors' time zone counts only if a build uses the zone to convert a file's times. Every
     job of a statement sets this zone, even the jobs that probe executors.

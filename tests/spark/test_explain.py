@@ -26,7 +26,7 @@ def star(lab: Lab) -> Iterator[Lab]:
 
 
 def at_run_time(lab: Lab) -> tuple[int, int]:
-    """The counts of scans that got values at run time, and of files that such scans skipped."""
+    """How many scans got values at run time, and how many files such scans skipped."""
     rows = {name: value for name, _, value in lab.sql("SELECT * FROM sieve_status()")}
     return int(rows["scans_at_run_time"]), int(rows["files_skipped"])
 
@@ -43,7 +43,7 @@ def at_run_time(lab: Lab) -> tuple[int, int]:
 def test_explain_names_the_index_for_subquery_results(
     star: Lab, condition: str, predicate: str, adaptive: str
 ) -> None:
-    """EXPLAIN names the index that will look up the subquery's result, and gives no reason."""
+    """EXPLAIN names the index that will look up the subquery's result, and shows no reason."""
     query = f"SELECT k FROM fact WHERE {condition}"
     with star.setting("spark.sql.adaptive.enabled", adaptive):
         fact = star.explain(query)[0]
@@ -66,7 +66,7 @@ def test_explain_promises_no_pruning_without_an_index(star: Lab) -> None:
 def test_a_join_by_a_collated_key_has_no_broadcast(star: Lab, adaptive: str) -> None:
     """Spark does not broadcast a join by a collated key.
 
-    By default, a job for keys is too costly.
+    By default, a job that fetches keys would cost too much here.
     """
     if star.spark.version.startswith("3."):
         pytest.skip("Spark 3.5 has no collations")
@@ -99,7 +99,7 @@ def test_a_join_by_a_collated_key_has_no_broadcast(star: Lab, adaptive: str) -> 
     ],
 )
 def test_a_side_that_spark_broadcasts_gets_no_keys(star: Lab, query: str, adaptive: str) -> None:
-    """A side that Spark broadcasts gets no keys, for a reason that EXPLAIN and the run show."""
+    """A join side that Spark broadcasts gets no keys; EXPLAIN and the run show the reason."""
 
     def refused() -> int:
         rows = star.sql("SELECT * FROM sieve_status()")
@@ -151,7 +151,7 @@ def test_explain_shows_the_scans_of_a_query_in_a_statement(star: Lab, statement:
     ],
 )
 def test_explain_refuses_an_unsupported_statement(star: Lab, statement: str) -> None:
-    """If EXPLAIN cannot explain a statement, the error names the statement, which does not run."""
+    """If EXPLAIN cannot explain a statement, the error names it, and the statement does not run."""
     with pytest.raises(PySparkException, match=r"SIEVE_UNSUPPORTED_STATEMENT|PARSE_SYNTAX_ERROR"):
         star.explain(statement)
     assert star.sql("SELECT count(*) FROM dim") == [(1,)]

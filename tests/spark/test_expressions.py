@@ -120,7 +120,7 @@ def test_one_field_of_a_struct_is_enough(users: Lab) -> None:
 
 
 def test_joins_orders_and_extremes(users: Lab) -> None:
-    """Join keys, subquery results, first rows and MIN use the index of an expression."""
+    """Join keys, subquery results, ORDER BY with LIMIT, and MIN use the index of an expression."""
     on = "SELECT t.id FROM t JOIN some ON lower(t.email) = some.email"
     users.check(on, exactly=1 + 2)
     fetched = {"spark.sql.autoBroadcastJoinThreshold": "-1", "spark.sieve.join.pruning": "always"}
@@ -174,7 +174,7 @@ def test_session_without_ansi_ignores_the_index_on_a_cast(users: Lab) -> None:
 
 
 def test_index_stays_in_use_in_sessions_of_clients(users: Lab) -> None:
-    """The index stays in use in sessions of clients, whose own settings change no value."""
+    """The index stays in use in sessions of clients that change only harmless settings."""
     clients = {"artifact.isolation.enabled": "false", "datetime.java8API.enabled": "true"}
     shown = {"binaryOutputStyle": "HEX", "variable.substitute": "false", "groupByOrdinal": "false"}
     with users.settings({f"spark.sql.{key}": value for key, value in (clients | shown).items()}):
@@ -196,7 +196,7 @@ def test_session_that_replaces_a_function_ignores_the_index(users: Lab) -> None:
     A session with the same settings still uses the index.
     """
     other, like = (Lab(users.spark.newSession()) for _ in range(2))
-    # The filter on `id` makes the scan of the other session look for indexed expressions.
+    # Without a filter on a plain column such as `id`, the other session's scan would ask no index.
     query = "SELECT count(*) FROM expressions.t WHERE lower(email) = 'u0042@x' AND id >= 0"
     other.spark.udf.register("lower", lambda _: "u0042@x")
     other.check(query, exactly=FILES)

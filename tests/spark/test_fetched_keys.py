@@ -91,7 +91,7 @@ COLLATED = {
 
 
 def test_side_with_changing_rows_supplies_no_keys(star: Lab) -> None:
-    """A side that can return other rows in a second run supplies no keys.
+    """A join side supplies no keys if a second run can return other rows.
 
     The join would lose rows whose key only the second run returns.
     """
@@ -136,7 +136,7 @@ def test_cached_side_supplies_keys_only_if_it_is_repeatable(star: Lab) -> None:
 
 @contextmanager
 def _of_size(lab: Lab, table: str, size: int) -> Iterator[None]:
-    """Adds an empty file to a table, so that files and the catalog report the given size."""
+    """Adds a sparse file to a table, so that the table's files have the given total size."""
     files = lab.files(table)
     large = files[0].with_name("large.parquet")
     large.touch()
@@ -170,7 +170,7 @@ def _declare(lab: Lab, table: str, size: int) -> None:
     ],
 )
 def test_keys_are_fetched_up_to_an_eighth_of_the_scan(star: Lab, build: str, cost: int) -> None:
-    """Sieve fetches keys if the cost is at most an eighth of the scan's bytes.
+    """Sieve fetches keys if this costs at most an eighth of the scan's bytes.
 
     The cost consists of a job and the bytes of the build side.
     """
@@ -222,7 +222,7 @@ CHEAP = {
 
 
 def test_keys_are_fetched_only_by_cheap_expressions(star: Lab) -> None:
-    """Sieve fetches keys only by cheap expressions, which are evaluated a second time."""
+    """Sieve fetches only keys of cheap expressions, because Spark evaluates these twice."""
     with star.settings(AUTO), _of_size(star, "fact", 1 << 30):
         for kind, condition in (CHEAP | COSTLY).items():
             gives = _supplies_keys(star, f"SELECT k FROM dim WHERE {condition}")
@@ -242,7 +242,7 @@ def test_keys_are_fetched_only_by_cheap_expressions(star: Lab) -> None:
 
 
 def _records_read(lab: Lab, query: str) -> int:
-    """The records that all jobs of a query read from files."""
+    """The number of records that all jobs of a query read from files."""
     context = lab.spark.sparkContext
     group, tracker, store = uuid4().hex, context.statusTracker(), context._jsc.sc().statusStore()
     context.setJobGroup(group, query)
@@ -304,7 +304,7 @@ def test_keys_without_an_index_are_not_collected(star: Lab) -> None:
 
 
 def test_side_that_supplies_keys_is_pruned_too(star: Lab) -> None:
-    """A side that supplies and gets keys is read twice: whole for the keys, then pruned."""
+    """A side that both supplies and gets keys is read twice: first whole, and then with pruning."""
     query = (
         "SELECT d.k, f.v, g.v FROM (SELECT * FROM dim WHERE attr = 7) d "
         "LEFT JOIN fact f ON f.k = d.k LEFT JOIN parts g ON g.k = f.k"
@@ -324,7 +324,7 @@ def test_side_that_supplies_keys_is_pruned_too(star: Lab) -> None:
 
 
 def _rows_in_a_minute(lab: Lab, query: str, conf: dict[str, str]) -> Counter[str]:
-    """The rows of a query that could hang; raises queue.Empty after a minute."""
+    """Runs a query that could hang, in a thread; raises queue.Empty after a minute."""
     answers: queue.Queue[Answer] = queue.Queue()
     with lab.settings(conf):
         threading.Thread(target=lambda: answers.put(lab.run(query)), daemon=True).start()
@@ -396,7 +396,7 @@ def test_text_keys_are_copied(star: Lab) -> None:
     ],
 )
 def test_fetched_ranges_cover_all_keys(star: Lab, key: str, rows: int, least: int) -> None:
-    """Fetched ranges cover all keys, whether the keys are many, long, or spread over tasks."""
+    """Fetched ranges cover all keys, even if keys are many, long, or spread over tasks."""
     if star.spark.version.startswith("3."):
         pytest.skip("a column is made of an expression in another way")
     from pyspark.sql.classic.column import Column
@@ -415,7 +415,7 @@ def test_fetched_ranges_cover_all_keys(star: Lab, key: str, rows: int, least: in
 
 
 def test_last_keys_of_a_long_list_become_one_range(star: Lab) -> None:
-    """In a long list, the first keys stay single, and the last keys become one range."""
+    """If a list of keys is too long, the first keys stay points, and the rest become one range."""
     keys = "SELECT id AS k FROM range(-30000, 500, 1, 1)"
     with star.settings(FETCHED):
         found = star.check(f"SELECT count(*) FROM fact JOIN ({keys}) d USING (k)", exactly=5)

@@ -35,7 +35,7 @@ def _why(lab: Lab, table: str, predicate: str) -> Counter[tuple[bool, str]]:
 def test_sieve_files_keeps_the_files_that_a_scan_reads(
     lab: Lab, table: str, predicate: str
 ) -> None:
-    """`sieve_files` keeps as many files as the query reads, and keeps every file with a match."""
+    """`sieve_files` keeps every file with a match, and as many files as the query reads."""
     rows = lab.sql(f"SELECT * FROM sieve_files('{table}', '{predicate}')")
     kept = {path for path, kept, *_ in rows if kept}
     assert {reason for _, _, reason, *_ in rows} <= {MAY, SKIPPED}
@@ -60,7 +60,7 @@ def test_reasons_say_why_no_index_helps(lab: Lab, table: str) -> None:
 
 
 def test_stale_files_have_different_reasons(lab: Lab, table: str) -> None:
-    """A changed file and a file written after the build are kept, with different reasons."""
+    """`sieve_files` keeps a changed file and a new file, with a different reason for each."""
     lab.sql(f"CREATE TABLE stale USING parquet AS SELECT * FROM {table} WHERE k < 60")
     before = {Path(path.removeprefix("file:")) for (path,) in lab.sql(
         "SELECT DISTINCT _metadata.file_path FROM stale"
@@ -207,7 +207,7 @@ def test_wrong_argument_raises_the_error_of_the_statement(
 
 @pytest.mark.usefixtures("table")
 def test_more_calls_than_threads_run_at_once(lab: Lab) -> None:
-    """More calls than threads run at once, and all return; each call runs another function."""
+    """If more calls run at once than there are threads, all return, even if each runs another."""
     inner = "sieve_explain('SELECT * FROM sieve_indexes()')"
     texts = [f"SELECT * FROM {inner}", "EXPLAIN SIEVE SELECT * FROM sieve_status()"] * 16
     with ThreadPoolExecutor(len(texts)) as pool:

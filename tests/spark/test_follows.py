@@ -173,7 +173,7 @@ def test_each_kind_of_write_causes_a_refresh(lab: Lab) -> None:
 
 
 def test_option_refresh_auto_needs_no_session_setting(lab: Lab) -> None:
-    """With the option refresh = 'auto', an index needs no setting of the writing session."""
+    """With the option refresh = 'auto', an index is refreshed without a session's setting."""
     with lab.database("asked"), lab.setting("spark.sieve.refresh.auto", "false"):
         create(lab)
         create(lab, "u")
@@ -208,7 +208,7 @@ def test_option_refresh_auto_needs_no_session_setting(lab: Lab) -> None:
 
 
 def test_rows_written_before_a_rename_are_indexed(lab: Lab) -> None:
-    """Rows written before a rename are indexed, whenever the rename comes."""
+    """If a table is renamed soon after a write, a refresh still indexes the written rows."""
     with lab.database("written_renamed"), lab.setting("spark.sieve.refresh.auto", "true"):
         create(lab, "name_0")
         for k in range(3):
@@ -281,7 +281,7 @@ def test_table_of_another_catalog_is_ignored(lab: Lab) -> None:
 
 
 def test_state_has_the_error_of_a_failed_refresh(lab: Lab) -> None:
-    """The state of the index shows the error of a failed refresh until a refresh succeeds."""
+    """If a refresh fails, the state of the index shows the error until a refresh succeeds."""
     with lab.database("failing"), lab.setting("spark.sieve.refresh.auto", "true"):
         at = create(lab)
         (at / "intents").rename(at / "hidden")
@@ -338,7 +338,7 @@ def test_a_table_declares_its_indexes(lab: Lab) -> None:
 def test_tables_of_all_kinds_declare_their_indexes(lab: Lab) -> None:
     """LIKE, Hive and DataFrame writers create the tables, and some tables are empty.
 
-    A wrong name does not make a write fail.
+    A declaration with a wrong name does not make a write fail.
     """
     with lab.database("declared_kinds"), lab.setting("spark.sieve.refresh.auto", "true"):
         lab.sql(

@@ -1,4 +1,4 @@
-"""A reader needs a file's footer for each range, so large footers affect cuts and bytes read."""
+"""A reader reads the file's footer again for each range, so large footers make ranges costly."""
 
 from __future__ import annotations
 

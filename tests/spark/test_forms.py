@@ -1,4 +1,4 @@
-"""Alternative forms of SIEVE statements: Sieve handles some forms, and Spark the other forms."""
+"""Alternative forms of SIEVE statements: Sieve runs some, and leaves others to Spark."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def table(lab: Lab) -> Iterator[str]:
 
 
 def _check_refused_by_spark(lab: Lab, text: str) -> None:
-    """Asserts that Spark refuses a text with an error of Spark."""
+    """Asserts that Spark's own parser refuses a text."""
     with pytest.raises(Exception) as refusal:  # noqa: PT011 - Spark's, which differ by version
         lab.sql(text)
     assert "SIEVE_" not in str(refusal.value)
@@ -103,7 +103,7 @@ def test_create_index_using_sieve_works(lab: Lab, table: str) -> None:
 
 
 def test_create_or_replace_deletes_the_old_index(lab: Lab, table: str) -> None:
-    """CREATE OR REPLACE uses the old index until the new index is ready, then deletes the old."""
+    """During CREATE OR REPLACE, queries use the old index; the statement then deletes it."""
     (made,) = lab.sql(f"CREATE OR REPLACE SIEVE INDEX i ON {table} (r)")
     assert made[:2] == ("i", 1)
     old = Path(lab.facts("i")["path"].removeprefix("file:"))
@@ -142,14 +142,14 @@ def test_create_or_replace_deletes_the_old_index(lab: Lab, table: str) -> None:
     ],
 )
 def test_similar_texts_get_a_suggested_statement(lab: Lab, typed: str, meant: str) -> None:
-    """If Spark cannot parse a text similar to a SIEVE statement, Sieve suggests a statement."""
+    """If a text that Spark cannot parse resembles a SIEVE statement, Sieve suggests a statement."""
     with pytest.raises(Exception, match=rf"SIEVE_SYNTAX_ERROR.*Did you mean {meant}\?"):
         lab.sql(typed)
 
 
 @pytest.mark.usefixtures("table")
 def test_spark_reports_other_mistakes(lab: Lab) -> None:
-    """Spark handles texts that it can parse, and texts unlike any SIEVE statement."""
+    """Sieve leaves to Spark all texts that Spark can parse or that resemble no SIEVE statement."""
     for text in ("CREATE SPARSE INDEX i ON t (id)", "SHOW SIEVES", "SELEC SIEVE", "CREATE SIEV"):
         _check_refused_by_spark(lab, text)
     lab.sql("CREATE VIEW seive AS SELECT 1 AS index")

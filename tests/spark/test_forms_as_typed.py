@@ -245,7 +245,7 @@ def table(lab: Lab) -> Iterator[str]:
 def test_the_rows_of_each_form_under_each_negation(
     lab: Lab, table: str, kind: str, excluded: str
 ) -> None:
-    """A predicate returns the same rows with and without the index, and so do the negations."""
+    """A predicate and its negations return the same rows with and without the index."""
     forms = [form.format(p) for form in FORMS for p in PREDICATES[kind]]
     query = together(f"SELECT k FROM {table} WHERE {form}" for form in forms)
     with lab.setting("spark.sql.optimizer.excludedRules", excluded):
@@ -259,7 +259,7 @@ def test_the_rows_of_each_form_under_each_negation(
 
 
 def test_texts_of_times_under_the_legacy_rules(lab: Lab) -> None:
-    """Predicates on legacy texts of times match, although milliseconds lack leading zeros."""
+    """Comparisons with legacy texts of times, whose milliseconds lack zeros, find all rows."""
     with (
         lab.database("legacy"),
         lab.setting("spark.sql.legacy.timeParserPolicy", "LEGACY"),

@@ -1,6 +1,6 @@
 """Each function of Spark is refused as the key of an index, or works as a key.
 
-`functions_as_keys.txt` has a line for each function: the calls that an index accepts, or a reason.
+`functions_as_keys.txt` contains for each function the calls that an index accepts, or a reason.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def _lines() -> list[str]:
 
 
 def _accepted() -> list[str]:
-    """The listed calls whose type a key can have, and which raise no error."""
+    """The listed calls that raise no error and whose type can be indexed."""
     lists = [line.partition(": ")[2] for line in _lines()]
     return [call for line in lists if line.startswith("[") for call in json.loads(line)]
 
@@ -141,7 +141,7 @@ def _line(lab: Lab, name: str) -> str:
 
 
 def _calls(lab: Lab, name: str) -> Iterator[tuple[str, str]]:
-    """Calls as in the examples of a function, each with a column in place of one argument."""
+    """Calls like those in the examples of a function, with a column in place of one argument."""
     for arguments in itertools.islice(examples(lab, name), 2):
         for at in range(len(arguments)):
             for column in COLUMNS:
@@ -176,7 +176,7 @@ def _kind(lab: Lab, call: str) -> str:
 
 
 def _faults(lab: Lab, calls: Sequence[str]) -> Iterator[str]:
-    """Calls with wrong rows, and calls for which queries could use an index but do not."""
+    """Calls for which queries return wrong rows or do not use the index, although they could."""
     names_ = [f"of_{k}" for k in range(len(calls))]
     for name, call in zip(names_, calls, strict=True):
         lab.sql(f"CREATE SIEVE INDEX {name} ON t ({call})")

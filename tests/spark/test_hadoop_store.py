@@ -1,4 +1,4 @@
-"""The store contract on a real JVM with a local folder, and injected faults of renames."""
+"""Tests the store contract on a real JVM with a local folder, and injects faults of renames."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def faulty(jvm: Any, conf: Any, fault: Exception, took_effect: bool) -> HadoopSt
 
 @pytest.mark.parametrize("took_effect", [True, False])
 def test_lost_reply_keeps_the_draft(jvm: Any, conf: Any, tmp_path: Path, took_effect: bool) -> None:
-    """If the bridge to Java fails during a rename, the store reports doubt and keeps the draft."""
+    """If the bridge to Java fails during a rename, the outcome is unknown, and the draft stays."""
     store = faulty(jvm, conf, Py4JNetworkError("cut"), took_effect)
     with pytest.raises(UnknownOutcomeError, match="cut"):
         store.create(f"file:{tmp_path}/f", b"x")
@@ -118,7 +118,7 @@ def test_lost_reply_keeps_the_draft(jvm: Any, conf: Any, tmp_path: Path, took_ef
 def test_taken_name_succeeds_only_if_the_draft_is_gone(
     jvm: Any, conf: Any, tmp_path: Path, took_effect: bool
 ) -> None:
-    """If the name is taken, the create succeeded if and only if the draft is gone."""
+    """If a rename fails because the name exists, the create succeeded if the draft is gone."""
     taken = jvm.org.apache.hadoop.fs.FileAlreadyExistsException("taken")
     store = faulty(jvm, conf, Py4JJavaError("", taken), took_effect)
     assert store.create(f"file:{tmp_path}/f", b"x") is took_effect
@@ -144,7 +144,7 @@ def test_error_names_a_path_that_is_not_a_folder(jvm: Any, conf: Any, tmp_path: 
 
 
 def test_taken_name_with_an_unreadable_draft_is_in_doubt(jvm: Any) -> None:
-    """If the name is taken and the draft cannot be checked, the store reports doubt."""
+    """If the new name exists and the store cannot check the draft, the outcome is unknown."""
     for lost in (Py4JNetworkError("cut"), Py4JJavaError("", jvm.java.io.IOException("cut"))):
 
         def delete(*_: object, lost: Exception = lost) -> bool:

@@ -1,4 +1,4 @@
-"""What plans with run-time values show, count and share, and which joins Spark plans."""
+"""What EXPLAIN and counters show of run-time values, and how these values affect Spark's plans."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from spark_session import Lab, scans, shown_scans
 
 
 def test_setting_off_reads_all_files(star: Lab) -> None:
-    """The setting disables pruning by join keys and by results of subqueries."""
+    """With spark.sieve.join.pruning = off, neither join keys nor subquery results skip files."""
     conf = {"spark.sieve.join.pruning": "off"}
     check(star, f"{JOIN} WHERE attr = 77", FILES, conf)
     check(star, "SELECT v FROM fact WHERE k = (SELECT max(k) FROM dim)", FILES, conf)
@@ -105,7 +105,7 @@ def test_scans_with_and_without_keys_share_no_exchange(star: Lab, adaptive: str)
 
 @pytest.mark.parametrize("adaptive", [pytest.param("true", marks=LONG), "false"])
 def test_a_query_runs_twice(star: Lab, adaptive: str) -> None:
-    """Data frames, cached frames and frames on a cached dimension return the same rows twice."""
+    """Run twice, data frames, cached or on a cached dimension, return the same rows."""
     with star.setting("spark.sql.adaptive.enabled", adaptive):
         frame = star.spark.sql(f"{JOIN} WHERE attr = 77")
         once = sorted(frame.collect())
@@ -124,7 +124,7 @@ def test_a_query_runs_twice(star: Lab, adaptive: str) -> None:
 
 
 def test_files_unknown_to_the_index_are_read(star: Lab) -> None:
-    """A join returns rows that were written after the build."""
+    """A join returns rows that were written after the index build."""
     with star.database("later"):
         star.sql(
             "CREATE TABLE fact USING parquet AS SELECT id AS k, 1 AS v FROM range(0, 4000, 1, 40)"
@@ -145,7 +145,7 @@ def _explained(lab: Lab, query: str) -> tuple[str, str | None]:
 
 @pytest.mark.parametrize("adaptive", ["true", pytest.param("false", marks=LONG)])
 def test_explain_names_the_source_of_run_time_values(star: Lab, adaptive: str) -> None:
-    """EXPLAIN shows the source of run-time values, and counts the files that constants select."""
+    """EXPLAIN shows where run-time values come from, and counts the files that constants select."""
     with star.setting("spark.sql.adaptive.enabled", adaptive):
         predicate, reasons = _explained(star, f"{JOIN} WHERE attr = 77")
         assert "k IN (keys of spark_catalog.joined.dim at run time)" in predicate
@@ -247,7 +247,7 @@ def test_scans_with_values_of_the_query_are_counted(star: Lab) -> None:
 def test_require_accepts_ranges_for_too_many_keys(
     star: Lab, hint: str, conf: Mapping[str, str]
 ) -> None:
-    """If the keys are too many, a scan uses ranges, which `spark.sieve.require` accepts."""
+    """If there are too many keys, a scan uses key ranges; `spark.sieve.require` accepts this."""
     many = "FROM fact JOIN range(500, 30000) d ON fact.k = d.id WHERE d.id != 5"
     count = "SELECT value FROM sieve_status() WHERE reason = 'keys-too-many'"
     ((before,),) = star.sql(count)

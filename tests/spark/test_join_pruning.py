@@ -20,7 +20,7 @@ from spark_session import Lab
 
 
 def _in_turns(kinds: Iterable[str], *turns: tuple[str, ...]) -> list[Any]:
-    """Pairs each kind of query with the modes of one turn; the next kind gets the next turn.
+    """Pairs each kind of query with the modes of one turn; successive kinds take turns in order.
 
     `make test` runs the first two modes of each turn.
 
@@ -150,7 +150,7 @@ OUTER = {
     ),
 )
 def test_join_reads_only_files_with_a_partner(star: Lab, kind: str, mode: str) -> None:
-    """A join reads only files with a partner; keys come from a broadcast or a separate job."""
+    """A join reads only files with a partner; a broadcast or a separate job supplies the keys."""
     query, files = PRUNED[kind]
     if mode.startswith("fetched"):
         # A job that fetches keys from the table itself adds a second scan of the table.
@@ -191,7 +191,7 @@ SIDES = {
 @pytest.mark.parametrize("on_right", [False, True])
 @pytest.mark.parametrize("kind", SIDES)
 def test_side_returned_in_full_reads_all_files(star: Lab, kind: str, *, on_right: bool) -> None:
-    """A join reads all files of a side if it returns this side's rows without a partner.
+    """If a join returns a side's rows without a partner, the join reads all files of this side.
 
     Each side contains rows without a partner, and one side contains a NULL key.
     """
@@ -229,7 +229,7 @@ def test_no_keys_are_fetched_for_a_small_table(star: Lab, kind: str) -> None:
     _in_turns(UNPRUNED, ("adaptive", "fetched, planned once"), ("planned once", "fetched")),
 )
 def test_scan_reads_all_if_a_plan_node_needs_other_rows(star: Lab, kind: str, mode: str) -> None:
-    """If a plan node above the scan depends on other rows, the scan reads all files."""
+    """In queries whose join keys Sieve cannot use, the scan of `fact` reads all files."""
     check(star, UNPRUNED[kind], FILES, MODES[mode])
 
 

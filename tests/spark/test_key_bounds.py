@@ -1,7 +1,7 @@
-"""Queries for first rows, MIN, MAX and ranges use the exact bounds of each location.
+"""ORDER BY with LIMIT, MIN, MAX and range queries use the least and greatest key of each location.
 
-An index of each shape reads only the files that can hold one of the rows. The shape can know the
-keys of a file only in wide cells; the bounds are exact.
+With any shape of index, such queries read only the files that can hold one of the rows. An index of
+wide cells locates keys only roughly, but stores these two keys exactly.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def scattered(id_: int) -> int:
 
 
 def holders(first: int, *, descending: bool = False) -> int:
-    """The number of files that hold one of the first scattered values."""
+    """The number of files that hold at least one of the first scattered values in the order."""
     rows = sorted(range(ROWS), key=scattered, reverse=descending)[:first]
     return len({row // EACH for row in rows})
 
@@ -72,7 +72,7 @@ def check(lab: Lab, query: str, needed: int) -> None:
 
 @pytest.mark.parametrize("column", TYPES)
 def test_first_rows_of_scattered_values(scattered_table: Lab, column: str) -> None:
-    """First rows of scattered values read few files, ascending and descending."""
+    """ORDER BY with LIMIT on scattered values reads few files, ascending and descending."""
     order = f"SELECT {column} FROM t ORDER BY {column}"
     check(scattered_table, f"{order} LIMIT {WANTED}", holders(WANTED))
     check(scattered_table, f"{order} DESC LIMIT {WANTED}", holders(WANTED, descending=True))
@@ -85,9 +85,10 @@ def test_first_rows_of_scattered_values(scattered_table: Lab, column: str) -> No
 def test_bounds_do_not_include_null(
     scattered_table: Lab, direction: str, nulls: str, reads: int | None
 ) -> None:
-    """Half of the files contain a NULL, and bounds do not include NULL.
+    """Half of the files contain NULL, which does not count as a least or greatest key.
 
-    NULLS FIRST reads files with NULL, and NULLS LAST reads files by their bounds.
+    ORDER BY with NULLS FIRST reads the files with NULL. With NULLS LAST, the query selects files by
+    their least and greatest keys.
     """
     values = [(scattered(k), k // EACH) for k in range(ROWS) if k % 400 >= 150]
     ends = sorted(values, reverse=direction == "DESC")[:WANTED]
@@ -100,7 +101,7 @@ def test_bounds_do_not_include_null(
 
 
 def test_ties_are_read(scattered_table: Lab) -> None:
-    """If every file holds the least value, ORDER BY reads all files, and MIN reads one file."""
+    """If every file contains the least value, ORDER BY reads all files, but MIN reads one file."""
     query = "SELECT tied, k FROM t ORDER BY tied, k LIMIT 3"
     scattered_table.check(query, exactly=FILES, known=_KNOWN)
     scattered_table.check("SELECT min(tied) FROM t", exactly=1, known=_KNOWN)
@@ -108,16 +109,16 @@ def test_ties_are_read(scattered_table: Lab) -> None:
 
 
 def test_a_filter_on_the_column_and_on_another(scattered_table: Lab) -> None:
-    """Rows that an indexed filter excludes do not count for the bound.
+    """With an indexed filter, only rows that pass the filter bound the query.
 
-    If a filter has no index, there is no bound.
+    With a filter on a column without an index, the query reads all files.
     """
     scattered_table.check("SELECT min(i) FROM t WHERE k % 2 = 1", exactly=FILES, known=_KNOWN)
     scattered_table.check("SELECT l FROM t WHERE i < 2 ORDER BY l LIMIT 1", at_most=2, known=_KNOWN)
 
 
 def test_texts_with_one_code_are_not_taken_as_equal(lab: Lab) -> None:
-    """First rows of long texts read all files, because different texts can share a code."""
+    """ORDER BY with LIMIT on long texts reads all files, as different texts can share a code."""
     with lab.database("long_texts"):
         lab.sql(
             "CREATE TABLE t USING parquet AS SELECT IF(id % 50 = 0, "
@@ -153,7 +154,7 @@ def test_a_range_reads_no_more_than_minimum_and_maximum(lab: Lab) -> None:
     "shape", [pytest.param(each, marks=() if each == "map" else LONG) for each in SHAPES]
 )
 def test_refresh_adds_bounds(lab: Lab, shape: str) -> None:
-    """REFRESH adds the bounds of new files, and drops the bounds of removed files."""
+    """REFRESH adds least and greatest keys of new files, and drops those of removed files."""
     with lab.database("grown"):
         lab.sql(
             "CREATE TABLE t USING parquet PARTITIONED BY (p) AS SELECT id * 7919 % 4000 AS k, "

@@ -94,7 +94,8 @@ def test_a_column_has_the_codes_of_an_index(lab: Lab, tmp_path: Path, type_name:
         ):
             rows = lab.sql("SELECT n, sieve_key(x), sieve_key(named_struct('x', x).x) FROM keyed")
         assert sorted(rows) == [(n, code, code) for n, code in enumerate(wanted)]
-    # Decimals have hundreds of values and each count is a query, so the test uses a dozen and NULL.
+    # Each count is a query, and decimals have hundreds of values, so the test counts only a dozen
+    # codes.
     for code in {None, *wanted[:: len(wanted) // 12 + 1]}:
         (found,) = lab.sql(f"SELECT count(*) FROM keyed WHERE sieve_key(x) <=> {_literal(code)}")
         assert found == (wanted.count(code),)
@@ -138,7 +139,7 @@ def test_a_constant_has_the_code_of_its_value(
 
 
 def test_null_and_nan_have_no_code(lab: Lab) -> None:
-    """The function returns NULL for NaN, and for NULL of any type or of none."""
+    """The function returns NULL for NaN, and for NULL with or without a type."""
     assert lab.sql("SELECT sieve_key(NULL), sieve_key(CAST(NULL AS DATE))") == [(None, None)]
     nans = "sieve_key(double('NaN') * id), sieve_key(float('NaN') * id)"
     assert lab.sql(f"SELECT {nans} FROM range(1)") == [(None, None)]
@@ -155,7 +156,7 @@ def test_null_and_nan_have_no_code(lab: Lab) -> None:
     ],
 )
 def test_type_without_a_key_is_refused(lab: Lab, call: str, condition: str) -> None:
-    """The error names a type that cannot be indexed, or a wrong number of arguments."""
+    """For a type that cannot be indexed or a wrong number of arguments, the error says so."""
     with pytest.raises(Exception, match=condition):
         lab.sql(f"SELECT {call}")
 

@@ -16,7 +16,7 @@ def labels_of(lab: Lab, text: str) -> set[str | None]:
 
 
 def pools_of(lab: Lab, text: str) -> set[str]:
-    """The scheduler pools of the jobs that a statement runs."""
+    """The scheduler pools in which a statement's jobs run."""
     return {
         str(stage.schedulingPool()) for job in jobs_of(lab, text) for stage in _stages(lab, job)
     }

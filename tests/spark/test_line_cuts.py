@@ -38,7 +38,7 @@ def keys_by_line() -> list[int]:
 
 
 def write(path: Path, keys: list[int], line: str, ending: str) -> None:
-    """Writes a file of lines with equal width: each has a key, and a number as padding."""
+    """Writes a file of lines of equal width; each line contains a key, and a number as padding."""
     fixed = len(line.format(100, "")) + len(ending)
     text = "".join(line.format(key, "7" * (WIDTH - fixed)) + ending for key in keys)
     assert len(text) == len(keys) * WIDTH
@@ -79,7 +79,7 @@ def test_first_line_after_a_cut_is_found(lab: Lab, tmp_path: Path, form: str) ->
     "form", _forms("json", "csv with a separator", "csv of two bytes an ending")
 )
 def test_lines_of_split_files_are_found_next_to_ranges(lab: Lab, tmp_path: Path, form: str) -> None:
-    """If a scan reads ranges of one file, it still finds the lines of other, split files.
+    """A scan that reads ranges of one file also finds all lines of other files that Spark splits.
 
     In the last split of one file no line begins, and in that of the other file four lines begin.
     Spark never splits a compressed file.

@@ -77,7 +77,7 @@ def test_the_same_run_with_and_without_executors(
 def _built(
     table: CatalogTable, column: Column, options: IndexOptions, folder: Path, **how: Any
 ) -> tuple[BuiltRun, list[Any], list[int]]:
-    """A build, with the rows and the length of each run file."""
+    """Runs a build; returns it with the rows and the length of each run file."""
     folder.joinpath("intents").mkdir(parents=True)
     files = table.files()
     frame = table.frame(range(len(files)), column)

@@ -1,4 +1,4 @@
-"""A list says for each function of Spark where the results are in order, if anywhere.
+"""A list says for which arguments each function of Spark keeps the order, if for any.
 
 Each claim of the shim is a line in `order_of_functions.txt`: ``rises`` or ``falls``, and a call
 with a column.  The names of functions without a claim follow.
@@ -189,7 +189,7 @@ def test_the_list_has_every_claim(lab: Lab, request: pytest.FixtureRequest) -> N
 
 @pytest.mark.parametrize(("zone", "ansi"), CONFIGURATIONS)
 def test_functions_keep_the_order_that_the_shim_claims(lab: Lab, zone: str, ansi: str) -> None:
-    """In the claimed part of a column, a function never fails or is NULL, and keeps the order.
+    """For the claimed values of a column, a function keeps the order, and is never NULL.
 
     Results can be out of order only for arguments that are closer than the slack.
     """
@@ -240,7 +240,7 @@ def _faults(claim: Claim, ordinals: pa.Array, results: pa.Array) -> Iterator[str
 
 
 def _inversions(rows: Sequence[tuple[int, Any]], rises: bool) -> Any:
-    """Pairs of ordered arguments whose results are out of order."""
+    """Pairs of arguments in order whose results are not in order."""
     if not rows:
         return
     tops = [rows[0]]

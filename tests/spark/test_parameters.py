@@ -28,7 +28,7 @@ def rows(lab: Lab, text: str, args: Any) -> list[tuple[Any, ...]]:
 @pytest.mark.usefixtures("table")
 @pytest.mark.parametrize("value", [25, 2**40, -1])
 def test_statement_accepts_named_and_positional_parameters(lab: Lab, value: int) -> None:
-    """A parameter acts like a value; a marker in a string or a comment is no parameter."""
+    """A parameter acts like its value. A ? or :name in a string or a comment is no parameter."""
     plain = lab.sql(f"EXPLAIN SIEVE {QUERY} {value}L")
     assert rows(lab, f"EXPLAIN SIEVE {QUERY} :id", {"id": value}) == plain
     assert rows(lab, f"EXPLAIN SIEVE {QUERY} ? /* ? */ AND ':a' <> '?' -- :b", [value]) == plain
@@ -135,11 +135,11 @@ def test_strings_have_the_same_value_in_blocks(lab: Lab, escaped: str) -> None:
                 comments.append(lab.facts("j")["comment"])
                 lab.sql("DROP SIEVE INDEX j ON t")
             assert comments[0] == comments[1], literal
-        # With the setting, Spark supports no raw strings, but such strings still end at the same
+        # With the setting, Spark parses these texts not as raw strings, but they end at the same
         # place.
         for literal in (r"r'\'", r'R"\"', r"r'a;\'"):
-            # If Sieve took a string as still open, the quotes in the last statement would close the
-            # string.
+            # If Sieve missed the end of a string, it would find an end in the quotes of the last
+            # statement.
             disable = "ALTER SIEVE INDEX id_sieve ON t DISABLE"
             lab.sql(f"BEGIN VALUES ({literal}); {disable}; SELECT 'x', \"y\"; END")
             assert lab.facts()["state"] == "disabled", literal

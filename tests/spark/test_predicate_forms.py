@@ -163,7 +163,7 @@ def test_a_key_reads_one_file(lab: Lab, table: str, ansi: str) -> None:
 
 
 def test_null_and_missing_texts_read_their_files(lab: Lab, table: str) -> None:
-    """IS NOT TRUE reads files with NULL; a comparison with an absent text reads no file."""
+    """A predicate with IS NOT TRUE reads files with NULL; one with an absent text reads no file."""
     for predicate, files in OTHER:
         lab.check(f"SELECT id FROM {table} WHERE {predicate}", exactly=files)
 

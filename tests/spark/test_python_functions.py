@@ -1,4 +1,4 @@
-"""`import sieve`: functions of a session for statements, and `configure` for new sessions."""
+"""The module `sieve`: functions that run statements, and `configure` for new sessions."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ def test_code_of_the_python_page_works(tmp_path: Path) -> None:
     page = (HOME / "docs" / "python.md").read_text(encoding="utf-8")
     code = "".join(re.findall(r"```python\n(.*?)```", page, re.DOTALL))
     printed = "".join(re.findall(r"```\n```\n(.*?)```", page, re.DOTALL))
-    # Options replace a configuration folder, because Java ignores the class archive if one is on
-    # the class path.
+    # The test sets options instead of a configuration folder. With such a folder on the class path,
+    # Java would ignore the class archive.
     quick = [word for k, v in (FRUGAL | INTERPRETED).items() for word in ("--conf", f"{k}={v}")]
     environ = {**os.environ, "PYTHONPATH": str(HOME)}
     environ.pop("SPARK_CONF_DIR", None)

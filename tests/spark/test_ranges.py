@@ -118,7 +118,7 @@ def test_a_point_query_reads_one_range(lab: Lab) -> None:
 @PARQUET
 @pytest.mark.parametrize(("adaptive", "most"), [("true", "20000"), ("false", "1g")])
 def test_many_ranges(lab: Lab, adaptive: str, most: str) -> None:
-    """Reading many ranges of several files takes no more tasks than Spark alone uses."""
+    """To read many ranges of several files, a scan uses no more tasks than Spark without Sieve."""
     keys = ", ".join(map(str, random.Random(most).sample(KEYS, 9)))
     query = f"SELECT k, n, pad FROM t WHERE k IN ({keys})"
     with lab.settings(
@@ -136,7 +136,7 @@ def test_many_ranges(lab: Lab, adaptive: str, most: str) -> None:
 
 @PARQUET
 def test_tasks_have_work(lab: Lab) -> None:
-    """A task reads up to 8 MB, or Spark's own maximum; Spark alone would make a task per core."""
+    """A task reads up to 8 MB or Spark's own maximum. Spark alone would make a task per core."""
     query = f"SELECT * FROM t WHERE k IN ({', '.join(map(str, KEYS[:: len(KEYS) // 8]))})"
     with lab.setting("spark.sql.files.minPartitionNum", "8"):
         lab.check(query)
@@ -147,7 +147,7 @@ def test_tasks_have_work(lab: Lab) -> None:
 
 
 def test_tasks_are_as_small_as_those_of_spark(lab: Lab, table: str, tmp_path: Path) -> None:
-    """If an index skips one row group of many, no task reads much more than Spark's largest."""
+    """If an index skips one row group of many, tasks read about as much as Spark's largest."""
     if table != "parquet":
         pytest.skip("the tasks of all formats are made alike")
     (tmp_path / "v").mkdir()
@@ -206,7 +206,7 @@ def test_queries_that_show_splits_read_whole_files(lab: Lab, shown: str) -> None
 
 
 def test_bytes_read_have_the_footer_of_each_stretch(lab: Lab, table: str) -> None:
-    """Adjacent ranges share one footer in the bytes read; each separate range adds a footer.
+    """The bytes read count one footer for adjacent ranges, and one more for each separate range.
 
     Text files have no footer.
     """
@@ -257,7 +257,7 @@ def test_bytes_read_have_the_footer_of_each_stretch(lab: Lab, table: str) -> Non
 
 @PARQUET
 def test_ignore_corrupt_files_makes_scans_read_whole_files(lab: Lab) -> None:
-    """With ignoreCorruptFiles, under which Spark skips a split's rest, scans read whole files."""
+    """With ignoreCorruptFiles, Spark skips the rest of a damaged split; scans read whole files."""
     query = f"SELECT k FROM t WHERE k = {KEYS[77]}"
     with lab.setting("spark.sql.files.ignoreCorruptFiles", "true"):
         lab.check(query, exactly=1)

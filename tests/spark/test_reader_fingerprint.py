@@ -1,4 +1,4 @@
-"""With other reader settings than those of the build, queries read all files: reader-changed."""
+"""If reader settings differ from those of the build, queries read all files: reader-changed."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ _ORC = [
     ("orc.skip.corrupt.data", "true"),
     # With this setting, ORC's reader converts the types of a file, for example days to text.
     ("orc.proleptic.gregorian", "true"),
-    # ORC's other name for the key above.
+    # This is ORC's other name for the key above.
     ("hive.exec.orc.skip.corrupt.data", "true"),
 ]
 _TEXT = [
@@ -239,7 +239,7 @@ def reasons(lab: Lab, query: str) -> Any:
 def test_a_changed_reader_setting_switches_the_index_off(
     tables: Lab, table: str, column: str, key: str, value: str
 ) -> None:
-    """If a setting that can change the column's values changes, queries read every file."""
+    """Queries read every file if the session changes a setting that affects the column's values."""
     query = f"SELECT * FROM {table} WHERE {column} = {_FIVE[column]}"
     with flipped(tables, key, value):
         tables.check(query, exactly=FILES)
@@ -282,7 +282,7 @@ def test_harmless_setting_keeps_the_index_in_use(
 def test_a_changed_setting_of_hadoop_counts_too(
     tables: Lab, table: str, key: str, value: str
 ) -> None:
-    """A changed Hadoop setting of the driver disables an index, like one of the session.
+    """A changed Hadoop setting disables an index, whether the driver or the session changes it.
 
     Before each scan, a scan with other settings sends a request to the front end.
     """
@@ -381,7 +381,7 @@ def test_a_column_that_moves_with_positional_reading_is_found(tables: Lab) -> No
 
 
 def test_session_value_overrides_the_value_of_the_driver(tables: Lab) -> None:
-    """For a Hadoop key, the session's value counts, or else the driver's value."""
+    """For a Hadoop key, the session's value counts or, if there is none, the driver's value."""
     key = "orc.force.positional.evolution"
     with other_database(tables, "own"), hadoop_setting(tables, key, "false"):
         make_swapped(tables)

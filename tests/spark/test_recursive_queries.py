@@ -56,7 +56,7 @@ def _some(names: Iterable[str]) -> list[Any]:
 
 
 def _listed(lab: Lab) -> Counter[str]:
-    """The numbers of files that scans have listed and skipped; plans omit a round's scans."""
+    """The counters of listed and skipped files, because plans do not show the scans of a round."""
     status = lab.sql("SELECT counter, value FROM sieve_status() WHERE counter LIKE 'files_%'")
     return Counter(dict(status))
 
@@ -103,7 +103,7 @@ BEYOND = {
 @pytest.mark.parametrize("kind", _some(BEYOND))
 @pytest.mark.parametrize("adaptive", ["true", pytest.param("false", marks=LONG)])
 def test_queries_around_a_loop(graph: Lab, kind: str, adaptive: str) -> None:
-    """The result of a loop supplies keys, by which queries skip files."""
+    """Join keys from the result of a loop let queries skip files."""
     query = WALK.format("") + BEYOND[kind]
     listed, read = _check(graph, query, {"spark.sql.adaptive.enabled": adaptive})
     assert read < listed
@@ -166,7 +166,7 @@ def test_view_of_a_loop_used_twice_is_pruned(graph: Lab, where: str, mode: str) 
 
 
 def test_explain_shows_the_scans_in_a_loop(graph: Lab) -> None:
-    """EXPLAIN shows the scans for the loop's first rows and the scans of one round."""
+    """EXPLAIN shows the scans of the loop's anchor and the scans of one round."""
     anchor = WALK.format("").replace("SELECT 0L, 0", "SELECT src, 0 FROM edges WHERE src = 5")
     with graph.setting("spark.sieve.strict", "true"):
         first, round_ = graph.explain(f"{anchor} SELECT * FROM walk")

@@ -1,4 +1,4 @@
-"""REFRESH reads only new files; an index refreshed often skips as many files as a new one."""
+"""REFRESH reads only new files. An index after many refreshes skips as many files as a new one."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def create(lab: Lab, files: int) -> None:
 
 @contextmanager
 def reading(lab: Lab) -> Iterator[list[int]]:
-    """Yields a list, which contains after the block the number of records that tasks read.
+    """Yields a list that, after the block, contains the number of records that tasks read.
 
     Spark forgets old stages, and a sum over all stages could shrink, so only new stages count.
     """
@@ -98,7 +98,7 @@ def test_refresh_after_a_loss_reads_nothing(lab: Lab) -> None:
 
 
 def test_refresh_rebuilds_a_base_with_mostly_lost_files(lab: Lab) -> None:
-    """If most of the base's files are gone, REFRESH reads the whole table into one new run."""
+    """If most files of the first run are gone, REFRESH reads the whole table into one new run."""
     with lab.database("compaction"):
         create(lab, 2)
         append(lab, 200)
@@ -130,7 +130,7 @@ def test_index_works_after_a_table_is_filled_again(lab: Lab) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("seed", [3])
 def test_a_long_history_loses_nothing(lab: Lab, seed: int) -> None:
-    """After random appends, losses, overwrites and replacements, queries lose no rows."""
+    """After random appends, deletions, overwrites and replacements, queries lose no rows."""
     chance = random.Random(seed)
     with lab.database("history"):
         create(lab, 6)

@@ -242,7 +242,7 @@ CONSTANTS = {
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """An index with one location for each value of a column."""
+    """Stands in for an index in which each value of a column has its own location."""
 
     encoder: Encoder
     codes: Codes
@@ -250,7 +250,7 @@ class Values:
     null_proof: bool = True
 
     def keep(self, key_ranges: KeyRanges) -> Flags:
-        """Returns which values the index would read."""
+        """Returns, for each value, whether the key ranges contain the value."""
         asked = merge(key_ranges.intervals)
         at = np.searchsorted(asked[:, 0], self.codes, side="right") - 1
         found = (at >= 0) & (self.codes <= np.append(asked[:, 1], -LONG)[at])
@@ -326,7 +326,7 @@ def test_no_value_of_a_number_is_lost(lab: Lab, tmp_path: Path) -> None:
 
 
 def changes(lab: Lab, zone: str) -> list[int]:
-    """The seconds of a zone's latest clock changes, and of changes near the end of a month."""
+    """The times, in seconds, of a zone's latest clock changes, and of those near a month's end."""
     jvm = lab.spark._jvm
     found = [t.toEpochSecond() for t in jvm.java.time.ZoneId.of(zone).getRules().getTransitions()]
     months = np.array(found, "datetime64[s]").astype("datetime64[D]")
@@ -387,7 +387,7 @@ def judge(lab: Lab, column: str, functions: Sequence[str], values: pa.Array, pla
 
 
 def translated(lab: Lab, frame: DataFrame) -> list[object]:
-    """The key ranges of each comparison in the array of a query."""
+    """The key ranges of each comparison in the array that a query selects."""
     plan = frame._jdf.queryExecution().optimizedPlan()
     arrays, relations = [], []
     waiting = [plan]

@@ -87,7 +87,7 @@ def _rules(lab: Lab) -> set[str]:
 
 
 def _relation_rules(classes: set[str]) -> set[str]:
-    """The simple names of those classes whose code mentions a class of relations."""
+    """The simple names of those rule classes whose code mentions a relation class."""
     found, seen = set(), set()
     for jar in Path(find_spark(os.environ).path, "jars").glob("spark-*.jar"):
         with zipfile.ZipFile(jar) as archive:
@@ -103,7 +103,7 @@ def _relation_rules(classes: set[str]) -> set[str]:
 
 
 def test_every_rule_that_touches_a_relation_is_known(tables: Lab) -> None:
-    """The tests know every rule that touches a relation; a rule of a new release needs a query."""
+    """Each rule that touches relations has a query here; a new release's rule fails the test."""
     found = _relation_rules(_rules(tables))
     assert found <= READS.keys() | OTHERS.keys()
     newer = {"PushVariantIntoScan", "ResolveDataSource"} if str(tables.spark.version) < "4" else ()

@@ -1,4 +1,4 @@
-"""Many sessions of a driver: if one creates, disables or drops an index, all see the change."""
+"""If one session of a driver creates, disables or drops an index, all its sessions see this."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_a_thread_without_a_session_gets_the_rows_of_an_rdd(lab: Lab) -> None:
 
 
 def test_open_sessions_see_create_disable_enable_and_drop(lab: Lab, table: str) -> None:
-    """After a statement of one session, the next query of every open session follows it."""
+    """After a SIEVE statement in one session, the next query of each session uses the new state."""
     first, second = opened(lab, 2)
     everyone = (lab, first, second)
     for session in everyone:
@@ -182,7 +182,7 @@ def test_wrong_driver_setting_lets_queries_read_all_rows(lab: Lab) -> None:
             session.explain(POINT)
         session.sql("SET spark.sieve.enabled = true")
         assert session.run(POINT) == replace(answer, files=1)
-        # SET refuses this wrong value like any other one.
+        # SET refuses this wrong value as it refuses other wrong values.
         for key, value in wrong.items():
             with pytest.raises(Exception, match=rf"SIEVE_INVALID_SETTING\] {re.escape(key)} = 'm"):
                 session.sql(f"SET {key} = {value}")
@@ -326,7 +326,7 @@ def the_listing(session: SparkSession, query: str) -> str:
     "change", ["CREATE SIEVE INDEX ON {} (r)", "CREATE OR REPLACE SIEVE INDEX ON {} (id)"]
 )
 def test_scans_before_and_after_create_are_not_equal(lab: Lab, table: str, change: str) -> None:
-    """Scans of one query are equal until an index is created or replaced."""
+    """Two scans of the same query are equal, unless an index was created or replaced in between."""
     first, same = (the_scan(lab.spark, POINT).relation().location() for _ in range(2))
     assert first.equals(same)
     assert first.hashCode() == same.hashCode()
@@ -336,7 +336,7 @@ def test_scans_before_and_after_create_are_not_equal(lab: Lab, table: str, chang
 
 @pytest.mark.usefixtures("index")
 def test_a_prefetched_answer_serves_one_listing(lab: Lab) -> None:
-    """A prefetched answer serves one listing; a second run sends a new request.
+    """A prefetched answer serves only one file listing; a second run sends a new request.
 
     The table can have changed since the first run.
     """

@@ -37,7 +37,7 @@ Writer = Callable[[Lab, Path], None]
 
 
 class Case(NamedTuple):
-    """A file, a column, and a setting or option under which the column has other values."""
+    """A file, a column, and a setting or option that changes the values of the column."""
 
     write: Writer
     schema: str | StructType
@@ -324,7 +324,7 @@ def _rows(lab: Lab, path: Path, case: Case, options: Mapping[str, str]) -> Any:
     ],
 )
 def test_a_setting_of_a_column(lab: Lab, tmp_path: Path, kind: str, case: Case) -> None:
-    """Under another setting or option, the same file with the same schema has other values."""
+    """If the case's setting or option changes, a column of the same file has other values."""
     if ".".join(str(lab.spark.version).split(".")[:2]) not in case.lines.split():
         pytest.skip(f"only Spark {case.lines} asks for the setting")
     path = tmp_path / f"x.{kind}"
@@ -386,7 +386,7 @@ def test_padding_changes_only_char_columns(lab: Lab, tmp_path: Path, kind: str) 
 
 
 def _decided(kind: str, scope: str, key: str) -> bool:
-    """Returns whether a setting or an option affects any column of a plain file."""
+    """Returns whether a setting or an option affects any column of an ordinary file."""
     columns: list[dict[str, Any]] = [
         {"name": name, "type": of, "nullable": True, "metadata": {}} for name, of in KINDS.items()
     ]

@@ -1,4 +1,4 @@
-"""With every shape of index, rows are the same, queries skip files, and budgets are kept."""
+"""With every shape of index, queries return the same rows and skip files within the budget."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_run_files_stay_within_the_budget(tables: Lab, budget: str) -> None:
 def test_auto_chooses_a_map_if_it_reads_fewer_files(
     tables: Lab, column: str, budget: str, chosen: bool
 ) -> None:
-    """For long strings that differ late and so share key codes, `auto` chooses a map in the budget.
+    """For long strings that share key codes, `auto` chooses a map that fits into the budget.
 
     For unique numbers, whose codes differ, `auto` chooses no map, because few bytes suffice.
     ESTIMATE predicts the same choice.
@@ -178,7 +178,7 @@ def test_map_reads_at_most_one_file_for_an_absent_key(tables: Lab) -> None:
 
 
 def test_describe_shows_the_expected_reads(tables: Lab) -> None:
-    """DESCRIBE shows the expected reads of keys and ranges, the least possible, and min/max."""
+    """DESCRIBE shows expected reads: with the index, with a perfect index, and by min/max."""
     tables.sql("CREATE SIEVE INDEX ON t (late)")
     facts = dict(tables.sql("DESCRIBE SIEVE INDEX late_sieve ON t"))
     words = facts["files read for a key that occurs"].replace(";", "").replace(",", "").split()

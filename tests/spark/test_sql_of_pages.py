@@ -129,7 +129,7 @@ def test_sql_blocks_of_a_page_have_the_results_shown(lab: Lab, database: str, le
 
 
 def test_no_page_is_left_out() -> None:
-    """Each page with an SQL block has a test: this module's, or one in the list of other pages."""
+    """Each page with an SQL block has a test: in this module, or in one of the listed modules."""
     pages = [HOME / "README.md", *(HOME / "docs").rglob("*.md")]
     names = {str(page.relative_to(HOME)) for page in pages}
     with_sql = {name for name in names if "```sql\n" in (HOME / name).read_text(encoding="utf-8")}

@@ -25,7 +25,7 @@ def _status(lab: Lab) -> Status:
 
 
 def _grown(before: Status, after: Status) -> dict[str, int]:
-    """The increase of each counter, except those of times and memory, which vary.
+    """The increase of each counter except times and memory, which vary between runs.
 
     A function gets a counter when a scan first uses the function.
     """
@@ -39,7 +39,7 @@ def _grown(before: Status, after: Status) -> dict[str, int]:
 
 
 def test_a_pruned_scan_is_counted(lab: Lab, table: str) -> None:
-    """A pruned scan counts as one scan and one call; nine of ten files count as skipped."""
+    """A scan that reads one of ten files counts as one scan, one call and nine skipped files."""
     (told,) = lab.explain(f"SELECT * FROM {table} WHERE k = 26")
     before = _status(lab)
     assert lab.run(f"SELECT * FROM {table} WHERE k = 26").files == 1
@@ -56,7 +56,7 @@ def test_a_pruned_scan_is_counted(lab: Lab, table: str) -> None:
 
 
 def test_reasons_are_counted_by_scan(lab: Lab, table: str) -> None:
-    """Each scan is counted once under a reason: no index, another reader, or a new file."""
+    """Each scan counts once under its reason: no index, another reader, or a new file."""
     before = _status(lab)
     lab.run(f"SELECT * FROM {table}")
     lab.run(f"SELECT * FROM {table} WHERE r = 3")
@@ -86,7 +86,7 @@ def test_reasons_are_counted_by_scan(lab: Lab, table: str) -> None:
 
 
 def test_status_counts_audits_explains_and_cached_bytes(lab: Lab, table: str) -> None:
-    """Status counts the files of an audit, EXPLAIN as a statement only, and the bytes of caches."""
+    """Status counts audited files and bytes of caches. It counts EXPLAIN only as a statement."""
     lab.run(f"SELECT * FROM {table} WHERE k = 25")
     before = _status(lab)
     with lab.setting("spark.sieve.audit.sample", "1.0"):

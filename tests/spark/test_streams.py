@@ -1,4 +1,4 @@
-"""Streams and indexes: tables that a file sink writes, and tables that a stream is joined with."""
+"""Indexes on tables that a file sink writes, and on tables that are joined with a stream."""
 
 from __future__ import annotations
 

@@ -152,7 +152,7 @@ def test_statements_on_substrings(lab: Lab, kind: str) -> None:
 
 
 def test_a_file_that_several_tasks_read(lab: Lab) -> None:
-    """Builds and checks give the same result however many tasks read a file."""
+    """Builds and checks give the same result for any number of tasks that read a file."""
     with lab.database("parts"):
         lab.sql(
             "CREATE TABLE t USING csv AS SELECT /*+ COALESCE(1) */ id, "
@@ -228,7 +228,7 @@ def test_patterns_with_a_broken_escape(logs: Lab) -> None:
 
 
 def test_escape_for_invalid_bytes_loses_no_row(lab: Lab) -> None:
-    """An escape that also stands for invalid bytes loses no row.
+    """If the escape character is also the replacement of invalid bytes, queries lose no row.
 
     LIKE decodes invalid bytes as this character, so the bytes of pattern and text differ.
     """

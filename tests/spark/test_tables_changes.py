@@ -167,7 +167,7 @@ def test_struct_with_a_default_is_read_whole(lab: Lab) -> None:
 
 
 def test_struct_fields_added_later(lab: Lab) -> None:
-    """A struct field can be indexed; in files without this field, the value is NULL."""
+    """A struct field can be indexed; in files without this field, its value is NULL."""
     with lab.database("structs"):
         lab.sql(
             "CREATE TABLE t USING parquet AS "
@@ -201,7 +201,7 @@ def test_null_structs_have_null_fields(lab: Lab) -> None:
 
 
 def test_file_with_a_future_time_is_always_read(lab: Lab) -> None:
-    """A file with a future modification time is not indexed: a later change could be hidden."""
+    """CREATE leaves out a file with a future modification time, which could hide a change."""
     with lab.database("unsettled"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
         tomorrow = time.time() + 86_400

@@ -103,7 +103,7 @@ def test_files_without_rows_prove_nothing(lab: Lab) -> None:
 
 @pytest.mark.long
 def test_bucketed_tables_prune_and_still_join_by_bucket(lab: Lab) -> None:
-    """The index skips files of buckets in a scan, and in a join of two tables by bucket."""
+    """The index skips files of a bucketed table in a scan, and in a join of two such tables."""
     with lab.database("buckets"), lab.setting("spark.sql.autoBroadcastJoinThreshold", "-1"):
         for name in ("a", "b"):
             lab.sql(

@@ -99,7 +99,7 @@ def test_another_case_sensitivity_reads_everything(lab: Lab) -> None:
 
 
 def test_files_of_another_case_than_the_table(lab: Lab) -> None:
-    """A build matches column names in files of another letter case as Spark does."""
+    """If files spell column names in another letter case, a build matches them as Spark does."""
     with lab.database("spelling") as database:
         lab.sql("CREATE TABLE t (OrderKey BIGINT) USING parquet")
         location = lab.spark.catalog.getDatabase(database).locationUri + "/t"
@@ -114,7 +114,7 @@ def test_files_of_another_case_than_the_table(lab: Lab) -> None:
 
 
 def test_a_table_called_sieve_is_described_by_spark(lab: Lab) -> None:
-    """Spark handles Spark statements on a table `sieve` with a column `index`."""
+    """Sieve leaves statements on a table `sieve` with a column `index` to Spark."""
     with lab.database("called_sieve"):
         lab.sql(
             "CREATE TABLE sieve USING parquet AS SELECT id index, id indexes "

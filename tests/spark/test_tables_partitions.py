@@ -61,7 +61,7 @@ def test_a_filter_of_a_partition_and_a_column_is_named(lab: Lab) -> None:
 
 
 def test_show_lists_many_partitions_without_a_job(lab: Lab) -> None:
-    """SHOW of a database finds how stale each index is without a job."""
+    """SHOW of a database finds without a Spark job how stale each index is."""
     with lab.database("glance"):
         lab.sql("CREATE TABLE t (id BIGINT, p BIGINT) USING parquet PARTITIONED BY (p)")
         lab.sql("INSERT INTO t SELECT id, id % 40 FROM range(0, 400, 1, 1)")
@@ -118,7 +118,7 @@ def test_a_partition_elsewhere_is_indexed_too(lab: Lab, tmp_path: Path) -> None:
 def test_file_in_several_partitions_is_always_read(lab: Lab, tmp_path: Path) -> None:
     """A scan always reads a file that several partitions list.
 
-    If a file of several partitions gave a bound, low keys would exclude rows of other groups.
+    If its keys limited a top-k query, low keys of one group would exclude rows of other groups.
     Partitions share a location under the same spelling, under another spelling, or one within the
     other.
     """

@@ -1,4 +1,4 @@
-"""ORDER BY ... LIMIT, MIN and MAX read only the files that can hold one of the rows."""
+"""ORDER BY with LIMIT, MIN and MAX read only the files that can hold one of the rows."""
 
 from __future__ import annotations
 
@@ -206,7 +206,7 @@ def _check(lab: Lab, query: str, files: int | None, conf: Mapping[str, str] | No
 
 @pytest.mark.parametrize("kind", _kinds(PRUNED))
 def test_scan_reads_the_files_of_the_first_rows(top: Lab, kind: str) -> None:
-    """The scan reads the files of the rows, and at most one more, whose rows give the bound.
+    """A scan reads the files of the result, and at most one more file, whose rows bound the result.
 
     Similar queries are neighbours in the list, and alternate between the modes.
     """
@@ -215,7 +215,7 @@ def test_scan_reads_the_files_of_the_first_rows(top: Lab, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", _kinds(UNPRUNED))
 def test_scan_below_other_operators_has_no_bound(top: Lab, kind: str) -> None:
-    """Below other filters, samples, generators, joins and aggregates, a scan has no bound."""
+    """Scans below other filters, samples, generators, joins and aggregates read all files."""
     _check(top, *UNPRUNED[kind], MODES[len(kind) % 2])
 
 
@@ -255,7 +255,7 @@ def test_calls_of_a_sorted_frame_skip_files_like_a_limit(
 
 @pytest.mark.parametrize("adaptive", ["true", pytest.param("false", marks=pytest.mark.long)])
 def test_scans_with_and_without_a_bound_share_no_exchange(top: Lab, adaptive: str) -> None:
-    """Spark reuses no exchange for a scan with a bound and one without, or with another bound."""
+    """Spark does not reuse an exchange for a scan whose top-k bound differs or is missing."""
     conf = {"spark.sql.adaptive.enabled": adaptive}
     ends = "SELECT k FROM fact ORDER BY k {} LIMIT 3"
     parts = [ends.format(""), ends.format("DESC"), "SELECT k FROM fact WHERE v = 6"]
@@ -274,7 +274,7 @@ def test_scans_with_and_without_a_bound_share_no_exchange(top: Lab, adaptive: st
 
 
 def test_a_query_runs_twice_and_from_a_cache(top: Lab) -> None:
-    """A frame returns the same rows twice, and so do a cached result and a sorted cached table."""
+    """Run twice, a frame, a cached result and a sorted cached table return the same rows."""
     frame = top.spark.sql("SELECT k FROM fact ORDER BY k DESC LIMIT 3")
     assert _read(frame) == 1
     assert frame.collect() == [(3999,), (3998,), (3997,)]
@@ -289,7 +289,7 @@ def test_a_query_runs_twice_and_from_a_cache(top: Lab) -> None:
 
 @pytest.mark.parametrize("adaptive", ["true", "false"])
 def test_a_limit_over_a_whole_sort(top: Lab, adaptive: str) -> None:
-    """A bound also applies if the limit is above the threshold at which Spark sorts all rows."""
+    """A query also skips files if its limit is so high that Spark sorts all rows."""
     conf = {
         "spark.sql.execution.topKSortFallbackThreshold": "2",
         "spark.sql.adaptive.enabled": adaptive,
@@ -299,7 +299,7 @@ def test_a_limit_over_a_whole_sort(top: Lab, adaptive: str) -> None:
 
 
 def test_setting_off_reads_all_files(top: Lab) -> None:
-    """The setting disables the bound for first rows, MIN and MAX."""
+    """With spark.sieve.top.pruning = off, ORDER BY with LIMIT, MIN and MAX read all files."""
     conf = {"spark.sieve.top.pruning": "off"}
     _check(top, "SELECT k FROM fact ORDER BY k LIMIT 10", FILES, conf)
     _check(top, "SELECT min(k) FROM fact", FILES, conf)
@@ -307,7 +307,7 @@ def test_setting_off_reads_all_files(top: Lab) -> None:
 
 @pytest.mark.parametrize("key", ["ignoreCorruptFiles", "ignoreMissingFiles"])
 def test_readers_that_ignore_files_prevent_bounds(top: Lab, tmp_path: Path, key: str) -> None:
-    """A setting or option by which readers ignore damaged or missing files prevents bounds."""
+    """If readers may ignore damaged or missing files, ORDER BY with LIMIT reads all files."""
     query = "SELECT k FROM {} ORDER BY k LIMIT 3"
     _check(top, query.format("fact"), FILES, {f"spark.sql.files.{key}": "true"})
     top.sql(
@@ -316,7 +316,7 @@ def test_readers_that_ignore_files_prevent_bounds(top: Lab, tmp_path: Path, key:
     )
     top.sql(f"CREATE SIEVE INDEX ON {key} (k)")
     _check(top, query.format(key), 4)
-    # The current setting counts, even for a plan that Spark made and listed before.
+    # The current setting counts, even if Spark planned the query and listed its files before.
     frame = top.spark.sql(query.format("fact"))
     plan = frame._jdf.queryExecution().executedPlan()
     (scan,) = scans(plan)
@@ -328,7 +328,7 @@ def test_readers_that_ignore_files_prevent_bounds(top: Lab, tmp_path: Path, key:
 
 @pytest.mark.long
 def test_files_changed_after_the_build_are_read(top: Lab) -> None:
-    """Scans read new, changed and replaced files, and removed files give no bound."""
+    """Scans read new, changed and replaced files; rows of removed files do not bound a result."""
     with top.database("behind"):
         top.sql("CREATE TABLE t USING parquet AS SELECT id AS k FROM range(0, 400, 1, 4)")
         top.sql("CREATE SIEVE INDEX ON t (k)")
@@ -348,7 +348,7 @@ def test_files_changed_after_the_build_are_read(top: Lab) -> None:
         known = "SELECT min(k), input_file_name() FROM t WHERE k BETWEEN 0 AND 399 GROUP BY 2"
 
         def first_known() -> Path:
-            """The file with the least keys in the index; this file limits the other files."""
+            """The indexed file with the least keys, which lets queries skip the other files."""
             path = Path(min(top.sql(known))[1].removeprefix("file://"))
             path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
             return path
@@ -369,7 +369,7 @@ def test_files_changed_after_the_build_are_read(top: Lab) -> None:
 
 
 def test_files_dropped_at_run_time_give_no_bound(top: Lab) -> None:
-    """Buckets and partitions that Spark drops at run time give no bound."""
+    """Rows of buckets and partitions that Spark drops at run time do not bound a result."""
     top.sql(
         "CREATE TABLE buckets USING parquet CLUSTERED BY (k) INTO 4 BUCKETS AS "
         "SELECT id AS k, id % 5 AS w FROM range(0, 400, 1, 2)"
@@ -396,7 +396,7 @@ def test_files_dropped_at_run_time_give_no_bound(top: Lab) -> None:
 
 
 def test_ranges_of_files_are_read(top: Lab, tmp_path: Path) -> None:
-    """In large files, a scan reads only the ranges that can hold one of the first rows."""
+    """In large files, ORDER BY with LIMIT reads only the ranges that can hold one of the rows."""
     keys = [(k * 7919) % 6000 for k in range(6000)]
     for number in range(3):
         rows = sorted(keys[number * 2000 : (number + 1) * 2000])
@@ -425,7 +425,7 @@ def test_ranges_of_files_are_read(top: Lab, tmp_path: Path) -> None:
 
 
 def test_explain_names_the_bound_of_a_scan(top: Lab) -> None:
-    """EXPLAIN names the bound after the filters, or the reason why no bound exists."""
+    """EXPLAIN shows the order and limit after the filters, or the reason why all files are read."""
 
     def explained(query: str) -> tuple[object, object, object]:
         (row,) = top.explain(query)
@@ -454,7 +454,7 @@ def test_explain_names_the_bound_of_a_scan(top: Lab) -> None:
 
 
 def test_require_accepts_a_query_without_a_bound(top: Lab) -> None:
-    """A query without a filter passes `spark.sieve.require`, with and without a bound."""
+    """A query without a filter passes `spark.sieve.require`, even if LIMIT skips no file."""
     with top.setting("spark.sieve.require", "true"):
         _check(top, "SELECT k FROM fact ORDER BY k LIMIT 4001", FILES)
         _check(top, "SELECT k FROM fact ORDER BY k LIMIT 3", 1)

@@ -111,7 +111,7 @@ JOINS = {
 
 @pytest.fixture(params=["broadcast", "fetched"])
 def keys_of(request: pytest.FixtureRequest, orders: Lab) -> Iterator[Lab]:
-    """Pairs of values that Spark broadcasts, or that a separate job reads."""
+    """A table of pairs as join keys, which Spark broadcasts or a separate job reads."""
     orders.sql(f"CREATE OR REPLACE TEMPORARY VIEW wanted AS {KEYS}")
     settings = {"spark.sql.autoBroadcastJoinThreshold": "-1", "spark.sieve.join.pruning": "always"}
     with orders.settings(settings if request.param == "fetched" else {}):
@@ -120,7 +120,7 @@ def keys_of(request: pytest.FixtureRequest, orders: Lab) -> Iterator[Lab]:
 
 @pytest.mark.parametrize("name", JOINS)
 def test_pairs_of_a_join_read_the_files_that_match(keys_of: Lab, name: str) -> None:
-    """A join reads the files of pairs without NULL that occur in a single row of the other side."""
+    """A join reads only files that contain both values of some row of the other side."""
     predicate, files = JOINS[name]
     assert keys_of.check(f"SELECT * FROM t WHERE {predicate}").files == files
 
@@ -137,7 +137,7 @@ def test_pairs_of_a_join_read_the_files_that_match(keys_of: Lab, name: str) -> N
     ],
 )  # fmt: skip
 def test_joins_by_a_pair(keys_of: Lab, query: str, files: int) -> None:
-    """An outer join that returns all rows, or a key that is a function, reads all files."""
+    """An outer join that returns all rows reads all files, and so does a join by a function."""
     views = {
         "both": "SELECT id AS i, tenant AS t FROM t UNION ALL SELECT -id, tenant FROM t",
         "pairs": "SELECT tenant, id, count(*) FROM t GROUP BY tenant, id",
@@ -156,7 +156,7 @@ def test_side_filled_with_null_gets_keys_from_a_job(orders: Lab) -> None:
 
 
 def test_short_integers_of_a_broadcast(orders: Lab) -> None:
-    """Short integer keys match, although a broadcast packs several into one BIGINT."""
+    """Short integer keys match, although a broadcast packs several keys into one BIGINT."""
     pairs = "(SELECT * FROM VALUES (-1S, 3), (42S, 3), (42S, NULL) AS k (b, a))"
     query = f"SELECT * FROM t JOIN {pairs} ON small = b AND five = a"
     assert orders.check(query).files == 2

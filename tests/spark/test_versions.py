@@ -1,4 +1,4 @@
-"""Past versions, the files that VACUUM deletes, and indexes whose table was dropped."""
+"""Tests past versions, the files that VACUUM deletes, and indexes of dropped tables."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def create(lab: Lab) -> None:
 
 
 def test_show_lists_the_change_of_each_version(lab: Lab) -> None:
-    """SHOW lists the change of each version, and OPTIMIZE makes one run.
+    """SHOW lists which change made each version, and OPTIMIZE merges all runs into one.
 
     VACUUM keeps the current version.
     """
@@ -78,7 +78,7 @@ def test_show_lists_the_change_of_each_version(lab: Lab) -> None:
 def test_vacuum_deletes_the_run_of_a_dead_writer_after_a_day(lab: Lab) -> None:
     """After a day, VACUUM deletes the run of a dead writer.
 
-    Such a run has a pending write, but no version.
+    Such a run has a pending write, but belongs to no version.
 
     VACUUM keeps files that have neither.
     """

@@ -18,7 +18,7 @@ RANGES = {
 
 
 def test_bucketed_scans_read_whole_files(lab: Lab) -> None:
-    """A query of the bucket columns reads whole files, because Spark groups files by bucket."""
+    """A query with the bucket column reads whole files, because Spark groups files by bucket."""
     with lab.database("bucketed"), lab.settings(RANGES):
         rows = lab.spark.range(0, 40_000, 1, 1).selectExpr("id AS k", "id % 3 AS n", "uuid() AS u")
         with lab.setting("spark.sql.parquet.compression.codec", "uncompressed"):
