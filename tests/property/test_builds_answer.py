@@ -51,7 +51,7 @@ def hashed(kind, values):
 
 @st.composite
 def columns(draw):
-    """A type and the values of some files: in runs, dealt to the files, all equal, or random."""
+    """A type, and values for files: in sorted runs, dealt out in turn, all equal, or random."""
     kind = draw(st.sampled_from(KINDS))
     value = st.one_of(st.sampled_from(kind.values), st.sampled_from(kind.values), st.none())
     n_files = draw(st.sampled_from([1, 2, 3, 9]))
@@ -70,7 +70,7 @@ def columns(draw):
 
 
 def made(data, kind, files, shape, hashes=hashed, **more):
-    """The run of a column for a drawn encoder, budget and order of work."""
+    """Builds the run of a column with a drawn encoder, budget and order of work."""
     values = [value for file in files for value in file]
     encoder = data.draw(encoders_for(kind, [v for v in values if v is not None]))
     codes = encoder.encode(kind.column(values)).codes.tolist()
@@ -91,7 +91,7 @@ def made(data, kind, files, shape, hashes=hashed, **more):
 
 
 def files_with_a_match(built, tree):
-    """The files that can contain a row for which a leaf is true."""
+    """The files in which the index finds that a comparison can be true."""
     return set(np.flatnonzero(built.keep(key_ranges(parse(tree), built.encoder))).tolist())
 
 
@@ -146,9 +146,9 @@ def exact_bounds(encoded):
 
 
 def check_extents(kind, files, built):
-    """Checks the extents in ascending and descending order.
+    """Checks the least and greatest keys, in ascending and in descending order.
 
-    No key precedes the least key, and no count is too high.
+    No key of a file precedes its stored least key, and no stored count is too high.
     """
     n = len(files)
     keyed = built.rows - built.nulls - built.nans
@@ -205,7 +205,7 @@ def test_every_shape_finds_all_files_with_a_match(shape, column, data):
 @given(columns(), st.data())
 @settings(max_examples=30)
 def test_values_that_share_a_hash_lose_nothing(column, data):
-    """If all values share three hashes, a map still finds the files of every value."""
+    """Even if all values share only three hashes, a map finds the files of every value."""
     kind, files = column
 
     def of_codes(codes):
@@ -226,7 +226,7 @@ def test_values_that_share_a_hash_lose_nothing(column, data):
 
 
 def odd_columns(kind):
-    """Columns that are difficult for statistics: by difficulty, the values of each file."""
+    """Columns that are difficult for statistics, as a dictionary by the name of the difficulty."""
     nans = [v for v in kind.values if is_nan(v)]
     low, high = (at(kind.values, key=ordered) for at in (min, max))
     cases = {
@@ -261,9 +261,9 @@ Maps depend on hashes of values, so maps are tested with every type.
     ],
 )
 def test_odd_columns_lose_nothing(kind, shape):
-    """Queries find each file with a match in columns with one value, one file or no row.
+    """In columns of one value, one file or no row, queries find each file with a match.
 
-    Other columns contain only NULL or NaN, the domain's ends, or equal files.
+    Further columns contain only NULL or NaN, only the ends of the domain, or equal files.
     """
     for files in odd_columns(kind).values():
         arrays = [kind.column(file) for file in files]
@@ -314,7 +314,7 @@ def test_every_key_of_a_distribution_is_found(name, shape):
 
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
 def test_budget_auto_loses_no_key_at_any_price(name):
-    """The budget `auto` loses no key at any price per byte, in one stretch or in several."""
+    """With the budget `auto`, a build loses no key, at any price and for any division."""
     kind = next(kind for kind in KINDS if kind.name == "bigint")
     keys = DISTRIBUTIONS[name].astype(np.int64)
     files = [part.tolist() for part in np.array_split(keys, 8)]
@@ -345,7 +345,7 @@ def test_full_budget_returns_only_files_with_the_key(shape):
 
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
 def test_an_entry_in_several_segments_counts_its_keys_once(name):
-    """An entry that continues in the next segment counts each key once.
+    """If an entry continues in the next segment, the run counts each of its keys once.
 
     In this test, a segment ends after a few entries.
     """

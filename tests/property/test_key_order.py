@@ -48,7 +48,7 @@ def test_float_codes_are_ordered_exactly(values, bits):
 
 @given(st.data(), st.integers(1, 38))
 def test_decimal_codes_are_ordered(data, precision):
-    """For each precision, codes rise with decimals, and strictly so up to 18 digits."""
+    """For each precision, codes rise with decimals; up to 18 digits, different decimals differ."""
     end = 10**precision - 1
     near = st.builds(
         lambda power, off, sign: sign * max(0, min(end, (1 << power) + off)),
@@ -67,7 +67,7 @@ def test_decimal_codes_are_ordered(data, precision):
 
 @given(st.lists(BYTES, min_size=1), BYTES, st.integers(0, 3), BYTES)
 def test_byte_codes_are_ordered_under_any_prefix(values, prefix, offset, start):
-    """Codes rise with bytes for any prefix; the span of a prefix contains all values with it."""
+    """Codes rise with bytes for any prefix, whose span contains all values with this prefix."""
     encoder = Encoder("binary", prefix)
     array = pa.array([b"x"] * offset + values, pa.binary()).slice(offset)
     codes = exact_codes(encoder, array)
@@ -84,7 +84,7 @@ def test_byte_codes_are_ordered_under_any_prefix(values, prefix, offset, start):
 def test_byte_codes_are_ordered_under_any_split_points(data):
     """Codes rise with bytes for any split points and digits.
 
-    Literals and prefixes fit the codes.
+    The codes of literals and prefixes fit these codes.
     """
     values = data.draw(st.lists(BYTES, min_size=1))
     encoder = data.draw(encoders(st.sampled_from(values)))
@@ -128,7 +128,7 @@ def assert_codes_fit(encoder, values, start):
 @given(st.data(), st.integers(19, 38))
 @settings(max_examples=300)
 def test_decimal_codes_are_ordered_in_any_window(data, precision):
-    """Codes rise with wide decimals, inside a window and on both sides of the window."""
+    """Codes rise with wide decimals, both inside and outside the encoder's window."""
     end = 10**precision - 1
     window = Window(
         data.draw(st.one_of(st.integers(-end, end), st.sampled_from([-end, -1, 0, 1, end]))),
@@ -163,7 +163,7 @@ def test_texts_are_ordered_as_their_utf8(values, prefix):
 @pytest.mark.parametrize("bits", [8, 16, 32, 64])
 @given(data=st.data())
 def test_integers_survive(bits, data):
-    """Integers of each width are their own codes, also in columns with NULL."""
+    """The code of an integer of any width is the integer itself, also in columns with NULL."""
     name = {8: "tinyint", 16: "smallint", 32: "int", 64: "bigint"}[bits]
     half = 1 << (bits - 1)
     values = data.draw(st.lists(st.one_of(st.none(), st.integers(-half, half - 1))))
@@ -174,7 +174,7 @@ def test_integers_survive(bits, data):
 
 @given(st.lists(st.one_of(st.none(), st.integers(0, (1 << 64) - 1))))
 def test_any_bits_make_a_double_or_nan(images):
-    """Each of the 2^64 bit patterns of a double is a NaN or has a code, in columns and literals."""
+    """Every bit pattern of a double is NaN, or has the same code in columns and literals."""
     values = [None if i is None else struct.unpack("<d", struct.pack("<Q", i))[0] for i in images]
     encoder = Encoder("double")
     encoded = encoder.encode(pa.array(values, pa.float64()))

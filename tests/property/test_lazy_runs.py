@@ -1,4 +1,4 @@
-"""Look-ups in a run that is read lazily from several files find the same as in memory."""
+"""Look-ups in a run that is read lazily from several files find the same as in an in-memory run."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ INTERVALS = st.lists(
 
 
 class Files(dict):
-    """The part of a store's interface that a run uses."""
+    """A store with only those methods that a run uses."""
 
     def read(self, uri):
         """Reads a file by its name."""
@@ -112,7 +112,7 @@ def test_lazy_and_eager_reading_find_the_same(files, look_ups, data):
 @given(runs(), INTERVALS, st.data())
 @settings(max_examples=50, deadline=None)
 def test_queries_find_the_same_together_and_one_by_one(files, look_ups, data):
-    """Overlapping queries find the same locations together as they find one by one."""
+    """Several look-ups in one batch find the same locations as the look-ups one by one."""
     named = Files((f"part-{k}.parquet", run_file_bytes(rows)) for k, rows in enumerate(files))
     told = describe_run(RUN, N, Encoder("bigint"), sorted(named.items()))
     assume(told is not None)

@@ -123,7 +123,7 @@ slow = settings(max_examples=60, deadline=None, suppress_health_check=[HealthChe
 @slow
 @given(manifests, st.integers(1, (1 << 63) - 1), hex32)
 def test_round_trip(first: Manifest, version: int, parent: str) -> None:
-    """Every manifest within the limits reads back unchanged, and has exactly one written form."""
+    """A manifest that is written and read is unchanged, and is written again as the same bytes."""
     later = VersionId(parent) if version > 1 else None
     manifest = replace(first, version=version, parent=later)
     data = render_manifest(manifest)
@@ -134,7 +134,7 @@ def test_round_trip(first: Manifest, version: int, parent: str) -> None:
 @slow
 @given(manifests, st.data())
 def test_edits_under_a_valid_checksum(manifest: Manifest, data: st.DataObject) -> None:
-    """A manifest of any content with a valid checksum raises only two kinds of error."""
+    """For any content with a valid checksum, the parser raises only two kinds of error."""
     body = render_manifest(manifest)[:-79] + b"}"
     start = data.draw(st.integers(0, len(body)))
     end = data.draw(st.integers(start, min(len(body), start + 20)))

@@ -1,4 +1,4 @@
-"""Generated maps: no hash loses a location, and no indexed hash gains one."""
+"""In generated maps, an indexed hash finds exactly its locations."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def maps(draw):
 
 
 def pairs_of(truth, *, signed=False):
-    """The arrays of a build, in the signed order of Spark or in unsigned order."""
+    """The arrays of a build, sorted as signed numbers (as in Spark) or as unsigned numbers."""
 
     def place(pair):
         return (pair[0] + (1 << 63)) % (1 << 64) if signed else pair[0]
@@ -113,7 +113,8 @@ def test_damage_is_noticed(made, data):
         except CorruptError:
             continue
         except UnsupportedError:
-            # Sieve reads shape and layout first, because a later layout may change any other part.
+            # Sieve checks shape and layout first, because a later layout may change all other
+            # fields.
             assert at < 2
             continue
         raise AssertionError(at)
@@ -121,7 +122,7 @@ def test_damage_is_noticed(made, data):
 
 @given(maps(), st.data())
 def test_wrong_bytes_are_refused_or_within_bounds(made, data):
-    """Wrong bytes with a right checksum are refused, or give only existing locations."""
+    """Sieve refuses wrong bytes with a right checksum, or look-ups find only existing locations."""
     truth, n_locations = made
     body = bytearray(build_map(*pairs_of(truth), n_locations, 6)[:-CHECK_BYTES])
     for _ in range(data.draw(st.integers(1, 3))):
@@ -138,7 +139,7 @@ def test_wrong_bytes_are_refused_or_within_bounds(made, data):
 
 @given(st.integers(), st.integers(-(1 << 63), (1 << 63) - 1))
 def test_hash_of_a_decimal_uses_its_shortest_bytes(unscaled, code):
-    """The hash of a decimal uses the shortest bytes of the unscaled number.
+    """The hash of a decimal is the hash of the unscaled number in as few bytes as possible.
 
     Hashes of codes are invertible, so different codes have different hashes.
     """

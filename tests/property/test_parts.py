@@ -76,7 +76,7 @@ def canonical_rows(by: Locations) -> Counter[Row]:
 
 @given(lists, lists)
 def test_difference_turns_one_list_into_the_other(before: list[Row], now: list[Row]) -> None:
-    """The difference of two lists turns the first into the second, without any unchanged row."""
+    """The difference of two lists turns one list into the other, and has no unchanged row."""
     part = diff(listed(before), listed(now))
     assert canonical_rows(merge([listed(before), part])) == Counter(now)
     paths = Counter(row[0] for row in [*before, *now])
@@ -95,8 +95,9 @@ changes = st.lists(
 def test_each_stored_list_reads_back_unchanged(steps: list[tuple[set[int], set[int]]]) -> None:
     """From version to version, files appear, change and disappear, and slots change.
 
-    Each stored list reads back unchanged. Each part has several times as many rows as the next
-    part. A version does not write parts that the previous version already contains.
+    Each stored list reads back unchanged. Within a list, each part has several times as many rows
+    as the next part. A new version does not write again the parts that the previous version already
+    contains.
     """
     store, before = MemoryStore(), NOTHING_STORED
     files: dict[int, Row] = {}

@@ -36,7 +36,7 @@ class Table:
 
 
 class Column:
-    """The index of a column over the whole table, made as in a build."""
+    """The index of a column over the whole table, encoded as a build does."""
 
     null_proof = True
 
@@ -183,7 +183,7 @@ OPTIONS = st.fixed_dictionaries(
 @given(st.data())
 @settings(max_examples=250)
 def test_no_location_with_a_wanted_row_is_dropped(data):
-    """Each location of a row for which a predicate is TRUE is kept.
+    """If a predicate is TRUE for a row, the look-up keeps the row's location.
 
     The types, values, predicates and segments are random.
     """
@@ -207,7 +207,7 @@ def test_no_location_with_a_wanted_row_is_dropped(data):
 
 
 class Exact:
-    """An index that tests each location's values against the key ranges, without blocks."""
+    """An exact index, which tests each location's values against the key ranges."""
 
     null_proof = True
 
@@ -251,7 +251,7 @@ def test_exact_index_keeps_only_locations_with_a_match(data):
 
 
 def mentions(tree, words):
-    """Returns whether any of the words is an operator or a column of the predicate."""
+    """Returns whether the predicate contains any of these operators or columns."""
     op, *rest = tree
     if op in ("and", "or"):
         return any(mentions(arg, words) for arg in rest[0])

@@ -81,7 +81,7 @@ def _condition(rng: random.Random, alias: str) -> str:
 
 
 def _on(rng: random.Random, one: str, other: str) -> str:
-    """An equality of keys of two aliases, sometimes with a cast or with a second equality."""
+    """A join condition on keys of two aliases, sometimes with a cast or a second pair of keys."""
     key = rng.choice(FACT_KEYS)
     equal = "<=>" if rng.random() < 0.1 else "="
     if rng.random() < 0.1:
@@ -98,7 +98,7 @@ def _on(rng: random.Random, one: str, other: str) -> str:
 
 
 def _probe(rng: random.Random, depth: int) -> str:
-    """The relation to join: the fact table, a part of this table, groups, a union, or a join."""
+    """A relation to join: the fact table, some of its rows, groups, a union, or a join."""
     choice = rng.randrange(10 if depth else 7)
     if choice < 3:
         return "SELECT k, i, s, d, m, v, p FROM fact"
@@ -166,7 +166,7 @@ def _check(lab: Lab, seed: int, queries: int) -> Counter[str]:
     """Runs queries of a star; checks that each returns the same rows with and without the index.
 
     Returns:
-        The counts of queries that got values at run time, of such queries that read fewer files,
+        The counts of queries that got values at run time, of those that thereby read fewer files,
         and of queries that fail in Spark itself.
     """
     rng, found = random.Random(seed), Counter()
@@ -211,9 +211,9 @@ def _run(lab: Lab, query: str) -> Answer | None:
 
 
 def _fails_without(lab: Lab, query: str) -> bool:
-    """Returns whether a query fails without Sieve, at least sometimes.
+    """Returns whether at least one of several runs of a query without Sieve fails.
 
-    Adaptive execution drops the failing scan if another side is found to be empty first.
+    Adaptive execution drops the failing scan if it first finds that another side is empty.
     """
     return any(_without(lab, query) is None for _ in range(20))
 

@@ -30,15 +30,15 @@ BRANCHES = 50
 _TOLD = 25
 
 _SETTINGS = INTERPRETED | {
-    # Both the staged files and the tables contain days before 1582. Spark 4 has these rebase modes
-    # by default.
+    # Both the staged files and the tables contain days before 1582. In Spark 4, these rebase modes
+    # are the default.
     "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
     "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
     "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
     "spark.sql.parquet.int96RebaseModeInWrite": "CORRECTED",
     # Filters that Spark pushes into readers follow other rules. ORC's filter fails on a NULL in a
-    # list of days. Parquet's dictionaries distinguish -0.0 from 0.0, and JSON's filter lacks 14
-    # October 1582. Without pushed filters, only the index decides which rows a query skips.
+    # list of days. Parquet's dictionaries distinguish -0.0 from 0.0, and JSON's filter never finds
+    # 14 October 1582. Without pushed filters, only the index decides which rows a query skips.
     "spark.sql.orc.filterPushdown": "false",
     "spark.sql.parquet.filterPushdown": "false",
     "spark.sql.csv.filterPushdown.enabled": "false",
@@ -49,7 +49,7 @@ _SETTINGS = INTERPRETED | {
 
 # One task reads each staged file, so that each staged file becomes a file of the table.
 _WRITING = {"spark.sql.files.openCostInBytes": str(1 << 30)}
-# Each branch of a query has one task, however much the branch reads.
+# Each branch of a query runs as one task, whatever its size.
 _READING = {"spark.sql.files.openCostInBytes": "0", "spark.sql.files.minPartitionNum": "1"}
 
 
@@ -137,7 +137,7 @@ def without_index(
 
 
 def with_index(lab: Lab, predicates: list[str]) -> tuple[dict[int, list[int]], int]:
-    """For each predicate in a WHERE, the numbers of the rows; and the number of files read."""
+    """For each predicate, the numbers of the rows that WHERE returns; and the files read."""
     branches = (f"SELECT {k} AS k, rid FROM t WHERE {p}" for k, p in enumerate(predicates))
     with lab.setting("spark.sieve.strict", "true"):
         frame = lab.spark.sql(" UNION ALL ".join(branches))
@@ -148,7 +148,7 @@ def with_index(lab: Lab, predicates: list[str]) -> tuple[dict[int, list[int]], i
 
 
 def run(lab: Lab, folder: Path, pairs: int, per_table: int) -> Tally:
-    """Compares ``pairs`` predicates in total, ``per_table`` predicates on each random table."""
+    """Compares ``pairs`` predicates in all, with ``per_table`` predicates on each random table."""
     seed = os.environ.get("SIEVE_SEED", str(random.SystemRandom().getrandbits(32)))
     sys.stdout.write(f"SIEVE_SEED={seed} draws these tables again\n")
     tally = Tally()
@@ -166,7 +166,7 @@ def run(lab: Lab, folder: Path, pairs: int, per_table: int) -> Tally:
 def test_random_predicates_find_the_same_rows(lab: Lab, tmp_path: Path, pairs: int) -> None:
     """A predicate returns the same rows with the index.
 
-    The rows of a predicate, of the negation, and with NULL are together the whole table.
+    Each row satisfies the predicate, satisfies the negation, or makes the predicate NULL.
     """
     tally = run(lab, tmp_path, pairs, PAIRS_PER_TABLE)
     assert tally.pairs == pairs
@@ -175,5 +175,5 @@ def test_random_predicates_find_the_same_rows(lab: Lab, tmp_path: Path, pairs: i
 
 @pytest.mark.soak
 def test_many_random_predicates_find_the_same_rows(lab: Lab, tmp_path: Path) -> None:
-    """So many random predicates include rare combinations."""
+    """This number of random predicates is large enough to include rare combinations."""
     assert run(lab, tmp_path, SOAK_PAIRS, SOAK_PAIRS_PER_TABLE).pairs == SOAK_PAIRS

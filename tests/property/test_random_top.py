@@ -80,7 +80,7 @@ def _filters(rng: random.Random) -> str:
 
 
 def _query(rng: random.Random) -> str:
-    """A query for first rows without ambiguous ties, or for minimum and maximum values."""
+    """A top-k query without ambiguous ties, or a query for MIN and MAX."""
     name = rng.choice(COLUMNS)
     column = "w.n" if name == "w" else name
     if rng.random() < 0.35:
@@ -100,7 +100,7 @@ def _query(rng: random.Random) -> str:
 
 
 def _check(lab: Lab, seed: int, queries: int) -> int:
-    """Runs some queries of a table; returns how many of their scans have a bound."""
+    """Runs some queries of a table; returns how many of their scans skip files by a top-k bound."""
     rng, bounded = random.Random(seed), 0
     with lab.database("random_top"), lab.settings(INTERPRETED):
         table = Table(lab, rng)

@@ -159,7 +159,7 @@ LONG = {
     indirect=["kind"],
 )
 def test_each_row_is_read_by_one_range(lab: Lab, kind: str, tiled: Tiled, mode: str) -> None:
-    """Exactly one range, the one at the row's position, reads a row, with any number of tasks."""
+    """For any number of tasks, exactly one range reads each row: the range at its position."""
     rng = random.Random(f"{kind} {mode}")
     index = ["_metadata.row_index"] if kind == "parquet" else []
     block = [f"_metadata.{name}" for name in ("file_path", "file_block_start", "file_block_length")]
@@ -183,7 +183,7 @@ def test_each_row_is_read_by_one_range(lab: Lab, kind: str, tiled: Tiled, mode: 
 
 
 def test_ranges_consist_of_whole_row_groups(lab: Lab, kind: str, tiled: Tiled) -> None:
-    """Each range consists of whole row groups or stripes, and has at least the requested bytes."""
+    """Each range consists of whole row groups or stripes, and is at least as long as requested."""
     numbers = [*range(len(tiled.paths))]
     if kind not in ("parquet", "orc"):
         none = {"offsets": [], "footer": 0}
@@ -225,7 +225,7 @@ def test_ranges_consist_of_whole_row_groups(lab: Lab, kind: str, tiled: Tiled) -
 def test_a_file_without_splits_is_not_cut(lab: Lab, tmp_path: Path) -> None:
     """Compressed text and records of several lines are read as whole files.
 
-    A damaged file also has no cuts.
+    A damaged file is also read as a whole.
     """
     cases = {
         "gz": ("csv", "", "a.csv.gz", [None]),

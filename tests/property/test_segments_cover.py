@@ -28,7 +28,7 @@ def clipped(codes):
 
 
 def stretch(start, steps):
-    """Codes that ascend from a start by the given steps."""
+    """Ascending codes, computed from a start and the steps between codes."""
     return clipped(itertools.accumulate(steps, initial=start))
 
 
@@ -55,7 +55,7 @@ OPTIONS = st.fixed_dictionaries(
 
 @st.composite
 def pairs(draw):
-    """Sorted (code, location, rows); locations occur in runs, in a sawtooth, or at random."""
+    """Sorted (code, location, rows) tuples; locations form runs or a sawtooth, or are random."""
     codes = sorted(draw(KEYS))
     n_locations = draw(st.sampled_from([1, 2, 3, 40]))
     pattern = draw(st.sampled_from(["runs", "sawtooth", "random"]))
@@ -79,14 +79,14 @@ def chunks_of(rows, size):
 
 
 def cut(rows, options, size=1 << 20, batch=1 << 18):
-    """The segments of some pairs, after encoding and decoding."""
+    """Builds the segments of some pairs; encodes and decodes the segments."""
     with mock.patch("sieve.segments.blocks.key_groups._BATCH", batch):
         segments = list(cut_segments(chunks_of(rows, size), **options))
     return [decode_segment(encode_segment(segment)) for segment in segments]
 
 
 class Line:
-    """A segment as defined, which grows by one key at a time."""
+    """A segment that grows by one key at a time, as in the definition."""
 
     def __init__(self, code, changes, size):
         self.first = self.last = code
@@ -95,7 +95,7 @@ class Line:
         self.low, self.high = -np.inf, np.inf
 
     def takes(self, code, changes, size, options):
-        """Adds a key and narrows the cone; returns false if a limit or the cone forbids the key."""
+        """Adds a key and narrows the range of slopes; returns false if the key does not fit."""
         run, rise = float(code - self.first), float(changes - self.base)
         if (
             self.keys == options["max_keys"]
@@ -127,7 +127,7 @@ def reference_lines(rows, options):
 
 @given(pairs(), OPTIONS)
 def test_segments_are_those_of_the_definition(rows, options):
-    """The vectorised cone cuts at the same keys as the definition, which adds keys one by one."""
+    """The vectorised algorithm ends segments at the same keys as the key-by-key definition."""
     with (
         mock.patch("sieve.segments.blocks.cone._SMALLEST_WINDOW", 2),
         mock.patch("sieve.segments.blocks.cone._LARGEST_WINDOW", 8),

@@ -48,7 +48,7 @@ def pairs(draw):
 
 
 def intervals_of(table, query_model, threshold, most):
-    """The output of executors that cut each location separately."""
+    """The cut intervals, as if executors had cut each location separately."""
     parts = []
     for location in sorted({location for _, location in table}):
         codes, rows = np.unique([c for c, at in table if at == location], return_counts=True)
@@ -109,7 +109,7 @@ def test_look_ups_find_every_location_of_every_key(table, price, codings, cut, e
 @given(pairs(), st.lists(CODES, max_size=3), st.data(), PRICES)
 @settings(max_examples=100)
 def test_stretches_planned_separately_lose_no_key(table, far, data, price):
-    """Stretches that are cut anywhere and planned separately lose no key and no row."""
+    """If the domain is split anywhere and parts are planned separately, no key or row is lost."""
     near = data.draw(st.lists(st.sampled_from(probes(code for code, _ in table)), max_size=3))
     borders = np.unique(np.array([*near, *far], np.int64))
     query_model = QueryModel.of_sample(np.array([code for code, _ in table]))
@@ -130,7 +130,7 @@ def test_stretches_planned_separately_lose_no_key(table, far, data, price):
 @given(pairs(), st.data(), PRICES)
 @settings(max_examples=100)
 def test_pieces_of_one_location_may_overlap(table, data, price):
-    """A location is still covered if several tasks cut it, each task with some of the rows."""
+    """All keys of a location are found if several tasks each cut some of its rows."""
     query_model = QueryModel.of_sample(np.array([code for code, _ in table]))
     task = data.draw(st.lists(st.integers(0, 2), min_size=len(table), max_size=len(table)))
     parts = [
@@ -183,7 +183,7 @@ def test_the_reference_shape_decodes_to_entries_too(table, error):
 
 @given(st.lists(st.tuples(CODES, CODES), min_size=1), st.lists(CODES, min_size=1))
 def test_value_of_a_gap_is_a_probability(gaps, sample):
-    """The probability that a gap lets a query skip is between 0 and 1.
+    """The probability that a gap between entries lets a query skip the file is between 0 and 1.
 
     A wider gap does not have a lower probability.
     """
@@ -198,7 +198,7 @@ def test_value_of_a_gap_is_a_probability(gaps, sample):
 
 
 def test_no_interval_gives_no_segment():
-    """A stretch without a key has no segment."""
+    """A part of the domain without a key gets no segment."""
     query_model = QueryModel.of_sample(np.array([1]))
     none = concatenated([])
     assert isinstance(none, Intervals)
