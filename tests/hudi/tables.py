@@ -71,7 +71,7 @@ def fill_sorted(lab: Lab, first: int, last: int, name: str = "t") -> None:
 def upsert(lab: Lab, query: str, name: str = "t") -> None:
     """Inserts rows.
 
-    A row replaces the row with the same key if the new ordering value is higher.
+    Upserts rows: a row replaces the row with the same key if its ordering value is higher.
     """
     with lab.setting("hoodie.spark.sql.insert.into.operation", "upsert"):
         lab.sql(f"INSERT INTO {name} {query}")
@@ -91,7 +91,7 @@ def folder(lab: Lab, name: str = "t") -> Path:
 
 
 def instants(lab: Lab, name: str = "t") -> list[str]:
-    """A table's completed commits that change rows, in the format of time travel."""
+    """The instants of a table's completed commits that change rows, in time travel's format."""
     return list(completions(lab, name))
 
 

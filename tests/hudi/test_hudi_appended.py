@@ -1,4 +1,4 @@
-"""A refresh reads only the new log files of a slice, if these files suffice."""
+"""A refresh reads only a slice's new log files if these contain all that the index needs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ROWS = 100
 
 
 def known(lab: Lab) -> dict[int, tuple[int, int]]:
-    """For each partition: the number of indexed rows, and the number of runs with the slice."""
+    """For each partition's slice, the number of indexed rows and the number of runs with it."""
     folder = lab.facts("amount_sieve")["path"]
     manifest = newest(LocalStore(), folder)
     assert manifest is not None
@@ -135,7 +135,7 @@ For each: the numbers of rows and of runs that the index then has for the change
 
 @pytest.mark.parametrize("step", STEPS)
 def test_files_read_by_refresh_after_each_command(lab: Lab, step: str) -> None:
-    """A refresh reads only new log files if these contain whole records, or else the whole slice.
+    """A refresh reads only new log files if these contain whole records, and else the whole slice.
 
     The refresh does not read other slices.
     """
@@ -175,7 +175,7 @@ HISTORIES: dict[str, tuple[Callable[[Lab], object], ...]] = {
     "deleted later": (LATE, COMPACT, HIDES, INDEX, DELETE, EARLY),
     "deleted step by step": (LATE, COMPACT, INDEX, HIDES, REFRESH, DELETE, REFRESH, EARLY),
     # An update by position replaces two rows with the same key. The next log file has no positions,
-    # so that only one of the rows is visible.
+    # so that only one of the two rows stays visible.
     "twins": (TWIN, upsert(HIDDEN, 2), INDEX, OTHER),
     "twins step by step": (TWIN, INDEX, upsert(HIDDEN, 2), REFRESH, OTHER),
     # The update gives each of the two rows a new value.
@@ -205,7 +205,7 @@ def test_hidden_record_can_become_visible_again(lab: Lab, history: str, mode: st
 
 
 def test_rows_marked_as_deleted_keep_queries_right(lab: Lab) -> None:
-    """Rows that are marked as deleted take part in the ordering, and queries stay right.
+    """Queries stay right although rows that are marked as deleted count in the ordering of rows.
 
     A row that hides another row can itself be hidden.
     """
@@ -257,7 +257,7 @@ def test_files_read_by_refresh_for_each_merge_mode(
 def test_refresh_of_a_map_reads_whole_slices(lab: Lab) -> None:
     """For a map, a refresh reads whole slices.
 
-    CHECK could not detect that a map lost a key of a slice that is also in another run.
+    If a slice is in two runs, CHECK cannot detect that a map has lost a key of this slice.
     """
     with lab.database("hudi_news_map"):
         indexed(lab, "OPTIONS (shape = 'map', budget = '50%')")
@@ -288,7 +288,7 @@ def test_slice_with_large_log_files_is_read_whole(lab: Lab) -> None:
 
 
 def test_many_deltas_cause_one_full_read(lab: Lab) -> None:
-    """The limit for the number of deltas also counts runs from log files.
+    """The limit on the number of runs also counts runs that were built from log files.
 
     At this limit, a refresh reads slices whole.
     """

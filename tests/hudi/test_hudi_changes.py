@@ -1,4 +1,4 @@
-"""Queries for changes between instants, which use no index, and other kinds of merges."""
+"""Tests queries for changes between instants, and queries after partial or late updates."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def in_full(lab: Lab, query: str) -> Counter[str]:
     """
     answers = []
     for on in ("false", "true"):
-        # With incremental settings, only the first query of a listing returns rows.
+        # With incremental settings, Hudi returns rows only to the first query after REFRESH TABLE.
         lab.sql("REFRESH TABLE t")
         with lab.setting("spark.sieve.enabled", on), lab.setting("spark.sieve.strict", "true"):
             answers.append(lab.run(query))
@@ -119,7 +119,8 @@ def test_partial_updates(lab: Lab) -> None:
                 query = f"SELECT id, amount, word FROM t WHERE {condition}"
                 assert lab.check(query, exactly=1).rows == row
             lab.check(f"SELECT * FROM t WHERE amount = {WAS}", exactly=int(stale))
-            # The row is in an indexed slice; the query also reads the slice that the index lacks.
+            # The index contains the row's slice; the query also reads a slice that the index does
+            # not contain.
             assert lab.check("SELECT * FROM t WHERE word = 'w251'", exactly=1 + stale).rows
             lab.sql("REFRESH SIEVE INDEX ON t")
         assert {row[2] for row in lab.sql("CHECK SIEVE INDEX ON t")} == {"ok"}
@@ -132,8 +133,8 @@ def test_update_with_a_lower_ordering_value_has_an_effect(lab: Lab, kind: str, m
 
     With merging by event time, the update has no effect.
 
-    If the update was logged, queries for the old and the new value read the slice until OPTIMIZE
-    reads the slice whole.
+    If a log file contains the update, queries for either value read the slice, until OPTIMIZE reads
+    the whole slice.
     """
     with lab.database("hudi_ordering"):
         tables.create(lab, kind, parts=True, hoodie__record__merge__mode=mode)

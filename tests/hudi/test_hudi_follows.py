@@ -41,7 +41,7 @@ def caught_up(lab: Lab, slices: int = 4) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_statements_are_followed(lab: Lab, kind: str) -> None:
-    """A refresh follows statements on rows and partitions, INSERT OVERWRITE and TRUNCATE."""
+    """A refresh follows each statement that changes rows or partitions, also INSERT OVERWRITE."""
     with followed(lab, "hudi_followed", kind):
         tables.fill(lab, 400, 500)
         caught_up(lab, 5)
@@ -72,7 +72,7 @@ def test_statements_are_followed(lab: Lab, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_dataframe_writer_is_followed(lab: Lab, kind: str) -> None:
-    """A refresh follows the DataFrame writer: into the folder, saveAsTable or insertInto."""
+    """A refresh follows each DataFrame writer: save to the folder, saveAsTable and insertInto."""
     with followed(lab, "hudi_saved", kind):
         options = {
             "hoodie.table.name": "t",

@@ -1,4 +1,4 @@
-"""The cost of join keys counts the bytes that a Hudi table's index selects, not an estimate."""
+"""The cost of join keys uses the size of the slices that the index selects, not an estimate."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ JOIN = "SELECT a.id, b.word FROM t a JOIN t b ON a.amount = b.amount WHERE a.id 
 
 
 def _sizes(lab: Lab, query: str) -> tuple[int, int]:
-    """The size of the smallest scan of `t`, by Spark's estimate and by the index."""
+    """The size of the smallest scan of `t`, first by Spark's estimate and then by the index."""
     plan = lab.spark.sql(query)._jdf.queryExecution().optimizedPlan()
     own = lab.spark._jvm.org.apache.spark.sql.sieve.plan.BytesLeft(lab.spark._jsparkSession, plan)
     leaves = plan.collectLeaves()
@@ -28,7 +28,7 @@ def _sizes(lab: Lab, query: str) -> tuple[int, int]:
 def test_size_of_a_table_is_that_of_the_selected_slice(lab: Lab, kind: str, parts: bool) -> None:
     """If the index selects one slice, the size is the bytes of this slice.
 
-    Partitions, and log files of other slices, do not change this size.
+    The number of partitions and the log files of other slices do not change this size.
     """
     with lab.database("hudi_sizes"):
         tables.create(lab, kind, parts=parts)
@@ -53,7 +53,7 @@ def test_size_of_a_table_is_that_of_the_selected_slice(lab: Lab, kind: str, part
 
 
 def test_listed_partitions_do_not_reduce_the_size(lab: Lab) -> None:
-    """If Hudi has already listed some partitions, the size of the table does not get smaller.
+    """The computed size does not become too small if Hudi has listed only some partitions.
 
     The rows that the index selects are in two partitions.
     """

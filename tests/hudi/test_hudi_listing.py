@@ -62,7 +62,7 @@ def listed(lab: Lab) -> set[int] | None:
 
 
 def refreshed(lab: Lab, expected: set[int] | None) -> None:
-    """Asserts that REFRESH lists only these partitions, with the result of a full listing."""
+    """Asserts that REFRESH lists only these partitions, and finds the same as a full listing."""
     lab.sql("REFRESH TABLE t")
     assert listed(lab) == (expected if IN_PART else None)
     lab.sql("REFRESH SIEVE INDEX ON t")
@@ -150,7 +150,7 @@ STEPS: dict[str, tuple[Callable[[Lab], object], set[int] | None]] = {
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_folders_listed_by_refresh_after_each_command(lab: Lab, kind: str) -> None:
-    """After each command, a refresh lists only the changed partitions, or all if necessary.
+    """After each command, a refresh lists only the changed partitions, or all if it must.
 
     In each case, the result equals that of a full listing.
     """
@@ -173,7 +173,7 @@ def test_truncated_table_is_listed_whole(lab: Lab, kind: str) -> None:
 
 
 def test_a_table_without_partitions_is_listed_whole(lab: Lab) -> None:
-    """A refresh of a table without partitions lists the only folder, which is the whole table."""
+    """A refresh of a table without partitions lists the table's only folder."""
     with lab.database("hudi_flat"):
         tables.create(lab, "cow")
         tables.fill(lab, 0, 100)
@@ -192,6 +192,6 @@ def test_archived_commit_causes_a_full_listing(lab: Lab) -> None:
         for number in range(7):
             lab.sql(f"UPDATE t SET amount = {5000 + number} WHERE id = 250")
         refreshed(lab, None)
-        # The timeline contains the version's commit, but later commits may be archived.
+        # The timeline still contains the version's commit, but later commits may be in the archive.
         lab.sql("UPDATE t SET amount = 6000 WHERE id = 250")
         refreshed(lab, None)

@@ -61,7 +61,7 @@ def test_changed_slices_are_read_until_refreshed(lab: Lab, kind: str, parts: boo
         lab.check("SELECT * FROM t WHERE amount = 5000", exactly=1)
         lab.check("SELECT * FROM t WHERE id = 123", exactly=0)
         # In a merge-on-read table, the index contains the hidden value until a refresh reads the
-        # slice whole.
+        # whole slice.
         lab.check("SELECT * FROM t WHERE amount = 345 * 7919 % 1000", exactly=int(kind == "mor"))
         states = lab.sql("CHECK SIEVE INDEX ON t")
         assert {row[2] for row in states} == {"ok"}
@@ -75,7 +75,7 @@ def test_refresh_reads_only_changed_slices(lab: Lab) -> None:
         lab.sql("UPDATE t SET amount = 5000 WHERE id = 345")
         lab.sql("REFRESH SIEVE INDEX amount_sieve ON t")
         facts = dict(lab.sql("DESCRIBE SIEVE INDEX EXTENDED amount_sieve ON t"))
-        # In the index, the changed slice has the logged row and the older row that the logged row
+        # The index counts two rows of this key in the slice: the logged row, and the row that it
         # hides.
         assert (facts["runs"], facts["freshness"], facts["rows"]) == ("2", "current", "801")
         newest = lab.sql("SHOW SIEVE VERSIONS amount_sieve ON t")[0]
@@ -100,7 +100,7 @@ def test_an_overwrite_leaves_no_old_slice(lab: Lab, kind: str) -> None:
 
 
 def test_queries_are_right_for_slices_without_a_base_file(lab: Lab) -> None:
-    """Queries of slices without a base file are right.
+    """Queries return the right rows of slices that have no base file.
 
     With a bucket index, new keys are logged, and only a compaction makes a base file.
     """

@@ -23,7 +23,7 @@ from pyspark.errors import PySparkException
 from spark_session import Lab
 
 KEYS = 600
-# The first generated history is the simplest one. The creation of the table counts as a step.
+# Hypothesis generates the simplest history first. The creation of the table counts as a step.
 HISTORIES, STEPS, SOAKED = 3, 6, 200
 KINDS = ["cow", "mor"]
 LAYOUTS = {
@@ -70,7 +70,7 @@ class History(RuleBasedStateMachine):
             does()
         if refreshed:
             self.lab.sql("REFRESH SIEVE INDEX ON t")
-            # If the refresh has not listed slices again, the slices are unchanged.
+            # If the refresh has listed no slices, the slices must be unchanged.
             assert {row[STATE] for row in self.lab.sql("SHOW SIEVE INDEXES ON t")} == {"ready"}
 
     def sql(self, statement: str, refreshed: bool) -> None:
@@ -153,7 +153,7 @@ class History(RuleBasedStateMachine):
 
     @invariant()
     def queries_have_their_rows(self) -> None:
-        """Queries both columns for points, ranges and first rows, now and at an earlier instant."""
+        """Runs point, range and top-k queries of both columns, now and at an earlier instant."""
         instant = self.chance.choice(tables.instants(self.lab)[-4:])
         for source in ("t", f"t TIMESTAMP AS OF '{instant}'"):
             try:
@@ -221,5 +221,5 @@ def test_a_random_history_loses_nothing(lab: Lab, kind: str, layout: str) -> Non
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_many_random_histories_lose_nothing(lab: Lab, kind: str, layout: str) -> None:
-    """In 2,000 histories, rows are also equal with and without the index."""
+    """In 2,000 further histories, rows are equal with and without the index."""
     live_through(lab, kind, layout, SOAKED, print_blob=True)

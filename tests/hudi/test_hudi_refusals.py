@@ -69,9 +69,9 @@ def test_a_partition_column(lab: Lab) -> None:
 
 
 def _forms(run: Callable[[str], list[Any]]) -> None:
-    """Sieve runs a form that Hudi also parses only if the statement names an index of Sieve.
+    """If Hudi can parse a statement, too, Sieve runs the statement only for an index of Sieve.
 
-    The tables are a plain one, and a Hudi table with an index of Hudi and an index of Sieve.
+    The test uses a plain table, and a Hudi table with an index of Hudi and an index of Sieve.
     """
     run("CREATE TABLE plain USING parquet AS SELECT id, id * 7 AS ts FROM range(0, 40, 1, 4)")
     for table in ("plain", "t"):
@@ -102,7 +102,7 @@ def _forms(run: Callable[[str], list[Any]]) -> None:
 
 
 def test_forms_work_if_the_extension_of_sieve_comes_first(lab: Lab) -> None:
-    """If Sieve's extension comes first, Spark calls Sieve's parser last; the forms still work."""
+    """If Sieve's extension comes first, Spark calls Sieve's parser last; statements still work."""
     with lab.database("hudi_forms"):
         tables.create(lab, "cow", parts=False)
         tables.fill(lab, 0, 10)

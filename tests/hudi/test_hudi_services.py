@@ -25,7 +25,7 @@ def indexed(lab: Lab, kind: str, **properties: str) -> None:
 
 
 def test_a_compaction_scheduled_and_run(lab: Lab) -> None:
-    """A scheduled compaction does not change the slice, and a completed one replaces the slice."""
+    """A scheduled compaction leaves the slice unchanged; a completed one replaces the slice."""
     with lab.database("hudi_compaction"):
         indexed(lab, "mor")
         lab.check("SELECT * FROM t WHERE amount = 5000", exactly=1)
@@ -90,7 +90,7 @@ def test_cleaning(lab: Lab, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["cow", "mor"])
 def test_rollback_and_restore(lab: Lab, kind: str) -> None:
-    """After a rollback or a restore, queries return the earlier rows, for any index state."""
+    """After a rollback or a restore, queries return the earlier rows, even before REFRESH."""
     with lab.database("hudi_restore"):
         indexed(lab, kind)
         saved = tables.instants(lab)[-1]

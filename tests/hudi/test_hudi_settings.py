@@ -28,7 +28,7 @@ def test_tables_without_meta_columns(lab: Lab, kind: str) -> None:
 
 
 def test_an_index_of_the_read_optimized_table(lab: Lab) -> None:
-    """A read-optimized table reads only base files; it has separate indexes and rows."""
+    """A read-optimized table, which reads only base files, has its own rows and its own indexes."""
     with lab.database("hudi_ro") as database:
         tables.create(lab, "mor", parts=True)
         tables.fill(lab, 0, 400)
@@ -75,7 +75,7 @@ def test_unknown_reader_setting_makes_queries_read_all(lab: Lab) -> None:
 def test_new_column_does_not_disable_other_indexes(lab: Lab, kind: str) -> None:
     """A new column does not disable the indexes of other columns.
 
-    If logged records are merged, other columns decide which record of a key is visible.
+    This also holds for log files, although other columns decide which record of a key is visible.
     """
     with lab.database("hudi_added"):
         tables.create(lab, kind, parts=True)

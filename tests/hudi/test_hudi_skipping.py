@@ -1,4 +1,4 @@
-"""Hudi's own ways to skip slices, each together with the index, which skips more slices."""
+"""Each of Hudi's own ways to skip slices also works with the index, which skips more slices."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.hudi
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """A way of Hudi to skip slices: metadata, properties, and a query that reads two slices."""
+    """A way in which Hudi skips slices: metadata, properties, and a query that reads two slices."""
 
     part: str
     properties: dict[str, str]
@@ -53,7 +53,7 @@ QUESTIONS = {
 
 
 def answers(lab: Lab, queries: Sequence[str], *, hudi: bool, sieve: bool) -> list[Answer]:
-    """The answers with the skipping of Hudi and of Sieve each on or off."""
+    """The answers of a query, with Hudi's skipping on or off, and with Sieve on or off."""
     # A session keeps the Hudi settings of the first read of the table.
     lab.sql("REFRESH TABLE t")
     with (
@@ -69,7 +69,7 @@ def answers(lab: Lab, queries: Sequence[str], *, hudi: bool, sieve: bool) -> lis
 def test_slices_that_hudi_or_the_index_skips_are_not_read(lab: Lab, way: Way, kind: str) -> None:
     """Points and ranges read only the slices that neither Hudi nor the index skips.
 
-    The rows are the same.
+    The rows are the same in all combinations.
     """
     with lab.database("hudi_skipping"):
         tables.create(lab, kind, parts=True, hoodie__metadata__enable="true", **way.properties)
@@ -97,7 +97,7 @@ def test_slices_that_hudi_or_the_index_skips_are_not_read(lab: Lab, way: Way, ki
 
 
 def test_with_and_without_the_metadata_table(lab: Lab) -> None:
-    """An index works with both ways to list files, because both give slices the same names."""
+    """An index works with both ways to list files, because slices have the same names in both."""
     with lab.database("hudi_metadata"):
         tables.create(lab, "mor", parts=True, hoodie__metadata__enable="")
         with lab.setting("hoodie.metadata.enable", "true"):

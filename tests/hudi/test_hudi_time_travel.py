@@ -1,4 +1,4 @@
-"""Queries of earlier instants: slices are identified by name, and later log files do not count."""
+"""Queries of earlier instants identify slices by name, and ignore later log files."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_each_instant_has_the_rows_of_its_time(lab: Lab, kind: str) -> None:
 
 
 def test_each_version_belongs_to_its_commit(lab: Lab) -> None:
-    """Each version of the index belongs to the commit that the version reflects.
+    """Each version of the index records which commit it reflects.
 
     A query as of a commit uses the index version of this commit.
     """
@@ -131,7 +131,7 @@ def deleted(lab: Lab) -> None:
 def test_query_of_an_instant_finds_a_row_hidden_later(
     lab: Lab, step: Callable[[Lab], None]
 ) -> None:
-    """A query finds a row that was hidden later, by the index version of the queried instant."""
+    """A query finds a row that was hidden later, since it uses the index version of its instant."""
     with lab.database("hudi_travel_merged"):
         followed(lab, "mor", 5001, 5002)
         _, second, *_ = tables.instants(lab)
@@ -146,7 +146,7 @@ def test_query_of_an_instant_finds_a_row_hidden_later(
 def test_query_of_any_instant_reads_only_needed_slices(lab: Lab) -> None:
     """A query of any instant reads only needed slices, even after deletes and partial records.
 
-    After a rollback, queries read a slice if log files of the undone commit could affect others.
+    After a rollback, queries read a slice if the undone commit may have changed its log files.
     """
     if bundle.VERSION.startswith("1.0."):
         pytest.skip("that Hudi compares a deleted key's order, an Integer, with a Long, and fails")
@@ -218,10 +218,10 @@ def test_queries_are_right_around_an_added_column(lab: Lab) -> None:
 
 
 def test_index_has_no_effect_for_invalid_instants(lab: Lab) -> None:
-    """For instants in the future, before the table, cleaned or invalid, an index has no effect."""
+    """For a future, cleaned or invalid instant, or one before the table, an index has no effect."""
 
     def error_of_hudi(instant: str) -> str:
-        """Hudi's error, which must be the same with and without the index."""
+        """Returns Hudi's error, which must be the same with and without the index."""
         found = set()
         for on in ("false", "true"):
             with (

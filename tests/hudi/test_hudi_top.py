@@ -1,4 +1,4 @@
-"""ORDER BY ... LIMIT, MIN and MAX on Hudi tables: only slices without log files give a bound."""
+"""LIMIT, MIN and MAX on Hudi tables: only slices without log files let queries skip others."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def indexed(lab: Lab, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["cow", "mor"])
 def test_slices_without_log_files_are_bounded(lab: Lab, kind: str) -> None:
-    """First rows, last rows and a next page read only the slices that contain these rows.
+    """ORDER BY with LIMIT in both directions and with OFFSET reads only the result's slices.
 
-    With a filter on another column, there is no bound.
+    With a filter on a column without an index, such queries read all slices.
     """
     with lab.database("hudi_top"):
         indexed(lab, kind)
@@ -39,7 +39,7 @@ def test_slices_without_log_files_are_bounded(lab: Lab, kind: str) -> None:
 def test_groups_of_partitions_have_no_bound(lab: Lab) -> None:
     """MIN and MAX by partition read all slices; there are two in each of four partitions.
 
-    Files, not folders, can define partition values, so the groups of the slices are unknown.
+    In Hudi, a partition value can come from the file, so Sieve does not know a slice's group.
     """
     with lab.database("hudi_top_groups"):
         tables.create(lab, "cow", parts=True)
@@ -63,7 +63,7 @@ def test_new_base_file_is_read_until_refresh(lab: Lab) -> None:
 
 
 def test_rows_hidden_by_log_files_give_no_bound(lab: Lab) -> None:
-    """If log files hide most rows of the first slice, queries read further slices."""
+    """If log files hide most rows of the first slice, ORDER BY with LIMIT reads further slices."""
     with lab.database("hudi_top_deletes"):
         indexed(lab, "mor")
         lab.sql("DELETE FROM t WHERE id < 99")
@@ -80,7 +80,7 @@ def test_rows_hidden_by_log_files_give_no_bound(lab: Lab) -> None:
 
 
 def test_slice_refreshed_from_log_files_has_no_bound(lab: Lab) -> None:
-    """A slice that was refreshed from log files has no bound, because the row counts are sums."""
+    """Slices that were refreshed from log files are always read: their row counts are too high."""
     with lab.database("hudi_top_news"):
         indexed(lab, "mor")
         lab.sql("UPDATE t SET amount = -7 WHERE id = 250")
@@ -104,7 +104,7 @@ def test_updates_of_the_lowest_rows_keep_queries_right(lab: Lab) -> None:
 
 
 def test_an_earlier_instant_has_no_bound(lab: Lab) -> None:
-    """A query of an earlier instant has no bound: counts do not show the rows visible then."""
+    """A query of an earlier instant reads all slices: row counts include rows of other instants."""
     with lab.database("hudi_top_past"):
         indexed(lab, "cow")
         before = lab.sql("SELECT max(_hoodie_commit_time) FROM t")[0][0]

@@ -1,4 +1,4 @@
-"""Queries of earlier instants use several index versions, and do not affect other queries."""
+"""Queries of earlier instants use several index versions; later queries are not affected."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def made(lab: Lab, *columns: str) -> None:
 def logged(lab: Lab, *bases: int, refreshed: str = "") -> None:
     """Updates a row in each slice several times.
 
-    After each update, refreshes one index or all indexes.
+    After each update, refreshes the given index or all indexes.
     """
     for base in bases:
         lab.sql(f"UPDATE t SET amount = {base} + part WHERE id % 100 = 50")
@@ -81,7 +81,7 @@ def test_or_is_pruned_by_indexes_refreshed_separately(lab: Lab) -> None:
 
 
 def test_queries_stay_right_after_a_rollback(lab: Lab) -> None:
-    """After a rollback, the newest version is of an earlier instant, and queries stay right."""
+    """Queries stay right if REFRESH after a rollback makes a version of an earlier instant."""
     with lab.database("hudi_undone"):
         made(lab, "amount")
         logged(lab, 5000, 6000)
@@ -111,8 +111,8 @@ def test_log_files_during_a_pending_compaction_are_read(lab: Lab) -> None:
         lab.sql("REFRESH TABLE t")
         lab.sql("REFRESH SIEVE INDEX ON t")
         right(lab, [first, second, last])
-        # The refresh read the new slices with all log files; at the instant `third`, only the first
-        # ones are visible.
+        # The refresh read each new slice with all log files. At the instant `third`, only the first
+        # log files count.
         assert lab.check(at(third, "amount = 6002"), exactly=4).rows
 
 

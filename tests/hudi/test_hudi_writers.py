@@ -107,7 +107,7 @@ def test_commit_that_loses_a_conflict_is_never_indexed(
         return value
 
     def refreshed_version() -> int:
-        """The index version that contains one of the two commits."""
+        """The number of the index version that contains only one of the two commits."""
         lab.sql("REFRESH TABLE t")
         refreshed: int = lab.sql("REFRESH SIEVE INDEX ON t")[0][1]
         assert lab.check("SELECT id FROM t WHERE amount = 5000", exactly=1).rows
