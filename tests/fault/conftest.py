@@ -45,7 +45,7 @@ def root(lab: Lab, table: str) -> Path:
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CutMetastore]:
-    """A running metastore; tests that kill the metastore for good run last (see `_OneSite`)."""
+    """A running metastore; tests that end this metastore run last (see `_OneSite`)."""
     made = CutMetastore(tmp_path_factory.mktemp("metastore"))
     made.start()
     yield made

@@ -63,7 +63,7 @@ WHOLE = frozenset({"no-index", "disabled"})
 
 
 def looked_at(warehouse: Warehouse, reasons: frozenset[str] = WHOLE) -> Scan | None:
-    """Checks that queries lose no row and report no other reasons than the given ones.
+    """Checks that queries lose no row, and report only the given reasons.
 
     Returns None if the table does not exist.
     """
@@ -78,7 +78,7 @@ def stable(warehouse: Warehouse, last: str) -> tuple[int | None, dict[str, int]]
     """Runs the statement again, and VACUUM two days later.
 
     Returns:
-        The number of files that a query then reads, and the number of index files of each kind.
+        How many files a query then reads, and how many index files of each kind exist.
     """
     Session(warehouse).sql(last)
     end = looked_at(warehouse)
@@ -92,7 +92,7 @@ def stable(warehouse: Warehouse, last: str) -> tuple[int | None, dict[str, int]]
 
 
 def _candidates(warehouse: Warehouse) -> list[str]:
-    """The files in index folders to which no table refers."""
+    """The files of those index folders to which no table refers."""
     there = (warehouse.folder / "t.properties").exists()
     properties = registrations(warehouse.properties("t")) if there else {}
     known = {json.loads(value)["uuid"] for value in properties.values()}

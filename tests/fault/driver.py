@@ -35,7 +35,7 @@ TESTS = Path(__file__).resolve().parent.parent
 
 
 class DriverError(Exception):
-    """The driver reports that a statement failed; the text is the message that a user sees."""
+    """Raised if a driver's statement fails; the text is the message that a user sees."""
 
 
 class Driver:

@@ -1,4 +1,4 @@
-"""A front end that kills the driver and itself with SIGKILL at the n-th effect.
+"""A front end that kills the driver and itself before its n-th write to a store or metastore.
 
 A file contains the number n.
 
@@ -25,14 +25,14 @@ _counting = threading.Lock()
 
 
 def mortal(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
-    """Wraps a method so that the process can die before each of the method's effects."""
+    """Wraps a method that writes, so that the process can die before each call."""
 
     def called(self: Any, *args: Any) -> Any:
         uri = str(args[0])
         if due(f"before {name} {uri.partition('/.sieve/')[2] or uri}"):
             end()
         result = call(self, *args)
-        # Spark then writes the run of this pending write.
+        # After creating this pending write, Spark writes the run.
         if name == "create" and "/intents/run-" in uri and due("while a run is written"):
             run = Path(uri.removeprefix("file:").replace("/intents/run-", "/runs/"))
             threading.Thread(target=end_when, args=(run / "_temporary",), daemon=True).start()
@@ -42,9 +42,9 @@ def mortal(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def due(what: str) -> bool:
-    """Counts an effect if the file with the number exists.
+    """Counts a write if the file with the number exists.
 
-    Returns true for the n-th effect, and first records this effect.
+    Returns true for the n-th write, and first records which write this is.
     """
     with _counting:
         if not COUNT.exists():

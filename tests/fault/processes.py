@@ -23,7 +23,7 @@ def alive(pid: int) -> bool:
 
 
 def children(parent: int, word: str) -> list[int]:
-    """A process's living children with a word on their command lines."""
+    """The living children of a process whose command lines contain a word."""
     pids = (int(path.name) for path in Path("/proc").iterdir() if path.name.isdecimal())
     return [p for p in pids if _state(p)[1] == parent and alive(p) and word in argv(p)]
 

@@ -41,7 +41,7 @@ def table(lab: Lab) -> Iterator[Lab]:
 
 @pytest.fixture(scope="module")
 def forged(table: Lab) -> Lab:
-    """A forged version 2 of the index, copied from another table's index.
+    """Replaces the index by a forged version 2, copied from the index of another table.
 
     The forged version says that the first file does not contain the keys 0 to 9.
     """

@@ -29,13 +29,13 @@ EXPECTED = {
 
 @pytest.fixture(autouse=True)
 def plain() -> Iterator[None]:
-    """Stands in for Spark, which these tests do not need."""
+    """Runs each test with the fakes of `tests.fake_spark` instead of Spark."""
     with without_spark():
         yield
 
 
 def crowd(folder: Path, writers: int, statements: int, readers: int, reads: int) -> str:
-    """Runs writers and readers, then checks the result; returns a line of numbers."""
+    """Runs writers and readers, then checks the result; returns a line with counts of events."""
     warehouse = Warehouse(folder / "shop")
     warehouse.create_table("t", [range(10 * k, 10 * k + 10) for k in range(6)])
     for name in ("one", "two"):
@@ -114,7 +114,7 @@ def cleaned(warehouse: Warehouse) -> None:
 
 
 def test_writers_and_readers_at_once(tmp_path: Path) -> None:
-    """Four writers and two readers at once cause no version gap, wrong row or extra file."""
+    """Four concurrent writers and two readers leave no version gap, wrong row or extra file."""
     crowd(tmp_path, writers=4, statements=20, readers=2, reads=40)
 
 

@@ -155,8 +155,8 @@ def test_damaged_index_is_reported_and_repaired(
         with pytest.raises(Exception, match=r"SIEVE_INDEX_NOT_USABLE.*DROP SIEVE INDEX"):
             small.sql("REFRESH SIEVE INDEX ON t")
         assert small.sql("DROP SIEVE INDEX id_sieve ON t") == [("id_sieve",)]
-        # Without any version, nothing names the table of the index, so a later VACUUM SIEVE INDEXES
-        # deletes the index.
+        # Without a version, no file says whose index this is, so a later VACUUM SIEVE INDEXES
+        # deletes it.
         assert (root_of(small) / uuid).exists() == (how is remove)
         if how is swap:
             small.check("SELECT * FROM u WHERE id = 10", exactly=1)
@@ -241,9 +241,9 @@ def test_queries_stay_right_if_index_files_vanish(small: Lab) -> None:
 
 
 def test_scan_detects_a_run_file_damaged_after_opening(small: Lab) -> None:
-    """A run file is damaged after the driver has opened the index, and before a scan needs the run.
+    """A scan reads all files if the run file that it needs was damaged after the index was opened.
 
-    A scan that needs this run reads all files; other scans are pruned.
+    Scans that do not need this run file are pruned.
     """
     elsewhere = "SELECT * FROM t WHERE id = 1000"
     small.check(elsewhere, exactly=0)
@@ -303,7 +303,7 @@ OFTEN = {"no JSON", "huge", "climbing root", "unknown root", "wrong uuid"}
     "name", [pytest.param(name, marks=() if name in OFTEN else LONG) for name in HOSTILE]
 )
 def test_hostile_registration_changes_no_rows(lab: Lab, name: str) -> None:
-    """Whatever the value of the property, rows are right, and statements work.
+    """With any value of the index's property, queries return the right rows, and statements work.
 
     Statements can remove the property.
     """

@@ -1,4 +1,4 @@
-"""Writers that are killed or stopped at any point, in real processes and by real signals."""
+"""Signals kill or stop writers at any point; the writers are real processes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PAUSES = 100
 
 @pytest.fixture(autouse=True, params=MODES)
 def plain(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Stands in for Spark, which these tests do not need."""
+    """Runs each test with the fakes of `tests.fake_spark` instead of Spark."""
     with without_spark(request.param):
         yield
 
@@ -51,7 +51,7 @@ def recovered(warehouse: Warehouse, statement: str, undisturbed: tuple[object, o
 )
 @pytest.mark.parametrize("name", ["create", "refresh", "vacuum", "drop"])
 def test_killed_at_every_effect(name: str, tmp_path: Path) -> None:
-    """After SIGKILL before any effect, the old or the new index is complete."""
+    """After SIGKILL before any write, the old or the new index is complete."""
     undisturbed = stable(*prepared(tmp_path / "undisturbed", name))
     kills = 0
     for at in EFFECTS:
@@ -113,10 +113,10 @@ def stopped(pid: int) -> bool:
 
 
 def pause(folder: Path, meanwhile: str) -> list[str]:
-    """Stops a writer before its create, lets another writer commit, and resumes the first writer.
+    """Stops a writer before it publishes, lets another writer commit, and resumes the first writer.
 
     Returns:
-        The change of each version, oldest first.
+        The kind of change that made each version, oldest first.
     """
     warehouse, _ = prepared(folder, "disable")
     setting = "ALTER SIEVE INDEX id_sieve ON t SET OPTIONS (error = 9)"
@@ -150,7 +150,7 @@ MEANWHILE = [
 
 @pytest.mark.soak
 def test_a_hundred_stopped_writers(tmp_path: Path) -> None:
-    """A hundred repetitions, which also produce rare orders of events, lose no change."""
+    """In a hundred repetitions, which include rare orders of events, no change is lost."""
     for number in range(PAUSES):
         meanwhile, change = MEANWHILE[number % 2]
         told = pause(tmp_path / str(number), meanwhile)

@@ -1,4 +1,4 @@
-"""A driver and the driver's JVM are killed at each effect of a CREATE and of a REFRESH."""
+"""A driver and its JVM are killed before each write of a CREATE and of a REFRESH."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ DAY_S = 24 * 3600
 def conf(tmp_path: Path) -> dict[str, str]:
     """Settings for a metastore and a warehouse that outlive a driver.
 
-    A file in the settings says when front ends must die.
+    The settings name a file, which says when front ends must die.
     """
     script = tmp_path / "python"
     mortal = [sys.executable, str(Path(__file__).with_name("killable_frontend.py"))]
@@ -54,12 +54,12 @@ def check(it: Driver, query: str) -> int:
 
 
 def kill_before_effect(it: Driver, statement: str, number: int, folder: Path) -> str:
-    """Runs a statement, and kills the driver before the effect of the given number.
+    """Runs a statement, and kills the driver before the write of the given number.
 
     Returns the effect.
 
     Returns:
-        Returns "" if the statement has fewer effects and so succeeded.
+        Returns "" if the statement makes fewer writes and so succeeds.
     """
     (folder / "told").unlink(missing_ok=True)
     (folder / "count").write_text(str(number))
@@ -84,7 +84,7 @@ def names(it: Driver) -> list[str]:
 def check_vacuum(it: Driver, root: Path) -> None:
     """Checks that a VACUUM a day later deletes the leftovers and keeps the table's indexes.
 
-    A folder without an intent, which is the first file, belongs to no index and is empty.
+    The intent is a folder's first file, so a folder without an intent is empty and has no index.
     """
     for mark in (*root.glob("*/intent.json"), *root.glob("*/registered")):
         os.utime(mark, (time.time() - DAY_S - 60,) * 2)

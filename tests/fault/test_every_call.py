@@ -48,16 +48,16 @@ With ranges, every third call suffices, because the calls are the same as with f
 
 @pytest.fixture(autouse=True, params=MODES)
 def step(request: pytest.FixtureRequest) -> Iterator[int]:
-    """Stands in for Spark; the value is the distance between two failing calls."""
+    """Runs each test with fakes instead of Spark. Yields n: a test lets every n-th call fail."""
     with without_spark(request.param):
         yield STEPS[request.param]
 
 
 @pytest.mark.parametrize("name", STATEMENTS)
 def test_changes_are_announced(name: str, tmp_path: Path) -> None:
-    """A statement announces a visible change before making the first one.
+    """A statement reports to the driver before it makes its first visible change.
 
-    A statement announces nothing during the build.
+    During a build, the statement reports nothing, because nothing visible changes.
     """
     warehouse, statement = prepared(tmp_path, name)
     age(warehouse)

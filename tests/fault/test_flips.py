@@ -22,13 +22,13 @@ HARMLESS = frozenset({"intent.json", "registered", "_SUCCESS"})
 
 @pytest.fixture(autouse=True, params=MODES)
 def plain(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Stands in for Spark, which these tests do not need."""
+    """Runs each test with the fakes of `tests.fake_spark` instead of Spark."""
     with without_spark(request.param):
         yield
 
 
 def damaged(chance: random.Random, data: bytes) -> bytes:
-    """The data with one flipped bit; in one of five cases, truncated or partly zeroed instead."""
+    """Returns the data with one flipped bit or, in a fifth of cases, truncated or partly zeroed."""
     place = chance.randrange(len(data))
     match chance.randrange(10):
         case 0:
@@ -56,7 +56,7 @@ def play(folder: Path, times: int) -> None:
 
 
 def looked_at(warehouse: Warehouse, key: int, path: Path, same: bool) -> str:
-    """Returns the reason that a scan gives, or that the scan did not need this kind of file."""
+    """Returns the reason that a scan reports, or says that the scan did not need such a file."""
     told = scan(warehouse, "t", key)
     if told.reasons:
         assert path.name not in HARMLESS
@@ -70,7 +70,7 @@ def looked_at(warehouse: Warehouse, key: int, path: Path, same: bool) -> str:
 
 
 def test_damage_anywhere(tmp_path: Path) -> None:
-    """Random damage causes no wrong row, and a reason if the scan needed the file."""
+    """Random damage causes no wrong row, and a scan that needs a damaged file reports a reason."""
     play(tmp_path, SHORT)
 
 

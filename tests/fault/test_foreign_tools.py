@@ -1,4 +1,4 @@
-"""Another tool reads a table's properties and later writes all of them back, like Hive clients."""
+"""Like Hive clients, another tool reads all properties of a table and later writes them back."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DROP = "DROP SIEVE INDEX id_sieve ON t"
 
 @pytest.fixture(autouse=True)
 def plain() -> Iterator[None]:
-    """Stands in for Spark, which these tests do not need."""
+    """Runs each test with the fakes of `tests.fake_spark` instead of Spark."""
     with without_spark():
         yield
 
@@ -52,7 +52,7 @@ def test_create_is_undone(warehouse: Warehouse) -> None:
 
 
 def test_drop_is_undone(warehouse: Warehouse) -> None:
-    """If the tool undoes DROP, the restored property refers to an index that does not exist.
+    """If the tool undoes DROP, the restored property refers to an index that no longer exists.
 
     No statement restores the dropped index, and CREATE makes a new index.
     """
@@ -68,7 +68,7 @@ def test_drop_is_undone(warehouse: Warehouse) -> None:
 
 @pytest.mark.parametrize("name", ["", "id_sieve "])
 def test_drop_and_create_are_undone(warehouse: Warehouse, name: str) -> None:
-    """The restored registration has the name of the new index.
+    """The tool restores an older registration under the name of the new index.
 
     REFRESH registers the new index again.
     """
@@ -93,7 +93,7 @@ def test_a_refresh_and_a_switch_are_not_undone(warehouse: Warehouse) -> None:
 
 
 def test_unfinished_drop_and_create_are_undone(warehouse: Warehouse) -> None:
-    """The restored registration refers to a tombstone, and Sieve keeps the later index."""
+    """The tool restores the registration of a half-dropped index; Sieve keeps the later index."""
     Session(warehouse).sql(CREATE)
     before = warehouse.properties("t")
 

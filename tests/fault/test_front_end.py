@@ -124,7 +124,7 @@ def test_drop_reports_unknown_outcome_if_front_end_is_killed(
 def test_create_deletes_old_leftover_folders(
     lab: Lab, jvm: int, table: str, root: Path, other_thread: Callable[..., Future[Any]]
 ) -> None:
-    """CREATE deletes this table's leftover folders: a day old, and never registered."""
+    """CREATE deletes this table's leftover index folders, a day old and never registered."""
     before = folders(root)
     create = other_thread(lab.sql, f"CREATE SIEVE INDEX ON {table} (s)")
     wait_until(lambda: folders(root) > before, "it has begun")
@@ -255,7 +255,7 @@ def test_hanging_store_affects_only_its_own_tables(lab: Lab) -> None:
 
 
 def planned(lab: Lab) -> DataFrame:
-    """Plans the query without running the query, and waits long enough for the answer."""
+    """Plans the query without running it, and waits until the front end must have answered."""
     frame = lab.spark.sql(POINT)
     frame._jdf.queryExecution().executedPlan()
     time.sleep(1)
@@ -279,7 +279,7 @@ def test_query_uses_the_answer_from_planning(lab: Lab, jvm: int) -> None:
 
 @pytest.mark.usefixtures("table")
 def test_answer_under_other_settings_is_not_used(lab: Lab) -> None:
-    """A query does not use an answer from planning under other settings."""
+    """A query does not use an answer that was requested under other settings."""
     frame = planned(lab)
     with lab.setting("spark.sql.caseSensitive", "true"):
         assert [tuple(row) for row in frame.collect()] == ROWS

@@ -47,7 +47,7 @@ def leave(disk: Path, pages: int) -> None:
 def squeeze(lab: Lab, disk: Path, statement: str) -> int:
     """Repeats a statement with ever more free pages until it works; returns the number of failures.
 
-    After each failed attempt, the disk is as before, and the query returns the right rows.
+    After each failed attempt, the disk has as many free pages as before, and queries are right.
     """
     for pages in range(PAGES // 2):
         leave(disk, pages)

@@ -38,13 +38,13 @@ def _noted(event: str, arguments: tuple[Any, ...]) -> None:
 
 @pytest.fixture(scope="module", autouse=True)
 def hook() -> None:
-    """An audit hook of the interpreter: it cannot be removed, but it can be inactive."""
+    """An audit hook of the Python interpreter, which can be turned off, but not removed."""
     sys.addaudithook(_noted)
 
 
 @pytest.fixture(autouse=True)
 def plain() -> Iterator[None]:
-    """Stands in for Spark, which these tests do not need."""
+    """Runs each test with the fakes of `tests.fake_spark` instead of Spark."""
     with without_spark():
         yield
 
@@ -169,7 +169,7 @@ MANIFESTS = {
 
 @pytest.mark.parametrize("name", MANIFESTS)
 def test_a_hostile_manifest(name: str, tmp_path: Path) -> None:
-    """A hostile manifest with a correct checksum is refused, or makes queries skip no file.
+    """Sieve refuses a hostile manifest with a correct checksum, or queries then skip no file.
 
     An attacker who can write below the root could make such a manifest.
     """
@@ -235,5 +235,5 @@ def test_readers_return_a_result_or_an_error_of_sieve() -> None:
 
 @pytest.mark.soak
 def test_readers_refuse_a_million_inputs_in_time() -> None:
-    """For each of a million inputs, a reader also needs little time."""
+    """For a million inputs, a reader behaves as in the previous test, and needs little time."""
     assert fuzzed(LONG) < 1

@@ -25,7 +25,7 @@ ROWS = [(123, 3), (703, 3)]
 def dimension(lab: Lab, table: str) -> str:
     """The keys of `fault.t` from 3 on, in steps of twenty.
 
-    Files store the dimension, because Sieve reads keys only from files.
+    The dimension is a table of files, because Sieve fetches join keys only from files.
     """
     lab.sql(
         "CREATE TABLE d USING parquet AS "
@@ -85,7 +85,7 @@ def test_scan_does_not_wait_for_late_keys(lab: Lab, jvm: int, mode: str) -> None
     ],
 )
 def test_failing_build_side_raises_the_error_of_spark(lab: Lab, mode: str, adaptive: str) -> None:
-    """If the build side fails, the error has the same condition as without Sieve."""
+    """If the join's build side fails, the query's error has the same condition as without Sieve."""
     query = f"{JOIN} AND 1 div (d.k - 123) < 5"
     conditions = []
     for enabled in ("false", "true"):
@@ -107,7 +107,7 @@ def test_failing_build_side_raises_the_error_of_spark(lab: Lab, mode: str, adapt
 @pytest.mark.parametrize("adaptive", ["true", "false"])
 @pytest.mark.parametrize("below", [925, 900], ids=["a range", "whole files"])
 def test_failed_key_job_does_not_fail_the_query(lab: Lab, below: int, adaptive: str) -> None:
-    """A query succeeds even if a job for join keys fails at a row that Spark never reaches.
+    """A query succeeds even if the job for join keys fails at a row that the query does not read.
 
     Two kinds of scan are tested: a range of a file (own reader), and whole files (Spark's reader).
     """
@@ -142,7 +142,7 @@ def test_cancelled_query_ends_while_keys_are_read(lab: Lab, adaptive: str, jobs:
     """A cancelled query ends, instead of continuing without keys.
 
     In an adaptive query, the job for the keys runs at the same time as a job of the join. Spark
-    cancels only jobs that have started, so the test waits until both have.
+    cancels only jobs that have started, so the test waits until both jobs have started.
     """
     context, group = lab.spark.sparkContext, f"cancelled {adaptive}"
     running = context.statusTracker().getJobIdsForGroup

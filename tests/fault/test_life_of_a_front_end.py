@@ -1,4 +1,4 @@
-"""Tests that a front end starts, ends, or does not start at all."""
+"""Tests when a front end starts, when it ends, and what happens if it cannot start."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Python:
 
 @pytest.fixture(scope="module")
 def alive_driver(python: Python, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Driver]:
-    """The driver of the next tests, each of which starts without a front end."""
+    """A driver for the tests that start without a front end."""
     conf = {"spark.sieve.python": str(python.path), "spark.sieve.start.timeout": "3s"}
     with driver(tmp_path_factory.mktemp("life") / "driver", **conf) as it:
         yield it
@@ -61,7 +61,7 @@ def it(alive_driver: Driver, request: pytest.FixtureRequest) -> Driver:
 def test_front_end_starts_while_the_first_query_is_planned(it: Driver) -> None:
     """EXPLAIN starts a front end if an index could serve the query, and does not run the query.
 
-    This is the driver's first test: later front ends start only when a scan needs an answer.
+    This test must be the driver's first: only the first front end starts before a scan needs it.
     """
     it.sql(f"EXPLAIN {POINT}")
     it.sql(
@@ -77,9 +77,9 @@ def test_front_end_starts_while_the_first_query_is_planned(it: Driver) -> None:
 
 @pytest.mark.long
 def test_hanging_front_end_is_replaced(it: Driver, python: Python) -> None:
-    """A hanging front end is replaced when no caller can still be waiting for the front end.
+    """The driver replaces a hanging front end as soon as no caller can still be waiting for it.
 
-    Before the replacement, statements fail before their time-out.
+    Until the replacement, statements fail without waiting for their full time-out.
     """
     python.becomes("exec sleep 1000")
     with pytest.raises(DriverError, match="SIEVE_FRONT_END"):
@@ -199,7 +199,7 @@ def test_a_driver_starts_with_wrong_settings(tmp_path: Path) -> None:
 
 
 def works(it: Driver, statement: str) -> bool:
-    """Returns whether a statement succeeds."""
+    """Returns whether the driver can run a statement."""
     try:
         it.sql(statement)
     except DriverError:

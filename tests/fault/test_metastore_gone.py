@@ -43,7 +43,7 @@ def is_registration(request: bytes) -> bool:
 def test_statements_fail_without_a_metastore(
     user: Driver, server: CutMetastore, index: Path
 ) -> None:
-    """Without a metastore, statements fail and change nothing, and the index stays the same."""
+    """Without a metastore, statements fail, and change neither the index nor the files."""
     server.vanish()
     before = set(root(server).rglob("*"))
     for statement in (
@@ -114,7 +114,7 @@ def test_metastore_gone_during_registration(
     assert user.files(POINT) == 1
     user.sql("DROP SIEVE INDEX ON shop.t (id)")
     assert user.files(POINT) == 4
-    # Sieve keeps files to which a registration may refer, until they are known to be unused.
+    # Sieve keeps files to which a registration may refer until they are certainly unused.
     assert len(folders(server)) == (0 if shown else 1)
 
 
@@ -130,7 +130,7 @@ def test_metastore_gone_during_registration(
 def test_connection_cut_during_registration(
     user: Driver, server: CutMetastore, moment: str, times: int
 ) -> None:
-    """If only the connection is cut, the client repeats the call, or CREATE finds out the result.
+    """If only the connection is cut, the client retries, or CREATE checks whether it succeeded.
 
     No applied write is repeated, a lost write has no effect, and no extra file is left.
     """

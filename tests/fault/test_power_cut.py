@@ -1,4 +1,4 @@
-"""The power fails at every call, and names and contents that were not synced are lost."""
+"""A power cut at any call loses all file names and contents that were not synced."""
 
 from __future__ import annotations
 
@@ -44,7 +44,8 @@ class Disk:
     def seam(self, what: str) -> None:
         """Records the disk's contents after a power cut at this call."""
         if self._flushed and what.startswith("after list") and "/runs/" in what:
-            # The file system writes the data that Spark's writer has not synced.
+            # In this mode, the file system writes Spark's data to the disk although nothing syncs
+            # the data.
             folder = Path(what.partition("file:")[2])
             for path in (*folder.iterdir(), folder, folder.parent):
                 self.note(path)
@@ -70,7 +71,7 @@ class Disk:
 
 @pytest.fixture(autouse=True, params=MODES)
 def plain(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Stands in for Spark, which these tests do not need."""
+    """Runs each test with the fakes of `tests.fake_spark` instead of Spark."""
     with without_spark(request.param):
         yield
 
@@ -96,7 +97,7 @@ def test_a_power_cut_at_every_call(
 ) -> None:
     """After a power cut at any call, queries return all rows, and CREATE and VACUUM work.
 
-    If Spark's data were lost, checksums reveal this loss.
+    If the power cut loses data of Spark's writer, checksums reveal the loss.
     """
     warehouse, statement = prepared(tmp_path, name)
     disk = Disk(warehouse, flushed)

@@ -1,4 +1,4 @@
-"""Two statements run at once in chosen orders: one within a call of the other, or in phases."""
+"""Two concurrent statements: one runs within a call of the other, or both alternate by phases."""
 
 from __future__ import annotations
 
@@ -57,13 +57,13 @@ With ranges, every third.
 
 @pytest.fixture(autouse=True, params=MODES)
 def step(request: pytest.FixtureRequest) -> Iterator[int]:
-    """Stands in for Spark; the value is the distance between two tested orders."""
+    """Runs each test with fakes instead of Spark. Yields n: a test tries every n-th order."""
     with without_spark(request.param):
         yield STEPS[request.param]
 
 
 def versions(warehouse: Warehouse) -> list[str]:
-    """Returns the change of each version of the only index; checks that no version is missing."""
+    """Returns the only index's changes, one per version; checks that no version is missing."""
     (index,) = warehouse.root.iterdir()
     past = history(LocalStore(), f"file:{index}")[::-1]
     for before, after in itertools.pairwise(past):
@@ -84,7 +84,8 @@ class Within:
         self._calls, self.struck = 0, ""
 
     def __call__(self, what: str) -> None:
-        # Two statements in one process cannot change the metastore at the same time.
+        # A lock prevents two statements of one process from changing the metastore at the same
+        # time.
         if what.startswith("after") or " metastore " in what:
             return
         self._calls += 1
@@ -113,7 +114,7 @@ def one_within_another(folder: Path, name: str, other: str) -> int:
         try:
             files, left = stable(warehouse, statement)
         except SieveError as error:
-            # The second attempt finds that the other statement has dropped the index.
+            # The statement's second attempt finds that the other statement has dropped the index.
             if (error.condition, other) != ("SIEVE_UNKNOWN_INDEX", "drop"):
                 raise
             age(warehouse)
@@ -140,20 +141,20 @@ def one_within_another(folder: Path, name: str, other: str) -> int:
     ],
 )
 def test_one_statement_within_another(name: str, other: str, tmp_path: Path) -> None:
-    """If one statement runs at any call of another, no row is lost and no used file is deleted."""
+    """If a statement runs within any call of another one, no row and no file in use is lost."""
     assert one_within_another(tmp_path, name, other) >= 10
 
 
 @pytest.mark.soak
 def test_every_statement_within_every_other(tmp_path: Path) -> None:
-    """For each pair of statements, one within the other loses no row and no used file."""
+    """For each pair of statements, running one within the other loses no row and no file in use."""
     names = ("create", "refresh", "optimize", "adopt", "disable", "set options", "vacuum", "drop")
     places = sum(one_within_another(tmp_path, name, other) for name in names for other in OTHERS)
     sys.stdout.write(f"{places} places for {len(OTHERS)} statements within {len(names)}\n")
 
 
 def cut_at(place: str) -> Callable[[str], None]:
-    """A hook that refuses to delete a member of an index's folder."""
+    """A hook that makes the deletion of a file in an index's folder fail."""
 
     def seam(what: str) -> None:
         if re.fullmatch(rf"before delete .*/{place}", what):
@@ -170,7 +171,7 @@ def cut_at(place: str) -> Callable[[str], None]:
 def test_statement_reports_that_its_index_was_dropped(
     name: str, place: str, tmp_path: Path
 ) -> None:
-    """A statement on an index says so if another statement drops the index at any call."""
+    """If an index is dropped at any call of a statement, the statement's error says so."""
     ends = []
     for number in itertools.count(1):
         warehouse, statement = prepared(tmp_path / str(number), name)
@@ -185,7 +186,7 @@ def test_statement_reports_that_its_index_was_dropped(
         age(warehouse)
         Session(warehouse).sql("VACUUM SIEVE INDEXES RETAIN 0 HOURS")
         assert not list(warehouse.root.iterdir()), within.struck
-    # While the statement looks for the index, no index exists yet.
+    # When the statement looks for the index, the index does not exist yet.
     found = sum(1 for _ in itertools.takewhile(lambda e: e != "SIEVE_INDEX_DROPPED", ends))
     assert set(ends[:found]) <= {"SIEVE_INDEX_NOT_USABLE", "done"}, ends
     assert set(ends[found:-1]) == {"SIEVE_INDEX_DROPPED"}, ends
@@ -194,7 +195,7 @@ def test_statement_reports_that_its_index_was_dropped(
 
 @pytest.mark.parametrize("name", ["refresh in full", "vacuum", "disable"])
 def test_index_without_its_first_version_keeps_its_files(name: str, tmp_path: Path) -> None:
-    """If another tool deleted an index's first version, statements keep the remaining files."""
+    """If another tool deleted an index's first version, statements fail and delete nothing."""
     warehouse, statement = prepared(tmp_path, name)
     age(warehouse)
     (index,) = warehouse.root.iterdir()
@@ -219,7 +220,7 @@ class Turns:
         self._running: int | None = None
 
     def run(self, who: int, session: Session, statement: str) -> list[str]:
-        """Runs one of the statements from its first turn on.
+        """Runs one of the two statements, which waits for its turns.
 
         Returns the rows of the statement, or the condition of the error.
         """
@@ -235,7 +236,7 @@ class Turns:
                 self._moved.notify_all()
 
     def seam(self, who: int) -> Callable[[str], None]:
-        """The hook of one statement. A phase that runs again is not a new phase."""
+        """The hook of one statement. A repeated phase counts only once."""
         phases = list(PHASES)
 
         def step(what: str) -> None:
@@ -259,7 +260,7 @@ class Turns:
 
 
 def in_order(warehouse: Warehouse, order: Sequence[int]) -> list[list[str]]:
-    """Runs two full refreshes in an order of phases; returns the version of each refresh."""
+    """Runs two full refreshes in the given order of phases; returns the version of each."""
     turns = Turns(order)
     with ThreadPoolExecutor(2) as pool:
         told = [
@@ -274,7 +275,7 @@ def in_order(warehouse: Warehouse, order: Sequence[int]) -> list[list[str]]:
 def test_every_order_of_two_refreshes(step: int, tmp_path: Path) -> None:
     """Two refreshes of five phases each can run in 252 orders.
 
-    In each order, the result is that of the two refreshes one after the other.
+    In each order, the result is the same as if the refreshes had run one after the other.
     """
     warehouse, _ = prepared(tmp_path, "disable")
     orders = [
@@ -286,8 +287,8 @@ def test_every_order_of_two_refreshes(step: int, tmp_path: Path) -> None:
     both = 0
     for order in orders[::step]:
         told = sorted(int(version) for (version,) in in_order(warehouse, order))
-        # The second refresh makes the next version, or has read the same state of the table as the
-        # first one.
+        # The second refresh publishes the next version, unless it read the same files as the first
+        # refresh.
         assert told in ([newest + 1, newest + 2], [newest + 1, newest + 1]), order
         newest = told[1]
         both += told[0] < told[1]
@@ -304,9 +305,9 @@ def test_every_order_of_two_refreshes(step: int, tmp_path: Path) -> None:
 
 
 def test_vacuum_deletes_runs_of_a_slower_refresh(tmp_path: Path) -> None:
-    """A refresh ends while a slower refresh runs, and does not name the slower one's runs.
+    """A fast refresh publishes a version while a slower refresh runs.
 
-    VACUUM then deletes the runs that the slower refresh has written.
+    This version does not refer to the slower refresh's runs, so VACUUM deletes them.
     """
     warehouse, refresh = prepared(tmp_path, "refresh")
     planned, go = threading.Event(), threading.Event()
@@ -335,10 +336,10 @@ def test_vacuum_deletes_runs_of_a_slower_refresh(tmp_path: Path) -> None:
 
 
 def test_vacuum_deletes_a_list_part_before_a_refresh_publishes(tmp_path: Path) -> None:
-    """An earlier refresh merges a part of the list that a later refresh also uses.
+    """One refresh merges a part of the location list that a slower refresh still refers to.
 
-    Each refresh keeps the runs of the base version. VACUUM deletes this part of the list before the
-    later refresh publishes.
+    Each refresh keeps the runs of the base version. VACUUM deletes this part before the slower
+    refresh publishes.
     """
     warehouse = Warehouse(tmp_path / "shop")
     warehouse.create_table("t", [range(10 * k, 10 * k + 10) for k in range(40)])
@@ -367,7 +368,8 @@ def test_vacuum_deletes_a_list_part_before_a_refresh_publishes(tmp_path: Path) -
             go.set()
             other.join(60)
             assert parts(warehouse) == [40, 6]
-            # A replaced part of the list expires only a moment later.
+            # VACUUM deletes a replaced part of the list only if some time has passed since the
+            # replacement.
             time.sleep(0.05)
             assert Session(warehouse).sql("VACUUM SIEVE INDEX ON t RETAIN 0 HOURS")[0][1] == 2
 
@@ -434,9 +436,9 @@ def test_vacuum_keeps_new_files_if_the_clock_is_wrong(hours: int, tmp_path: Path
 
 @pytest.mark.parametrize("renamed", [{"table": "u"}, {"location": "file:/elsewhere"}])
 def test_table_moves_during_a_refresh(tmp_path: Path, renamed: dict[str, str]) -> None:
-    """The moved table does not contain the files that the refresh has read.
+    """The refresh has read files that do not belong to the moved table.
 
-    The refresh of a table that has moved meanwhile fails, and leaves nothing behind.
+    If the table moves during a refresh, the refresh fails and leaves nothing behind.
     """
     warehouse, statement = prepared(tmp_path, "refresh in full")
     (index,) = warehouse.root.iterdir()
@@ -463,7 +465,7 @@ def test_table_moves_during_a_refresh(tmp_path: Path, renamed: dict[str, str]) -
 
 
 def test_vacuum_keeps_a_run_that_versions_share(tmp_path: Path) -> None:
-    """VACUUM keeps a run that a later version shares with an expired one.
+    """VACUUM keeps a run of an expired version if a later version also contains the run.
 
     VACUUM keeps runs in use, but deletes a run that has only a pending write.
     """

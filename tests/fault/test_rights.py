@@ -53,7 +53,7 @@ def open_up(folder: Path) -> None:
 def test_create_on_a_read_only_table_names_the_setting(user: Driver, tmp_path: Path) -> None:
     """If CREATE cannot write, the error says so, and names the setting that helps.
 
-    Queries use a read-only index; statements that would change this index fail and name it.
+    Queries use a read-only index. The errors of statements that would change it name the index.
     """
     theirs, mine = tmp_path / "theirs", tmp_path / "mine"
     with pytest.raises(DriverError, match=CANNOT_CREATE):

@@ -16,7 +16,7 @@ from tests.fake_spark import EPOCH_S, MODES, Session, Warehouse, keys_of, withou
 
 @pytest.fixture(autouse=True, params=MODES)
 def mode(request: pytest.FixtureRequest) -> Iterator[str]:
-    """Stands in for Spark, which these tests do not need."""
+    """Runs each test with the fakes of `tests.fake_spark` instead of Spark."""
     with without_spark(request.param):
         yield request.param
 
@@ -80,7 +80,7 @@ def empty(warehouse: Warehouse) -> None:
 CHANGES = (append, delete, overwrite, compact, replace, lengthen, empty)
 
 
-# The parameter is the first change of a pair; the test tries each change as the second one.
+# The parameter is the first change of a pair. The test tries each change as the second change.
 @pytest.mark.parametrize(
     "first",
     [
@@ -96,9 +96,9 @@ CHANGES = (append, delete, overwrite, compact, replace, lengthen, empty)
 def test_a_table_that_has_changed_twice(
     first: Callable[[Warehouse], None], mode: str, tmp_path: Path
 ) -> None:
-    """Queries after two changes find every row, with and without a REFRESH between the two.
+    """After two changes, with or without a REFRESH between them, queries find every row.
 
-    After a final REFRESH, the index knows every file.
+    After a final REFRESH, the index contains every file.
     """
     for second, between in itertools.product(CHANGES, (True, False)):
         warehouse, _ = prepared(tmp_path / f"{second.__name__} {between}", "disable")

@@ -23,7 +23,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def one(user: Driver) -> Driver:
-    """A driver with a table of ten files; the driver checks for others' changes each second."""
+    """A driver with a table of ten files, which checks each second for changes by other drivers."""
     user.sql("SET spark.sieve.registry.ttl = 1s")
     user.sql("CREATE DATABASE store")
     user.sql(f"CREATE TABLE store.t USING parquet AS {ROWS}")
@@ -51,7 +51,7 @@ def reads(it: Driver, files: int) -> None:
 
 
 def test_driver_follows_statements_of_another_driver(one: Driver, two: Driver) -> None:
-    """A driver follows CREATE, DISABLE and DROP of another driver within the registry's time limit.
+    """A driver notices CREATE, DISABLE and DROP of another driver within the registry's time limit.
 
     A registration that another tool restores causes one warning, and the next CREATE repairs it.
     """
@@ -91,7 +91,9 @@ def test_driver_follows_statements_of_another_driver(one: Driver, two: Driver) -
 def test_advise_counts_the_scans_of_other_drivers(
     server: CutMetastore, user: Driver, folder: Path
 ) -> None:
-    """With ``spark.sieve.history``, ADVISE counts other drivers' scans, without constants.
+    """With ``spark.sieve.history``, ADVISE also counts other drivers' scans.
+
+    The history contains no constants of queries.
 
     ADVISE ignores a damaged file of this history. When a driver ends, its front end also ends.
     """
