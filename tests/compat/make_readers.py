@@ -1,4 +1,4 @@
-"""Writes files of every type, and records the values that each Spark release reads as each type.
+"""Writes files of every column type, and records what each Spark release reads from these files.
 
 To add a release of Spark, run this program with the release as SPARK_HOME:
 
@@ -46,7 +46,7 @@ def line_of(spark: Any) -> str:
 
 
 class Reader:
-    """Reads a file with the reader that Spark's scans use, without a job per column."""
+    """Reads a file by the reader of Spark's scans directly, which needs no job for each column."""
 
     def __init__(self, spark: Any, path: Path) -> None:
         self.columns = columns_of(path)
@@ -108,7 +108,7 @@ class Reader:
 
 
 def _text(value: Any) -> str:
-    """One of Spark's internal values as a complete text."""
+    """The complete text of one of Spark's internal values."""
     if hasattr(value, "getClass"):
         is_text = value.getClass().getSimpleName() == "UTF8String"
         value = value.getBytes() if is_text else value.toString()
@@ -116,7 +116,7 @@ def _text(value: Any) -> str:
 
 
 def columns_of(path: Path) -> tuple[str, ...]:
-    """The columns of a file, and one column that the file lacks."""
+    """The columns to read from a file, one of which does not exist in the file."""
     reader = parquet.read_schema(path) if path.suffix == ".parquet" else orc.ORCFile(path).schema
     return (*reader.names, "absent")
 
@@ -214,7 +214,7 @@ def write_by_arrow() -> None:
 
 
 def write_by_spark(spark: Any) -> None:
-    """Writes files with this Spark, with dates in the present and in an older calendar."""
+    """Writes files with the running Spark, with dates in the present and in the older calendar."""
     line = line_of(spark)
     stamps = ", ".join(
         "NULL" if v is None else f"'{v.isoformat(' ')}'" for v in _instants(_ANCIENT)
@@ -272,7 +272,7 @@ def session() -> Any:
 
 
 def main(what: str) -> None:
-    """Writes the files of the running Spark, or the values that this Spark reads in all files."""
+    """Writes this Spark's data files, or records the values that this Spark reads in all files."""
     spark = session()
     FOLDER.mkdir(exist_ok=True)
     if what == "write":
@@ -292,7 +292,7 @@ def rendered(golden: Golden) -> str:
 
 
 def digests(values: Values) -> Values:
-    """The same values, with a digest instead of each text."""
+    """Returns the values with each text replaced by a digest."""
     return {
         how: {name: hashlib.sha256(text.encode()).hexdigest()[:6] for name, text in own.items()}
         for how, own in values.items()
@@ -300,7 +300,7 @@ def digests(values: Values) -> Values:
 
 
 def merged(known: Golden, line: str, found: Mapping[str, Values]) -> Golden:
-    """The digests of all release lines, updated with those of one line."""
+    """Returns the digests of all release lines, in which one line's digests are replaced."""
     result: Golden = {}
     for file, how in sorted({(f, h) for of in (known, found) for f in of for h in of[f]}):
         old, new = known.get(file, {}).get(how, {}), found.get(file, {}).get(how, {})

@@ -1,4 +1,4 @@
-"""Spark's release lines read columns of the kinds in `spark_lines.py` alike."""
+"""Spark's release lines read the same values from columns of the kinds in `spark_lines.py`."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ SHARED = [(files, kind) for files, kinds in KINDS.items() for kind in sorted(kin
 
 
 def _type(how: str) -> str:
-    """The type in a manner of reading, such as `decimal(5,2), rows, nested`."""
+    """The type in the description of a read, such as `decimal(5,2), rows, nested`."""
     return how[: how.rindex("batches" if "batches" in how else "rows") - 2]
 
 
@@ -47,7 +47,7 @@ def _kind(how: str) -> str:
 
 
 def _shared(line: str, file: str, how: str) -> str:
-    """The release lines whose indexes on such a column also serve the given line."""
+    """The release lines that share indexes on such a column with the given line."""
     return alike(line, Path(file).suffix[1:], _kind(how))
 
 
@@ -74,7 +74,7 @@ def _check(lab: Lab, path: Path, types: tuple[str, ...]) -> None:
     ids=lambda path: path.name,
 )
 def test_this_line_reads_the_recorded_values(lab: Lab, path: Path) -> None:
-    """This line reads each file as one type and finds the recorded values.
+    """The running Spark reads each file as one type, and gets the recorded values.
 
     The files together cover all types.
     """
@@ -85,7 +85,7 @@ def test_this_line_reads_the_recorded_values(lab: Lab, path: Path) -> None:
 @pytest.mark.soak
 @pytest.mark.parametrize("path", files(), ids=lambda path: path.name)
 def test_this_line_reads_recorded_values_as_each_type(lab: Lab, path: Path) -> None:
-    """This line reads each file as each type and finds the recorded values."""
+    """The running Spark reads each file as each type, and gets the recorded values."""
     _check(lab, path, TYPES)
 
 
@@ -102,7 +102,7 @@ def test_lines_that_share_an_index_read_the_same_values() -> None:
 
 @pytest.mark.parametrize(("kind_of_files", "kind"), SHARED)
 def test_each_line_has_read_columns_of_shared_kinds(kind_of_files: str, kind: str) -> None:
-    """Each line has read the columns of a shared kind that each line and PyArrow wrote.
+    """For each shared kind, each line has read columns that were written by each line and PyArrow.
 
     The reads are in batches and in rows.
     """
@@ -136,7 +136,7 @@ def test_other_lines_share_no_index() -> None:
 
 
 def test_readers_of_batches_and_of_rows_agree_in_orc() -> None:
-    """ORC's readers of batches and of rows agree, so settings that select one are harmless."""
+    """ORC's batch reader and row reader return equal values, so settings may select either one."""
     for file, hows in GOLDEN.items():
         if file.endswith(".orc"):
             for how, columns in hows.items():

@@ -38,7 +38,7 @@ def sealed(path: Path, body: Mapping[str, Any]) -> None:
 
 
 def test_an_older_format_is_rebuilt_by_refresh(warehouse: Warehouse) -> None:
-    """With an older format, queries read every file and suggest REFRESH.
+    """With an index of an older format, queries read every file and suggest REFRESH.
 
     REFRESH keeps the index's options, comment and name.
 
@@ -76,7 +76,7 @@ def test_an_older_format_is_rebuilt_by_refresh(warehouse: Warehouse) -> None:
 
 
 def test_a_disabled_index_of_an_older_format_is_rebuilt_too(warehouse: Warehouse) -> None:
-    """ALTER makes an empty version of the current format, and REFRESH then reads every file."""
+    """ALTER makes an empty version in the current format, so the next REFRESH reads every file."""
     with without_spark():
         Session(warehouse).sql("CREATE SIEVE INDEX ON t (id)")
         (path,) = warehouse.root.glob("*/versions/1.json")
@@ -92,7 +92,7 @@ def test_a_disabled_index_of_an_older_format_is_rebuilt_too(warehouse: Warehouse
 
 @pytest.mark.parametrize("later", [FORMAT + 1, 77])
 def test_later_format_makes_queries_read_all_files(warehouse: Warehouse, later: int) -> None:
-    """With the next format or an unknown one in an intact manifest, queries read all files."""
+    """If an intact manifest has the next format or an unknown format, queries read all files."""
     with without_spark():
         Session(warehouse).sql("CREATE SIEVE INDEX ON t (id)")
         (path,) = warehouse.root.glob("*/versions/1.json")

@@ -67,7 +67,7 @@ class History:
         """Makes the table, runs `steps` commands, and queries each version that still exists.
 
         Returns:
-            For each kind of command, the number of commands that Delta accepted.
+            Returns, for each kind of command, the number of commands that Delta accepted.
         """
         name = "delta_" + re.sub("[^a-z0-9]", "_", self.seed)
         with self.lab.database(name), self.lab.settings(SETTINGS):
@@ -257,7 +257,7 @@ class History:
         return True
 
     def service(self, kind: str, statement: str, rows: Sequence[Row] | None = None) -> None:
-        """Runs a command after which the table has the same rows, or the given rows."""
+        """Runs a command, after which the table must contain the same rows or the given `rows`."""
         if self.accepts(statement):
             self.does(kind, self.rows if rows is None else rows)
 
@@ -304,7 +304,7 @@ class History:
         question.check(self.lab)
 
     def versions_have_their_rows(self) -> None:
-        """Checks that each readable version has the keys of the model's state at that version."""
+        """Checks that each readable version has the keys that the model had at that version."""
         question = Question()
         keys = tuple(self.chance.sample(range(KEYS), 3))
         for version in range(self.oldest, self.newest() + 1):

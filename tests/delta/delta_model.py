@@ -29,7 +29,7 @@ Stretch = tuple[int, int]
 
 
 def rows_of(keys: Stretch, word: str, *, wide: bool) -> list[Row]:
-    """The rows that the query of ``select_of`` returns."""
+    """The rows that the query from ``select_of`` returns."""
     return [
         Row(k, (k * 37 + 11) % 100 + (WIDE if wide and k % 10 == 0 else 0), k % 3, k * 2, word)
         for k in range(*keys)
@@ -126,7 +126,7 @@ class State:
 
 
 class Question:
-    """Queries that run together as one; each row contains the number of its query."""
+    """Queries that run together as one; each result row contains the number of its query."""
 
     def __init__(self) -> None:
         self._branches: list[str] = []
@@ -145,7 +145,7 @@ class Question:
         assert found == self._expected, text
 
     def filters(self, source: str, state: State, chance: random.Random, number: int) -> None:
-        """Adds points, lists and ranges on any columns, for one version of the table."""
+        """Adds point, list and range queries on any columns, for one version of the table."""
         name = state.amount
         key, amount, _, a, _ = chance.choice(state.rows) if state.rows else Row(0, 0, 0, 0, "")
         low, other = (chance.randrange(100) for _ in range(2))

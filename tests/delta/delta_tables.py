@@ -29,7 +29,7 @@ def create(
     more: str = "",
     **properties: dict[str, str],
 ) -> None:
-    """Creates an empty table; ``properties`` are dictionaries under any names, which are merged."""
+    """Creates an empty table, with the merged dictionaries of ``properties`` as properties."""
     merged = dict(NO_STATISTICS)
     for some in properties.values():
         merged |= some

@@ -101,16 +101,16 @@ def tables(lab: Lab, request: pytest.FixtureRequest) -> Iterator[Lab]:
 
 
 def counted(lab: Lab) -> dict[str, int]:
-    """The numbers of files that scans have listed and skipped so far."""
+    """The counters of the files that this driver's scans have listed and skipped so far."""
     rows = lab.sql("SELECT counter, value FROM sieve_status()")
     return {name: int(value) for name, value in rows if name in COUNTERS}
 
 
 @pytest.mark.parametrize(("tables", "join", "name"), RUNS, indirect=["tables"])
 def test_conditions_on_the_target_skip_its_files(tables: Lab, join: str, name: str) -> None:
-    """The first scan skips as many files as EXPLAIN SIEVE predicts.
+    """The first scan of the target skips as many files as EXPLAIN SIEVE predicts.
 
-    Rows and counts are those of the twin.
+    The statement leaves the same rows and returns the same counts as on the table `twin`.
     """
     case, lab = CASES[name], tables
     with lab.settings(SHUFFLED if join == "shuffled" else {}):
@@ -129,7 +129,7 @@ def test_conditions_on_the_target_skip_its_files(tables: Lab, join: str, name: s
     assert len(later) == again
     assert (run["scans"] > 1) == again
     if not case.read:
-        # Spark can skip more files, because the source also lacks this key.
+        # The source lacks this key, too, so Spark can skip even more files.
         assert run["files_skipped"] == run["files_listed"]
         return
     keys = "at run time" in (said["predicate"] or "")
@@ -154,9 +154,9 @@ def test_conditions_on_the_target_skip_its_files(tables: Lab, join: str, name: s
 def test_merge_into_itself_names_the_files_of_the_target(
     tables: Lab, shuffled: bool, source: str, condition: str, reads: list[int]
 ) -> None:
-    """The source is a scan of the target table.
+    """If the source also scans the target, EXPLAIN predicts the files of each scan.
 
-    Afterwards, MERGE reads only the files of the target a second time.
+    MERGE then reads only files from the target's scan a second time.
     """
     text = f"USING {source} b ON t.k = b.k AND {condition} WHEN MATCHED THEN UPDATE SET v = 'm'"
     with tables.settings(SHUFFLED if shuffled else {}):
@@ -190,7 +190,7 @@ def test_merge_refuses_double_match_if_no_clause_applies(tables: Lab, shuffled: 
 def test_merge_refuses_double_match_below_a_condition(tables: Lab) -> None:
     """MERGE refuses a row that matches twice, also below a condition on the target.
 
-    MERGE numbers the rows of the target; a condition must keep these numbers distinct.
+    MERGE numbers the rows of the target. With skipped files, these numbers must stay distinct.
     """
     twice = "(SELECT 75L AS k UNION ALL SELECT 75L)"
     on = "MERGE INTO {} t USING {} s ON t.k = s.k AND t.k > 70"

@@ -34,7 +34,7 @@ SETTINGS = {
 }
 
 
-# From 4.2 on, Spark fails for the earliest time; older versions return the latest day.
+# For the earliest time, `date_trunc` fails from Spark 4.2 on; older versions return the latest day.
 OVERFLOW = re.compile(r"FROM ends WHERE date_trunc\(")
 
 

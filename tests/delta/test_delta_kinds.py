@@ -1,4 +1,4 @@
-"""Kinds of Delta tables and columns: the index skips files as usual, and rows equal Delta's."""
+"""On each kind of Delta table and column, the index skips files, and rows equal Delta's rows."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def test_advice_says_that_ranges_have_no_effect(lab: Lab) -> None:
 
 
 def test_optimize_reads_all_files(lab: Lab) -> None:
-    """OPTIMIZE reads all files of a partition: the index skips no file that Delta compacts."""
+    """OPTIMIZE of a partition reads all its files: the index skips no file that Delta compacts."""
     create(lab, more="PARTITIONED BY (v)")
     insert(lab, "id, 'all' v")
     lab.sql("CREATE SIEVE INDEX ON t (id)")

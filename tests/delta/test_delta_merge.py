@@ -115,12 +115,12 @@ def make(lab: Lab, kind: Kind, files: int = 10) -> None:
 
 
 def stats_of(kind: Kind) -> dict[str, str]:
-    """The properties under which Delta stores the fewest statistics possible for this table."""
+    """The table properties with which Delta stores as few statistics as possible for this table."""
     return {"delta.dataSkippingStatsColumns": "v"} if "CLUSTER" in kind.more else NO_STATISTICS
 
 
 def merge(lab: Lab, statement: str, table: str) -> tuple[object, ...]:
-    """Runs a statement on one of the tables; returns the answer and the operation in the log."""
+    """Runs a statement on one of the tables; returns its answer and its entry in Delta's log."""
     answer = lab.sql(statement.replace("{t}", table))
     folder = dict(row[:2] for row in lab.sql(f"DESCRIBE EXTENDED {table}"))["Location"]
     newest = max(Path(unquote(folder.removeprefix("file:")), "_delta_log").glob("*.json"))
@@ -159,7 +159,10 @@ def skipped(lab: Lab) -> int:
 
 @pytest.mark.parametrize("name", KINDS)
 def test_merges_of_all_kinds(lab: Lab, name: str) -> None:
-    """A third of all MERGEs has the same rows, counts and change feed as a twin, in each kind."""
+    """On each kind of table, a third of all MERGE forms has the same effects as on the twin.
+
+    The effects are the rows, the counts and the change feed.
+    """
     kind, first = KINDS[name], [*KINDS].index(name)
     make(lab, kind)
     picked = 0
@@ -188,7 +191,7 @@ def test_merges_of_all_kinds(lab: Lab, name: str) -> None:
 
 @pytest.mark.parametrize("name", ["rewriting", "vectors", "one-plan"])
 def test_rows_that_match_twice_are_refused(lab: Lab, name: str) -> None:
-    """A MERGE with rows that match twice fails as without an index, and changes nothing."""
+    """A MERGE in which a row matches twice fails as without an index, and changes nothing."""
     kind = KINDS[name]
     make(lab, kind)
     before = lab.sql("SELECT count(*), sum(id) FROM t")
@@ -202,7 +205,7 @@ def test_rows_that_match_twice_are_refused(lab: Lab, name: str) -> None:
 
 @pytest.mark.parametrize("how", ["a setting", *(["its words"] if SPARK >= (4, 0) else [])])
 def test_columns_that_a_merge_adds(lab: Lab, how: str) -> None:
-    """A MERGE that adds a column of the source changes the reader; rows are those of the twin."""
+    """A MERGE that adds a column changes the reader, but the rows still equal those of the twin."""
     make(lab, KINDS["vectors"])
     evolving = {"spark.databricks.delta.schema.autoMerge.enabled": str(how == "a setting").lower()}
     words = "" if how == "a setting" else "WITH SCHEMA EVOLUTION "
@@ -222,7 +225,7 @@ def test_columns_that_a_merge_adds(lab: Lab, how: str) -> None:
 
 
 def test_merge_counts_all_rows_of_an_indexed_source(lab: Lab) -> None:
-    """MERGE counts the rows of its source, so keys of a small target skip none of these rows."""
+    """MERGE counts its source rows, so keys of a small target do not skip files of the source."""
     kind = KINDS["vectors"]
     make(lab, kind, files=1)
     lab.sql(f"CREATE TABLE large USING parquet AS {ROWS.format(files=20, rows=200)}")
@@ -239,7 +242,7 @@ def test_merge_counts_all_rows_of_an_indexed_source(lab: Lab) -> None:
 
 
 def test_batches_of_a_stream_are_merged(lab: Lab, tmp_path: Path) -> None:
-    """The batches of a stream can be merged; as usual, the MERGE runs in the stream's session."""
+    """A stream can merge its batches into a table; this MERGE runs in the stream's session."""
     kind = KINDS["vectors"]
     make(lab, kind)
     create(lab, "u", "id BIGINT, v STRING")
@@ -264,7 +267,7 @@ def test_batches_of_a_stream_are_merged(lab: Lab, tmp_path: Path) -> None:
 
 
 def plan_of_matches(store: Any, after: int) -> str:
-    """Among the later executions, the plan with which a MERGE searches for matches."""
+    """The plan with which a MERGE searched for matches, from executions with ids above `after`."""
     deadline = time.monotonic() + 30
     while True:
         done = store.executionsList()

@@ -100,7 +100,7 @@ def test_restore_brings_rows_back(lab: Lab) -> None:
 
 
 def test_earlier_table_version_uses_earlier_index_version(lab: Lab) -> None:
-    """A query of an earlier version uses an earlier index version, which has removed files."""
+    """A query of an earlier table version uses an index version that still contains its files."""
     create(lab, vectors=VECTORS)
     insert(lab, ROWS)
     lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -117,7 +117,7 @@ def test_earlier_table_version_uses_earlier_index_version(lab: Lab) -> None:
 
 
 def test_a_renamed_column_keeps_its_index(lab: Lab) -> None:
-    """If a column is renamed and a new column gets the old name, each index keeps its column."""
+    """An index follows a renamed column, even if a new column gets the old name."""
     create(lab, columns="id BIGINT, other BIGINT, s STRUCT<a: BIGINT, b: STRING>", mapping=MAPPED)
     insert(lab, "id, 1000 - id, named_struct('a', id * 3, 'b', 'x')")
     lab.sql("CREATE SIEVE INDEX ON t (id, s.a)")
@@ -156,9 +156,9 @@ def test_index_of_dropped_and_added_column_is_not_used(lab: Lab) -> None:
 
 @pytest.mark.parametrize("later", [False, True], ids=["mapped", "mapped-later"])
 def test_statements_name_the_index_of_a_dropped_column(lab: Lab, later: bool) -> None:
-    """Statements name the index of a dropped column and a remedy.
+    """If an indexed column was dropped, statements name the index and a remedy.
 
-    They do so even if a new column has the dropped name.
+    The statements do so even if a new column has the dropped name.
 
     Other indexes work.
     """

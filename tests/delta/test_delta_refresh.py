@@ -83,7 +83,7 @@ def test_a_change_of_the_protocol(lab: Lab) -> None:
 
 
 def test_a_change_of_the_columns(lab: Lab) -> None:
-    """After a new column, queries use the index as before, and read new files until REFRESH."""
+    """After ADD COLUMN, queries use the index as before, and read new files until REFRESH."""
     lab.sql("ALTER TABLE t ADD COLUMN more INT")
     lab.sql("INSERT INTO t VALUES (500, 'a', 1)")
     lab.check("SELECT * FROM t WHERE id = 42", exactly=2)

@@ -1,4 +1,4 @@
-"""For predicates of all forms, a query reads a table's only file only if a row matches.
+"""For predicates of all forms, a query of a one-file table reads the file only if a row matches.
 
 The forms come from Delta's own tests of skipping (``DataSkippingDeltaTests``).
 """

@@ -26,9 +26,9 @@ def database(lab: Lab) -> Iterator[None]:
 
 @pytest.mark.parametrize("shape", ["auto", "map"])
 def test_first_rows_read_few_files(lab: Lab, shape: str) -> None:
-    """First rows read few files; until REFRESH, queries also read new files.
+    """ORDER BY with LIMIT reads few files; until REFRESH, queries also read new files.
 
-    A query of a past version has no bound.
+    A query of a past version also returns the right row.
     """
     create(lab, more="", properties=MAPPED)
     insert(lab, SCATTERED)
@@ -44,7 +44,7 @@ def test_first_rows_read_few_files(lab: Lab, shape: str) -> None:
 
 
 def test_table_with_deletion_vectors_has_no_bound(lab: Lab) -> None:
-    """For a table that can have vectors, Delta adds a filter to each scan, so there is no bound."""
+    """If a table can have vectors, Delta filters every scan, so top-k queries read all files."""
     create(lab, properties=VECTORS)
     insert(lab, SCATTERED)
     lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -69,7 +69,7 @@ def test_query_reads_a_file_rewritten_by_delete(lab: Lab) -> None:
 
 
 def test_bound_of_a_partition_group_counts_only_its_rows(lab: Lab) -> None:
-    """The bound of a group of partitions counts only rows of the group's files."""
+    """MIN and MAX with GROUP BY on a partition column read few files of each group."""
     create(lab, columns="id BIGINT, p INT", more="PARTITIONED BY (p)")
     lab.sql(
         "INSERT INTO t SELECT /*+ REPARTITION(4, p, q) */ id, p FROM "

@@ -100,9 +100,9 @@ def test_overwriting_by_save_as_table_keeps_the_indexes(lab: Lab) -> None:
 
 
 def test_index_survives_a_rewrite_of_the_catalog_entry(lab: Lab) -> None:
-    """After a change of columns, Delta can rewrite the table's catalog entry without the index.
+    """After a change of columns, Delta can rewrite the catalog entry without the index's property.
 
-    Queries still use the index then.
+    Queries still use the index after such a change.
     """
     with lab.setting("spark.databricks.delta.catalog.update.enabled", "true"):
         create(lab)

@@ -1,4 +1,4 @@
-"""A proxy of a Thrift server that shows a test each statement of a client, and the rows.
+"""A proxy of a Thrift server, which shows a client's statements and their rows to a test.
 
 A HiveServer2 client sends one request at a time, and waits for each reply. The proxy relays these
 requests one by one on the client's own connection. While the client waits, a test can therefore run
@@ -36,7 +36,7 @@ class StatementError(Exception):
 
 
 class Watcher(Protocol):
-    """The callbacks of a test, which run while the client waits."""
+    """The callbacks that a test implements; they run while the client waits."""
 
     def before(self, statement: str) -> None:
         """Called after a client has sent a statement, and before the server gets this statement."""
@@ -134,7 +134,7 @@ class _Connection(socketserver.BaseRequestHandler):
                     self._relay(message)
                 self._close()
             except (ConnectionError, TTransportException):
-                pass  # a client or server that is being stopped ends in the middle of a message
+                pass  # a stopped client or server can cut a message in the middle
 
     def _relay(self, message: bytes) -> None:
         if 0 < message[0] <= _COMPLETE:
@@ -209,7 +209,7 @@ def _rows(reply: Any) -> list[Row]:
 
 
 def _parse(message: bytes, part: str) -> tuple[str, Any]:
-    """The name of a call, and the request (``args``) or the reply (``result``)."""
+    """Reads the name of a call, and its request (``args``) or reply (``result``)."""
     protocol = TBinaryProtocol(TMemoryBuffer(message[4:]))
     name, _, _ = protocol.readMessageBegin()
     found = getattr(TCLIService, f"{name}_{part}", None)
@@ -221,7 +221,7 @@ def _parse(message: bytes, part: str) -> tuple[str, Any]:
 
 
 def _read(source: socket.socket) -> bytes:
-    """One message with the header; empty at the end of the connection."""
+    """One message with its header, or empty bytes at the end of the connection."""
     first = source.recv(1)
     if not first:
         return b""

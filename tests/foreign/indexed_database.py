@@ -62,9 +62,10 @@ class Tally:
 class IndexedDatabase:
     """Watches one connection, whose client fills a database and then queries this database.
 
-    Before the first query after a change, the watcher indexes each column. It first sets the times
-    of all files back, so that the files are stable. Before each query, the watcher runs the same
-    query in the client's session without the index. The client must then get the same rows.
+    Before the first query after a change, the watcher indexes each column. The watcher first sets
+    the times of all files back, so that the files are stable. Before each query, the watcher runs
+    the same query in the client's session without the index. The client must then get the same
+    rows.
 
     Args:
         session: the client's session.
@@ -110,7 +111,7 @@ class IndexedDatabase:
             self._tally.count("errors spared")
             return
         if isinstance(off, str) and not on:
-            # The server gives no cause if the client has left; SQLancer leaves at the end of a
+            # The server reports no cause if the client has disconnected, as SQLancer does after a
             # round.
             self._tally.count("errors without a message")
             return

@@ -1,4 +1,4 @@
-"""A session that makes files old enough to be skipped, and indexes the tables of each query."""
+"""A session that backdates files, so that an index can skip them, and indexes queried tables."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _WORD = re.compile(r"\w+")
 
 @dataclass(slots=True)
 class _Table:
-    """A table: the columns that can be indexed, the indexed columns, and whether files changed."""
+    """What the session knows of a table: its columns, its indexes, and whether files changed."""
 
     columns: dict[str, str]
     indexed: set[str] = field(default_factory=set)
@@ -69,7 +69,7 @@ class IndexedSession:
         self._clock = itertools.count()
 
     def change(self, statement: str) -> None:
-        """Runs a statement other than a query; saves a temporary view over VALUES as a table."""
+        """Runs a statement other than a query; replaces a temporary view over VALUES by a table."""
         view = _DROP_VIEW.match(statement)
         if view and view[1].lower() in self._tables:
             statement = f"DROP TABLE {view[1]}"
@@ -96,7 +96,7 @@ class IndexedSession:
     def look(self) -> None:
         """Sets the times of new files back.
 
-        Records which tables have changed since the last call.
+        Also records which tables have changed since the last call.
         """
         young = time.time() - _HOUR_S / 2
         written = set()

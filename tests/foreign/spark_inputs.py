@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _ROOT = "sql-tests/inputs/"
-# Only the Scala and Python sources of Spark's test suite define some functions.
+# Some functions exist only in the Scala and Python sources of Spark's test suite.
 _OWN_FUNCTIONS = ("udf/", "udaf/", "udtf/")
 _TOKEN = re.compile(
     r"""'(?:[^'\\]|\\.)*' | "(?:[^"\\]|\\.)*" | `[^`]*` | --[^\n]* | /\*.*?\*/ | ; | . """,

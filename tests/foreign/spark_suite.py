@@ -2,7 +2,7 @@
 
 Each query runs both ways in one session, and with the index also under `strict`. With and without
 indexes, a query must return the same rows or the same error. `UNCERTAIN` lists the queries whose
-answers differ even in Spark alone.
+answers differ between runs of Spark alone.
 """
 
 from __future__ import annotations

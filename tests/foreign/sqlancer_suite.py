@@ -3,8 +3,8 @@
 SQLancer makes small tables of random rows. By TLP (ternary logic partitioning), SQLancer checks
 that the rows for which a predicate is true, false and unknown add up to the table. SQLancer
 connects to a proxy, which indexes the tables before the first query. The proxy runs each query with
-and without the index, and both runs must return the same rows; so a TLP failure also occurs without
-an index.
+and without the index. Both runs must return the same rows, so a TLP failure would also occur
+without the index.
 """
 
 from __future__ import annotations
@@ -122,7 +122,8 @@ def _round(
         "--database-prefix": f"round{number}_",
         "--timeout-seconds": int(min(ROUND_S, left)) + 1,
         "--log-execution-time": "false",
-        # SQLancer reports findings only with the reducer, which need not take any step.
+        # SQLancer reports findings only if its reducer is on; the reducer may stop after zero
+        # steps.
         "--statement-reducer-max-steps": 0,
         "--statement-reducer-max-time": 0,
     }

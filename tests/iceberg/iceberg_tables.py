@@ -65,9 +65,9 @@ def insert(lab: Lab, select: str = ROWS, name: str = "t", files: int = 10, start
 
 
 def wait_for_state(lab: Lab, name: str, state: str = "ready") -> None:
-    """Waits until each index of a table has a state.
+    """Waits until all indexes of a table have the given state.
 
-    Spark reports a command only after the command has ended.
+    The refresh starts later, because Spark reports a command only after its end.
     """
     deadline = time.monotonic() + 60
     while any(row[6] != state for row in lab.sql(f"SHOW SIEVE INDEXES ON {name}")):
@@ -76,7 +76,7 @@ def wait_for_state(lab: Lab, name: str, state: str = "ready") -> None:
 
 
 def bytes_read(lab: Lab, query: str) -> int:
-    """The sum of "size of files read" over those scans of a query that use an index."""
+    """The total "size of files read" of those scans of a query that use an index."""
     frame = lab.spark.sql(query)
     frame.collect()
     found = (s.metrics() for s in scans(frame._jdf.queryExecution().executedPlan()))
@@ -84,7 +84,7 @@ def bytes_read(lab: Lab, query: str) -> int:
 
 
 def sizes(lab: Lab, predicate: str, name: str = "t") -> int:
-    """The size of the files with rows that satisfy a predicate, from Iceberg's own metadata.
+    """The total size of the files with rows that satisfy a predicate, from Iceberg's own metadata.
 
     Args:
         name: a table in the current namespace.

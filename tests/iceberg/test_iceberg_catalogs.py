@@ -96,7 +96,7 @@ def test_another_table_of_the_name(lab: Lab) -> None:
 
 @pytest.mark.parametrize("name", ["spark_catalog.renamed", "store.Renamed"])
 def test_an_index_follows_a_renamed_table(lab: Lab, name: str) -> None:
-    """Queries of the new name skip files at once, and queries of a copied entry read all files."""
+    """After RENAME, queries skip files at once; queries of a copied entry read all files."""
     with namespace(lab, name), lab.settings(AUDITED):
         create(lab)
         insert(lab)
@@ -132,7 +132,7 @@ def test_an_index_follows_a_renamed_table(lab: Lab, name: str) -> None:
 
 @pytest.mark.parametrize("name", ["spark_catalog.followed", "files.followed"])
 def test_indexes_follow_writes(lab: Lab, name: str) -> None:
-    """A write of this driver builds declared indexes, and refreshes indexes with `refresh`."""
+    """A write of this driver builds declared indexes, and refreshes those with refresh = 'auto'."""
     with namespace(lab, name):
         create(lab, sieve_columns="id", sieve_options='refresh = "auto"')
 

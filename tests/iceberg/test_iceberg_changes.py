@@ -32,7 +32,7 @@ COPY, MERGE = "copy-on-write", "merge-on-read"
 
 @pytest.fixture(autouse=True)
 def database(lab: Lab) -> Iterator[None]:
-    """A new namespace for each test, in which each skip is audited; joins always supply keys."""
+    """A new namespace for each test; an audit checks every skipped file, and joins supply keys."""
     always = {"spark.sieve.join.pruning": "always"}
     with namespace(lab, "spark_catalog.changes"), lab.settings(AUDITED | always):
         lab.sql(
@@ -51,12 +51,12 @@ def tables(lab: Lab, version: int, mode: str) -> None:
 
 
 def counts(lab: Lab) -> dict[str, int]:
-    """The counters of the driver, by name or by reason."""
+    """The driver's status counters, by name or by reason."""
     return {row[1] or row[0]: row[2] for row in lab.sql("SELECT * FROM sieve_status()")}
 
 
 def changed(lab: Lab, name: str) -> tuple[object, ...]:
-    """The rows of a table, and what the newest snapshot has changed."""
+    """The rows of a table, and the summary of the changes in the newest snapshot."""
     ((operation, found),) = lab.sql(
         f"SELECT operation, summary FROM spark_catalog.changes.{name}.snapshots "
         "ORDER BY committed_at DESC LIMIT 1"
@@ -89,7 +89,7 @@ def test_files_of_a_statement(lab: Lab, version: int, mode: str, broadcast: str)
 
 
 def test_a_copy_on_write_statement_rewrites_files_with_a_match(lab: Lab) -> None:
-    """A MERGE of keys in three of twenty files reads and replaces only these three."""
+    """A MERGE of keys in three of twenty files reads and replaces only these three files."""
     tables(lab, 2, COPY)
     lab.sql(f"{MATCHED} WHEN NOT MATCHED THEN INSERT *".format(t="t"))
     ((found,),) = lab.sql(

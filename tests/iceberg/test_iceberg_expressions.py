@@ -15,7 +15,7 @@ pytestmark = pytest.mark.iceberg
 
 @pytest.fixture(autouse=True)
 def database(lab: Lab) -> Iterator[None]:
-    """A new namespace for each test, in which each skip is audited."""
+    """A new namespace for each test, in which an audit checks every skipped file."""
     with namespace(lab, "spark_catalog.expressions"), lab.settings(AUDITED):
         create(lab, columns=COLUMNS)
         insert(lab, ROWS)

@@ -34,7 +34,7 @@ CONFLICTS = ("ValidationException", "CommitFailedException")
 
 @pytest.fixture(autouse=True)
 def database(lab: Lab) -> Iterator[None]:
-    """A new namespace for each test, in which each skip is audited."""
+    """A new namespace for each test, in which an audit checks every skipped file."""
     with namespace(lab, "spark_catalog.faults"), lab.settings(AUDITED):
         yield
 
@@ -147,7 +147,7 @@ def test_the_front_end_starts_while_a_query_is_planned(tmp_path: Path) -> None:
 
 
 def test_a_killed_front_end(lab: Lab) -> None:
-    """If the front end was killed, queries and writes have the same results."""
+    """If the front end was killed, queries and writes have the same results as before."""
     for name in ("t", "u"):
         create(lab, name, write_delete_mode="merge-on-read")
         insert(lab, name=name)

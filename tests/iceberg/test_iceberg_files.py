@@ -1,4 +1,4 @@
-"""Data files that Spark does not usually write, and snapshots that Spark does not usually make."""
+"""Tests files and snapshots of other writers, which Spark itself does not usually make."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.iceberg
 
 @pytest.fixture(autouse=True)
 def database(lab: Lab) -> Iterator[None]:
-    """A new namespace for each test, in which each skip is audited."""
+    """A new namespace for each test, in which an audit checks every skipped file."""
     with namespace(lab, "spark_catalog.kinds"), lab.settings(AUDITED):
         yield
 
@@ -68,7 +68,7 @@ def test_files_that_were_added(lab: Lab, tmp_path: Path) -> None:
     assert lab.check("SELECT * FROM t WHERE number = 115", exactly=1).rows.total() == 1
     lab.sql("ALTER TABLE t DROP COLUMN v")
     lab.sql("ALTER TABLE t ADD COLUMN v STRING")
-    # By name, the new column is also in the files of the other writer.
+    # If Iceberg matches columns by name, the other writer's files also contain the new column.
     assert lab.check("SELECT * FROM t WHERE v IS NULL").rows.total() == 20
     assert lab.check("SELECT * FROM t WHERE v = 'f125'").rows.total() == 1
 

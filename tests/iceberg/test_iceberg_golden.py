@@ -18,8 +18,7 @@ from spark_session import Lab
 pytestmark = pytest.mark.iceberg
 
 OTHERS = {
-    # These files show table formats, ranges, or partitions in folder names, which differ for
-    # Iceberg.
+    # The results of these files contain formats, ranges or folder names, which differ for Iceberg.
     "statements",
     "partitions",
     # These files contain writes of Hive and of Spark.

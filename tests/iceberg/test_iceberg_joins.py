@@ -1,4 +1,4 @@
-"""Keys in a broadcast select the files of an Iceberg table that a query reads."""
+"""Join keys from a broadcast select which files of an Iceberg table a query reads."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_a_job_reads_the_keys_of_a_shuffled_join(lab: Lab, adaptive: str) -> Non
             lab.check(join.format("RIGHT", 3))
             lab.check(join.format("LEFT", 3), exactly=25)
             lab.check("SELECT * FROM t WHERE id IN (SELECT id FROM d WHERE k = 4)")
-            # Of the right side, the query needs only rows with a partner.
+            # The query needs only those rows of the right side that have a partner.
             lab.check("SELECT * FROM d LEFT ANTI JOIN t ON t.id = d.id", exactly=4)
             lab.check("SELECT * FROM d WHERE id IN (SELECT id FROM t) OR k = 4", exactly=4)
             lab.check("SELECT * FROM t LEFT ANTI JOIN d ON t.id = d.id", exactly=25)

@@ -79,7 +79,7 @@ def test_a_partition_column_has_no_index(lab: Lab, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("adaptive", ["true", "false"])
 def test_join_of_two_partition_specs_works_after_a_filter(lab: Lab, adaptive: str) -> None:
-    """A join planned for two partition specs works if a filter then leaves files of one spec."""
+    """A join planned for two partition specs works if a run-time filter leaves only one spec."""
     some = "id, date_add(date'2024-01-01', CAST(id % 3 AS INT)) d"
     create(lab, "p", "id BIGINT, d DATE", "PARTITIONED BY (days(d), bucket(4, id))")
     insert(lab, some, "p", files=2)

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.iceberg
 
 @pytest.fixture(autouse=True)
 def database(lab: Lab) -> Iterator[None]:
-    """A new namespace for each test, in which each skip is audited."""
+    """A new namespace for each test, in which an audit checks every skipped file."""
     with namespace(lab, "spark_catalog.queries"), lab.settings(AUDITED):
         yield
 
@@ -92,7 +92,7 @@ def test_new_files_are_read_until_a_refresh(lab: Lab) -> None:
 
 
 def test_sorted_rewrites(lab: Lab) -> None:
-    """Procedures parse an order of columns: they find Iceberg's parser behind Sieve's parser."""
+    """Iceberg's procedures can parse a sort order: they find Iceberg's parser behind Sieve's."""
     create(lab)
     insert(lab)
     lab.sql("CREATE SIEVE INDEX ON t (id)")

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.iceberg
 
 @pytest.fixture(autouse=True)
 def database(lab: Lab) -> Iterator[None]:
-    """A new namespace for each test, in which each skip is audited and ranges are small."""
+    """A new namespace for each test; an audit checks every skipped range, and ranges are small."""
     with namespace(lab, "spark_catalog.ranges"), lab.settings(AUDITED | RANGES):
         yield
 
@@ -32,7 +32,7 @@ def ranges(lab: Lab, query: str) -> tuple[int, int]:
 
 
 def test_row_groups_are_skipped(lab: Lab) -> None:
-    """Constants, join keys and first rows skip row groups.
+    """Filters with constants, join keys, and ORDER BY with LIMIT each skip row groups.
 
     `_pos` is still the position in the file.
     """
@@ -46,7 +46,7 @@ def test_row_groups_are_skipped(lab: Lab) -> None:
         assert total > 8, query
         assert read <= (total // 2 if "BETWEEN" in query else 2), query
         assert bytes_read(lab, query) < sizes(lab, "true") * 0.75, query
-    # With the footer, a range of 400 bytes has half the bytes of a file.
+    # Together with the footer, a range of 400 bytes costs as much as half a file.
     point = bytes_read(lab, "SELECT * FROM t WHERE id = 142")
     assert point < sizes(lab, "id = 142") * 0.6
     lab.check("SELECT * FROM t WHERE id = 142", exactly=1)
@@ -62,7 +62,7 @@ def test_row_groups_are_skipped(lab: Lab) -> None:
 
 @pytest.mark.parametrize("version", [2, 3])
 def test_row_groups_with_deleted_rows(lab: Lab, version: int) -> None:
-    """Position deletes hide the right rows of a file of which queries read only some row groups."""
+    """Position deletes hide the right rows, even if queries read only some row groups of a file."""
     create_with_row_groups(lab, format__version=version, write_delete_mode="merge-on-read",
                            write_update_mode="merge-on-read")  # fmt: skip
     lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -78,7 +78,7 @@ def test_row_groups_with_deleted_rows(lab: Lab, version: int) -> None:
 
 
 def test_other_files_are_read_whole(lab: Lab) -> None:
-    """Scans read Avro files as a whole, and any file if the index has one location per file."""
+    """Scans read whole Avro files, and whole files if the index has granularity = 'file'."""
     create_with_row_groups(lab)
     lab.sql("CREATE SIEVE INDEX ON t (id) OPTIONS (granularity = 'file')")
     assert ranges(lab, "SELECT * FROM t WHERE id = 142") == (1, 2)

@@ -51,7 +51,7 @@ METHODS = ["resetTasks", "splitOffsets", "snapshotId"]
 
 @pytest.mark.parametrize("k", range(len(METHODS)), ids=METHODS.__getitem__)
 def test_a_missing_method(k: int, warehouse: Path, tmp_path: Path) -> None:
-    """Queries and writes have Iceberg's own results, and the log names the missing method."""
+    """Without the method, queries and writes have Iceberg's own results, and the log names it."""
     changed = tmp_path / "iceberg.jar"
     without(METHODS[k], iceberg_jars.jar(), changed)
     conf = iceberg_jars.conf(warehouse)

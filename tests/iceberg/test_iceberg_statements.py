@@ -1,4 +1,4 @@
-"""Statements in the forms of Iceberg's own tests commit the same if each column has an index."""
+"""Statements from Iceberg's own tests commit the same changes if each column has an index."""
 
 from __future__ import annotations
 

@@ -16,14 +16,14 @@ FILES = 10
 
 @pytest.fixture(autouse=True)
 def database(lab: Lab) -> Iterator[None]:
-    """A new namespace for each test, in which each skip is audited."""
+    """A new namespace for each test, in which an audit checks every skipped file."""
     with namespace(lab, "spark_catalog.top"), lab.settings(AUDITED):
         yield
 
 
 @pytest.mark.parametrize("adaptive", ["true", "false"])
 def test_first_rows_bound_a_scan(lab: Lab, adaptive: str) -> None:
-    """First rows in both directions, extremes and pages read few files and bytes."""
+    """ORDER BY with LIMIT in both directions, MIN, MAX and pages read few files and few bytes."""
     create(lab, columns="id BIGINT, x DOUBLE, v STRING")
     insert(lab, "id, if(id = 55, NULL, (id * 37) % 100 + 0.5D) x, concat('v', id % 7) v")
     lab.sql("CREATE SIEVE INDEX ON t (id, x)")
@@ -62,7 +62,7 @@ DELETED = [("id BETWEEN 0 AND 8", 2), ("id < 25", 4)]
 def test_files_with_deleted_rows_count_no_rows(
     lab: Lab, version: int, deleted: tuple[str, int]
 ) -> None:
-    """A file with position deletes or a deletion vector gives no bound, and other files do."""
+    """Rows of a file with position deletes or a deletion vector do not let queries skip files."""
     create(lab, format__version=version, write_delete_mode="merge-on-read")
     insert(lab)
     lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -81,7 +81,7 @@ def test_files_with_deleted_rows_count_no_rows(
 
 
 def test_first_rows_read_files_unknown_to_the_index(lab: Lab) -> None:
-    """First rows read files that the index does not know, after partitions are selected."""
+    """Top-k queries also read those files of the selected partitions that the index lacks."""
     create(lab, more="PARTITIONED BY (truncate(1, v))", write_distribution__mode="none")
     insert(lab, "id, if(id < 50, 'a', 'b') v")
     ((first,),) = lab.sql("SELECT snapshot_id FROM spark_catalog.top.t.snapshots")
@@ -101,7 +101,7 @@ def test_first_rows_read_files_unknown_to_the_index(lab: Lab) -> None:
 
 @pytest.mark.parametrize("version", [2, 3])
 def test_first_rows_of_other_snapshots(lab: Lab, version: int) -> None:
-    """The bound of a snapshot, branch or tag depends only on its own files and deletes."""
+    """Which files such a query of a snapshot, branch or tag skips depends only on its own files."""
     create(lab, format__version=version, write_delete_mode="merge-on-read")
     insert(lab)
     ((first,),) = lab.sql("SELECT snapshot_id FROM spark_catalog.top.t.snapshots")
@@ -126,7 +126,7 @@ def test_first_rows_of_other_snapshots(lab: Lab, version: int) -> None:
             lab.check(f"SELECT * FROM {state} ORDER BY id NULLS LAST LIMIT {limit}", exactly=many)
             lab.check(f"SELECT min(id), max(id) FROM {state} WHERE v LIKE 'v%' OR v = 'new'")
 
-    # Now two files have deleted rows, and two files of the branch also do.
+    # Now two files of the table and two files of the branch have deleted rows.
     check(limit=2, now=4, other=3, tag=1)
     lab.sql("REFRESH SIEVE INDEX ON t")
     # The index version of the branch's instant contains neither of the new files.

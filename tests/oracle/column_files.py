@@ -101,7 +101,7 @@ def _scalars(
     if rng.random() >= drift or kind.family not in _DRIFTS:
         return array
     if kind.family in {"varchar", "string"}:
-        # The texts have the encoding of a program without UTF-8.
+        # The texts are encoded as by a program that does not use UTF-8.
         image = [v and v.encode("latin-1", "replace") for v in values]
         return pa.array(image, pa.binary())
     try:

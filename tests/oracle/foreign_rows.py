@@ -1,4 +1,4 @@
-"""The rows of a file before a writer encodes or damages the rows; and values as text."""
+"""The rows of a file before a writer encodes or damages them, and values as text."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Rows:
 
 
 def plain_text(family: str, value: Any) -> str:
-    """A value as Spark's text formats read this value by default."""
+    """The text from which Spark's text formats read a value by default."""
     if family in _TEXTS:
         return _TEXTS[family](value)
     return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,4 +1,4 @@
-"""Random tables with files that Spark did not write: schema, reader options, and all formats."""
+"""Random tables of files that Spark did not write, with random schemas and reader options."""
 
 from __future__ import annotations
 
@@ -83,7 +83,8 @@ def draw_table(rng: random.Random, form: str) -> ForeignTable:
     if form != "csv":
         names.append("s.a")
     drawn_columns = [_column(rng, name, rng.choice(kinds)) for name in names]
-    # The ids are unique, so that a lost row is noticed even if other rows of the file are found.
+    # The ids are unique, so that the test notices a lost row even if it finds the file's other
+    # rows.
     rid = GeneratedColumn("rid", _BIGINT, tuple(range(0, 800, 3)))
     columns = (rid, *drawn_columns)
     indexed = ("rid", rng.choice(drawn_columns).sql)
@@ -109,7 +110,7 @@ def write_file(
     """Writes one file of a table, with a modification time an hour ago.
 
     Returns:
-        The file, and indexed values: those in damaged rows or, without damage, those in some rows.
+        The file, and the indexed values of the damaged rows or, without damage, of some rows.
     """
     values = {c.sql: file_values(rng, c, len(rids), number) for c in table.drawn.columns}
     values["rid"] = list(rids)
@@ -145,8 +146,8 @@ def put_back(path: Path, number: int) -> None:
 
 
 def _column(rng: random.Random, name: str, kind: Kind) -> GeneratedColumn:
-    # Values of a file come from a fifth of all values. If the part has many values, each row has
-    # another value.
+    # Values of a file come from a fifth of all values. If this fifth contains many values, no two
+    # rows of the file have the same value.
     size = rng.choice([12, 300, 300])
     return GeneratedColumn(name, kind, tuple(kind.draw(rng) for _ in range(size)))
 

@@ -56,7 +56,7 @@ class Tally:
 
 
 def draw_query(rng: random.Random, table: ForeignTable, probes: Sequence[Probe]) -> Query:
-    """A random projection with a predicate, which is random or selects the row of a probe."""
+    """A random projection with a predicate that is random, or that selects a probed value's row."""
     columns = [*table.columns, "p"]
     leaves = ["s.a", "s.b"] if "s" in columns else []
     some = rng.sample([*columns, *leaves], k=rng.choice([1, 1, 2, 3]))
@@ -114,8 +114,7 @@ def _compare_alone(lab: Lab, context: str, query: Query, tally: Tally) -> None:
         if on == off:
             return
         assert isinstance(off, str), _difference(context, query, off, on)
-        # Spark can raise an error at a file that the index skips, so the test compares only the
-        # other files.
+        # Spark can fail at a file that the index skips, so the test compares only the other files.
         names = sorted(Path(name).name for name in lab.spark.table("t").inputFiles())
         apart = [_outcome(lab, query, name) for name in names]
     errors = {outcome for outcome in apart if isinstance(outcome, str)}

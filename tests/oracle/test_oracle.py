@@ -1,4 +1,4 @@
-"""An index changes no result on files that Spark did not write, not even on damaged files."""
+"""On files that Spark did not write, even damaged ones, an index changes no query's result."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PAIRS = [(40, 10), pytest.param(200, 40, marks=pytest.mark.long)]
 """The number of all queries, and the number of queries of one table."""
 SOAK_PAIRS, SOAK_PAIRS_PER_TABLE = 20_000, 80
 _SETTINGS = INTERPRETED | {
-    # Each scan has one task, however much the scan reads. The task reads the longest files first.
+    # Each scan runs as one task, whatever its size. The task reads the longest files first.
     "spark.sql.files.openCostInBytes": "0",
     "spark.sql.files.minPartitionNum": "1",
     # With a short time-out, `strict` mode would fail on a busy machine.
@@ -135,7 +135,7 @@ def test_foreign_files_give_the_same_rows_with_the_index(
 
 @pytest.mark.soak
 def test_many_queries_of_foreign_files(lab: Lab, tmp_path: Path) -> None:
-    """So many random tables include rare combinations."""
+    """This number of random tables is large enough to include rare combinations."""
     seed = os.environ.get("SIEVE_SEED", str(random.SystemRandom().getrandbits(32)))
     sys.stdout.write(f"SIEVE_SEED={seed} draws these tables again\n")
     pairs = int(os.environ.get("SIEVE_PAIRS", SOAK_PAIRS))

@@ -96,7 +96,7 @@ def test_parquet_table_is_indexed_next_to_other_catalogs(mixed: Driver) -> None:
 
 
 def test_delta_tables_are_indexed(mixed: Driver) -> None:
-    """Delta tables are indexed with any order of the extensions, and with more extensions."""
+    """Delta tables can be indexed with any order of extensions, and with further extensions."""
     mixed.sql("CREATE SIEVE INDEX ON d (id) OPTIONS (error = 1)")
     assert mixed.files("SELECT * FROM d WHERE id IN (7, 93)") == 2
     mixed.sql("DROP SIEVE INDEX ON d (id)")

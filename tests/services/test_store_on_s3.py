@@ -41,7 +41,7 @@ def jvm() -> Iterator[Any]:
 
 @pytest.fixture(autouse=True)
 def as_new(gate: Gate) -> Iterator[None]:
-    """Forgets which buckets were probed; at the end, asserts that every fault was used."""
+    """Makes the store forget which buckets it has tested; at the end, removes unused faults."""
     s3._lacks.clear()
     gate.puts.clear()
     yield
@@ -86,7 +86,7 @@ def elsewhere(
 
 
 def test_bucket_is_probed_before_the_first_create(store: Store, folder: str, gate: Gate) -> None:
-    """Before the first create, the store puts one name twice, and one put must fail.
+    """Before its first create, the store tests the bucket: of two puts of one name, one must fail.
 
     Later creates do not probe the bucket again.
     """
@@ -121,7 +121,7 @@ def test_bucket_that_ignores_conditions_is_refused(
 
 
 def test_an_old_hadoop(jvm: Any, conf: Any) -> None:
-    """The store refuses a client without conditional puts before the client puts an object."""
+    """The store refuses an S3 client that does not support conditional puts, before any put."""
     conf.set("fs.s3a.create.conditional.enabled", "false")
     conf.set("fs.s3a.impl.disable.cache", "true")
     store, folder = elsewhere(jvm, conf, KEEPING)
@@ -132,7 +132,8 @@ def test_an_old_hadoop(jvm: Any, conf: Any) -> None:
 def test_a_single_writer(jvm: Any, conf: Any, gate: Gate, caplog: pytest.LogCaptureFixture) -> None:
     """A user can declare that nobody else writes to the bucket.
 
-    The store of this single writer looks for the object before each put, and warns.
+    Before each put, the store of this single writer checks that the object does not exist. The
+    store also logs a warning.
     """
     store, folder = elsewhere(jvm, conf, HEEDLESS, single_writer=True)
     with caplog.at_level(logging.WARNING):
@@ -152,7 +153,7 @@ def test_a_single_writer(jvm: Any, conf: Any, gate: Gate, caplog: pytest.LogCapt
 def test_put_with_a_lost_reply_is_recognised(
     store: Store, folder: str, gate: Gate, status: int
 ) -> None:
-    """A put that succeeded gets the status 412 if the client sends it again.
+    """If a client repeats a put that had succeeded, the server replies with the status 412.
 
     The writer's name in the object then shows who has put the object.
     """

@@ -132,7 +132,7 @@ def test_the_life_of_an_index(table: Driver, gate: Gate) -> None:
     ((_, versions, gone, size),) = table.sql("VACUUM SIEVE INDEX ON shop.t RETAIN 0 HOURS")
     assert versions == 2
     assert size > 0
-    # VACUUM has added a mark for the deletions.
+    # Before its deletions, VACUUM has added one file, which marks the deletions.
     assert len(gate.keys(KEEPING, "shop.db/.sieve/")) == len(before) - gone + 1
     check(table, POINT, 1)
     table.sql("DROP SIEVE INDEX ON shop.t (a)")
