@@ -1,4 +1,4 @@
-"""Runs the steps of a build in this process, as Spark runs them on executors."""
+"""Runs the steps of an index build in this process instead of on Spark's executors."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SHAPES = ("sieve", "intervals", "map", "auto")
 
 @dataclass(frozen=True)
 class Built:
-    """A run, and the counts of rows, NULLs and NaNs of each file."""
+    """A run and, for each file, the counts of rows, NULLs and NaNs."""
 
     encoder: Encoder
     chunk: Chunk
@@ -42,14 +42,14 @@ class Built:
     ends: list[Ends]
 
     def keep(self, wanted):
-        """The files that can contain a value in the key ranges, according to an in-memory run."""
+        """The files that can contain a value in the key ranges, found by the run in memory."""
         found = self.locations_in(wanted.intervals)
         if self.maps and wanted.hashes is not None:
             found &= np.logical_or.reduce([one.locations_of(wanted.hashes) for one in self.maps])
         return found | (wanted.null & (self.nulls > 0)) | (wanted.nan & (self.nans > 0))
 
     def locations_in(self, intervals):
-        """The files that can contain a key code in one of the intervals."""
+        """The files that can contain a key code of at least one interval."""
         found = np.zeros(len(self.rows), np.bool_)
         self.chunk.mark(merge(intervals), found)
         return found
@@ -77,7 +77,7 @@ def build(
         shape: one of `SHAPES`.
         budget: the maximum number of bytes.
         hashes: the hashes of each file's values, which a map needs if codes are not exact.
-        batch: the number of rows per batch; a task cuts its buffer at the same number of values.
+        batch: the number of rows per batch, and also the number of values that a task buffers.
         tasks_a_file: the number of tasks that share the batches of each file.
         borders: the key codes that split the domain into stretches.
         bits: the number of bits of a map's fingerprints.
@@ -121,14 +121,14 @@ def build(
 
 
 def _stop(query_model, n_files, budget, payback):
-    """A stop criterion for files of a hundred bytes, in which no probe is near the minimum."""
+    """The criterion that ends a build: files have 100 bytes, and no probe is near the minimum."""
     points = np.stack([query_model.codes, query_model.codes], axis=1)
     price = Payback(n_files, 100 * n_files, payback).price
     return Stop(price, budget, 0, (points, points, points), dict.fromkeys(KINDS, 0.0))
 
 
 def _payloads(cuts, query_model, shape, budget, sizes, borders, stop):
-    """The bytes of the segments."""
+    """The encoded segments of a run."""
     if shape == "sieve":
         cuts = _table(block_tasks.unpack_pairs(iter(cuts.to_batches())), block_tasks.PAIRS)
         cuts = cuts.sort_by([("code", "ascending"), ("location", "ascending")])
@@ -177,14 +177,14 @@ def _until(pieces, planner, n_files, borders, stop):
 
 
 def _maps(keys, encoder, n_files, bits):
-    """Two maps of the hashes of all values; each map has half of the range of hashes."""
+    """Two maps, each of which contains the hashes in one half of the range of hashes."""
     pairs = list(hash_map_tasks.pack_hashes(encoder, None, 2, None)(iter(keys)))
     made = hash_map_tasks.write_maps(n_files, bits)(iter(pairs))
     return [decode_map(row["payload"]) for batch in made for row in batch.to_pylist()]
 
 
 def _hashed(files, hashes):
-    """The hash of each value of each file, or NULL."""
+    """For each file, the hashes of the values; the hash of NULL is NULL."""
     pairs = zip(files, hashes, strict=True)
     return [
         pa.array(np.asarray(given, np.uint64).view(np.int64), mask=np.asarray(values.is_null()))
@@ -193,7 +193,7 @@ def _hashed(files, hashes):
 
 
 def _batches(files, size):
-    """Batches of values, or of hashes of values; each value has the number of its file."""
+    """Batches with two columns: values or their hashes, and the numbers of the files."""
     for number, values in enumerate(files):
         columns = [values, pa.array(np.full(len(values), number, np.int32))]
         whole = pa.RecordBatch.from_arrays(columns, names=["key", "location"])

@@ -1,4 +1,4 @@
-"""Index versions on disk that need no Spark, and a store that records reads."""
+"""Builds index versions on disk without Spark; also a store that records reads."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Row = tuple[str, int, int, int, int, int, bytes]
 
 
 def row(segment: Segment) -> Row:
-    """The row of a segment of intervals or runs."""
+    """The run file's row for a segment of the shape `intervals` or `runs`."""
     told = (segment.first, segment.last, segment.keys, segment.rows, segment.blocks)
     return (segment.shape, *told, segment.payload)
 
@@ -42,7 +42,7 @@ def row(segment: Segment) -> Row:
 def map_row(
     hashes: Sequence[int], locations: Sequence[int], n_locations: int, bits: int = 8
 ) -> Row:
-    """The row of a map of some hashes, which are signed numbers in ascending order."""
+    """The run file's row for a hash map; the hashes are signed numbers in ascending order."""
     keys = np.array(hashes, np.int64).view(np.uint64)
     payload = build_map(keys, np.array(locations, np.int32), n_locations, bits)
     return ("map", hashes[0], hashes[-1], 0, 0, 0, payload)
@@ -57,7 +57,7 @@ def write_run(
 ) -> RunRef:
     """Writes a run over `locations` locations.
 
-    Each argument's list gives the segments of one file.
+    Each element of `files` lists the segments of one run file.
     """
     written = []
     (folder / "runs" / run_id).mkdir(parents=True)
@@ -111,7 +111,7 @@ def plain_locations(n: int) -> Locations:
 
 @dataclass(frozen=True, slots=True)
 class CountingStore(LocalStore):
-    """Records the names of the files that it reads, in order."""
+    """A local store that records the names of the files that it reads, in order."""
 
     read_names: list[str] = field(default_factory=list)
 

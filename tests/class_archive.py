@@ -2,8 +2,8 @@
 
 Run it as ``python class_archive.py FILE``.
 
-With the archive, a JVM starts in half the CPU time, and a test run starts dozens of JVMs. A JVM
-with other jars on its class path ignores the archive.
+A test run starts dozens of JVMs. With the archive, a JVM starts in half the CPU time. A JVM with
+other jars on its class path ignores the archive.
 """
 
 from __future__ import annotations

@@ -39,5 +39,5 @@ def check(lines: list[list[str]]) -> None:
 
 
 def cells(output: str) -> list[list[str]]:
-    """The cells of an output that is separated by tabs."""
+    """The cells of an output whose columns are separated by tabs."""
     return [line.split("\t") for line in output.splitlines() if line.strip()]

@@ -20,12 +20,12 @@ from spark_session import THRIFT_PORT, Lab, start_session
 from xdist.scheduler import LoadFileScheduling
 
 # Every JVM of a test run lives for seconds or minutes: drivers, executors, metastores, beeline. In
-# such a short time, the second compiler and a parallel collector cost more than they save (in all,
-# a third of the run's CPU time). With one compiler, the JVM's code cache would have a fifth of the
-# usual size. Spark's generated code would fill this cache, and the JVM would discard code and
-# compile it again (another sixth of the CPU time). Class data soon exceeds 21 MB, at which size a
-# JVM by default starts its first full collection. Hadoop starts a `chmod` for each file and folder
-# that it makes; this is fastest with VFORK.
+# such a short time, the second compiler and a parallel collector cost more than they save. Without
+# these two, a run takes a third less CPU time. With one compiler, the JVM's code cache would have a
+# fifth of the usual size. Spark's generated code would fill this cache, and the JVM would discard
+# code and compile it again (another sixth of the CPU time). Class data soon exceeds 21 MB, at which
+# size a JVM by default starts its first full collection. Hadoop starts a `chmod` for each file and
+# folder that it makes; this is fastest with VFORK.
 JVM_OPTIONS = (
     "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m "
     "-XX:MetaspaceSize=256m -Djdk.lang.Process.launchMechanism=VFORK"
@@ -42,7 +42,8 @@ _ARCHIVED = f"-XX:SharedArchiveFile={_ARCHIVE} -Xlog:disable" if _ARCHIVE.exists
 os.environ.setdefault("SPARK_SUBMIT_OPTS", f"{JVM_OPTIONS} {_HEAP} {_ARCHIVED}")
 
 
-# There is no deadline, because the time of an example depends more on the machine than on the code.
+# Hypothesis gets no deadline, because an example's time depends more on the machine than on the
+# code.
 settings.register_profile("sieve", deadline=None, print_blob=True)
 settings.load_profile("sieve")
 
@@ -56,7 +57,7 @@ SHARING = {
 
 
 class _OneSite(LoadFileScheduling):
-    """Runs the tests of one file on one worker, and also tests that share servers."""
+    """Runs the tests of one file on one worker, and tests that share servers on one worker."""
 
     def _split_scope(self, nodeid: str) -> str:
         for start, servers in SHARING.items():
@@ -83,8 +84,8 @@ _watch = pytest.StashKey[threading.Timer]()
 def pytest_timeout_set_timer(item: pytest.Item, settings: Any) -> None:
     """Shortly before a test's time is out, lets the test's JVMs print what their threads wait for.
 
-    When the time is out, the process ends. A failed test could not end a call to a JVM that never
-    answers: PySpark would call this JVM again.
+    When the time is out, the process ends. It is not enough to fail the test: if a JVM never
+    answers, PySpark would call this JVM again.
     """
     item.stash[_watch] = threading.Timer(
         settings.timeout - _BEFORE_THE_END,

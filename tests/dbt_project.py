@@ -71,7 +71,7 @@ class Project:
         return {(table, index): (state, version) for table, index, state, version in rows}
 
     def changes(self, table: str, index: str) -> list[str]:
-        """The changes of the versions of an index, newest first."""
+        """For each version of an index, the change that made the version, newest first."""
         rows = self.sql(f"SELECT index, change FROM sieve_versions('shop.{table}')")
         return [change for name, change in rows if name == index]
 

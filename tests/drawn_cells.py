@@ -1,4 +1,4 @@
-"""Random segments of entries over grids, in the form that payloads of intervals and runs have."""
+"""Random segments of grid entries, as payloads of the shapes intervals and runs store them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _cells(draw: st.DrawFn, first: int, last: int) -> Cells:
     shift = [draw(st.integers(least, 63))]
     start = [0]
     if span > 1 and draw(st.booleans()):
-        # As in a payload, the width of a piece has few significant bits.
+        # As in a real payload, the width of a piece is a number with few significant bits.
         start.append(1 << draw(st.integers(0, span.bit_length() - 1)))
         shift.append(draw(st.integers(least, 63)))
     grid = Grid.of(first, last, np.array(start, np.uint64), np.array(shift, np.uint8))

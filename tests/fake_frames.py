@@ -1,4 +1,4 @@
-"""Data frames without Spark, which replace PySpark's: rows in partitions, computed at once.
+"""Data frames that replace PySpark's: rows in partitions, computed eagerly without Spark.
 
 The steps of a build run in these frames as on executors: on Arrow batches of few rows, and one
 partition after another. The frames have only the methods that `sieve` uses. `use` installs the
@@ -47,7 +47,7 @@ class Col:
 
     Attributes:
         source: the column whose type is used if this column has no type.
-        fold: the function with which an aggregate combines the values of all rows.
+        fold: the function by which an aggregate combines the values of all rows.
     """
 
     of: Callable[[Values], Any]
@@ -117,7 +117,7 @@ def _bytes(value: Any) -> bytes:
 
 
 def _hashed(value: Any) -> int:
-    """Spark's hash for text and bytes; an arbitrary hash for numbers, which no test uses."""
+    """Spark's hash for text and bytes. The hash of numbers is arbitrary: no test depends on it."""
     if value is None:
         return 42
     return int(hash_bytes([_bytes(value)]).view(np.int64)[0])
@@ -282,7 +282,7 @@ class Frame:
         return self._of([self.rows])
 
     def repartition(self, n: int, name: str = "") -> Frame:
-        """Moves each row to the partition of a column's hash.
+        """Moves each row to the partition that a column's hash determines.
 
         If no column is given, moves all rows to one partition.
         """

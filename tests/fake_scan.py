@@ -1,4 +1,4 @@
-"""Scans without Spark: a query for one key of a `fake_spark` table is pruned as by the shim.
+"""Scans without Spark: a query for one key of a `fake_spark` table is pruned as in the shim.
 
 The front end's part is real: the request, the look-up, the answer, and the dictionary of files.
 """
@@ -42,7 +42,7 @@ class Scan:
 
 
 def scan(warehouse: Warehouse, name: str, key: int, store: Store | None = None) -> Scan:
-    """Queries a key of a table like a driver with empty caches.
+    """Queries one key of a table, as a driver with empty caches does.
 
     Raises an error if a row is lost.
     """

@@ -104,7 +104,7 @@ class Warehouse:
         return told
 
     def alter(self, name: str, change: Callable[[dict[str, str]], dict[str, str]]) -> None:
-        """Changes a table's properties in one step, as the metastore changes one property."""
+        """Changes a table's properties atomically, as the metastore changes a single property."""
         path = self.folder / f"{name}.properties"
         with (self.folder / f"{name}.lock").open("a") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
@@ -175,7 +175,7 @@ def keys_by_range(uri: str, cuts: Sequence[int]) -> list[list[int]]:
 
 
 class Access:
-    """The shim's access to a table; raises Spark's error if the metastore refuses."""
+    """The shim's view of a table; raises Spark's error if the metastore refuses."""
 
     def __init__(self, warehouse: Warehouse, name: str, seam: Seam) -> None:
         self._warehouse, self._name, self._seam = warehouse, name, seam
@@ -388,7 +388,7 @@ def build_run(
     """`sieve.indexing.build_run.build_run` without Spark: one run file of equal-width blocks."""
     pairs = sorted((key, k) for k, keys in enumerate(frame) for key in keys)
     rows = np.array([len(keys) for keys in frame], np.int64)
-    # A file without rows proves nothing.
+    # A file without rows gets an unknown row count, so that queries always read the file.
     rows[(tiling.of_files(rows) == 0)[tiling.owners]] = -1
     none = np.zeros_like(rows)
     if not pairs:
@@ -416,7 +416,7 @@ def write_run(rows: Sequence[RunRow], uri: str, _claim: str) -> None:
 
 @contextmanager
 def without_spark(mode: str = "files") -> Iterator[None]:
-    """Within the block, replaces Spark in builds, and does not sync files to the disk.
+    """Within the block, builds run without Spark, and nothing syncs files to the disk.
 
     In the mode ``ranges``, files with more than `KEYS_A_RANGE` keys are cut. The writes of a killed
     process survive even without a sync; `test_power_cut` observes the syncs.

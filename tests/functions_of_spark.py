@@ -32,7 +32,7 @@ _LIKE = {True: ("l", "f", "x"), False: ("d", "ts", "n")}
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The shim's claim about a call: in which part of a column the results are in order."""
+    """The shim's claim about a call: for which values of a column the results keep the order."""
 
     call: str
     column: str
@@ -43,12 +43,12 @@ class Claim:
 
     @property
     def text(self) -> str:
-        """The claim as a line of the list."""
+        """The claim in the form of a line of the list."""
         return f"{'rises' if self.rises else 'falls'} {self.call}"
 
 
 def names(lab: Lab) -> dict[str, str]:
-    """All functions that Spark contains, operators included, with the group of each."""
+    """The names of all functions and operators of Spark, each with its group."""
     registry = _registry(lab)
     found = registry.listFunction()
     groups = {}
@@ -59,7 +59,7 @@ def names(lab: Lab) -> dict[str, str]:
 
 
 def calls(lab: Lab, name: str) -> list[list[str]]:
-    """Calls as in a function's examples, each with a column in place of one argument."""
+    """Calls like those in a function's examples, each with a column in place of one argument."""
     if name in OPERATORS:
         return [[f"{c} {name} 3", f"3 {name} {c}"] for c in COLUMNS]
     found = []
@@ -72,7 +72,7 @@ def calls(lab: Lab, name: str) -> list[list[str]]:
 
 
 def claims(lab: Lab, texts: Sequence[str]) -> list[Claim]:
-    """The shim's claims about these calls. Calls that Spark refuses are left out."""
+    """The shim's claims about these calls. The result omits calls that Spark refuses."""
     if not texts:
         return []
     try:

@@ -1,4 +1,4 @@
-"""Strategies for encoders of strings and binary; split points are random or near the values."""
+"""Hypothesis strategies for encoders of strings and binary."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def draw_predicate(rng: random.Random, table: GeneratedTable, depth: int = 3) ->
     if rng.random() < 0.04:
         constant = rng.choice(["TRUE", "FALSE", "CAST(NULL AS BOOLEAN)"])
         return rng.choice([constant, "p = 'a'", "p IS NULL", "rid % 3 = 0"])
-    # Most terms use indexed columns, because an AND of terms without an index proves little.
+    # Most terms use indexed columns, because terms without an index do not test any skipping.
     indexed = [c for c in table.columns if c.sql in table.indexed]
     column = rng.choice(indexed if rng.random() < 0.8 else list(table.columns))
     (form,) = rng.choices(list(_LEAVES), list(_LEAVES.values()))
@@ -127,7 +127,7 @@ def _conditional(rng: random.Random, column: GeneratedColumn) -> str:
 
 
 def _typed(rng: random.Random, column: GeneratedColumn) -> str:
-    """Predicates in forms that exist for one type: other types' constants, functions and casts."""
+    """Predicates that suit the column's type: constants of other types, functions, and casts."""
     return _FORMS[column.kind.family](rng, column)
 
 

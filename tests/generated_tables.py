@@ -225,7 +225,7 @@ def _write(
 def file_values(rng: random.Random, column: GeneratedColumn, size: int, number: int) -> list[Any]:
     """The values of one file, some of which are NULL.
 
-    The values come from a part of all values, so that files differ.
+    Each file draws from a random part of the column's values, so that files differ.
     """
     pool = column.pool
     how = rng.random()
@@ -240,7 +240,7 @@ def file_values(rng: random.Random, column: GeneratedColumn, size: int, number: 
 
 
 def table_statements(table: GeneratedTable, staging: str, parts: str) -> list[str]:
-    """The statements that create table ``t`` from staged rows, with a file for each staged file."""
+    """The statements that create table ``t`` from the staged rows, one file per staged file."""
     leaves = [c.kind.sql for c in table.columns if c.sql == "s.a"]
     plain = [c for c in table.columns if c.sql != "s.a"]
     columns = [f"{c.sql} {c.kind.sql}" for c in plain]

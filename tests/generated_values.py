@@ -39,7 +39,7 @@ class Kind:
 
     @property
     def of_bytes(self):
-        """Whether the kind is strings or binary."""
+        """Whether the values are strings or binary."""
         return self.name.startswith(("string", "varchar", "binary"))
 
     def column(self, values):

@@ -18,7 +18,7 @@ def create(lab: Lab) -> None:
 
     The keys ascend from file to file.
 
-    A second fact table has as many files, in four partitions.
+    A second fact table has forty files, too, in four partitions.
     """
     lab.sql(
         "CREATE TABLE fact USING parquet AS SELECT id AS k, CAST(id AS INT) AS i, "

@@ -1,7 +1,7 @@
 """Writers in separate processes, which tests kill, stop or run concurrently.
 
-A fork server without a JVM and threads has already loaded the writers' modules, so that a writer
-costs milliseconds.
+A fork server, which has no JVM and no threads, loads the writers' modules once. A new writer
+therefore takes milliseconds.
 """
 
 from __future__ import annotations

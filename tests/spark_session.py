@@ -1,4 +1,4 @@
-"""A Spark session with Sieve, and the check of all query tests: same rows, and fewer files."""
+"""A Spark session with Sieve, and the check that queries return the same rows from fewer files."""
 
 from __future__ import annotations
 
@@ -107,7 +107,8 @@ class Lab:
             text: a query whose rows do not depend on the order or the choice of files.
             at_most: the maximum number of files read with the index.
             exactly: the exact number of files read with the index.
-            known: answers without the index, for checks of the same files under other indexes.
+            known: a cache of answers without the index, for tests that try several indexes on the
+                same files.
         """
         known = {} if known is None else known
         if text not in known:
@@ -171,7 +172,7 @@ class Lab:
 
 
 def together(queries: Iterable[str]) -> str:
-    """One query that returns the numbered rows of many queries in a fraction of their time."""
+    """One query that quickly returns the rows of many queries, with the number of each query."""
     row = "to_json(struct(*), map('ignoreNullFields', 'false'))"
     branches = (f"SELECT {k} AS k, {row} AS r FROM ({query})" for k, query in enumerate(queries))
     return " UNION ALL ".join(branches)
@@ -185,7 +186,7 @@ def files_read(frame: DataFrame) -> int:
 
 
 def _files_of(metrics: Any) -> int:
-    # Only scans through Spark's second data source interface have another metric.
+    # The metric has another name only for scans through Spark's data source API V2.
     name = "numFiles" if metrics.contains("numFiles") else "resultDataFiles"
     return int(metrics.apply(name).value())
 
@@ -242,8 +243,8 @@ def start_session(folder: Path, **conf: str) -> SparkSession:
             "spark.ui.showConsoleProgress": "false",
             "spark.driver.memory": "2g",
             "spark.sql.session.timeZone": "UTC",
-            # With a short time-out, tests would fail on a busy machine; tests of time-outs set
-            # another one.
+            # With a short time-out, tests would fail on a busy machine. Tests of time-outs set
+            # their own.
             "spark.sieve.prune.timeout": "30s",
             "spark.sieve.start.timeout": "120s",
         }
@@ -257,9 +258,9 @@ def start_session(folder: Path, **conf: str) -> SparkSession:
 
 
 def _age_files(spark: SparkSession, warehouse: Path) -> None:
-    """Sets the times of files that a statement writes back by two seconds.
+    """Backdates the files that a statement writes, by two seconds.
 
-    A build waits until the newest file of a table is a second old; tests then need not wait.
+    A build waits until the newest file is a second old, so tests with backdated files save time.
     """
     run = spark.sql
 
@@ -270,7 +271,7 @@ def _age_files(spark: SparkSession, warehouse: Path) -> None:
             for path in (Path(at, name) for at, _, names in os.walk(warehouse) for name in names):
                 with suppress(FileNotFoundError):
                     written = path.stat().st_mtime
-                    # An index may already exist on files that are older than this statement.
+                    # An index may already contain older files, so only new files are backdated.
                     if written >= started:
                         os.utime(path, (written - 2, written - 2))
         return frame

@@ -1,4 +1,4 @@
-"""The golden corpus as files: statements with annotations, and the expected rows of each.
+"""Reads the golden corpus, whose files contain annotated statements and their expected rows.
 
 In a ``.sql`` file, each statement ends with ``;`` at the end of a line. The statements before the
 line ``--@ queries`` make the file's tables, and run once. Each later statement runs once in every
@@ -13,7 +13,7 @@ in ``THINNED``, which have many queries of one kind. `make test-long` runs all q
 audits the files that scans skip. A file also runs without the index, unless a stored digest proves
 that this run would pass (``proven``). The files in ``EVERY_MODE`` also run over the Thrift server
 and, in `make test-long`, with default settings. The files in ``OVER_THRIFT`` also run over the
-Thrift server, with one query in four in `make test`. Spark compiles the queries of the files in
+Thrift server; `make test` then runs one query in four. Spark compiles the queries of the files in
 these two sets, and interprets those of other files. With ``--every 6``, only one query in six runs.
 
 In a statement, ``{{3..9 step 2}}`` stands for ``3, 5, 7, 9``, because long lists are hard to read.
@@ -69,7 +69,7 @@ class Statement:
 
     @property
     def only_reads(self) -> bool:
-        """Returns whether the statement changes nothing that later statements depend on."""
+        """Returns whether later statements have the same result if this statement does not run."""
         return _ROWS.match(self.text) is not None
 
     @property

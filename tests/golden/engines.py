@@ -34,7 +34,7 @@ MASKED_PROPERTIES = {
 
 _SIEVE = re.compile(r"\s*\w+\s+SIEVE\b", re.IGNORECASE)
 _SILENT = re.compile(r"\s*(SET|RESET|USE)\b", re.IGNORECASE)
-# The Thrift server repeats the error condition, with the exception's class between the copies.
+# The Thrift server prints the error condition twice, with the exception's class in between.
 _ERROR = re.compile(r".*(\[SIEVE_[A-Z_]+\] [^\n]*)")
 
 

@@ -30,7 +30,7 @@ def differences(lab: Lab, script: Script, every: int) -> list[str]:
 
 
 def difference(lab: Lab, statement: Statement) -> list[str]:
-    """The differences between a run and EXPLAIN SIEVE, in both directions."""
+    """What EXPLAIN SIEVE predicts and the run lacks, and what the run has and EXPLAIN lacks."""
     try:
         rows = [row for row in lab.explain(statement.sql) if reasons(row) != {"no-index"}]
     except PySparkException as error:

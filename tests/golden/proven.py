@@ -22,14 +22,14 @@ RECORD = Path(__file__).with_name("off.json")
 
 
 def digest(script: Script) -> str:
-    """The digest of a file's answers and of everything that determines Spark's answers."""
+    """The digest of a file's expected rows and of everything that determines Spark's answers."""
     parts = [pyspark.__version__.encode()]
     parts += [path.read_bytes() for path in (script.path, script.expected)]
     return sha256(b"".join(sha256(part).digest() for part in parts)).hexdigest()
 
 
 def is_proven(script: Script) -> bool:
-    """Returns whether the mode ``off`` has passed with the same statements, rows and Spark."""
+    """Returns whether the file in this state has passed in the mode ``off`` on this Spark."""
     return script.name not in EVERY_MODE and read_record().get(script.name) == digest(script)
 
 

@@ -35,7 +35,7 @@ def answers(engine: Engine, mode: str, script: Script, every: int = 1) -> list[R
 
 
 def wrong_files(statement: Statement, mode: str, read: int | None) -> list[str]:
-    """Describes a wrong number of files that a statement read; returns "" for a right number."""
+    """Describes how the number of files read differs from the annotation; returns "" if it fits."""
     allowed = statement.files
     if allowed is None or read is None:
         return []
@@ -44,7 +44,7 @@ def wrong_files(statement: Statement, mode: str, read: int | None) -> list[str]:
 
 
 def differences(script: Script, mode: str, results: Sequence[Result | None]) -> list[str]:
-    """The rows that differ from the ``.out`` file, and the wrong numbers of files."""
+    """Describes rows that differ from the ``.out`` file, and numbers of files that do not fit."""
     expected = read_expected(script.expected)
     assert len(expected) == len(script.queries), "the .out file is of another .sql file"
     wrong = []

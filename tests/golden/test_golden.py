@@ -29,7 +29,7 @@ Connect = Callable[[], Engine]
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Runs each file in the modes that apply to the file.
 
-    The mode without the index is left out for files with a stored proof.
+    Files with a stored proof do not run without the index.
     """
     if "mode" in metafunc.fixturenames:
         anew = metafunc.config.getoption("regenerate")
@@ -53,7 +53,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         ]
         metafunc.parametrize(("script", "mode", "each"), runs, indirect=["script"])
     elif "script" in metafunc.fixturenames:
-        # Statements of the files in `EVERY_MODE` report on all scans of the session.
+        # Some statements of the files in `EVERY_MODE` report on all scans of the session.
         paths = sorted(Path(__file__).parent.glob("*.sql"))
         undisturbed = [
             pytest.param(
@@ -133,7 +133,7 @@ def test_same_rows_in_every_mode(
 def test_explain_predicts_the_run(
     script: Script, lab: Lab, spark: Connect, every: int | None
 ) -> None:
-    """EXPLAIN predicts the files listed and skipped, scans with run-time values, and reasons."""
+    """EXPLAIN predicts listed and skipped files, scans with run-time values, and reasons."""
     assert spark
     session = Lab(lab.spark.newSession())
     session.sql(f"USE golden_{script.name}")
@@ -145,7 +145,7 @@ def test_explain_predicts_the_run(
 
 
 def regenerated(off: list[Result | None], script: Script, connect: Connect) -> str:
-    """The text of an ``.out`` file: rows without the index, or with the index if rows need it."""
+    """The text of an ``.out`` file, with the rows of the mode ``off`` if a statement runs in it."""
     strict = answers(connect(), "strict", script) if None in off else off
     chosen = [one or other or Result(()) for one, other in zip(off, strict, strict=True)]
     return "".join(render(s, r.rows) for s, r in zip(script.queries, chosen, strict=True))

@@ -1,4 +1,4 @@
-"""Which statements of a corpus file run if only some queries run."""
+"""With ``--every``, the right statements of a corpus file run."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Noted:
 
 
 def test_every_change_runs_if_queries_are_omitted(tmp_path: Path) -> None:
-    """An omitted query has no result, and all statements that change something run."""
+    """An omitted query has the result None; statements that change something always run."""
     path = tmp_path / "some.sql"
     changes = ["INSERT INTO t SELECT 1", "SET a = b", "REFRESH SIEVE INDEX ON t"]
     queries = ["SELECT 0", *changes, "with x as (select 4) table x", "SELECT 5", "SELECT 6"]

@@ -1,4 +1,4 @@
-"""Draws mutants, tests each mutant with the tests that reach it and mypy, and lists survivors."""
+"""Draws mutants, runs mypy and the tests that reach each mutant, and lists the survivors."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[2]
 def main() -> int:
     """Fails if more than one in ten mutants survives.
 
-    Some survivors behave like the code. Read each one.
+    Some survivors behave like the original code, so no test can kill them. Read each one.
     """
     parser = argparse.ArgumentParser(prog="mutants", description=__doc__)
     parser.add_argument("--number", type=int, default=100, help="how many to draw")

@@ -71,7 +71,7 @@ def _modules(root: Path, only: str) -> list[Path]:
 
 
 def _places(path: Path) -> Iterator[tuple[int, list[tuple[str, int]]]]:
-    """For each place that operators can change: the line, and these operators."""
+    """For each place that operators can change, the line and these operators."""
     nodes = list(ast_nodes(get_ast(path.read_text())))
     places: dict[tuple[object, object], list[tuple[str, int]]] = defaultdict(list)
     for name in sorted(name for name in operator_names() if not _EXCLUDED.fullmatch(name)):
@@ -94,7 +94,7 @@ def _mutated(source: str, operator: str, occurrence: int) -> str | None:
 
 
 class _Bare(ast.NodeTransformer):
-    """Removes code that does not run, and checks that only find programming mistakes."""
+    """Removes code that never runs, and checks that only detect mistakes of programmers."""
 
     def visit_keyword(self, node: ast.keyword) -> ast.AST | None:
         return None if node.arg in _GUARDS else self.generic_visit(node)
@@ -142,7 +142,7 @@ def _same_program(one: str, other: str) -> bool:
 
 
 def _line(source: str, changed: str, line: int) -> str:
-    """The changed line; if a change adds or removes lines, the first line that differs."""
+    """The changed line or, if a change adds or removes lines, the first line that differs."""
     lines = zip(source.splitlines(), changed.splitlines(), strict=False)
     differing = (new for old, new in lines if old != new)
     return next(differing, changed.splitlines()[line - 1]).strip()

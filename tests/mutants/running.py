@@ -31,7 +31,7 @@ _SPARK_TESTS = [
     for name in ("hadoop_store", "create", "refresh", "shapes", "completeness", "estimate", "check")
 ]
 _SPARK_S = 1800.0
-# These tests start Spark, although they are in the folder of tests without Spark.
+# These unit tests start Spark, unlike the other tests in their folder.
 _NEED_SPARK = [
     f"tests/property/test_{name}.py" for name in ("random_tables", "random_joins", "range_tilings")
 ]
@@ -88,7 +88,7 @@ class Bench:
             return self.mypy() == 1
 
     def killed_on_spark(self, mutant: Mutant) -> bool:
-        """Returns whether a fixed selection of tests on Spark fails with the mutant.
+        """Returns whether some test of a fixed selection of Spark tests fails with the mutant.
 
         The selection does not depend on the lines that the tests reach.
         """
@@ -243,7 +243,7 @@ class Reach:
                 self._seconds[test] += float(case.attrib["time"])
 
     def seconds(self, tests: Iterable[str]) -> float:
-        """The seconds that tests or whole test files take without a mutant."""
+        """The seconds that the given tests or test files take without a mutant."""
         return sum(self._seconds[test] for test in tests)
 
     def rounds(self, mutant: Mutant) -> list[list[str]]:

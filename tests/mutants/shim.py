@@ -16,8 +16,8 @@ from sql_ext.launcher.conf_files import find_java
 def repack(spark: SparkHome, jar: Path, source: Path, made: Path) -> None:
     """Writes `made`, a copy of the jar in which the classes of one source are newly compiled.
 
-    The other classes are not compiled again, and so do not see a changed signature. Compiling one
-    source takes a third of the time of compiling the whole shim.
+    The other classes are not compiled again, so a changed signature does not affect them. Compiling
+    one source takes a third of the time of compiling the whole shim.
 
     Raises:
         subprocess.CalledProcessError: the source does not compile.

@@ -26,7 +26,7 @@ def table(lab: Lab) -> Iterator[str]:
 
 
 def test_queries_read_the_expected_files(lab: Lab, table: str) -> None:
-    """A query for a key reads one file, for a range two files, and for an absent key no file.
+    """A query for a key reads one file, one for a range two files, and one for an absent key none.
 
     The rows are the same with and without the index.
     """
@@ -75,15 +75,15 @@ def test_run_time_values_select_files(lab: Lab, table: str, adaptive: str) -> No
 
 
 def test_bounds_by_two_subqueries_of_one_table(lab: Lab, table: str) -> None:
-    """Two subqueries on one table bound a scan, even if Spark merges both into one.
+    """The results of two subqueries limit a scan's range, even if Spark merges both subqueries.
 
     The merged subquery returns a struct.
 
-    EXPLAIN SIEVE and the web UI show both bounds.
+    EXPLAIN SIEVE and the web UI show both limits.
     """
     ends = f"(SELECT min(id) + 120 FROM {table}) AND id <= (SELECT max(id) - 870 FROM {table})"
     query = f"SELECT * FROM {table} WHERE id >= {ends}"
-    # The scan reads one file, and the subquery reads one file for each of the two bounds.
+    # The scan reads one file, and the subquery reads one file for each of the two limits.
     lab.check(query, exactly=3)
     told = [str(scan["predicate"]) for scan in lab.explain(query)]
     assert any("subquery at run time" in predicate for predicate in told)

@@ -117,7 +117,7 @@ def test_wheel_works_with_only_pyspark(wheel: Path, tmp_path: Path, version: str
 
 
 def test_a_first_session_of_python(wheel: Path, tmp_path: Path) -> None:
-    """A Python program and the PySpark shell work after only the documented steps."""
+    """A Python program and the PySpark shell work after the documented steps, and no others."""
     programs = environment(tmp_path, str(wheel), "pyspark==4.1.4")
     work = tmp_path / "work"
     (tmp_path / "first.py").write_text(FIRST_SESSION)
@@ -138,7 +138,7 @@ def test_a_first_session_of_python(wheel: Path, tmp_path: Path) -> None:
 
 
 def test_an_existing_spark(wheel: Path, tmp_path: Path) -> None:
-    """A Spark in another place needs only the lines that `sieve conf` prints, in spark-defaults."""
+    """An existing Spark only needs the lines of `sieve conf` in its spark-defaults.conf."""
     programs = environment(tmp_path, str(wheel))
     home = TOP / "build" / "spark-3.5" / "pyspark"
     conf = tmp_path / "conf"
