@@ -41,7 +41,7 @@ def _section(title: str, page: str = SQL) -> str:
 
 
 def _first_column(title: str) -> set[str]:
-    """The text in backquotes in the first cell of each row of a section's table."""
+    """The backquoted text in the first cell of each row of a section's table."""
     return set(re.findall(r"^\| `([^`]+)` \|", _section(title), re.MULTILINE))
 
 
@@ -51,7 +51,7 @@ def test_reasons_are_those_of_the_code() -> None:
 
 
 def test_errors_are_those_of_the_code() -> None:
-    """The tables of docs/errors.md list each condition in Python or Scala exactly once."""
+    """The tables of docs/errors.md list each error condition of Python and Scala exactly once."""
     sources = [
         *SHIM.rglob("*.scala"),
         *(p for top in ("sieve", "sql_ext", "udfs") for p in (HOME / top).rglob("*.py")),
@@ -79,7 +79,7 @@ def test_the_tables_of_records_are_written() -> None:
 
 
 def test_every_answer_is_described() -> None:
-    """The page describes the columns of each statement, and of functions with their own columns."""
+    """docs/sql.md has the columns of each statement, and of each function with its own columns."""
     alike = {"CreateIndex": "RefreshIndex OptimizeIndex".split()}
     for name, others in alike.items():
         same = {getattr(commands, one).result_columns for one in (name, *others)}
@@ -104,7 +104,7 @@ def test_counters_are_those_of_the_code() -> None:
 
 
 def test_reasons_of_files_are_those_of_the_code() -> None:
-    """The section on `sieve_files` lists each reason that the function returns."""
+    """The section of docs/sql.md on `sieve_files` lists each reason that the function returns."""
     text = (HOME / "udfs" / "files.py").read_text(encoding="utf-8")
     code = text.partition("COLUMNS")[2]
     reasons = {r for r in re.findall(r'f?"([a-z][^"]* [^"]*)"', code) if "``" not in r}
@@ -115,7 +115,7 @@ def test_reasons_of_files_are_those_of_the_code() -> None:
 
 
 def test_keywords_of_the_grammar_are_shown() -> None:
-    """Each keyword of the grammar occurs in an SQL example of the page."""
+    """Each keyword of the grammar occurs in an SQL example of docs/sql.md."""
     grammar = (HOME / "sql_ext" / "statements" / "grammar.lark").read_text(encoding="utf-8")
     keywords = set(grammar_tables.keywords(grammar)) - {"TRUE", "FALSE"}
     shown = set(re.findall(r"[A-Z]+", "".join(re.findall(r"```sql(.*?)```", SQL, re.DOTALL))))
@@ -123,7 +123,7 @@ def test_keywords_of_the_grammar_are_shown() -> None:
 
 
 def test_options_are_those_of_the_code() -> None:
-    """The table of options lists each option, with its values and its default."""
+    """The table of options in docs/sql.md lists each option, with its values and its default."""
     assert _first_column("Options") == set(OPTION_NAMES)
     table = _section("Options")
     for shape in SHAPES:
@@ -144,7 +144,7 @@ def test_settings_are_those_of_the_code() -> None:
 
 
 def test_every_member_of_a_manifest_is_described() -> None:
-    """The page on the format names each member of a manifest and of its nested records."""
+    """docs/format.md names each member of a manifest and of its nested records."""
     records = (Manifest, RunRef, RunFileRef, PartRef, LocationsRef, BuildStats, TableIdentity)
     for record in records:
         for member in record.__dataclass_fields__:
@@ -172,7 +172,7 @@ def test_installing_by_hand_is_described_in_full() -> None:
 
 
 def test_formats_are_named() -> None:
-    """docs/format.md names all indexed formats; CSV and JSON have no provable NULL counts."""
+    """docs/format.md names all indexed formats, and says that CSV and JSON prove no NULL counts."""
     assert set(INDEXED) - set(COUNTED) == {"csv", "json"}
     assert all(f"`{name}`" in FORMAT_PAGE for name in INDEXED)
     assert "(not in CSV, JSON)" in FORMAT_PAGE
@@ -204,7 +204,7 @@ def test_links_lead_somewhere(page: Path) -> None:
     ids=lambda page: str(page.relative_to(HOME)),
 )
 def test_first_sentence_of_a_page_states_its_purpose(page: Path) -> None:
-    """The first sentence of a page states its purpose, for readers who come from a search."""
+    """The first sentence of each page states the purpose of the page, for readers from a search."""
     title, _, first, *_ = page.read_text(encoding="utf-8").splitlines()
     assert title.startswith("# ")
     assert re.match(r"This (page|recipe|site) ", first)

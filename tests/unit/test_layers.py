@@ -29,7 +29,7 @@ print(sum(name.startswith("sieve.") for name in sys.modules))
 
 @pytest.fixture(scope="module")
 def without_spark(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """A virtual environment without packages, and a folder with the packages it may import."""
+    """A virtual environment without packages, and a folder with the packages that it may import."""
     top = tmp_path_factory.mktemp("bare")
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", top / "venv"], check=True)
     installed = top / "installed"
@@ -60,7 +60,7 @@ def test_pure_packages_import_without_pyspark(without_spark: tuple[Path, Path]) 
 
 
 def test_each_package_is_declared_pure_or_listed() -> None:
-    """Each package of `sieve` is either declared pure or listed here."""
+    """Each package of `sieve` is either declared pure or listed in this test."""
     paths = (path for path in (HOME / "sieve").iterdir() if path.suffix in ("", ".py"))
     names = {path.stem for path in paths if not path.name.startswith("__")}
     assert names - set(PURE) == {"tables", "indexing", "operations"}

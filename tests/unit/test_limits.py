@@ -1,4 +1,4 @@
-"""The limits that a page states are equal to those in the code; other programs rely on them."""
+"""The limits that pages state are those of the code, because other programs rely on the pages."""
 
 from __future__ import annotations
 
@@ -52,6 +52,6 @@ MIB = 1 << 20
 def test_a_page_states_the_limits_of_the_code(
     page: str, words: str, stated: list[int], limits: list[int]
 ) -> None:
-    """The page contains these words, and the code has the limits that the words state."""
+    """A page contains the words of each limit, and the code has the limit that the words state."""
     assert words in (DOCS / f"{page}.md").read_text()
     assert limits == stated

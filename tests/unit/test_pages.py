@@ -24,7 +24,7 @@ FOLDERS = ("sieve", "sql_ext", "udfs", "tests", "bench", "docs")
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(HOME)))
 def test_paths_in_pages_exist(page: Path) -> None:
-    """Each path in backquotes in a folder of the project exists, and so does each Scala source."""
+    """A page names only existing paths in the project's folders, and existing Scala sources."""
     text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
     for path in re.findall(r"`([\w.-]+/[\w./-]*)`", text):
         if path.split("/")[0] in FOLDERS:
@@ -53,7 +53,7 @@ def _folders(name: str) -> list[str]:
 
 
 def test_list_of_decisions_is_complete() -> None:
-    """The list contains each decision with its number and its heading, in order."""
+    """The list of decisions has each decision with its number and heading, in order."""
     index = (DECISIONS / "README.md").read_text(encoding="utf-8")
     row = r"^(\d+)\. \[(.+)\]\((.+)\)$"
     listed = [(f"{n}. {title}", name) for n, title, name in re.findall(row, index, re.MULTILINE)]
@@ -97,7 +97,7 @@ def _keep(tree):
 
 
 def test_example_of_the_read_path_skips_the_same_files() -> None:
-    """The bitmap of the read path's example skips the same files as `evaluate`."""
+    """In the example of the read path, the page's bitmap skips the same files as `evaluate`."""
     example = READ_PATH.partition("## Example")[2].partition("## The wire")[0]
     tree, answer = map(json.loads, re.findall(r"```json(.*?)```", example, re.DOTALL))
     assert flags(answer["skip"], 3).tolist() == (~_keep(tree)).tolist()
@@ -111,7 +111,7 @@ MIGHT, CANNOT = ({"op": "=", "col": ["id"], "value": value} for value in (500, 6
 
 @pytest.mark.parametrize("op", ["and", "or"])
 def test_truth_tables_of_the_read_path_are_right(op: str) -> None:
-    """Each cell of the truth tables equals the result of `evaluate` for its two parts."""
+    """Each cell of the page's truth tables equals the result of `evaluate` for AND and OR."""
     table = READ_PATH.partition(f"| {op.upper()} | might |")[2].partition("\n\n")[0]
     parts = {"might": MIGHT, "cannot": CANNOT, "unknown": UNKNOWN}
     rows = re.findall(r"^\| \*\*(\w+)\*\* \| (\w+) \| (\w+) \| (\w+) \|$", table, re.MULTILINE)

@@ -11,7 +11,7 @@ from tests.mutants.planted import ROOT, Fault, faults
 
 @pytest.mark.parametrize("fault", list(faults()), ids=lambda fault: fault.file)
 def test_a_fault_can_be_planted(fault: Fault) -> None:
-    """The text of a fault occurs once in its file, its change is real, and its test exists."""
+    """The text that a fault replaces occurs once in its file, and the named test exists."""
     assert fault.planted() != fault.path().read_text()
     path, _, name = fault.test_id().partition("::")
     if name:

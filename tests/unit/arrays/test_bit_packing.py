@@ -12,7 +12,7 @@ from sieve.arrays.bit_packing import ARRAY_HEAD_BYTES, EXCEPTION_BYTES, pack, un
     ("width", "bits", "each"), [(1, 1, 1 / 8), (55, 55, 55 / 8), (56, 56, 7), (57, 0, 12)]
 )
 def test_numbers_of_up_to_56_bits_are_packed(width: int, bits: int, each: float) -> None:
-    """Numbers of up to 56 bits are packed; a longer one does not fit into a word from any bit."""
+    """Numbers of up to 56 bits are bit-packed; longer numbers are stored as exceptions."""
     values = np.full(80, (1 << width) - 1, np.uint64)
     data = pack(values)
     assert data[0] == bits
@@ -22,7 +22,7 @@ def test_numbers_of_up_to_56_bits_are_packed(width: int, bits: int, each: float)
 
 
 def test_a_long_number_among_short_ones_is_an_exception() -> None:
-    """The packed numbers come first, and then the exception with its position."""
+    """A long number among short ones is stored as an exception, after the packed numbers."""
     values = np.ones(100, np.uint64)
     values[[3, 99]] = 1 << 63, 2
     data = pack(values)

@@ -18,7 +18,7 @@ LEAST, GREATEST = -(1 << 63), (1 << 63) - 1
     st.integers(0, 1 << 32),
 )
 def test_numbers_are_read_back_in_any_order(n: int, bits: list[int], seed: int) -> None:
-    """The frames of the column need different numbers of bytes per value."""
+    """A column whose frames have different widths returns its numbers in any requested order."""
     rng = np.random.default_rng(seed)
     values = np.concatenate(
         [rng.integers(-(1 << b) // 2, -(-(1 << b) // 2), FRAME, endpoint=True)
@@ -37,7 +37,7 @@ def test_numbers_are_read_back_in_any_order(n: int, bits: list[int], seed: int) 
 ])  # fmt: skip
 @pytest.mark.parametrize("least", [LEAST, -5, 0, GREATEST - (1 << 56)])
 def test_a_frame_has_as_few_bytes_as_its_range(top: int, width: int, least: int) -> None:
-    """Only the range of its numbers decides the width of a frame."""
+    """The width of a frame depends only on the difference of its greatest and least number."""
     values = np.full(FRAME + 3, least, np.int64)
     values[5] += top
     column = FramedColumn.of(values)
@@ -52,7 +52,7 @@ def test_the_ends_of_all_integers() -> None:
 
 
 def test_columns_are_the_same_in_all_frames() -> None:
-    """Columns are the same only if they have equal numbers at equal positions, in every frame."""
+    """`same` compares the numbers of two columns at each position, in every frame."""
     one = FramedColumn.of(np.array([5, 7]))
     assert one.same(FramedColumn.of(np.array([5, 7])))
     for other in ([5, 8], [6, 8], [5, 300], [5], [5, 7, *[7] * FRAME]):
@@ -60,7 +60,7 @@ def test_columns_are_the_same_in_all_frames() -> None:
 
 
 def test_the_same_bytes_may_be_other_numbers() -> None:
-    """Two columns of equal bytes are not the same if their frames have other widths."""
+    """Two columns with equal bytes differ if their frames have different widths."""
     data = np.ones(3 * FRAME, np.uint8)
     data[[0, 1, 2 * FRAME, 2 * FRAME + 1]] = 0
     one, two = (

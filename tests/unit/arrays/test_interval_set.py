@@ -1,4 +1,4 @@
-"""Operations on interval sets give the same results as on Python's sets, up to the extremes."""
+"""Operations on interval sets give the results of Python's sets, at the ends of int64, too."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ def gaps(intervals: np.ndarray) -> list[int]:
 
 @given(anywhere, st.booleans())
 def test_merging_keeps_the_integers(intervals: list[Pair], touching: bool) -> None:
-    """`merge` keeps every integer, and merged intervals do not overlap.
+    """`merge` keeps every integer, and its result has no overlapping intervals.
 
-    With `touching`, merged intervals do not touch, and none is empty.
+    With `touching`, the result has no adjacent intervals and no empty interval.
     """
     made = merge(array(intervals), touching=touching)
     assert members(made) == members(array(intervals))
@@ -49,7 +49,7 @@ def test_merging_keeps_the_integers(intervals: list[Pair], touching: bool) -> No
 
 @given(st.lists(st.tuples(extremes, extremes), max_size=6))
 def test_ends_of_the_domain_do_not_overflow(intervals: list[Pair]) -> None:
-    """No addition overflows at the ends of the 64-bit domain."""
+    """`merge` and `locate` are right at the ends of int64, where an addition can overflow."""
     sound = [pair for pair in intervals if pair[0] <= pair[1]]
     for touching in (False, True):
         made = merge(array(intervals), touching=touching)
@@ -61,7 +61,7 @@ def test_ends_of_the_domain_do_not_overflow(intervals: list[Pair]) -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 3), few, st.integers(0, 4)), max_size=14))
 def test_each_owner_is_merged_separately(rows: list[tuple[int, int, int]]) -> None:
-    """A reduction at the positions `starts` merges the intervals of each owner."""
+    """Only intervals of the same owner are merged; `starts` has the first of each merged one."""
     rows = sorted((owner, first, first + more) for owner, first, more in rows)
     owner, first, last = np.array(rows, np.int64).reshape(-1, 3).T
     begin = starts(first, last, owner.astype(np.int32))
@@ -106,6 +106,6 @@ def test_values_are_located(intervals: list[Pair], values: list[int]) -> None:
     [([], [], []), ([3], [3], []), ([3, 0, 7], [5, 0, 8], [3, 4, 7])],
 )
 def test_ranges_are_spelled_out(begin: list[int], end: list[int], numbers: list[int]) -> None:
-    """`spelled_out` lists the numbers of each range in turn; an empty range adds no number."""
+    """`spelled_out` lists the integers of each range in turn; an empty range adds none."""
     made = spelled_out(np.array(begin, np.int64), np.array(end, np.int64))
     assert made.tolist() == numbers

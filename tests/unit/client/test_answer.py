@@ -69,7 +69,7 @@ class Tags(HTMLParser):
 def test_records_have_the_columns_of_their_statements(record: Any, command: Any) -> None:
     """The fields of a record are the columns of its statement, in order.
 
-    Each share that is drawn as a bar names an existing total.
+    Each column that is drawn as a bar names an existing column as its total.
     """
     columns = getattr(command, "result_columns", command)
     assert Answer(record, []).columns == tuple(name for name, _ in columns)
@@ -95,7 +95,7 @@ def test_html_loads_nothing() -> None:
 
 
 def test_bars_show_shares() -> None:
-    """Bars show the shares of files, ranges and bytes; an unknown total or 0 has no bar."""
+    """Bars show the shares of files, ranges and bytes; a total that is unknown or 0 has no bar."""
     widths = re.findall(r"width:([\d.]+)%", Answer(answer_columns.Scan, [scan()])._repr_html_())
     assert widths == ["25.0", "30.0", "50.0"]
     unknown = scan(
@@ -113,9 +113,9 @@ def test_bars_show_shares() -> None:
 
 @pytest.mark.parametrize(("action", "width"), [("create", "60.0"), ("keep", "37.5")])
 def test_bars_of_advice_show_the_saved_bytes(action: str, width: str) -> None:
-    """For a new index, the bar is the share of the scans' bytes that the index would save.
+    """The bar of a suggested index is the share of the scans' bytes that the index would save.
 
-    For an existing index, the total is the read bytes plus the saved bytes.
+    For an existing index, the total is the sum of read and saved bytes.
     """
     advised = answer_columns.Advised(
         action, "shop", "t", "id", None, "= 2", 2.0, 10.0, 2.0, 1000, 600, "CREATE ...", None
@@ -125,7 +125,7 @@ def test_bars_of_advice_show_the_saved_bytes(action: str, width: str) -> None:
 
 
 def test_bars_of_describe_compare_with_min_and_max() -> None:
-    """A pale bar shows the reads with minimum and maximum; a dark bar shows the index's."""
+    """DESCRIBE draws a pale bar for reads with min/max statistics, and a dark bar for the index."""
     stats = SimpleNamespace(
         expected=[Expected("present", 1.5, 1.0, 33.0, bytes=4e6, exact_bytes=1e6)],
         bytes_total=9_000_000,
@@ -140,7 +140,7 @@ def test_bars_of_describe_compare_with_min_and_max() -> None:
 
 
 def test_terminals_get_plain_text() -> None:
-    """A terminal shows a line of column names and one line per row, in aligned columns.
+    """A terminal shows an answer in aligned columns: a line of column names, and one line per row.
 
     A NULL is empty, and large numbers have commas.
     """
@@ -155,7 +155,7 @@ def test_terminals_get_plain_text() -> None:
 def test_terminals_get_no_control_characters() -> None:
     """Line breaks and control characters in a cell are escaped.
 
-    A constant cannot change the colours of a terminal.
+    So a constant cannot change the colours of a terminal.
     """
     text = "note = 'a\nb\x1b[31m é\\'"
     _, row = repr(Answer(answer_columns.Scan, [scan(predicate=text)])).splitlines()

@@ -45,9 +45,9 @@ def test_builder_gets_the_lines_of_sieve_conf() -> None:
 
 
 def test_configure_keeps_the_settings_of_the_user(tmp_path: Path) -> None:
-    """`configure` appends Sieve to lists of the builder and of spark-defaults.conf.
+    """`configure` appends Sieve to lists that the builder or spark-defaults.conf sets.
 
-    Other settings stay the same.
+    `configure` changes no other settings.
     """
     (tmp_path / "conf" / "spark-defaults.conf").write_text(
         "spark.jars a.jar\nspark.sql.extensions of.the.file\nspark.executor.cores 3\n"
@@ -60,7 +60,7 @@ def test_configure_keeps_the_settings_of_the_user(tmp_path: Path) -> None:
 
 
 def test_second_configure_changes_nothing() -> None:
-    """A second `configure` changes nothing, for example if a notebook cell runs again."""
+    """A second call of `configure`, as when a notebook cell runs again, changes nothing."""
     builder = sieve.configure(sieve.configure(FakeBuilder()))
     assert builder._options == wiring(JAR)
 

@@ -11,7 +11,7 @@ from sql_ext.statements.parser import parse_statement as parse
 
 
 class FakeSession:
-    """Records each statement; the answer to each statement is one row with all its columns."""
+    """Records each statement, and answers with one row that has all columns of the statement."""
 
     def __init__(self) -> None:
         self.parsed: list[Any] = []
@@ -114,7 +114,7 @@ HOSTILE = "it's a \\ 'test'); DROP TABLE t; --\n\"`"
     ],
 )
 def test_functions_send_statements(record: Any, function: Any, args: Any, named: Any) -> None:
-    """Each function sends its statement, whatever characters its arguments contain."""
+    """Each function of the client sends the right statement, for arguments with any characters."""
     assert sent(function, *args, **named) == record
 
 
@@ -131,7 +131,7 @@ def test_a_number_of_0_is_sent() -> None:
 
 
 def test_a_picture_is_a_row_of_a_function() -> None:
-    """`inspect` sends names unchanged; a notebook shows its PNG, and a terminal its text."""
+    """`inspect` sends names unchanged; a notebook shows the PNG, and a terminal shows the text."""
     asked = []
 
     class Drawing:

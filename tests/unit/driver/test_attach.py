@@ -1,4 +1,4 @@
-"""The connection to the driver: py4j's converters and names, and imports."""
+"""The connection to the driver: py4j's converters, the look-up of names, and imports."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sql_ext.driver import attach
 
 
 def test_only_converters_of_numpy_values_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`open_gateway` removes only py4j's converters of numpy values."""
+    """`open_gateway` removes py4j's converters of numpy values, and no other converter."""
     before = list(protocol.INPUT_CONVERTER)
     monkeypatch.setattr(protocol, "INPUT_CONVERTER", list(before))
     monkeypatch.setattr(attach, "launch_gateway", lambda: "gateway")
@@ -32,7 +32,7 @@ def test_only_converters_of_numpy_values_are_left_out(monkeypatch: pytest.Monkey
 def test_name_is_looked_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """The name of a package or class is looked up only once, since it never changes.
 
-    Other names are looked up at each use. A second `remember_names` changes nothing.
+    Any other name is looked up at each use. A second `remember_names` changes nothing.
     """
     asked: list[str] = []
     answers = {
@@ -62,7 +62,7 @@ def test_name_is_looked_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_gateway_remembers_names(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The connection remembers names from its first call on."""
+    """`open_gateway` enables the cache of names before it connects."""
     done: list[str] = []
     monkeypatch.setattr(protocol, "INPUT_CONVERTER", [])
     monkeypatch.setattr(attach, "remember_names", lambda: done.append("names"))

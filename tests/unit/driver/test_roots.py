@@ -33,7 +33,7 @@ def settings(**given: str) -> Settings:
 def test_a_root_that_every_session_knows_is_allowed(root: str) -> None:
     """The database's root, the driver's root at its start, and listed roots are allowed.
 
-    The URI of a root can be spelled in any way.
+    Different spellings of a root's URI are equal.
     """
     roots, given = Roots(DRIVER, path="file:/start"), settings(roots="file:/b,/c")
     roots.check(root, "d", given, session)
@@ -52,7 +52,7 @@ def test_any_other_root_is_refused(root: str) -> None:
 
 
 def test_create_refuses_a_root_of_one_session() -> None:
-    """CREATE refuses a root that only this session knows: no other session could use the index."""
+    """CREATE refuses a root that only one session sets."""
     roots, given = Roots(DRIVER), settings(path="file:/mine")
     roots.check("file:/mine", "d", given, session)
     with pytest.raises(RootRefusedError, match="only this session would use"):
@@ -69,7 +69,7 @@ def test_create_refuses_a_root_of_one_session() -> None:
     ],
 )
 def test_new_index_is_in_session_folder_or_database_folder(path: str | None, root: str) -> None:
-    """A new index is in the session's folder, or else in its database's folder.
+    """A new index is in the session's folder, if one is set, or else in its database's folder.
 
     As in Spark, a folder without a scheme is on the default file system.
     """
@@ -87,7 +87,10 @@ def test_sessions_cannot_change_the_root_of_the_driver(path: str | None, root: s
 
 
 def test_the_folder_of_a_database_is_read_once_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A database's folder is read again after a minute, while scans use the last known folder."""
+    """A database's folder is read again after a minute.
+
+    Until then, scans use the last known folder.
+    """
     asked: list[tuple[Any, str]] = []
     now, own = [1000.0], session()
 

@@ -1,4 +1,4 @@
-"""Settings: accepted values, refused values, and defaults for invalid values."""
+"""Settings: accepted values, refused values, and the defaults that replace invalid values."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ALLOWED = {
 
 
 def test_valid_values_are_accepted() -> None:
-    """Each setting accepts every spelling of its values."""
+    """Each setting accepts the documented spellings of its values."""
     for key, values in VALID.items():
         for value in values:
             parse_settings({key: value})

@@ -120,7 +120,7 @@ def test_short_decimals_are_their_unscaled_integers():
 
 
 def test_long_decimals_near_zero_have_different_codes():
-    """In a decimal of 38 digits, unscaled values below 2^57 have different codes.
+    """In a column decimal(38, s), unscaled values below 2^57 have different codes.
 
     Larger values keep 57 significant bits.
     """
@@ -210,7 +210,7 @@ def test_empty_and_null_columns_are_encoded(spark_type, arrow_type):
     ],
 )
 def test_span_of_a_prefix_has_all_strings_that_begin_with_it(value, low, high):
-    """The codes of all strings that begin with a literal are within the literal's span."""
+    """The span of a LIKE 'x%' includes the codes of all strings that begin with x."""
     for prefix in (b"", b"user-", b"ab", b"abcd", b"zz"):
         encoder = Encoder("string", prefix)
         least, greatest = encoder.starting_with(wire(value))
@@ -232,7 +232,7 @@ def test_span_ends_below_the_next_prefix():
 
 
 def test_prefix_of_a_run_is_common_to_its_ends():
-    """`for_type` uses the common first bytes of two strings as prefix, up to a length."""
+    """`for_type` uses the common first bytes of the least and greatest string as prefix."""
     assert Encoder.for_type("string", b"abc1", b"abd") == Encoder("string", b"ab")
     assert Encoder.for_type("varchar(9)", b"same", b"same").prefix == b"same"
     assert Encoder.for_type("bigint", b"1", b"1").prefix == b""
@@ -344,7 +344,7 @@ def test_encoders_survive_json(encoder):
     ],
 )
 def test_damaged_encoders_are_corrupt(form):
-    """A malformed encoder in a manifest is damage, and not the user's mistake."""
+    """A malformed encoder means that its manifest is damaged; the user made no mistake."""
     with pytest.raises(CorruptError):
         Encoder.from_json(form)
 
@@ -388,7 +388,7 @@ def test_codes_are_shown_as_values(encoder, code, text):
 
 
 def test_long_decimals_are_shown_by_their_least_value():
-    """A long decimal's code is shown as its least value, even below zero."""
+    """`decode` shows the code of a long decimal as the least value with this code."""
     encoder = Encoder("decimal(38,0)")
     for value in (10**37 + 12345, -(10**37) - 12345, 2**57 + 1, -(2**57) - 1, 2**56, -7):
         code = encoder.literal(str(value)).code
@@ -399,7 +399,7 @@ def test_long_decimals_are_shown_by_their_least_value():
 
 
 def test_encoders_that_give_other_codes_are_not_equal():
-    """Encoders with different codes are unequal, as equal encoders share look-ups."""
+    """Encoders that give different codes are unequal, because equal encoders share look-ups."""
     cut, other = (Splits((Point(word, 2),)) for word in (b"ab", b"cd"))
     wide = "decimal(38,0)"
     encoders = [
@@ -422,9 +422,9 @@ def test_encoders_that_give_other_codes_are_not_equal():
 @pytest.mark.parametrize("shift", [0, 1, 8, 63, 64])
 @pytest.mark.parametrize("low", [0, 1, -1, -(1 << 70), (1 << 64) - 1, 10**38 - 1, 1 - 10**38])
 def test_window_ends_have_the_codes_of_their_literals(low, shift):
-    """A step of a window can span both words of a decimal.
+    """In a decimal's window, a step can span both 64-bit words of the decimal.
 
-    Values beyond the last step have the greatest code.
+    Values beyond the window's last step have the greatest code.
     """
     encoder = Encoder("decimal(38,0)", window=Window(low, shift))
     step, end = 1 << shift, 10**38 - 1
@@ -451,7 +451,7 @@ def test_window_ends_have_the_codes_of_their_literals(low, shift):
     ],
 )
 def test_literals_reach_to_the_ends_of_their_type(spark_type, low, high):
-    """The ends of an integer type are valid literals, and the next integers are not."""
+    """The least and greatest integer of a type are valid literals; integers beyond are refused."""
     encoder = Encoder(spark_type)
     for value in (low, low + 1, -1, 0, 1, high - 1, high):
         assert encoder.literal(value).code == value
@@ -484,7 +484,7 @@ def test_decimals_of_a_slice_are_coded(precision):
     ],
 )
 def test_codes_depend_on_leading_bytes(encoder, most):
-    """Codes of strings and binary depend only on leading bytes, other codes on all bytes."""
+    """Codes of strings and binary depend only on leading bytes; other codes depend on all bytes."""
     assert encoder.leading_bytes == most
     assert (encoder.of_bytes is encoder) == (most is None)
 

@@ -1,4 +1,4 @@
-"""Split points: the codes of values, the stored form, and split points that are refused."""
+"""Split points: codes of values, the stored form, and invalid split points."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def wire(value: bytes) -> str:
 
 
 def test_code_is_the_number_of_a_point_and_the_digits_after_it():
-    """A code is the number of a split point and the digits of the bytes after it.
+    """A code combines the number of a split point with the digits of the bytes after the point.
 
     Three points divide the 2^64 codes into four parts.
     """
@@ -42,7 +42,7 @@ def test_code_is_the_number_of_a_point_and_the_digits_after_it():
 
 
 def test_value_above_the_shared_bytes_has_the_last_code():
-    """A value above all values with the shared bytes has its point's last code.
+    """A value that sorts after the shared bytes of its split point has the last code of the point.
 
     A value below the first point has the least code of all.
     """
@@ -55,7 +55,7 @@ def test_value_above_the_shared_bytes_has_the_last_code():
 
 
 def test_values_differing_after_an_odd_byte_share_a_code():
-    """Two values that differ only after a byte outside the alphabet share a code; order is kept."""
+    """If values differ only after a byte outside the alphabet, they share a code."""
     found = codes(ENCODER, [b"www.a.com/" + end for end in (b"ax", b"axxx", b"a~", b"a~/", b"b")])
     assert found == sorted(found)
     assert found[2] == found[3]
@@ -70,7 +70,7 @@ def test_code_does_not_depend_on_bytes_behind_the_value():
 
 
 def test_points_that_share_many_bytes_have_right_codes():
-    """Codes are right for points that share many bytes, contain others, or contain zeros."""
+    """Codes are right for points that share bytes, begin with other points, or contain zeros."""
     starts = [b"", b"\0\0\0\0\0\0\0\0\1", b"\0\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0\0\2", b"abcdefgh"]
     starts += [b"abcdefgh\0\0\0\0\0\0\0\0\1", b"abcdefgha", b"abcdefghb", b"abcdefghbcdefghij"]
     encoder = Encoder("binary", splits=Splits(tuple(Point(s, 0) for s in sorted(starts))))
@@ -94,7 +94,7 @@ def test_points_that_share_many_bytes_have_right_codes():
 def test_a_prefix_spans_the_values_that_begin_with_it(start, among):
     """All values that begin with a prefix have codes in the prefix's span.
 
-    The span can include whole points.
+    The span can include all codes of several points.
     """
     low, high = ENCODER.starting_with(wire(start))
     assert all(low <= code <= high for code in codes(ENCODER, among))
@@ -214,9 +214,9 @@ WINDOW = {"type": "decimal(38,2)", "low": "-5", "shift": 3}
     ],
 )
 def test_damaged_windows_are_corrupt(damage):
-    """Only wide decimals have a window.
+    """Only an encoder of wide decimals can have a window.
 
-    A window starts at a decimal, and its steps are at most 2^64.
+    The window starts at a decimal, and its steps are at most 2^64.
     """
     assert Encoder.from_json(WINDOW).to_json() == WINDOW
     with pytest.raises(CorruptError):

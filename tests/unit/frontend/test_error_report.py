@@ -1,4 +1,4 @@
-"""The report of an error to a client: condition, SQLSTATE, message and a missing permission."""
+"""The report of an error to a client: condition, SQLSTATE, message, and missing permissions."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ RANGER = "org.apache.ranger.authorization.hadoop.exceptions.RangerAccessControlE
     ],
 )
 def test_missing_permission_is_found_by_exception_type(java: Java) -> None:
-    """An error is a missing permission if any Java exception in its chain of causes says so."""
+    """An error counts as a missing permission if any Java exception among its causes is one."""
     report = error_report(spark_error(java))
     assert (report.condition, report.sql_state) == ("SIEVE_PERMISSION_DENIED", "42501")
     assert "inode=/warehouse/t" in report.message
@@ -108,7 +108,7 @@ def test_denied_metastore_differs_from_an_unavailable_one(
 
 
 def test_every_condition_with_a_sqlstate_exists() -> None:
-    """Every condition that has an SQLSTATE occurs in the code."""
+    """Each error condition that has an SQLSTATE occurs in the code."""
     raised = set()
     for folder in ("sieve", "sql_ext", "udfs"):
         for path in (CODE / folder).rglob("*"):

@@ -86,7 +86,7 @@ def test_failed_drop_of_one_index_does_not_stop_the_other(warehouse: Warehouse) 
 
 
 def test_indexes_of_a_recreated_table_are_tried_again(warehouse: Warehouse) -> None:
-    """Indexes that could not be created again are remembered until their table is created again."""
+    """If the indexes of a re-created table cannot be built, its next re-creation builds them."""
     auto_refresh = AutoRefresh()
     drop(warehouse, auto_refresh, Session(warehouse))
     table(warehouse)
@@ -106,10 +106,7 @@ def test_indexes_of_a_recreated_table_are_tried_again(warehouse: Warehouse) -> N
 
 
 def test_only_the_failed_index_is_remembered(warehouse: Warehouse) -> None:
-    """If only the second index could not be created again, only this index is remembered.
-
-    The table's properties list the first index.
-    """
+    """If one of two indexes of a re-created table cannot be built, only this one is tried again."""
     auto_refresh = AutoRefresh()
     drop(warehouse, auto_refresh, Session(warehouse))
     table(warehouse)
@@ -139,7 +136,7 @@ def test_only_the_failed_index_is_remembered(warehouse: Warehouse) -> None:
 
 
 def test_late_event_of_a_dropped_table_creates_no_index(warehouse: Warehouse) -> None:
-    """A late event of a write to a dropped table does not create its indexes in the new table."""
+    """A late event of a write to the dropped table does not build its indexes for the new table."""
     auto_refresh = AutoRefresh()
     waited = table_info(warehouse, event="written", replaced="false")
     drop(warehouse, auto_refresh, Session(warehouse))
@@ -152,7 +149,7 @@ def test_late_event_of_a_dropped_table_creates_no_index(warehouse: Warehouse) ->
 
 
 def test_table_replaced_again_gets_all_its_indexes_back(warehouse: Warehouse) -> None:
-    """If the table is replaced while its indexes are created, the next write creates them all."""
+    """If the table is re-created while its indexes are built, the next write builds all of them."""
     auto_refresh = AutoRefresh()
     drop(warehouse, auto_refresh, Session(warehouse))
     table(warehouse)
@@ -175,7 +172,7 @@ def test_table_replaced_again_gets_all_its_indexes_back(warehouse: Warehouse) ->
 def test_dropped_index_does_not_stop_the_refresh_of_others(
     warehouse: Warehouse,
 ) -> None:
-    """If one index is dropped during a refresh, the others are refreshed without an error.
+    """If one index is dropped during an automatic refresh, the other indexes are refreshed.
 
     A REFRESH statement reports the drop.
     """
@@ -210,7 +207,7 @@ def follow(warehouse: Warehouse, index: str) -> None:
 
 
 def test_option_refresh_auto_needs_no_session_setting(warehouse: Warehouse) -> None:
-    """The option `refresh = 'auto'` refreshes an index without the session's setting."""
+    """A write refreshes an index with `refresh = 'auto'` even without the session's setting."""
     follow(warehouse, "a")
     warehouse.append("t", range(100, 110))
     auto_refresh = AutoRefresh()
@@ -223,7 +220,7 @@ def test_option_refresh_auto_needs_no_session_setting(warehouse: Warehouse) -> N
 
 
 def test_failed_automatic_refresh_leaves_the_index_stale(warehouse: Warehouse) -> None:
-    """If an automatic refresh fails, SHOW displays the index as stale, with the reason.
+    """If an automatic refresh fails, SHOW says that the index is stale, and shows the reason.
 
     The next successful refresh clears the reason.
     """
@@ -244,7 +241,7 @@ def test_failed_automatic_refresh_leaves_the_index_stale(warehouse: Warehouse) -
 def test_writes_during_a_refresh_are_reported_together(
     warehouse: Warehouse, every: str, replaced: str
 ) -> None:
-    """Writes during a refresh are combined into one further refresh."""
+    """All writes that happen during a refresh lead to one further refresh."""
     follow(warehouse, "a")
     warehouse.append("t", range(100, 110))
     auto_refresh = AutoRefresh()
@@ -283,7 +280,7 @@ def test_replaced_table_gets_back_indexes_with_refresh_auto(warehouse: Warehouse
 def test_declared_refresh_auto_builds_the_index(warehouse: Warehouse) -> None:
     """A write builds a declared index if the declaration has `refresh = 'auto'`.
 
-    Otherwise the index waits for a session or for REFRESH.
+    Otherwise a session with the setting, or REFRESH, builds the index.
     """
     Session(warehouse).sql("DROP SIEVE INDEX ON t (id)")
     declared = {"sieve.columns": "id"}

@@ -120,7 +120,7 @@ def test_each_index_has_a_row(warehouse: Warehouse) -> None:
 
 
 def test_state_is_the_same_as_in_show(warehouse: Warehouse) -> None:
-    """The state is ready, disabled, or that of the last background refresh.
+    """A row shows the state: ready, disabled, or the result of the last background refresh.
 
     The message of a failed refresh is not shown.
     """
@@ -139,7 +139,10 @@ def test_state_is_the_same_as_in_show(warehouse: Warehouse) -> None:
 
 
 def test_row_shows_the_files_that_a_key_reads() -> None:
-    """A row shows the files that a key reads, but no coverage if the file list was not read."""
+    """A row shows how many files a query for a key reads.
+
+    Before the file list is read, the row shows no coverage.
+    """
     shown = ShownIndex("shop.t", "v", "disabled", SAMPLE)
     head, row = Text(page_html.page([shown], (), WorthHaving())).rows[:2]
     (kind,) = (kind for kind in SAMPLE.stats.expected if kind.kind == "present")
@@ -149,7 +152,7 @@ def test_row_shows_the_files_that_a_key_reads() -> None:
 
 
 def test_each_scan_has_a_row(warehouse: Warehouse) -> None:
-    """A scan's row links to the page of its query; numbers have thousands separators."""
+    """The row of a scan links to Spark's page of the query; numbers have thousands separators."""
     page = Text(Pages(warehouse).html((SCAN, SCAN | {"execution": None})))
     row, without = page.rows[-2:]
     assert row == [
@@ -180,7 +183,7 @@ def test_bytes_have_a_unit(warehouse: Warehouse, count: int, text: str) -> None:
 
 
 def test_the_best_advice_is_shown(warehouse: Warehouse) -> None:
-    """The page suggests at most five indexes, and only those that a test found useful."""
+    """The page suggests at most five indexes, all of which a test on the data found useful."""
 
     def scan(table: str, column: str, read: int) -> dict[str, Any]:
         leaf = {"op": "=", "col": [column], "values": 1}

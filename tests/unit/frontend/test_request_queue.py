@@ -16,14 +16,14 @@ from sql_ext.frontend.request_queue import Request, RequestQueue, _answer
 
 
 def test_unreadable_request_gets_an_error() -> None:
-    """A request with too deeply nested JSON gets an error, and the thread survives."""
+    """A request with too deeply nested JSON gets an error, and the queue's thread survives."""
     deep = "[" * 100_000 + "]" * 100_000
     answer = json.loads(_answer(None, 7, 1, f'7 1\n{{"kind": "prune", "predicate": {deep}}}', {}))
     assert answer["error"]["condition"] == "SIEVE_INTERNAL_ERROR"
 
 
 def test_unwritable_answer_becomes_an_error() -> None:
-    """An answer that JSON cannot represent becomes an error, and the thread survives."""
+    """An answer that JSON cannot represent becomes an error, and the queue's thread survives."""
     answer = json.loads(
         _answer(None, 7, 1, '7 1\n{"kind": "prune"}', {"prune": lambda _: {"x": {1}}})
     )
@@ -80,7 +80,10 @@ def lane_threads() -> int:
 
 
 def test_one_thread_is_always_idle(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One thread is always idle, up to a limit, so that no request waits for a thread to start."""
+    """Up to a limit, a lane keeps one idle thread.
+
+    So no request waits for a thread to start.
+    """
     go_on = threading.Event()
     driver = Driver()
     monkeypatch.setattr(request_queue, "THREADS", {"held": 3})
@@ -102,7 +105,7 @@ def test_one_thread_is_always_idle(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_later_work_does_not_delay_the_answer(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The work that follows a request runs after its answer was sent."""
+    """The front end sends the answer to a request before it runs the request's follow-up work."""
     driver = Driver()
     order: queue.Queue[int] = queue.Queue()
 

@@ -51,7 +51,7 @@ class Scanned:
         return f"file:{self.folder}/{database[0]}"
 
     def open_store(self, uri: str) -> LocalStore:
-        """Opens the store of a root, or raises an error if permission is denied."""
+        """Opens the store of a root, or raises an error for a root without permission."""
         if self.denied:
             raise DeniedError("SIEVE_PERMISSION_DENIED", uri)
         return LocalStore()
@@ -63,7 +63,7 @@ class Scanned:
 
 
 def test_databases_of_one_root_share_a_history_file(tmp_path: Path) -> None:
-    """Databases with the same root share one history file, and a dropped database has none."""
+    """The scans of databases with one root are in one file; scans of a dropped database are not."""
     driver = Scanned(tmp_path)
     for database in ("a1", "a2", "b", "gone"):
         driver.scan(database, "t")
@@ -75,7 +75,10 @@ def test_databases_of_one_root_share_a_history_file(tmp_path: Path) -> None:
 
 
 def test_driver_without_new_scans_writes_no_file(tmp_path: Path) -> None:
-    """A driver without new scans does not write its file; without any scan, it has none."""
+    """A driver without new scans does not write its file again.
+
+    A driver that has not scanned has no file.
+    """
     driver = Scanned(tmp_path)
     driver.writer.save_if_changed()
     assert list(tmp_path.iterdir()) == []
@@ -93,7 +96,7 @@ def test_driver_without_new_scans_writes_no_file(tmp_path: Path) -> None:
 def test_driver_without_permission_warns_once(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A driver without permission warns once per root, and tries again after new scans."""
+    """A driver that may not write to a root warns once, and tries again after new scans."""
     driver = Scanned(tmp_path)
     driver.denied = True
     for table in ("t", "u"):

@@ -1,4 +1,4 @@
-"""The statement service: when it attaches to Spark and sends code to executors."""
+"""The statement service: when it sends its code to the executors."""
 
 from __future__ import annotations
 

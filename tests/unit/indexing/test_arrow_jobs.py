@@ -1,4 +1,4 @@
-"""What a Python worker keeps from one task to the next task."""
+"""The caches that a Python worker keeps from one task to the next."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Own(zipimporter):
 
 @pytest.fixture
 def importers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
-    """Replaces the process's cached importers by importers of a folder and of archives.
+    """Replaces the process's cached importers with importers of a folder and of archives.
 
     One archive is Sieve's, two are Spark's, and two are the user's.
     """
@@ -44,9 +44,9 @@ def importers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, obje
 
 
 def test_archives_of_spark_and_sieve_are_listed_once(importers: dict[str, object]) -> None:
-    """Only the import caches of Sieve's and Spark's archives are kept after a task.
+    """After a task, the worker keeps only the import caches of Sieve's and Spark's archives.
 
-    Archives and folders of the user can change.
+    The user's archives and folders can change between tasks.
     """
     spare_next_task()
     lasting = {
@@ -65,7 +65,7 @@ def test_archives_of_spark_and_sieve_are_listed_once(importers: dict[str, object
 
 
 def test_modules_are_frozen_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Imported modules are frozen once per process, after a garbage collection."""
+    """A process calls `gc.freeze` once, after a garbage collection, to exempt imported modules."""
     calls: list[str] = []
     monkeypatch.setattr(gc, "collect", lambda: calls.append("collect"))
     monkeypatch.setattr(gc, "freeze", lambda: calls.append("freeze"))

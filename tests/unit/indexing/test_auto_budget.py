@@ -1,4 +1,4 @@
-"""The budget ``auto``: probes of each kind, and the limits of an automatic map."""
+"""The budget ``auto``: its probes of each kind, and when a build adds a map by itself."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sieve.metadata.options import IndexOptions
 
 
 def test_probes_for_absent_keys_with_a_match_are_omitted() -> None:
-    """Probes for absent keys are omitted if a location has a match.
+    """The stopping rule omits a probe for an absent key if a location contains the key.
 
     A key that is drawn from the domain can exist.
     """
@@ -59,9 +59,9 @@ def test_probes_for_absent_keys_with_a_match_are_omitted() -> None:
 def test_automatic_map_has_limits(
     size: int, keys: int, rows: int, n_files: int, limit: str | None
 ) -> None:
-    """An automatic map has at most a gibibyte.
+    """A map that the user did not choose has at most a gibibyte.
 
-    Such a map takes at most three times the build's other time.
+    Building it takes at most three times as long as the rest of the build.
     """
     assert map_limit(size, keys, rows, n_files) == limit
 
@@ -76,7 +76,7 @@ def test_automatic_map_has_limits(
         (IndexOptions(budget="1%"), 1.0, 1_000_000, 50_000_000, False),
         # An index has at most a tenth of the table's bytes.
         (IndexOptions(), 1.0, 1_000_000, 5_000_000, False),
-        # The bytes of the map are few compared with a query that reads the whole table.
+        # A query that reads the whole table reads far more bytes than the map has.
         (IndexOptions(payback=1), 1.0, 1_000_000, 50_000_000, True),
         # A map of these keys would exceed a gibibyte.
         (IndexOptions(), 1.0, 1_500_000_000, 150_000_000_000, False),
@@ -85,7 +85,10 @@ def test_automatic_map_has_limits(
 def test_scattered_keys_are_likely_to_get_a_map(
     options: IndexOptions, scattered: float, keys: int, table_bytes: int, likely: bool
 ) -> None:
-    """Scattered keys get a map if it can pay, and if the user or the limits allow it."""
+    """A map is likely for scattered keys if its bytes may pay and stay below all limits.
+
+    A map that the user chose is always likely.
+    """
     codes = np.empty(0, np.int64)
     sample = Sample(
         Encoder("bigint"), None, codes, codes.view(np.uint64), keys, 8, keys, scattered=scattered

@@ -32,8 +32,8 @@ HALF = -(1 << 62)
         ([(5, [1, 2]), (7, [2, 3])], (12, 3)),
         # Each of the four hashes occurs in one pair, so each pair is a key.
         ([(5, [-9, 4]), (7, [-3, 8, 20])], (12, 12)),
-        # One hash occurs twice, so the number is estimated. Three distinct hashes are below the
-        # fourth, which is at a quarter of the domain, so the estimate is twelve.
+        # One hash occurs in two pairs, so the number of keys is estimated. Three distinct hashes
+        # are below the fourth, which is at a quarter of the domain, so the estimate is twelve.
         ([(40, [-(1 << 63), HALF]), (60, [HALF, HALF - 1, HALF - 2])], (100, 12)),
     ],
 )
@@ -42,9 +42,9 @@ def test_keys_are_counted_by_their_smallest_hashes(
     tasks: Sequence[tuple[int, list[int]]],
     counted: tuple[int, int],
 ) -> None:
-    """The number of keys is counted over all tasks.
+    """The number of keys is estimated from the smallest hashes of all tasks.
 
-    It is exact for unique keys, and approximate for other keys.
+    The number is exact for unique keys, and else approximate.
     """
     fake_frames.use(monkeypatch)
     monkeypatch.setattr(hash_map_tasks, "SKETCH", 4)
@@ -63,7 +63,7 @@ def test_keys_are_counted_by_their_smallest_hashes(
 def test_pairs_have_a_part_for_each_possible_map(
     monkeypatch: pytest.MonkeyPatch, rows: list[int], parts: int
 ) -> None:
-    """Pairs are packed into as many parts as maps are possible, since each row can be a pair.
+    """Pairs are packed into one part per possible map, as each row can be a pair.
 
     A location that was read in part is omitted.
     """
@@ -88,9 +88,9 @@ def test_pairs_have_a_part_for_each_possible_map(
 def test_collected_pairs_are_not_read_again(
     monkeypatch: pytest.MonkeyPatch, collects: bool
 ) -> None:
-    """Pairs that the reading step has collected are not persisted again.
+    """Pairs that the build collected while it read the column are not persisted again.
 
-    Other pairs are persisted from the first map on.
+    Other pairs are persisted when the first map is built.
     """
     fake_frames.use(monkeypatch)
     step = hash_map_tasks.pack_hashes(Encoder("bigint"), None, 1, None)

@@ -1,4 +1,4 @@
-"""Rounds of CHECK: a large run is checked in parts, and every key is checked."""
+"""Rounds of CHECK: a large run is checked in several rounds, and each key in one of them."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ FILES = run_ref(
 
 
 def test_a_run_of_just_the_limit_is_one_round() -> None:
-    """A run of exactly the limit is one round, and a longer run is several rounds."""
+    """A run as large as the limit is checked in one round, and a larger run in several."""
     assert len(rounds_of(FILES, FILES.bytes)) == 1
     assert len(rounds_of(FILES, FILES.bytes - 1)) > 1
 
 
 def test_a_small_run_is_one_round() -> None:
-    """A small run is one round of all codes and, if it has maps, of all hashes."""
+    """A small run has one round with all codes and, if the run has maps, with all hashes."""
     (only,) = rounds_of(FILES)
     assert (only.run, only.codes, only.hashes) == (FILES, (LEAST, GREATEST), (LEAST, GREATEST))
     (only,) = rounds_of(run_ref(FILES.files[0]))
@@ -60,9 +60,9 @@ def test_a_small_run_is_one_round() -> None:
 
 @pytest.mark.parametrize("limit", [1, 100, 200, 250, 399])
 def test_each_code_and_hash_is_checked_in_one_round(limit: int) -> None:
-    """Each code and each hash is checked in one round.
+    """In a large run, each code and each hash is checked in one round.
 
-    The round contains all files whose ranges contain the code or hash.
+    This round has all files whose ranges contain the code or hash.
     """
     rounds = rounds_of(FILES, limit)
     assert len(rounds) > 2
@@ -94,9 +94,9 @@ def segment(codes: np.ndarray, location: int) -> Row:
 
 
 def answers(tmp_path: Path, run: RunRef, limit: int, values: list[int | None]) -> np.ndarray:
-    """Returns the rows, NULLs and NaNs of the last round, and the missed rows of all rounds.
+    """Returns how many rows, NULLs and NaNs the last round has, and how many rows all rounds miss.
 
-    The values are those of location 1.
+    The keys of location 1 are `values`.
     """
     batch = pa.RecordBatch.from_arrays(
         [pa.array(values, pa.int64()), pa.array([0] * len(values), pa.int32())], ["v", "location"]
@@ -117,7 +117,7 @@ def answers(tmp_path: Path, run: RunRef, limit: int, values: list[int | None]) -
 def test_runs_are_checked_together_in_the_same_rounds(limit: int) -> None:
     """If several runs are checked together, each code is checked in one round for all of them.
 
-    The round contains all files whose ranges contain the code.
+    This round has all files whose ranges contain the code.
     """
     one = run_ref(*(file_ref(k, [(10 * k, 10 * k + 9)], []) for k in range(4)))
     two = run_ref(*(file_ref(k, [(15 * k - 40, 15 * k - 30)], []) for k in range(6)))
@@ -133,9 +133,9 @@ def test_runs_are_checked_together_in_the_same_rounds(limit: int) -> None:
 
 
 def test_key_is_missed_only_if_no_run_finds_it(tmp_path: Path) -> None:
-    """A key counts as missed only if no run of its location finds it.
+    """A key counts as missed only if a look-up finds the key's location in none of its runs.
 
-    The location has its own slot in each run.
+    The location has another ordinal in each run.
     """
     keys = np.arange(100)
     runs = []
@@ -185,9 +185,9 @@ def test_corrupt_records_are_counted_only_by_location(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("limit", [1, 700, 1 << 20])
 def test_number_of_rounds_does_not_change_missed_keys(tmp_path: Path, limit: int) -> None:
-    """The same keys are missed in any number of rounds.
+    """CHECK misses the same keys, whatever the number of rounds.
 
-    Some keys are of another location. The keys 7 and 60 are missing only from the maps.
+    Some of the keys belong to another location. The keys 7 and 60 are missing only from the maps.
     """
     keys = np.arange(100)
     hashed = hash_codes(keys).view(np.int64)
@@ -214,7 +214,7 @@ def test_number_of_rounds_does_not_change_missed_keys(tmp_path: Path, limit: int
 
 
 def test_files_of_several_runs_are_looked_up_together() -> None:
-    """A location is looked up in its own run, in no run, or in the union of its runs."""
+    """A location's keys are looked up in its run, in the union of its runs, or in no run."""
     begins = [0, 4, 6, 9]
     places = np.array([[0, -1], [1, 5], [-1, -1], [3, 8], [4, -1], [2, -1]])
     runs = np.array([[0, -1], [0, 1], [-1, -1], [0, 2], [1, -1], [0, -1]])
@@ -286,5 +286,5 @@ def test_a_round_takes_files_up_to_its_limit(limit: int, begins: list[int]) -> N
 def test_two_ranges_can_share_a_single_code(
     one: tuple[int, int] | None, other: tuple[int, int] | None, common: tuple[int, int] | None
 ) -> None:
-    """The common part of two ranges can be a single code, which must be checked, too."""
+    """If two ranges have only one code in common, a round checks this code."""
     assert _common(one, other) == common

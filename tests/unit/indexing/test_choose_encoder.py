@@ -1,4 +1,4 @@
-"""The choice of an encoder from a sample: codes that distinguish values at a low cost."""
+"""The choice of an encoder: its codes distinguish most values of a sample, at a low cost."""
 
 from __future__ import annotations
 
@@ -61,23 +61,20 @@ def test_urls_of_several_hosts_have_different_codes():
     ],
 )
 def test_plain_prefix_is_kept_if_it_distinguishes_values(values):
-    """If a plain prefix distinguishes the values, the encoder has no split points.
-
-    Split points need time and bytes.
-    """
+    """If a plain prefix distinguishes the values, the encoder has no split points."""
     encoder = chosen("string", values)
     ends = sorted(value.encode() for value in values)
     assert encoder == Encoder.for_type("string", ends[0], ends[-1])
 
 
 def test_a_column_without_values_has_the_plain_encoder():
-    """A column without values has the plain encoder; NULLs show nothing about later values."""
+    """A column of NULLs, or without rows, gets the plain encoder."""
     assert chosen("string", [None, None]) == Encoder("string")
     assert choose_encoder("string", pa.chunked_array([], pa.string()), 0, 0) == Encoder("string")
 
 
 def test_column_larger_than_its_sample_has_finer_codes():
-    """If a column has many more rows than its sample, its encoder has finer codes."""
+    """If a column has many more rows than its sample, its encoder distinguishes more values."""
     sample = [f"{n:016d}" for n in range(0, 10**9, 50_000)]
     few, many = chosen("string", sample), chosen("string", sample, 10**9)
     assert few.splits is None
@@ -89,7 +86,7 @@ def test_column_larger_than_its_sample_has_finer_codes():
 def test_split_points_grow_with_the_column_up_to_a_limit():
     """The bytes of split points grow with the column, up to a limit.
 
-    In a small column, split points have at most a kilobyte.
+    In a small column, the split points have at most a kilobyte.
     """
     letters = np.array(list("abcdefghijklmnopqrstuvwxyz"))
     words = ["".join(w) for w in RNG.choice(letters, (300, 12))]
@@ -105,7 +102,7 @@ def test_split_points_grow_with_the_column_up_to_a_limit():
 
 
 def test_stray_bytes_do_not_widen_the_digits():
-    """One odd value in a thousand does not widen the alphabet of the digits."""
+    """Bytes that occur in one value of a thousand do not become digits."""
     odd = [f"{host}articles/ÄÖÜ~{n}" for n, host in enumerate(HOSTS * 3)]
     encoder = chosen("string", URLS + odd)
     assert encoder.splits is not None
@@ -115,7 +112,7 @@ def test_stray_bytes_do_not_widen_the_digits():
 
 
 def test_no_byte_beyond_the_front_affects_a_code():
-    """A code depends only on the bytes that a sample contains, up to the longest points."""
+    """Values that differ only after the longest split point and its digits share a code."""
     point = Point(b"p" * 128, 128)
     encoder = Encoder("string", b"s" * 1024, Splits((point,), b"01"))
     value = "s" * 1024 + "p" * 128 + "0" * 24
@@ -145,13 +142,13 @@ def test_wide_decimals_in_a_narrow_range_differ():
 
 
 def test_negative_decimals_in_a_narrow_range_differ():
-    """A window distinguishes negative decimals, too."""
+    """A window distinguishes negative decimals that are close together."""
     ids = [Decimal(-(10**24) - n).scaleb(-2) for n in range(0, 10**6, 101)]
     assert share_of_distinct_codes(chosen("decimal(38,2)", ids), ids) == 1.0
 
 
 def test_decimals_of_all_magnitudes_have_no_window():
-    """Decimals of all magnitudes have no window, because a window would merge small values."""
+    """Decimals of all magnitudes get no window, as a window would give small values one code."""
     values = [Decimal(k * 10**e).scaleb(-2) for e in range(36) for k in range(1, 10)]
     assert chosen("decimal(38,2)", values) == Encoder("decimal(38,2)")
     assert chosen("decimal(38,2)", [Decimal(7)]) == Encoder("decimal(38,2)")
@@ -185,9 +182,9 @@ def test_a_window_over_the_ends_of_decimals(least: int, greatest: int) -> None:
 def test_more_and_more_split_points_are_tried(
     monkeypatch: pytest.MonkeyPatch, values: int, counts: list[int]
 ) -> None:
-    """More and more split points are tried, until values are distinguished or no more points fit.
+    """A build tries more and more split points until they distinguish the values.
 
-    The bytes of the sample also limit the number of points.
+    The bytes of the sample, and the bytes for points, limit the number of points.
     """
     asked: list[int] = []
     split = module.split
@@ -226,9 +223,9 @@ def test_more_and_more_split_points_are_tried(
 def test_split_points_take_a_thousandth_of_the_column(
     monkeypatch: pytest.MonkeyPatch, size: int, most: int
 ) -> None:
-    """Split points have a thousandth of the column's bytes, and at least a kilobyte.
+    """Split points may use a thousandth of the column's bytes, or a kilobyte if that is more.
 
-    No column gets more than a manifest can store.
+    A manifest limits the bytes of split points.
     """
     asked: list[int] = []
     monkeypatch.setattr(module, "split", lambda _, __, ___, limit: asked.append(limit))
@@ -239,9 +236,9 @@ def test_split_points_take_a_thousandth_of_the_column(
 
 
 def test_sample_of_the_whole_column_reserves_no_bit() -> None:
-    """A sample of the whole column reserves no bit for values between sampled values.
+    """If the sample is the whole column, codes reserve no bits for other values.
 
-    For unique values, each doubling of the rows reserves one more bit.
+    If all values differ, each doubling of the rows reserves one more bit.
     """
     values = pa.chunked_array([pa.array(range(1000))])
     spare = [module._spare_bits(values, rows) for rows in (0, 1000, 2000, 4000)]
@@ -252,10 +249,7 @@ def test_sample_of_the_whole_column_reserves_no_bit() -> None:
 def test_another_encoder_must_gain_more_than_a_little(
     monkeypatch: pytest.MonkeyPatch, gain: float, taken: bool
 ) -> None:
-    """Another encoder than the plain one must gain more than a threshold.
-
-    This holds for strings and for decimals.
-    """
+    """Another encoder replaces the plain one only if it distinguishes enough more values."""
     for type_name, values in (("string", URLS), ("decimal(38,2)", [Decimal(k) for k in range(9)])):
         asked: list[Encoder] = []
 

@@ -55,9 +55,9 @@ def test_fronts_are_the_bytes_after_the_shared_prefix() -> None:
 def test_values_are_split_where_neighbours_differ_most(
     count: int, points: list[tuple[bytes, int]], alphabet: bytes
 ) -> None:
-    """Values are split where neighbours share the fewest bytes, by the shortest points.
+    """Split points separate neighbours that share the fewest bytes, and are as short as possible.
 
-    The digits of a code are the bytes after the shared bytes.
+    The digits of a code come from the bytes after the shared bytes.
     """
     found = Splits(tuple(Point(*point) for point in points), alphabet)
     assert made(PAGES, count, 60) == found
@@ -69,7 +69,7 @@ def test_values_are_split_where_neighbours_differ_most(
 
 @pytest.mark.parametrize("count", [3, 4, 16])
 def test_digits_distinguish_the_values_of_each_host(count: int) -> None:
-    """With a point for each host, the digits alone distinguish the values of a host."""
+    """With one split point per host, the digits distinguish all values of a host."""
     starts = [b"h%02d/" % host + b"q" * 30 + b"00" for host in range(3)]
     assert made(HOSTS, count, 20) == Splits(tuple(Point(s, 36) for s in starts), b"0123456789")
 
@@ -77,7 +77,7 @@ def test_digits_distinguish_the_values_of_each_host(count: int) -> None:
 def test_one_more_point_splits_the_group_of_most_equal_codes() -> None:
     """One more point splits the group with the most equal codes.
 
-    Without this point, two hosts share a point with a prefix of two bytes.
+    Without this point, two hosts with the same first two bytes share a point.
     """
     first = b"h00/" + b"q" * 30 + b"00"
     assert made(HOSTS, 1, 20) == Splits((Point(b"h0", 2),), b"/012q")
@@ -85,7 +85,7 @@ def test_one_more_point_splits_the_group_of_most_equal_codes() -> None:
 
 
 def test_too_many_bytes_give_no_split_points() -> None:
-    """Split points with exactly the allowed number of bytes are accepted; more bytes give None."""
+    """Split points can use all allowed bytes; if they need one more, there is no split."""
     three = made(HOSTS, 3, 20)
     assert three is not None
     size = packed_size(three.points)
@@ -113,9 +113,9 @@ def test_a_point_is_128_bytes_long_at_most() -> None:
     ],
 )
 def test_the_rarest_bytes_are_no_digits(text: bytes, strays: float, alphabet: bytes) -> None:
-    """The rarest bytes are no digits, up to a limited number of occurrences.
+    """The rarest bytes are left out of the alphabet, up to a limited number of occurrences.
 
-    A zero byte is always digit 0.
+    The digit 0 stands for a zero byte.
     """
     counts = np.bincount(np.frombuffer(text, np.uint8), minlength=256)
     assert _alphabet(counts, strays) == alphabet
@@ -123,7 +123,7 @@ def test_the_rarest_bytes_are_no_digits(text: bytes, strays: float, alphabet: by
 
 @pytest.mark.parametrize(("odd", "alphabet"), [(1, b"ab"), (2, b"ab~")])
 def test_one_value_in_two_hundred_may_have_an_odd_byte(odd: int, alphabet: bytes) -> None:
-    """A byte that occurs in one of 200 values is no digit; a byte in two of them is a digit."""
+    """A byte in one of 200 values is left out of the alphabet; a byte in two of them is not."""
     plain = [bytes(b"ab"[k >> bit & 1] for bit in range(8)) for k in range(200 - odd)]
     found = made(sorted([*plain, b"~aaaaaaa", b"~bbbbbbb"][:200]), 1, 0)
     assert found is not None
@@ -131,7 +131,7 @@ def test_one_value_in_two_hundred_may_have_an_odd_byte(odd: int, alphabet: bytes
 
 
 def test_group_is_split_amid_its_most_similar_values() -> None:
-    """Of equally good splits, the split in the middle of the most similar neighbours is used."""
+    """Of several equally good positions, a group is split at the one nearest to the middle."""
     steps = [9, 9, 2, 9, 2, 9, 9, 9, 2]
     for first in (0, 3):
         fronts: Any = SimpleNamespace(shared=np.array([0] * first + steps))

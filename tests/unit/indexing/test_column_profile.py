@@ -1,4 +1,4 @@
-"""The bytes that a column allows for an index, according to its options and its size."""
+"""The bytes that an index may use, according to its options and the size of its column."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_a_profile_counts_its_locations_and_its_bytes() -> None:
 def test_sampled_part_gets_its_share_of_the_budget(
     sizes: list[int] | None, options: IndexOptions, share: float, budget: int
 ) -> None:
-    """A sampled part of the domain gets its share of the budget, and at least one byte."""
+    """An index of a sampled part of the domain gets this part's share, and at least one byte."""
     found = profile(sizes, share=share)
     assert found.budget(options) == budget
     assert found.most(options) == budget
@@ -77,9 +77,9 @@ def test_sampled_part_gets_its_share_of_the_budget(
 
 @pytest.mark.parametrize("shape", ["sieve", "map"])
 def test_maps_and_blocks_are_not_rebuilt_to_fit_a_budget(shape: str) -> None:
-    """Maps and blocks are not rebuilt to fit a budget.
+    """A build does not repeat maps or blocks to fit a budget.
 
-    A map uses the bits that its budget allows, and blocks have an error bound.
+    A map is planned for its budget, and blocks have an error bound.
     """
     assert profile().most(IndexOptions(shape, budget="20KB")) == math.inf
 
@@ -102,7 +102,7 @@ def test_maps_and_blocks_are_not_rebuilt_to_fit_a_budget(shape: str) -> None:
 def test_second_reading_has_a_larger_budget_if_it_can_pay(
     rows: int, share: float, wide: bool, allowed: int
 ) -> None:
-    """A second reading has a larger budget if that can pay."""
+    """The budget `auto` gives intervals a hundredth of the column, and more in a second reading."""
     found = profile(rows=rows, share=share, wide=wide)
     assert found.intervals_budget(AUTO, "auto") == allowed
     # The limit is 1.5 cuts per byte plus 64 cuts per location, and at most one cut per row.
@@ -113,7 +113,7 @@ def test_second_reading_has_a_larger_budget_if_it_can_pay(
 
 @pytest.mark.parametrize(("share", "allowed"), [(1.0, 320 << 10), (0.5, 160 << 10)])
 def test_a_likely_map_reads_the_cuts_of_a_small_column(share: float, allowed: int) -> None:
-    """If a map is likely, the first reading has the budget of a small column.
+    """If a map is likely, the first reading collects only the cuts of a small column.
 
     A second reading has its usual budget.
     """
@@ -131,7 +131,7 @@ def test_a_likely_map_reads_the_cuts_of_a_small_column(share: float, allowed: in
 def test_intervals_next_to_a_map_get_little_budget(budget: str, beside: int) -> None:
     """If an index has a map, intervals get a twentieth of the budget.
 
-    They get at least 32 KB, but at most half of the budget.
+    Intervals get at least 32 KB, but at most half of the budget.
     """
     options = IndexOptions(budget=budget)
     assert profile().intervals_budget(options, "auto") == int(budget[:-2]) << 10
@@ -139,7 +139,7 @@ def test_intervals_next_to_a_map_get_little_budget(budget: str, beside: int) -> 
 
 
 def test_at_least_one_cut_is_allowed() -> None:
-    """At least one cut is allowed, even for a column without rows."""
+    """A build may collect at least one cut, even for a column without rows."""
     for options in (AUTO, IndexOptions("sieve")):
         assert profile(shown=0).most_cuts(options) == 1
         assert profile([MB], shown=7).most_cuts(options) == 7
@@ -158,7 +158,7 @@ def test_at_least_one_cut_is_allowed() -> None:
 def test_more_cuts_are_read_once_and_within_the_budget(
     options: IndexOptions, rows: int, wide: bool, more: bool
 ) -> None:
-    """Only the budget `auto` has a second reading for more cuts, once and within the budget."""
+    """A build reads a second time for more cuts only with the budget `auto`, and only once."""
     found = profile(rows=rows, wide=wide)
     wider = found.wider(options)
     assert (wider is not None) == more
@@ -167,9 +167,9 @@ def test_more_cuts_are_read_once_and_within_the_budget(
 
 
 def test_a_map_finds_the_location_of_a_row() -> None:
-    """With a map, a query for a value reads at least the location of one row.
+    """If values can share a code, `least_by_map` is the expected size of one row's location.
 
-    A large location is more likely. With exact codes, the query reads all locations of the key.
+    A row is more likely in a large location.
     """
     assert profile([300, 100]).least_by_map(3.0) == 3.0
     assert profile([300, 100], exact=False).least_by_map(3.0) == (1.5**2 + 0.5**2) / 2
@@ -179,7 +179,7 @@ def test_a_map_finds_the_location_of_a_row() -> None:
 def test_a_map_finds_each_location_of_a_value() -> None:
     """With a map, a query for a value reads only the locations of the value.
 
-    Other values with the same code can be in more locations.
+    Intervals also read the locations of other values with the same code.
     """
     assert profile([200] * 10, exact=False, spread=4.5).least_by_map(9.0) == 4.5
     assert profile([200] * 10, exact=False, spread=4.5).least_by_map(3.0) == 3.0
@@ -188,7 +188,7 @@ def test_a_map_finds_each_location_of_a_value() -> None:
 def test_bytes_that_hardly_count() -> None:
     """Negligible bytes are a hundredth of the column, and at least 8 KB.
 
-    A sampled part of the domain gets its share of them.
+    A sampled part of the domain gets its share of these bytes.
     """
     assert profile().little == 80_000
     assert profile(rows=1000).little == 8 << 10

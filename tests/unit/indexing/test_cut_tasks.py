@@ -23,7 +23,7 @@ from sieve.indexing.cut_tasks import _distinct
     ],
 )
 def test_codes_are_counted_in_ascending_order(codes: list[int]) -> None:
-    """The distinct codes ascend and have the right counts, whatever the order of the rows."""
+    """For rows in any order, the distinct codes ascend and have the right counts."""
     found, counts = _distinct(np.array(codes, np.int64))
     expected, times = np.unique(codes, return_counts=True)
     assert (found.tolist(), counts.tolist()) == (expected.tolist(), times.tolist())

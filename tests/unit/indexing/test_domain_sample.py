@@ -1,4 +1,4 @@
-"""Windows of a domain: the mapping of keys keeps order and membership, without bias."""
+"""Windows, the sampled parts of a domain: how keys and queries are mapped into them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ keys = st.lists(codes, min_size=2, max_size=200, unique=True).map(np.array)
 def zoom_of(
     sample: np.ndarray, share: float, asked: np.ndarray = NOTHING
 ) -> tuple[DomainSample, QueryModel]:
-    """The windows for a sample, and the sample's query model."""
+    """The windows that are chosen for a sample, and the sample's query model."""
     query_model = QueryModel.of_sample(sample.astype(np.int64))
     return windows(query_model, share, asked), query_model
 
@@ -106,9 +106,9 @@ def test_the_share_is_that_of_the_keys(shape: str, share: float) -> None:
 
 
 def test_a_key_of_many_rows_is_always_seen() -> None:
-    """The windows contain each frequent key, which represents only itself.
+    """The windows contain each frequent key, which stands for itself.
 
-    Any other key also represents keys between the windows.
+    The rows of other keys also stand for keys between the windows.
     """
     random = np.random.default_rng(6)
     sample = np.append(np.full(20_000, 77_777), random.integers(0, 1 << 20, 20_000))
@@ -133,7 +133,7 @@ def test_a_key_is_heavy_from_half_a_stratum_on(others: int, seen: bool) -> None:
 
 
 def test_windows_without_a_key_have_no_model() -> None:
-    """Windows without a key have no query model, and the build makes nothing for them."""
+    """Windows without a key have no query model, so the build has nothing to index."""
     query_model = QueryModel.of_sample(np.array([10, 20, 30]))
     between = DomainSample(np.array([12]), np.array([18]), NOTHING, 0.1)
     assert between.of_mass(query_model) is None
@@ -142,7 +142,7 @@ def test_windows_without_a_key_have_no_model() -> None:
 
 
 def test_ends_of_a_query_are_within_windows() -> None:
-    """Each end of a query is within a window, with keys on both sides."""
+    """Each end of a query is within a window with keys on both sides."""
     sample = np.arange(0, 1_000_000, 10)
     asked = np.array([[300_000, 700_000]], np.int64)
     domain_sample, _ = zoom_of(sample, 0.2, asked)
@@ -161,10 +161,7 @@ def test_the_outermost_windows_reach_to_the_ends_of_all_codes() -> None:
 
 
 def test_window_model_has_the_shares_of_codes_and_keys() -> None:
-    """The model of windows knows their share of the domain's codes and keys.
-
-    Ranges are shares of the whole domain.
-    """
+    """The query model of windows has their shares of the domain's codes and keys."""
     query_model = QueryModel.of_sample(np.array([0, 10, 20, 30]))
     seen = DomainSample(np.array([0]), np.array([10]), NOTHING, 0.5).of_mass(query_model)
     assert seen is not None
@@ -183,7 +180,7 @@ def test_a_window_begins_at_the_least_code_of_its_share() -> None:
 
 
 def test_keys_after_a_window_are_mapped_to_its_end() -> None:
-    """Keys of a query after a window are mapped to the end of the window.
+    """Keys of a query that are between windows are mapped to the end of the previous window.
 
     Keys before all windows are dropped.
     """

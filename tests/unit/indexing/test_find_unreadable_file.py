@@ -39,7 +39,7 @@ class Reads:
 
 
 def read(message: str, cancelled: Exception | None = None) -> None:
-    """A reading of all files that fails with this message."""
+    """Runs a build that reads all files and fails with this message."""
 
     def check() -> None:
         if cancelled is not None:
@@ -52,7 +52,7 @@ def read(message: str, cancelled: Exception | None = None) -> None:
 
 @pytest.mark.parametrize("bad", range(5))
 def test_the_file_that_fails_is_named(monkeypatch: pytest.MonkeyPatch, bad: int) -> None:
-    """The search names the bad file, and each reading halves the suspected files."""
+    """The search finds the unreadable file; each reading halves the number of suspected files."""
     reads = Reads(monkeypatch, bad=[bad])
     with pytest.raises(UnavailableError, match=rf"part-{bad} of table d\.t cannot be read"):
         read("a footer is damaged")
@@ -60,7 +60,7 @@ def test_the_file_that_fails_is_named(monkeypatch: pytest.MonkeyPatch, bad: int)
 
 
 def test_error_without_a_bad_file_is_raised_unchanged(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Errors that name a file, come from elsewhere, or are transient are raised unchanged."""
+    """An error is raised unchanged if it names a file, is transient, or comes from elsewhere."""
     Reads(monkeypatch, bad=[])
     with pytest.raises(PySparkException, match="transient"):
         read("transient")
@@ -87,7 +87,7 @@ def test_error_without_a_bad_file_is_raised_unchanged(monkeypatch: pytest.Monkey
 def test_only_reader_errors_count_as_failed_files(
     monkeypatch: pytest.MonkeyPatch, error: Exception | None, reader: bool, fails: bool | None
 ) -> None:
-    """Only an error of the file reader, which reads all rows, means that a file fails."""
+    """A file counts as unreadable only if Spark's file reader, which reads all its rows, fails."""
     steps: list[Any] = []
 
     class Rows:

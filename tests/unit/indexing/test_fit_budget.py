@@ -18,7 +18,7 @@ from sieve.segments.stopping_rule import Stop
 def test_the_model_of_intervals(monkeypatch: pytest.MonkeyPatch, shape: str, weight: float) -> None:
     """With a map, intervals are valued only by ranges, which are three of six kinds of query.
 
-    Without a map, all six kinds count.
+    Without a map, intervals are valued by all six kinds.
     """
     asked: list[QueryModel] = []
     monkeypatch.setattr(fit_budget, "_planner", lambda model, *_: asked.append(model))
@@ -50,9 +50,9 @@ def test_the_model_of_intervals(monkeypatch: pytest.MonkeyPatch, shape: str, wei
 def test_intervals_are_tried_before_they_are_written(
     monkeypatch: pytest.MonkeyPatch, cuts: int, few: bool, tried: bool
 ) -> None:
-    """Intervals of several tasks are tried at the lowest price before they are written.
+    """If several tasks make the intervals, the build first estimates them at the lowest price.
 
-    A trial in one task is worth its time only if a map is likely.
+    If one task makes the intervals, the build estimates them only if a map is likely.
     """
     asked: list[float] = []
     monkeypatch.setattr(build_tasks, "CUTS_PER_TASK", 10)
@@ -74,7 +74,7 @@ def test_intervals_are_tried_before_they_are_written(
     [(1, 1.0, 1), (500_000, 1.0, 1), (500_001, 1.0, 2), (500_001, 0.25, 5)],
 )
 def test_a_run_has_a_file_for_each_task_of_cuts(cuts: int, share: float, files: int) -> None:
-    """A run has a file for each task of cuts, estimated from the share of the windows."""
+    """A run has one file per task; the sampled share of the domain scales the number of tasks."""
     profile: Any = SimpleNamespace(sample=SimpleNamespace(share=share))
     assert build_tasks.run_files(cuts, profile.sample) == files
 

@@ -58,9 +58,9 @@ def test_each_range_makes_the_map_of_its_pairs() -> None:
 
 
 def test_distinct_hashes_are_counted() -> None:
-    """A sketch counts hashes exactly if it can contain all of them, and otherwise within 6 %.
+    """A sketch counts distinct hashes exactly if they fit into it, and otherwise within 6 %.
 
-    More than two copies of a hash count as two.
+    Three or more copies of a hash count as two.
     """
     for n in (10, SKETCH - 1, SKETCH, 300_000):
         for times in range(1, 6):
@@ -93,10 +93,7 @@ def test_sketches_of_tasks_become_one() -> None:
 
 
 def test_pairs_are_packed_when_the_buffer_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pairs are packed when the buffer is full, and the remaining pairs at the end.
-
-    Here the buffer is full at ten pairs.
-    """
+    """Pairs are packed when the buffer is full, and the remaining pairs at the end."""
     monkeypatch.setattr(hash_map_tasks, "_HELD", 10)
     packer = PairPacker(1)
     numbers = [
@@ -113,7 +110,7 @@ def test_pairs_are_packed_when_the_buffer_is_full(monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.parametrize("seed", range(8))
 def test_unique_keys_fit_a_map_for_unique_keys(seed: int) -> None:
-    """Unique keys fit into a map with the budget of unique keys, whatever the sketch's error."""
+    """If all keys are unique, a map fits into its budget even if the sketch has an error."""
     hashes = hash_codes(np.arange(20_000) + 20_000 * seed)
     (smallest,) = packed(hashes, np.arange(20_000) % LOCATIONS, 1).column("smallest").to_pylist()
     keys = distinct(20_000, smallest)
@@ -155,7 +152,7 @@ def test_each_value_is_packed_once_per_location(type_name: str, zoomed: bool) ->
 
 @pytest.mark.parametrize(("n", "keys"), [(1000, 1000), (100_000, 90_000), (30_000_000, 20_000_000)])
 def test_budget_in_the_error_is_enough_for_a_map(n: int, keys: int) -> None:
-    """The error names a sufficient budget: useful fingerprint bits plus a tenth, in kilobytes."""
+    """If a budget is too small, the error names one that suffices for a useful map."""
     with pytest.raises(InvalidInputError) as caught:
         fit_maps(n, keys, 50, 10)
     message = caught.value.message
@@ -198,29 +195,29 @@ def test_a_map_has_half_a_million_pairs_at_most(n: int, maps: int) -> None:
         (4000, 1e6, 2),
         (30_000, 1e6, 5),
         (30_000, 2000, 5),
-        # One more bit for each of 1,000 keys needs 147 bytes, and saves reads of half a location.
+        # One bit for each of 1,000 keys needs 147 bytes, and halves these reads.
         (30_000, 100, 4),
         (30_000, 0.0, 0),
         (0, 1e6, 0),
     ],
 )
 def test_fingerprints_have_the_bits_that_pay_back(pairs: int, worth: float, bits: int) -> None:
-    """Fingerprints get as many bits as pay back: each bit costs less than its saved reads.
+    """Fingerprints get another bit if the bit costs less than the reads that it saves.
 
-    The bits save reads of absent keys.
+    Fingerprints save reads only for absent keys.
     """
     keys = min(pairs, 1000)
     assert fit_maps(pairs, keys, LOCATIONS, 1 << 30, worth) == (1, bits)
 
 
 def test_fingerprints_that_pay_back_keep_the_budget() -> None:
-    """The budget limits the fingerprint bits, even if more bits would pay back."""
+    """The budget limits the fingerprint bits, even if more bits would save enough reads."""
     least = estimate_bytes(1000, LOCATIONS, 1, 1000, 4000)
     assert fit_maps(4000, 1000, LOCATIONS, round(least / 0.97) + 1, 1e6) == (1, 1)
 
 
 def test_maps_are_planned_for_equal_numbers_rounded_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Maps are planned for equal numbers of keys, sets and locations, rounded up."""
+    """Each of several maps is planned for an equal share of the keys, rounded up."""
     asked: list[tuple[int, ...]] = []
     monkeypatch.setattr(build_hash_map, "fingerprint_for", lambda *given: asked.append(given) or 5)
     assert fit_maps((1 << 20) + 1, 1 << 20, LOCATIONS, 300_000) == (3, 5)

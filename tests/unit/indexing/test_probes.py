@@ -1,4 +1,4 @@
-"""Expected reads, measured by probes: in locations for users, and in bytes for decisions."""
+"""Expected reads, measured by probes. Users see numbers of files; the build compares bytes."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Halves:
 
 
 def test_reads_are_counted_in_locations_and_in_bytes() -> None:
-    """Reads, and locations with a match, are counted in locations and in bytes."""
+    """The expectations count read locations, matching locations, and the bytes of both."""
     of = profile()
     probes = make_probes(of.sample)
     low = probes.intervals[:, 0] < 500_000
@@ -82,7 +82,7 @@ def test_reads_are_counted_in_locations_and_in_bytes() -> None:
 
 
 def test_least_reads_of_a_stopping_rule_are_bytes() -> None:
-    """The least reads of a stopping rule are bytes, divided by the mean size of a file."""
+    """A stopping rule expresses the least reads as bytes, divided by the mean size of a file."""
     of = profile()
     probes = make_probes(of.sample)
     hits = np.ones((2, len(probes.kinds)), np.int64)
@@ -93,7 +93,7 @@ def test_least_reads_of_a_stopping_rule_are_bytes() -> None:
 
 
 def test_map_finds_the_file_of_the_value() -> None:
-    """If values share a code, a map finds the file of the value, which is mostly the large file."""
+    """If values share a code, a map reads one file per value, mostly the large file."""
     exact, vague = profile(), profile(Encoder("string"))
     of_a_row = (3 * 1 + 97**2) / 25**2 / 4
     assert vague.least_by_map(4.0) == pytest.approx(of_a_row, rel=1e-5)
@@ -104,7 +104,7 @@ def test_map_finds_the_file_of_the_value() -> None:
     near = [Expected("present", 1.2, 1.1, 4.0, 95 * MB, 94.5 * MB)]
     assert not map_may_pay(vague, near, 1_000_000, 1 << 30)
     assert plan_map(vague, IndexOptions(), near, 1_000, 100) is None
-    # All queries read as many files as before, but some read the large file without a match.
+    # The number of files is the same, but queries read the large file mostly without a match.
     far = [Expected("present", 1.2, 1.1, 4.0, 95 * MB, 2 * MB)]
     assert map_may_pay(exact, far, 1_000_000, 1 << 30)
     assert plan_map(exact, IndexOptions(), far, 1_000, 100) is not None
@@ -114,7 +114,7 @@ KEYS, ENOUGH = 1000, 100_000
 
 
 def may_pay(files: float, exact: float, *, budget: int = ENOUGH, of: str = "bigint") -> bool:
-    """Returns whether a map can pay if intervals find `files` locations, `exact` with the key."""
+    """Returns whether a map may pay if queries read `files` files and `exact` have the key."""
     ten = replace(profile(Encoder(of)), sizes=np.full(10, MB))
     told = [
         Expected("absent", 9.0, 0.0, 10.0, 9.0 * MB, 0.0),
@@ -124,7 +124,7 @@ def may_pay(files: float, exact: float, *, budget: int = ENOUGH, of: str = "bigi
 
 
 def test_map_pays_if_intervals_read_files_without_the_key() -> None:
-    """A map pays if intervals read files without the key, and if the map fits its budget."""
+    """A map may pay only if it fits its budget and intervals read files without the key."""
     assert may_pay(3.0, 1.0)
     assert not may_pay(3.0, 3.0)
     assert not may_pay(3.0, 1.0, budget=10)
@@ -135,7 +135,7 @@ def test_map_pays_if_intervals_read_files_without_the_key() -> None:
 
 
 def test_map_distinguishes_values_of_one_code() -> None:
-    """If values share a code, a map can pay even if all files that are read contain the code."""
+    """If values share a code, a map may pay even if all files that queries read have the code."""
     assert may_pay(3.0, 3.0, of="string")
     assert not may_pay(1.0, 1.0, of="string")
 
@@ -145,9 +145,9 @@ def test_map_distinguishes_values_of_one_code() -> None:
 def test_map_narrows_the_reads_of_probes_for_one_key(
     has_maps: bool, together: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A map narrows the reads of probes for one key, by the hash of the key.
+    """For probes of one key, a map excludes locations by hash before reads are counted.
 
-    Ranges read what the intervals find.
+    Probes of ranges read what the intervals find.
     """
     monkeypatch.setattr("sieve.indexing.probes._FLAG_BYTES", 10 * together)
     points = np.array([[7, 7], [3, 3], [5, 5], [2, 6]], np.int64)

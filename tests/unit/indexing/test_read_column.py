@@ -1,4 +1,4 @@
-"""The build step that reads a column: cuts, counts, probes and pairs, for any order of rows."""
+"""The build step that reads a column and returns cuts, counts, hits of probes, and pairs."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def codes_in(order):
 
 @pytest.mark.parametrize("order", ["ascending", "mostly ascending", "any"])
 def test_distinct_keys_are_counted_in_any_order(order):
-    """Each distinct key is one cut with its number of rows, whatever the order of the keys."""
+    """For keys in any order, each distinct key becomes one cut with its number of rows."""
     codes = codes_in(order)
     rows = pa.RecordBatch.from_arrays(
         [pa.array(codes), pa.array(np.full(len(codes), 3, np.int32))], names=["v", "location"]
@@ -52,9 +52,9 @@ def test_distinct_keys_are_counted_in_any_order(order):
 
 
 def test_damaged_record_is_counted_but_not_as_a_row():
-    """A damaged record counts as damaged, and not as a row.
+    """A damaged record is counted separately from rows.
 
-    The record's row has -1 minus the location's number.
+    Its row has -1 minus the location's number.
     """
     rows = pa.RecordBatch.from_arrays(
         [pa.array([5, 6, None, 7]), pa.array([0, 0, -3, 1], pa.int32())], names=["v", "location"]
@@ -73,7 +73,7 @@ def test_damaged_record_is_counted_but_not_as_a_row():
     ("partial", "whole"), [([0, 0, 0], None), ([0, 1, 0], [0, 2]), ([1, 1, 1], [])]
 )
 def test_whole_lists_the_completely_read_locations(partial: list[int], whole: list[int] | None):
-    """`whole` lists the locations that were read completely, or is None if all were."""
+    """`whole` lists the completely read locations, or is None if all were read completely."""
     none = np.zeros(3, np.int64)
     flags = np.array(partial, np.bool_)
     seen = Seen(none, none, none, none, none, none, flags, (0, 0, 0), 0)
@@ -81,7 +81,7 @@ def test_whole_lists_the_completely_read_locations(partial: list[int], whole: li
 
 
 def test_large_locations_are_cut_more_finely():
-    """A large file gets more cuts, as a gap is worth the bytes that it saves."""
+    """A large file gets more cuts, because each gap in it lets queries skip more bytes."""
     keys = np.concatenate([np.arange(100), np.arange(1_000, 1_100), np.arange(50_000, 50_100)])
     model = QueryModel.of_sample(keys)
     cutting = cut_tasks.Cutting(np.array([10, 10_000, 0]), model, 20.0, 1 << 20, 600)
@@ -102,7 +102,7 @@ def test_probes_count_matching_locations_and_their_bytes():
 
 @pytest.mark.parametrize("type_name", ["bigint", "string"])
 def test_pairs_are_collected_in_the_same_reading(type_name: str, monkeypatch: pytest.MonkeyPatch):
-    """Pairs that are collected while reading equal those of a separate step.
+    """Pairs of hash and location equal those of a separate step if the reading collects them.
 
     NULLs and damaged records have no pairs.
     """

@@ -1,4 +1,4 @@
-"""Reuse by a refresh: which runs and slots of a version are kept, and when everything is built."""
+"""Reuse by a refresh: which runs and slots of a version stay, and when all runs are rebuilt."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_slots_move_down_if_a_run_is_removed() -> None:
 
 
 def test_changed_and_young_files_are_read_again() -> None:
-    """A file is read again if its length or time has changed, or if it is too young."""
+    """A refresh reads a file again if its length or time has changed, or if it is too young."""
     base, known = version(9)
     now = list(table(range(9)).files)
     now[1] = dataclasses.replace(now[1], length=LENGTH + 1)
@@ -75,7 +75,7 @@ def test_changed_and_young_files_are_read_again() -> None:
 def test_grown_file_keeps_its_slots_and_counts() -> None:
     """A file with appended rows keeps all its slots, and the counts of its earlier content.
 
-    Slots are renumbered if runs are removed.
+    If runs are removed, the numbers of later slots decrease.
     """
     base, known = version(6, 1, 2)
     also = np.full((9, 2), -1)
@@ -95,7 +95,7 @@ def test_grown_file_keeps_its_slots_and_counts() -> None:
 
 
 def test_grown_files_are_read_again_with_many_deltas() -> None:
-    """With too many delta runs, files with a slot in a delta run are read again."""
+    """If there are too many delta runs, a refresh reads files with a slot in such a run again."""
     base, known = version(100, *([1] * MOST_DELTAS))
     also = np.full((100 + MOST_DELTAS, 1), -1)
     also[:2, 0] = [100, 101]
@@ -115,7 +115,7 @@ def test_grown_files_are_read_again_with_many_deltas() -> None:
     [(MOST_DELTAS - 1, MOST_DELTAS), (MOST_DELTAS, 1), (MOST_DELTAS + 1, 1), (30, 1)],
 )
 def test_many_deltas_are_read_again_as_one(deltas: int, left: int) -> None:
-    """Above a limit of delta runs, a refresh reads all files except the base's as one run."""
+    """If there are too many delta runs, a refresh replaces all of them with one new run."""
     base, known = version(100, *([1] * deltas))
     found = plan_reuse(base, known, table(range(100 + deltas)))
     assert len(found.runs) == left
@@ -133,13 +133,13 @@ def test_many_deltas_are_read_again_as_one(deltas: int, left: int) -> None:
     ],
 )
 def test_base_that_is_too_small_is_rebuilt(files: range, whole: bool) -> None:
-    """If the base run has lost files or is too small for the table, everything is built."""
+    """A refresh rebuilds all runs if the base run lost too many files or is small for the table."""
     base, known = version(100)
     assert (plan_reuse(base, known, table(files)) is NOTHING) == whole
 
 
 def test_files_without_a_run_are_kept() -> None:
-    """Files without keys, and unproven files, are kept and not read again."""
+    """A refresh does not read unchanged files again, even if they have no keys or are unproven."""
     base, known = version(4)
     known.slots[1:3] = -1
     known.states[1], known.lengths[1] = FileState.UNPROVEN, 0
@@ -165,7 +165,7 @@ def test_version_is_current_until_a_young_file_is_stable() -> None:
 def test_one_run_without_removed_locations_needs_no_compaction() -> None:
     """OPTIMIZE does not change a single run without removed locations.
 
-    It does not change a version without keys, either.
+    OPTIMIZE does not change a version without keys, either.
     """
     base, known = version(5)
     assert is_one_run(base, known)

@@ -50,7 +50,7 @@ NUMBERS = values(pa.int32(), [(7, 0), (None, 0)], [], [(-3, 1), (7, 1), (9, 2)])
 
 
 def test_sample_of_a_small_column_is_the_column() -> None:
-    """The sample of a small column is the whole column; NULLs are rows without a key."""
+    """The sample of a small column is the whole column; NULLs count as rows without a key."""
     found = sampled(NUMBERS, "int", 5)
     assert sorted(found.codes.tolist()) == [-3, 7, 7, 9]
     assert found.hashes.tolist() == hash_codes(found.codes).tolist()
@@ -77,7 +77,7 @@ def test_text_has_the_width_and_the_hash_of_whole_values() -> None:
 
 @pytest.mark.parametrize(("counted", "rows"), [(None, 0), (0, 0), (12, 12)])
 def test_sample_without_rows_has_row_count_and_encoder(counted: int | None, rows: int) -> None:
-    """A sample without rows has the format's row count, and an encoder for the column's type."""
+    """If no row is drawn, the sample has the row count of the format and the type's encoder."""
     found = sampled(values(pa.int64(), [], []), "bigint", counted)
     assert (found.rows, found.shown, found.width) == (rows, rows, 8)
     assert (found.query_model, len(found.codes), len(found.hashes)) == (None, 0, 0)
@@ -86,7 +86,7 @@ def test_sample_without_rows_has_row_count_and_encoder(counted: int | None, rows
 
 
 def test_a_large_column_is_drawn_from_evenly(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The sampled share follows from the format's row count, or from 20 bytes per row."""
+    """The sampled share depends on the rows that the format counts, or on one per 20 bytes."""
     monkeypatch.setattr(column_sample, "WANTED", 100)
     drawn: list[tuple[float, int]] = []
     sample = Frame.sample
@@ -110,7 +110,7 @@ def test_a_large_column_is_drawn_from_evenly(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_the_profile_counts_rows_by_file_before_it_samples() -> None:
-    """A profile counts rows by file before it samples; a file can have several locations."""
+    """Before it samples, a profile counts rows by file, even if files have several locations."""
     tiling = Tiling(np.array([100, 50, 70]), ((40,), (), ()), np.zeros(3, np.int64))
     of_ranges = Frame(
         {"id": pa.int32(), LOCATION: pa.int32()},
@@ -138,7 +138,7 @@ def test_the_profile_counts_rows_by_file_before_it_samples() -> None:
 
 
 def test_a_location_has_a_byte_at_least() -> None:
-    """The mean bytes of a location are at least 1, even for empty locations or none."""
+    """The mean bytes of a location are at least 1, even if all locations are empty."""
     sample = sampled(NUMBERS, "int", 5)
     for sizes, each in (([700], 700.0), ([300, 500], 400.0), ([0, 0], 1.0), ([], 1.0)):
         assert Profile(sizes=np.array(sizes, np.int64), sample=sample).location_bytes == each
@@ -185,7 +185,7 @@ EXACT = [4, 2, 0, 1, 1, 3, 0]
 def test_every_kind_of_row_is_counted() -> None:
     """Rows, NULLs, NaNs and bounds are counted per location.
 
-    For each probe, matching locations and their bytes are counted.
+    The matching locations of each probe, and their bytes, are counted.
     """
     _, seen, _ = read(EXACT)
     assert seen.rows.tolist() == [4, 2, 0, 1, 1, 2, 1, 0]
@@ -235,7 +235,10 @@ def test_partly_read_location_has_no_cuts(
 
 @pytest.mark.parametrize("type_name", ["int", "string"])
 def test_pairs_are_read_with_the_cuts(type_name: str) -> None:
-    """Pairs are collected with the cuts, in a part per possible map, if files are read whole."""
+    """If files are read whole, pairs for maps are collected together with the cuts.
+
+    Each possible map has its own part of the pairs.
+    """
     text = type_name == "string"
     rows = [(str(k) if text else k, k % 2) for k in range(10)]
     frame = values(pa.string() if text else pa.int32(), rows[:6], rows[6:])
@@ -260,9 +263,9 @@ def test_pairs_are_read_with_the_cuts(type_name: str) -> None:
 
 
 def test_scattered_keys_have_neighbours_elsewhere() -> None:
-    """The share of scattered keys is the share of neighbours in different locations.
+    """The share of scattered keys is the share of neighbouring keys that have no common location.
 
-    Each key counts once, and a single key has no neighbour.
+    Each key counts once; a single key has no neighbour.
     """
     for pairs, share in (
         ([], 0.0),
@@ -276,9 +279,9 @@ def test_scattered_keys_have_neighbours_elsewhere() -> None:
 
 
 def test_keys_are_cut_only_at_gaps_for_intervals() -> None:
-    """For intervals, keys are cut only at gaps.
+    """If the shape is intervals, a cut contains many keys and ends at a gap.
 
-    Distinct keys are still counted, and each cut has its rows and its ends.
+    Distinct keys are still counted.
     """
     found, seen, _ = read(EXACT, shape="intervals")
     assert seen.keys == 7

@@ -1,4 +1,4 @@
-"""Rows of run files: segments and the facts about them."""
+"""Tasks that make the rows of run files: segments, and counts of their content."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sieve.segments.query_model import QueryModel
 
 
 def test_a_row_counts_the_keys_rows_and_blocks_of_its_segment() -> None:
-    """A row has the keys, rows and blocks of its segment, however the pairs are batched."""
+    """A row has the numbers of keys, rows and blocks of its segment, for any batches of pairs."""
     codes = np.array([*range(50), *range(1000, 1050), 2000])
     locations = np.resize(np.array([0, 1, 1, 2], np.int32), len(codes))
     rows = np.arange(1, len(codes) + 1)
@@ -41,9 +41,9 @@ def test_a_row_counts_the_keys_rows_and_blocks_of_its_segment() -> None:
 @pytest.mark.parametrize("order", [[0, 0, 1, 1, 1, 2], [5, 3, 3, 3, 4, 4]])
 @pytest.mark.parametrize("cut", [0, 2, 3, 5])
 def test_a_stretch_has_its_pieces_from_all_batches(order: list[int], cut: int) -> None:
-    """The pieces of a stretch are collected from all batches, in any order of stretches.
+    """A task collects the intervals of each part of the domain from all batches, in any order.
 
-    A batch can end within a stretch.
+    A batch can end within a part.
     """
     n = len(order)
     first, one = 10 * np.arange(n), np.ones(n, np.int64)
@@ -59,7 +59,7 @@ def test_a_stretch_has_its_pieces_from_all_batches(order: list[int], cut: int) -
 
 @pytest.mark.parametrize("budget", [1500, 3000, 6000])
 def test_payloads_leave_some_budget_to_page_headers(budget: int) -> None:
-    """The payloads use most of the budget; the rest is left for headers of the file's pages."""
+    """Segments use most of the budget, but leave some bytes for the page headers of the file."""
     files, pieces, domain = 60, 20, 1 << 20
     rng = np.random.default_rng(budget)
     first = rng.integers(0, domain, files * pieces)
@@ -101,7 +101,7 @@ def test_unpacked_cuts_equal_the_packed_cuts() -> None:
 
 
 def test_the_pieces_of_a_stretch_are_one_value_of_a_batch() -> None:
-    """The cuts of a batch are split together, and each stretch gets its pieces as one value."""
+    """A task splits the cuts of a batch by the parts of the domain, with one value per part."""
     rows = [intervals((0, 25, 1, 9, 9)), intervals((3, 4, 2, 1, 1), (40, 41, 2, 2, 2))]
     columns = [pa.array([1, 2], pa.int32()), pa.array([pack(each) for each in rows])]
     batch = pa.RecordBatch.from_arrays(columns, ["location", "cuts"])

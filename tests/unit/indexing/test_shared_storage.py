@@ -1,4 +1,4 @@
-"""Shared storage: when executors prove that they see the driver's files, and the error if not."""
+"""Shared storage: executors must prove that they see the driver's files."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_remote_executors_must_prove_that_they_see_files(
 
 
 def test_rows_pass_unchanged_if_the_file_is_seen(tmp_path: Path) -> None:
-    """If the executors see the file, the rows are passed on unchanged."""
+    """If the executors see the driver's file, `seen_by_all` returns the rows unchanged."""
     (tmp_path / "w").touch()
     assert seen_by_all(rows("yarn"), f"file:{tmp_path}/w").rows == ROW  # type: ignore[attr-defined]
 

@@ -1,4 +1,4 @@
-"""Tiling: which files a build cuts, at which offsets, and the sums of their ranges' counts."""
+"""Tiling: which files a build cuts into ranges, at which offsets, and the counts of a cut file."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def tiled(of: Any, granularity: str = "auto", range_bytes: int = 8 * MB) -> Tili
 
 
 def test_large_file_is_cut_at_its_row_groups() -> None:
-    """Two borders of row groups make three ranges.
+    """A file with two borders between row groups is cut into three ranges.
 
     Files with one row group, small files and gzip files are not cut.
     """
@@ -67,7 +67,7 @@ def test_large_file_is_cut_at_its_row_groups() -> None:
 
 
 def test_no_setting_makes_empty_ranges() -> None:
-    """Even if the setting is 0, ranges of text files are not empty."""
+    """Even if the setting for the size of ranges is 0, ranges of text files are not empty."""
     (some,) = tile(table("csv"), [0], [DataFile("file:/t/0", 301, 7)], IndexOptions(), 0).cuts
     assert some == (100, 200, 300)
 
@@ -97,7 +97,7 @@ def test_text_is_cut_at_equal_steps() -> None:
     ],
 )
 def test_text_whose_lines_depend_on_splits_is_not_cut(parts: dict[str, str], is_cut: bool) -> None:
-    """Text is not cut if its lines depend on splits, as with long separators.
+    """Text is not cut if its lines depend on where Spark splits a file, as with long separators.
 
     In some encodings, the byte of a line feed also occurs within characters.
     """
@@ -105,7 +105,7 @@ def test_text_whose_lines_depend_on_splits_is_not_cut(parts: dict[str, str], is_
 
 
 def test_counts_of_a_file_are_those_of_its_ranges() -> None:
-    """The counts of a file are the sums over its ranges.
+    """The counts of a file are the sums of the counts of its ranges.
 
     An unproven file keeps its ranges and slots, but has no rows.
     """
@@ -133,7 +133,7 @@ def test_counts_of_a_file_are_those_of_its_ranges() -> None:
     ("range_bytes", "least"), [(8 * MB, MB), (MB, MB), (MB - 1, MB - 1), (64 * MB, MB)]
 )
 def test_row_groups_are_joined_up_to_a_megabyte(range_bytes: int, least: int) -> None:
-    """Row groups are joined up to a megabyte, or up to the minimum size of cut files.
+    """Small row groups are joined to ranges of a megabyte, or of the minimum size of cut files.
 
     The lesser of the two sizes is used.
     """

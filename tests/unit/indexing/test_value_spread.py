@@ -22,7 +22,7 @@ def spread(values: np.ndarray, places: np.ndarray, share: float) -> float:
 def test_values_of_all_locations_are_in_all(values: int, share: float) -> None:
     """If each value is in all locations, the estimate is the number of locations.
 
-    The sample contains a value in only a few of them.
+    The sample has each value from only a few locations.
     """
     draw = np.random.default_rng(1)
     n = 200_000
@@ -39,7 +39,7 @@ def test_values_of_one_location_are_in_one(share: float) -> None:
 
 
 def test_frequent_values_count_more() -> None:
-    """The mean is taken over rows, so frequent values count more."""
+    """The estimate is a mean over rows, so a frequent value has a greater weight."""
     values = np.concatenate([np.zeros(900), np.arange(1, 101)]).astype(np.int64)
     places = np.arange(1000) % 10
     assert spread(values, places, 1.0) == pytest.approx(0.9 * 10 + 0.1 * 1)

@@ -1,6 +1,6 @@
-"""The contents of a version, which prove nothing about files that the build misread.
+"""The contents of a version: files that the build possibly misread are unproven.
 
-Such files changed or vanished during the build, or were read in part.
+Such files changed during the build or were read in part.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def build(
 
 
 def proven(locations: Locations) -> dict[str, bool]:
-    """For each listed file, whether the list proves something about it."""
+    """Returns whether each listed file is proven."""
     names = [path.rpartition("/")[2] for path in locations.paths]
     return dict(zip(names, (locations.states == FileState.READ).tolist(), strict=True))
 
@@ -180,9 +180,9 @@ def test_file_added_during_the_build_is_not_listed(
 def test_a_file_read_in_part_proves_nothing(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """A file that was read in part is unproven.
+    """If the build read a file in part, the file is unproven.
 
-    Its reading found no rows, or fewer rows than the format reports.
+    The build found fewer rows than the file's metadata reports, or none.
     """
     files = [data_file("a"), data_file("b")]
     made, locations = build(monkeypatch, tmp_path, Listed(files), [-1, 4])
@@ -191,7 +191,7 @@ def test_a_file_read_in_part_proves_nothing(
 
 
 def test_a_file_without_rows_may_be_proven(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A file with 0 rows can be proven; -1 stands for an unproven file."""
+    """A file with 0 rows can be proven; a row count of -1 means unproven."""
     files = [data_file("a"), data_file("b")]
     _, locations = build(monkeypatch, tmp_path, Listed(files), [0, 4])
     assert proven(locations) == {"a": True, "b": True}
@@ -202,7 +202,8 @@ def test_text_without_a_row_in_the_first_range_is_unproven(
 ) -> None:
     """A CSV file whose first range has no row is unproven.
 
-    The header can end in a later range. A scan of that range alone would read the header as a row.
+    The header can end in a later range. If a scan read only that range, it would take the header
+    for a row.
     """
     table = Listed([data_file("a", 24 << 20), data_file("b", 24 << 20)], format="csv x")
     table.info.format_name = "csv"
@@ -237,9 +238,9 @@ def test_a_table_without_files_has_an_empty_version(
 
 
 def test_build_fails_if_the_reader_changes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """If the reader's fingerprint changes during the build, the build fails.
+    """If the reader fingerprint changes during a build, the build fails.
 
-    The rows were possibly read under two settings.
+    The build has possibly read some rows under other settings.
     """
     table = Listed([data_file("a")])
     table.fingerprints = ["1" * 64]
@@ -252,7 +253,7 @@ def test_build_fails_if_the_reader_changes(monkeypatch: pytest.MonkeyPatch, tmp_
 def test_csv_is_refused_if_values_depend_on_other_columns(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, handling: str
 ) -> None:
-    """CSV is refused if the option for stray quotes makes values depend on other columns."""
+    """A build refuses CSV if an option for stray quotes makes values depend on other columns."""
     parts = {"format": "csv x", "option.unescapedquotehandling": handling}
     with pytest.raises(UnsupportedError, match="unescapedQuoteHandling"):
         build(monkeypatch, tmp_path, Listed([data_file("a")], **parts), [3])
@@ -270,7 +271,7 @@ def listed(numbers: Sequence[int], counts: Sequence[int], places: Sequence[int])
 def test_grown_file_has_the_counts_of_both_readings() -> None:
     """A file with appended rows has the counts of both readings.
 
-    A file that was read in part, or read again, has the counts of one.
+    A file that was read in part or read again has the counts of one reading.
     """
     known = listed([0, 1, 2, 3], [1, 3, 5, 7], [0, 1, -1, 3])
     news = listed([1, 2, 3, 9], [1, 1, 1, 1], [4, 5, 6, 7])

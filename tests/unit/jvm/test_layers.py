@@ -22,7 +22,7 @@ def sources(tmp_path: Path) -> Path:
 
 
 def test_the_shim_obeys_its_layers(sources: Path) -> None:
-    """No file of the shim breaks a rule."""
+    """No file of the shim breaks a rule of the lint."""
     assert list(layers.faults(sources)) == []
 
 

@@ -21,7 +21,7 @@ _TEXT = r'"(?:[^"\\\n]|\\.)*"'
 
 
 def without_comments(text: str) -> str:
-    """Returns the source without comments and imports."""
+    """Removes comments and imports from a Scala source."""
     keep = re.compile(rf'"""(?s:.*?)"""|{_TEXT}|/\*(?s:.*?)\*/|//[^\n]*')
     text = keep.sub(lambda m: m[0] if m[0].startswith('"') else "", text)
     return re.sub(r"(?m)^(?:import|package) .*", "", text)
@@ -29,13 +29,13 @@ def without_comments(text: str) -> str:
 
 @pytest.mark.parametrize("name", sorted(SHIM))
 def test_no_source_has_a_reason_as_a_literal(name: str) -> None:
-    """No source contains a reason as a literal, because the build generates the list."""
+    """No Scala source contains a reason as a literal; the build generates the list of reasons."""
     spelled = set(re.findall(r'"([a-z]+(?:-[a-z]+)+)"', without_comments(SHIM[name])))
     assert not spelled & {reason.value for reason in Reason}
 
 
 def test_names_in_both_languages_are_equal() -> None:
-    """Names that both languages define are equal."""
+    """A name that Python and Scala both define has one value."""
 
     def listed(source: str, name: str) -> set[str]:
         found = re.search(rf"val {name}\b.*?Set\((.*?)\)", SHIM[source])

@@ -125,7 +125,7 @@ def test_the_last_plan_of_a_query_counts(tmp_path: Path) -> None:
 
 
 def test_a_log_that_ends_in_a_query(tmp_path: Path) -> None:
-    """A query without an end event counts with its reads so far."""
+    """A query without an end event counts with the reads that the log contains."""
     write(tmp_path / "app", started(1, 0, plan()), measured(1, 2, 30))
     replay = replayed(tmp_path / "app")
     assert (replay.executions, replay.scans) == (1, 1)
@@ -145,9 +145,9 @@ def test_events_of_unknown_queries_are_ignored(tmp_path: Path) -> None:
 
 
 def test_days_are_those_from_the_first_query_to_the_last(tmp_path: Path) -> None:
-    """The days are counted from the first query of all logs to the last.
+    """The report's days are counted from the first query of all logs to the last.
 
-    Less than a day counts as one day, so that an hour's queries are not multiplied by 24.
+    A shorter time counts as one day, so the queries of an hour are not multiplied by 24.
     """
     write(tmp_path / "a", started(1, 5 * DAY, plan()), measured(1, 9, 8000), ended(1, 6 * DAY))
     assert replayed(tmp_path / "a").days == 1.0
@@ -215,7 +215,7 @@ def test_no_constant_is_shown(tmp_path: Path, options: list[str]) -> None:
 
 
 def test_the_report_for_people(tmp_path: Path) -> None:
-    """The report has a table, statements to copy, and counts of what was read and what was not."""
+    """The report has a table, statements to copy, and numbers of scans, read and unreadable."""
     write(
         tmp_path / "app",
         started(1, 0, plan()),
@@ -231,7 +231,7 @@ def test_the_report_for_people(tmp_path: Path) -> None:
     assert lines[0] == "applications: 1, queries: 3, scans of tables: 2, days: 2.0"
     (row,) = [line.split() for line in lines if "shop.orders   name" in line]
     assert row == "shop.orders name 0.5 4.0 MB 3.0 MB = 1".split()
-    # Event logs contain no data to test a proposal, so the report shows a statement that tests it.
+    # Event logs contain no data for a test, so the report shows a statement that tests the index.
     at = next(n for n, line in enumerate(lines) if "these indexes are not tested" in line)
     statements = [line for line in lines[at:] if line.endswith(";")]
     assert statements == [
@@ -283,7 +283,7 @@ def test_logs_without_a_filter(tmp_path: Path) -> None:
 
 
 def test_one_log_is_named_by_its_file(tmp_path: Path) -> None:
-    """If the path names one log, other logs in its folder are not read."""
+    """If the argument is the path of one log, other logs in the same folder are not read."""
     for name in ("app-1", "app-2"):
         write(tmp_path / name, started(1, 0, plan()), measured(1, 1, 10), ended(1, 1))
     assert advise(tmp_path).output.startswith("applications: 2, queries: 2,")

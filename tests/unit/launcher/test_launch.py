@@ -100,7 +100,7 @@ def test_sieve_sets_its_default_settings(spark_home: Path) -> None:
     ],
 )
 def test_jars_of_the_user_come_before_those_of_sieve(spark_home: Path, given: list[str]) -> None:
-    """The user's jars come first and Sieve's jar once, whichever option names the jars."""
+    """Sieve's jar is appended once to the user's jars, whichever option names the jars."""
     command = launch.submit_command(inspect(spark_home), {}, given, launch.SPARK_SQL_CLASS)
     assert _conf(command)["spark.jars"] == f"a.jar,b.jar,{JAR}"
     assert sum("a.jar" in word for word in command) == 1
@@ -161,9 +161,9 @@ def _passing_on(group: click.Group) -> Iterator[click.Command]:
 
 
 def test_commands_accept_the_options_for_table_formats() -> None:
-    """Every command that passes options to Spark accepts the options for table formats.
+    """Every command that passes options to Spark accepts `--hudi`, `--delta` and `--iceberg`.
 
-    spark-submit does not know these options. Beeline, a client, does not need them.
+    spark-submit does not know these options. Beeline does not need them.
     """
     commands = {command.name: command for command in _passing_on(cli.main)}
     assert {"sql", "submit", "inspect", "gc", "start"} <= set(commands)
@@ -364,7 +364,7 @@ def port(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> int:
 
 
 def test_a_server_is_started_found_and_stopped(port: int) -> None:
-    """`start` returns when the port answers, and `stop` ends the process and deletes its record."""
+    """`start` returns when the server's port answers; `stop` ends the server's process."""
     command = [sys.executable, "-c", LISTEN, str(port)]
     server = servers.start("metastore", port, command, os.environ, "localhost")
     with pytest.raises(ConflictError, match="already"):
@@ -377,7 +377,7 @@ def test_a_server_is_started_found_and_stopped(port: int) -> None:
 
 
 def test_a_server_that_ends_is_reported_with_its_reason(port: int) -> None:
-    """If a server ends early, the error quotes the last cause in its log, and names the log."""
+    """If a server ends early, the error names its log and quotes the last cause in it."""
     command = [sys.executable, "-c", "print('Caused by: no luck'); raise SystemExit(1)"]
     with pytest.raises(UnavailableError, match=r"no luck.*metastore-\d+\.log"):
         servers.start("metastore", port, command, os.environ, "localhost")
@@ -385,7 +385,7 @@ def test_a_server_that_ends_is_reported_with_its_reason(port: int) -> None:
 
 
 def test_a_server_that_ends_at_once_is_not_running(port: int) -> None:
-    """If a server ends before its start time is recorded, `stop` ends no process."""
+    """If a server ends before `start` can record its start time, `stop` ends no process."""
     process = subprocess.Popen([sys.executable, "-c", ""])
     process.wait()
     gone = servers.Server("metastore", port, process.pid, "")
@@ -443,7 +443,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spark_home: Path) -> 
 
 
 def test_each_java_and_spark_has_a_separate_archive(tmp_path: Path, spark_home: Path) -> None:
-    """The class archive is in XDG_CACHE_HOME or in the user's home, one for each Java and Spark."""
+    """Each pair of Java and Spark has a class archive, in XDG_CACHE_HOME or in the user's home."""
     spark = inspect(spark_home)
     named = class_archive.archive_file(spark, "/a/java", {"XDG_CACHE_HOME": "/c", "HOME": "/h"})
     assert named.parent == Path("/c/sieve")
@@ -458,7 +458,7 @@ def test_each_java_and_spark_has_a_separate_archive(tmp_path: Path, spark_home: 
 
 @pytest.mark.usefixtures("shim")
 def test_existing_class_archive_is_loaded(spark_home: Path, tmp_path: Path) -> None:
-    """If a class archive exists, its option follows the user's Java options and the logging."""
+    """If a class archive exists, Sieve adds its option after the user's Java options."""
     environ = {"XDG_CACHE_HOME": str(tmp_path)}
     spark = inspect(spark_home)
     given = ["--driver-java-options", "-Da=b"]
@@ -479,9 +479,9 @@ def test_existing_class_archive_is_loaded(spark_home: Path, tmp_path: Path) -> N
 def test_new_class_archive_replaces_the_old_one(
     cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A new class archive replaces the old one, which the writing session does not load.
+    """A session without the old class archive writes the new one, which replaces the old one.
 
-    This session has a separate folder.
+    The session has its own temporary folder.
     """
     ran: list[list[str]] = []
 

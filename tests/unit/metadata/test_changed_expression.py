@@ -1,4 +1,4 @@
-"""The parts of a fingerprint that affect an index on an expression."""
+"""The parts of a reader fingerprint that affect an index on an expression."""
 
 from __future__ import annotations
 

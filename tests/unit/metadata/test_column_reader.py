@@ -1,4 +1,4 @@
-"""The parts of a reader's fingerprint that affect the values of a column."""
+"""The parts of a reader fingerprint that affect the values of a column."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def struct(*fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def parts(format_name: str, *columns: dict[str, Any], **more: str) -> dict[str, str]:
-    """A fingerprint; two underscores in the name of an argument stand for a dot."""
+    """A reader fingerprint; two underscores in the name of an argument stand for a dot."""
     own = {"format": f"{format_name} x", "schema": json.dumps(struct(*columns)), "spark": "4.1"}
     if format_name == "hudi":
         own["hudi.hoodie.table.type"] = "COPY_ON_WRITE"
@@ -38,7 +38,7 @@ S = field("s", struct(field("x", "long"), field("y", "string")))
 
 @pytest.mark.parametrize("format_name", ["parquet", "orc", "hudi", "delta"])
 def test_other_columns_do_not_matter(format_name: str) -> None:
-    """Other columns, other fields of the column's struct, and comments do not affect a column."""
+    """A column is not affected by other columns, other fields of its struct, or comments."""
     then = parts(format_name, A, S)
     remark = field("a", "long", comment="a remark", CURRENT_DEFAULT="7")
     wider = field("s", struct(field("x", "long"), field("y", "binary"), field("z", "date")))
@@ -65,12 +65,12 @@ def test_other_columns_do_not_matter(format_name: str) -> None:
     ],
 )
 def test_changes_that_affect_a_column(now: dict[str, str]) -> None:
-    """Changes that affect a column: its type, default, metadata or name, and unknown settings."""
+    """Changes of its type, default, metadata or name, and of unknown settings, affect a column."""
     assert changed_parts(("a",), parts("parquet", A, B), now)
 
 
 def test_lines_of_spark_that_read_alike() -> None:
-    """Spark 3.5 and 4.1 read plain columns of some types alike, so their version has no effect."""
+    """Spark 3.5 and 4.1 read plain columns of some types alike, so the version has no effect."""
     date = field("t", "timestamp")
     then, now = parts("parquet", A, date, spark="3.5"), parts("parquet", A, date, spark="4.1")
     assert changed_parts(("a",), then, now) == changed_parts(("a",), now, then) == ()
@@ -88,7 +88,7 @@ def test_lines_of_spark_that_read_alike() -> None:
 def test_positions_of_columns_matter_in_orc() -> None:
     """In ORC, the positions of columns matter, because Hive wrote files without column names.
 
-    The positions of fields matter only with a setting.
+    The positions of struct fields matter only with a setting.
     """
     moved = [(A, B), (B, A)]
     for format_name, expected in (("parquet", ()), ("orc", ("schema",))):
@@ -100,7 +100,7 @@ def test_positions_of_columns_matter_in_orc() -> None:
 
 
 def test_only_the_time_zone_of_the_jvm_matters_in_orc() -> None:
-    """In ORC, the JVM's time zone matters for every column, but the session's zone does not.
+    """In ORC, the JVM's time zone affects every column, but the session's time zone affects none.
 
     A file can have a timestamp where the table has a number.
     """
@@ -127,7 +127,7 @@ def test_key_provider_of_encrypted_columns_matters(format_name: str) -> None:
 
 @pytest.mark.parametrize("key", ["conf.spark.sql.parquet.mergeSchema", "option.mergeschema"])
 def test_schema_inference_matters_only_for_hudi(key: str) -> None:
-    """Settings for inferring a schema affect only Hudi tables, since other tables have a schema."""
+    """Settings for inferring a schema affect only Hudi; other tables have a schema."""
     for format_name, expected in (("parquet", ()), ("orc", ()), ("delta", ()), ("hudi", (key,))):
         if format_name != "delta" or not key.startswith("option"):
             then = parts(format_name, A)
@@ -135,9 +135,9 @@ def test_schema_inference_matters_only_for_hudi(key: str) -> None:
 
 
 def test_type_in_a_file_matters_for_columns_found_by_ids() -> None:
-    """The type in a file matters if columns are found by field ids.
+    """Settings for types in files matter if the reader finds columns by field ids.
 
-    If they are found by name, Spark uses the table's type.
+    If the reader finds columns by name, Spark uses the table's type.
     """
     key = "conf.spark.sql.legacy.parquet.nanosAsLong"
     by_id = field("a", "long", **{"parquet.field.id": "1"})
@@ -166,7 +166,7 @@ def test_session_time_zone_matters_only_if_a_reader_uses_it() -> None:
 
 @pytest.mark.parametrize("key", ["hadoop.orc.stripe.size", "conf.spark.hadoop.orc.use.zerocopy"])
 def test_settings_without_an_effect_do_not_matter(key: str) -> None:
-    """Settings of ORC writers and buffers do not matter, except for Hive's unknown reader."""
+    """Settings of ORC writers and buffers do not affect a column, unless Hive's reader reads it."""
     then = parts("orc", A)
     assert changed_parts(("a",), then, then | {key: "1"}) == ()
     hive = then | {"format": "orc org.apache.spark.sql.hive.orc.OrcFileFormat"}
@@ -261,9 +261,9 @@ def test_every_column_matters_in_text(format_name: str) -> None:
 
 @pytest.mark.parametrize("format_name", ["csv", "json"])
 def test_settings_for_writing_do_not_matter_in_text(format_name: str) -> None:
-    """In text, settings for writing do not matter.
+    """In CSV and JSON, settings for writing do not matter.
 
-    Settings of literals matter if a file can lack a column that has a default.
+    Settings for literals matter if a file can lack a column that has a default.
     """
     defaulted = field("b", "long", CURRENT_DEFAULT="7")
     then = parts(format_name, A, field("b", "long"), records="whole")

@@ -32,7 +32,7 @@ Step = Callable[[], None]
 
 @dataclass(frozen=True, slots=True)
 class FaultyStore(LocalStore):
-    """A local store that runs the steps of a script before and after its calls."""
+    """A local store that runs scripted steps before and after its calls."""
 
     script: list[tuple[Step | None, Step | None]] = field(default_factory=list)
     reads: list[Step] = field(default_factory=list)
@@ -55,12 +55,12 @@ class FaultyStore(LocalStore):
 
 
 def unknown() -> None:
-    """Stands for a lost reply."""
+    """Raises the error for a lost reply."""
     raise UnknownOutcomeError("SIEVE_STORE_UNKNOWN_OUTCOME", "reply lost")
 
 
 def refused() -> None:
-    """Stands for a refused call without an effect."""
+    """Raises the error for a refused call, which has no effect."""
     raise UnavailableError("SIEVE_STORE_UNAVAILABLE", "refused")
 
 
@@ -70,7 +70,7 @@ def new_id() -> VersionId:
 
 
 def plan(base: Manifest | None) -> Manifest:
-    """Plans the next version with another error option, so that there is always a change."""
+    """Plans the next version with another value of the option `error`, which is always a change."""
     if base is None:
         return replace(SAMPLE, id=new_id())
     error = (base.next_options or base.options).error + 1
@@ -102,7 +102,7 @@ def test_no_version(index: str) -> None:
 
 
 def test_versions_follow_each_other(index: str) -> None:
-    """Each publish creates the next number, and readers find the newest version from any hint."""
+    """Each publish creates the next number; readers find the newest version from any start."""
     base = None
     for number in range(1, 12):
         base = publish(LocalStore(), index, base, plan)
@@ -115,7 +115,7 @@ def test_versions_follow_each_other(index: str) -> None:
 
 @pytest.mark.parametrize("known", [0, 1, 5])
 def test_probing_is_exact_and_short(known: int) -> None:
-    """The newest of any number of versions is found with a logarithmic number of probes."""
+    """`newest` finds the last of any number of versions with a logarithmic number of probes."""
     for last in range(known, 200):
         probes: list[int] = []
 
@@ -128,7 +128,7 @@ def test_probing_is_exact_and_short(known: int) -> None:
 
 
 def test_eight_writers(index: str) -> None:
-    """Eight threads that publish at once create versions without a gap and lose none."""
+    """Eight threads that publish at once create all their versions, without a gap."""
 
     def write(_: int) -> list[VersionId]:
         made = []
@@ -190,21 +190,21 @@ def test_nothing_follows_a_tombstone(index: str) -> None:
 
 
 def test_reply_lost_after_the_effect(index: str) -> None:
-    """If the reply of a successful create is lost, publishing succeeds and creates one version."""
+    """If the reply to a successful create is lost, `publish` succeeds and creates one version."""
     store = FaultyStore(script=[(None, unknown)])
     assert publish(store, index, None, plan).version == 1
     assert len(chain(index)) == 1
 
 
 def test_reply_lost_before_the_effect(index: str) -> None:
-    """If a create without effect has no reply, it is repeated, and creates one version."""
+    """If a create has neither effect nor reply, `publish` repeats it and creates one version."""
     store = FaultyStore(script=[(unknown, None), (unknown, None)])
     made = publish(store, index, None, plan)
     assert chain(index) == [made]
 
 
 def test_repeated_create_finds_its_own_version(index: str) -> None:
-    """If the first create has a late effect, the repeated create finds its own version.
+    """If the first create takes effect late, the repeated create finds the writer's own version.
 
     The id in the file proves it.
     """
@@ -219,7 +219,7 @@ def test_repeated_create_finds_its_own_version(index: str) -> None:
 
 
 def test_lost_reply_is_resolved_below_a_newer_version(index: str) -> None:
-    """After a lost reply, a writer finds its version, even if there is a newer version."""
+    """After a lost reply, a writer finds its own version, even if another writer followed."""
 
     def other_then_unknown() -> None:
         publish(LocalStore(), index, newest(LocalStore(), index), plan)
@@ -231,7 +231,7 @@ def test_lost_reply_is_resolved_below_a_newer_version(index: str) -> None:
 
 
 def test_another_version_after_a_lost_reply_is_a_failure(index: str) -> None:
-    """After a lost reply, another writer's version with this number proves a failure."""
+    """If a writer finds another's version after a lost reply, the writer takes the next number."""
 
     def other_then_unknown() -> None:
         publish(LocalStore(), index, None, plan)
@@ -244,7 +244,10 @@ def test_another_version_after_a_lost_reply_is_a_failure(index: str) -> None:
 
 @pytest.mark.parametrize("effect", [True, False])
 def test_outcome_is_unknown_if_the_check_fails(index: str, effect: bool) -> None:
-    """If a lost reply cannot be checked, the outcome is unknown and no file is deleted."""
+    """If the writer cannot read the version after a lost reply, the outcome is unknown.
+
+    No file is deleted.
+    """
     step = (None, unknown) if effect else (unknown, None)
     store = FaultyStore(script=[step], reads=[refused])
     with pytest.raises(UnknownOutcomeError, match="customer_sieve"):
@@ -253,7 +256,7 @@ def test_outcome_is_unknown_if_the_check_fails(index: str, effect: bool) -> None
 
 
 def test_outcome_is_unknown_if_every_request_is_lost(index: str) -> None:
-    """If every request is lost, the outcome is unknown after three attempts."""
+    """If the writer gets no reply to any create, the outcome is unknown after three attempts."""
     store = FaultyStore(script=[(unknown, None)] * 9)
     with pytest.raises(UnknownOutcomeError):
         publish(store, index, None, plan)
@@ -261,9 +264,9 @@ def test_outcome_is_unknown_if_every_request_is_lost(index: str) -> None:
 
 
 def test_outcome_stays_unknown_after_a_later_refusal(index: str) -> None:
-    """A refusal after a lost request leaves the outcome unknown.
+    """If the store refuses a create after an earlier one got no reply, the outcome is unknown.
 
-    The request can still take effect.
+    The earlier create can still take effect.
     """
     with pytest.raises(UnknownOutcomeError):
         publish(FaultyStore(script=[(unknown, None), (refused, None)]), index, None, plan)
@@ -279,7 +282,7 @@ def test_refused_first_create_leaves_no_version(index: str) -> None:
 def test_damaged_newest_version_is_reported(index: str) -> None:
     """A damaged version is reported as damage.
 
-    Readers do not skip it, and writers do not take it for another writer's version.
+    Readers do not skip this version, and writers do not mistake it for another writer's.
     """
     LocalStore().create(version_file(index, 1), b"{}")
     with pytest.raises(CorruptError):
@@ -291,7 +294,7 @@ def test_damaged_newest_version_is_reported(index: str) -> None:
 
 
 def test_version_of_a_later_release_is_not_overwritten(index: str) -> None:
-    """A version of a later release is reported and is not overwritten."""
+    """`publish` reports a version of a later release, and does not overwrite it."""
     data = render_manifest(SAMPLE)
     newer = data.replace(b'"format":%d' % FORMAT, b'"format":%d' % (FORMAT + 1), 1)
     body = newer[: newer.rindex(b',"checksum"')] + b"}"
@@ -302,7 +305,7 @@ def test_version_of_a_later_release_is_not_overwritten(index: str) -> None:
 
 
 def test_copied_manifest_is_refused(index: str, tmp_path: Path) -> None:
-    """A manifest that was copied from another index or number is refused."""
+    """A manifest that was copied from another index, or from another number, is refused."""
     made = publish(LocalStore(), index, None, plan)
     data = render_manifest(made)
     LocalStore().create(version_file(index, 2), data)

@@ -151,7 +151,7 @@ class Model:
 
     def _next(self, state: State) -> Iterator[State]:
         for name in state.flying:
-            # A pending create can take effect now. In other orders, the create never takes effect.
+            # In some orders, a pending create takes effect now; in others, it never does.
             yield self._land(state, name)._replace(flying=state.flying - {name})
         if state.foreign == 2:
             yield state._replace(copied=state.registered, foreign=1)
@@ -252,7 +252,7 @@ class Model:
                 raise BrokenError("a dropped index is in use again")
 
     def _checked(self, names: tuple[str, ...]) -> frozenset[str]:
-        """Returns the parts that versions name; raises BrokenError if the versions are no chain."""
+        """Returns the parts that versions name; raises BrokenError for a gap in the versions."""
         chain = [self._versions[name] for name in names]
         for before, version in itertools.pairwise(chain):
             try:
@@ -288,8 +288,8 @@ def _part_of(number: int) -> str:
 def test_no_order_breaks_the_chain(kinds: str) -> None:
     """Two writers and a drop, with six calls each, break no rule in any order, with any fault.
 
-    The versions have no gap. A reported version is kept, and an abandoned version never appears.
-    Parts that a version or an unknown outcome names exist. A dropped index is not used again,
+    The versions have no gap. A reported version is kept, and an abandoned version never appears. No
+    part that a version or an unknown outcome names is missing. A dropped index is not used again,
     whatever a foreign tool writes back.
     """
     states = Model().explore(kinds)
@@ -299,7 +299,7 @@ def test_no_order_breaks_the_chain(kinds: str) -> None:
 
 
 def instead(answer: Answer, of: type[Create | ReadBack], then: Step | End) -> Rule:
-    """The production rule, except that one answer leads to another step."""
+    """Returns the production rule with another step for one result of a call."""
     return lambda step, came: (
         then if came is answer and isinstance(step, of) else next_step(step, came)
     )
@@ -321,6 +321,6 @@ def instead(answer: Answer, of: type[Create | ReadBack], then: Step | End) -> Ru
     ],
 )
 def test_each_rule_is_needed(model: Model, what: str) -> None:
-    """Without any one rule, some order reaches a forbidden state, such as a lost version."""
+    """If any one rule is left out, some order reaches a forbidden state, such as a lost version."""
     with pytest.raises(BrokenError, match=what):
         _ = [model.explore(kinds) for kinds in ("rd", "rr")]

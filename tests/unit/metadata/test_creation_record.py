@@ -1,4 +1,4 @@
-"""Creation records, and statements on an index that is dropped meanwhile."""
+"""Creation records, and statements during which another driver drops the index."""
 
 from __future__ import annotations
 
@@ -43,7 +43,10 @@ def end(directory: str, error: Exception | None) -> None:
 
 @pytest.mark.parametrize("marks", [MARKS, MARKS[:1], MARKS[1:]], ids=["both", "first", "second"])
 def test_index_with_a_mark_of_life_was_not_dropped(tmp_path: Path, marks: tuple[str, ...]) -> None:
-    """If an index has a mark of life, it was not dropped, so the statement keeps its own result."""
+    """If the first version or the mark `registered` exists, no driver has dropped the index.
+
+    So the statement keeps its own result.
+    """
     names = {*marks, "runs/1/part"}
     directory = written(tmp_path / "i", *names)
     end(directory, None)
@@ -54,7 +57,7 @@ def test_index_with_a_mark_of_life_was_not_dropped(tmp_path: Path, marks: tuple[
 
 @pytest.mark.parametrize("error", [None, KeyError()])
 def test_files_written_after_a_drop_are_deleted(tmp_path: Path, error: Exception | None) -> None:
-    """If the index was dropped, the statement reports it and deletes what it wrote later."""
+    """If the index was dropped, the statement reports the drop and deletes what it wrote since."""
     directory = written(tmp_path / "i", "runs/1/part")
     with pytest.raises(ConflictError, match="index v was dropped") as told:
         end(directory, error)
@@ -103,8 +106,8 @@ class Noting(LocalStore):
 def test_index_is_deleted_in_order(tmp_path: Path) -> None:
     """An index is deleted in order, from its registration to its creation record.
 
-    If the deletion is interrupted, the remaining files still show the drop. Deleting a missing
-    folder is no error.
+    If the deletion is interrupted, the remaining files still show that the index was dropped.
+    Deleting a missing folder is no error.
     """
     names = [REGISTERED, "versions/1.json", "runs/1/part", CREATION_RECORD, "locations/x"]
     folder, store = written(tmp_path / "i", *names), Noting()
@@ -122,7 +125,7 @@ def test_index_is_deleted_in_order(tmp_path: Path) -> None:
 def unfinished_create(
     root: Path, number: int, age_ms: int = DAY_MS, *names: str, table: object = None
 ) -> str:
-    """The folder of an index whose CREATE began at this age."""
+    """The folder of an index whose CREATE began this long ago."""
     folder = root / f"{SAMPLE.index[:-1]}{number}"
     written(folder, *names)
     folder.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""The list of locations: how versions share its parts, and how readers detect damage."""
+"""The list of locations: versions share its parts, and readers detect damage."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def three_parts(folder: Path) -> Manifest:
 
 
 def test_version_shares_the_parts_of_earlier_versions(tmp_path: Path) -> None:
-    """Each of three versions writes one part, and the lists are read back unchanged."""
+    """Each of three versions writes one part of the list, and each list is read back unchanged."""
     version = three_parts(tmp_path)
     known = read_locations(LocalStore(), f"file:{tmp_path}", version)
     assert sorted(known.paths) == sorted(plain_locations(60).paths)
@@ -87,7 +87,7 @@ def test_version_shares_the_parts_of_earlier_versions(tmp_path: Path) -> None:
 
 
 def test_location_of_a_later_run_gets_a_new_row(tmp_path: Path) -> None:
-    """If an earlier run is removed, locations of later runs get new slots and new rows."""
+    """If an earlier run is removed, the next part of the list has new slots for later locations."""
     base = write_version(tmp_path, [replace(RUN, locations=100)], plain_locations(64))
     slots = np.arange(64)
     slots[60:] -= 8
@@ -109,9 +109,9 @@ def test_list_is_written_whole_after_many_removals(tmp_path: Path) -> None:
 
 
 def test_new_folder_keeps_the_numbers_of_known_folders(tmp_path: Path) -> None:
-    """New folders keep the numbers of known folders, to which parts refer.
+    """A new folder does not change the numbers of known folders, to which parts refer.
 
-    A list that is written whole names only used folders.
+    A complete list names only folders with locations.
     """
     store, directory = LocalStore(), f"file:{tmp_path}"
     base = write_version(tmp_path, [replace(RUN, locations=100)], plain_locations(64))
@@ -203,9 +203,9 @@ def test_new_version_reads_only_its_new_part(tmp_path: Path) -> None:
 
 
 def test_later_part_does_not_change_an_old_list(tmp_path: Path) -> None:
-    """A later part changes paths only for later versions.
+    """A new part of a list does not change older lists.
 
-    It lists removed paths as `REMOVED`.
+    The part has removed paths with the state `REMOVED`.
     """
     version, directory = three_parts(tmp_path), f"file:{tmp_path}"
     older = replace(version, locations=LocationsRef(version.locations.parts[:1], 64))
@@ -252,7 +252,7 @@ def in_folder(folder: Path) -> dict[Path, int]:
 
 
 def test_refresh_of_few_files_writes_few_bytes(tmp_path: Path) -> None:
-    """If ten of 100,000 files change, a refresh writes less than 1 % of the index's bytes."""
+    """If ten of 100,000 files change, a refresh writes less than 1 % of the bytes of the index."""
     names = [hashlib.md5(b"%d" % k).hexdigest() for k in range(N)]
     paths = tuple(
         f"{ROOT}/day={k % 365}/part-{k:05d}-{name}.parquet" for k, name in enumerate(names)
@@ -290,7 +290,7 @@ def test_refresh_of_few_files_writes_few_bytes(tmp_path: Path) -> None:
 def test_number_of_roots_in_a_list_is_limited(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A list names a limited number of roots, even if partitions with own roots come and go."""
+    """The number of roots in a list is limited, even if partitions with own roots come and go."""
     n, most = 60, 64
     monkeypatch.setattr("sieve.indexing.write_file_list.MAX_ROOTS", most)
 
@@ -319,10 +319,7 @@ def test_number_of_roots_in_a_list_is_limited(
 def test_changed_part_has_all_rows_of_a_path_listed_twice(
     before: list[int], now: list[int]
 ) -> None:
-    """If a path is listed twice, a changed part has all its rows.
-
-    One row would hide the others.
-    """
+    """If a path occurs twice, a part with a change of one row has both rows."""
 
     def listed(times: list[int]) -> Locations:
         one = plain_locations(len(times))
@@ -336,7 +333,7 @@ def test_changed_part_has_all_rows_of_a_path_listed_twice(
 def test_state_of_a_file_is_stored_as_a_negative_length() -> None:
     """A file's state is stored as a negative length, as in earlier releases.
 
-    An unknown state is damage.
+    A list with an unknown state is damaged.
     """
     some = replace(plain_locations(4), states=np.array([0, -1, -2, -3], np.int8))
     assert [FileState(state).name for state in some.states] == [
@@ -353,9 +350,9 @@ def test_state_of_a_file_is_stored_as_a_negative_length() -> None:
 
 
 def test_invalid_list_is_not_written() -> None:
-    """A path below no root, or with both slots and ranges, is not stored.
+    """A path below no root, or with both several slots and ranges, is not stored.
 
-    Too many slots are refused on reading.
+    A list with too many slots per path is refused.
     """
     some = plain_locations(2)
     with pytest.raises(ValueError, match="lies below none of"):
@@ -380,7 +377,7 @@ def test_invalid_list_is_not_written() -> None:
 
 @pytest.mark.parametrize("root", [-1, 1])
 def test_root_number_without_a_root_is_damage(root: int) -> None:
-    """A root number without a root is damage."""
+    """A list with the number of an unknown root is damaged."""
     table = pq.read_table(io.BytesIO(render_locations(plain_locations(2), (ROOT,))))
     sink = io.BytesIO()
     numbers = pa.array([0, root], pa.int32())

@@ -96,7 +96,7 @@ def test_a_list_without_ranges_has_none() -> None:
 
 
 def test_parts_are_merged_by_file() -> None:
-    """A part contains all ranges of a changed file, even if their number has changed."""
+    """A part of a list has all ranges of a changed file, whatever ranges the file had before."""
     first, b = listed(), np.array([False, True, False])
     cut = replace(
         first.chosen(b),
@@ -123,7 +123,7 @@ def test_file_that_gains_or_loses_ranges_is_changed() -> None:
 
 @pytest.mark.parametrize("column", ["starts", "rows", "nulls", "nans", "footers"])
 def test_a_range_that_differs_is_a_change(column: str) -> None:
-    """If one number of one range changes, the file counts as changed."""
+    """If any value of one range changes, the file counts as changed."""
     now = listed()
     assert now.ranges is not None
     values = getattr(now.ranges, column).copy()
@@ -187,7 +187,7 @@ def test_a_range_takes_few_bytes() -> None:
 
 
 def test_a_list_has_as_many_locations_as_its_version_says() -> None:
-    """A list has as many locations as its version says, with slots within the runs.
+    """A list must have as many locations as its manifest says, and slots within the runs.
 
     The slot -1 is valid, too.
     """
@@ -204,7 +204,7 @@ def test_a_list_has_as_many_locations_as_its_version_says() -> None:
 
 
 def test_counts_of_other_ranges_are_damage() -> None:
-    """The lists of counts of a file must be as long as its list of ranges."""
+    """A file's lists of counts must have one count for each of its ranges."""
     table = pq.read_table(io.BytesIO(render_locations(listed(), [ROOT])))
     names = table.column_names[-4:]
     for name in names[1:]:

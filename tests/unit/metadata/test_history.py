@@ -45,21 +45,21 @@ def test_versions_have_the_times_of_their_files(tmp_path: Path) -> None:
 
 
 def test_index_without_its_first_version_is_gone(tmp_path: Path) -> None:
-    """If the first version is missing, the index is gone, and the error names the file."""
+    """If the first version is missing, the index counts as gone, and the error names the file."""
     folder = versions(tmp_path, 2, 3)
     with pytest.raises(GoneError, match=rf"{folder}/versions/1\.json does not exist"):
         published(LocalStore(), folder)
 
 
 def test_a_gap_is_damage(tmp_path: Path) -> None:
-    """A gap in the versions is damage, and the error names the folder."""
+    """If a later version is missing, the index is damaged, and the error names the folder."""
     folder = versions(tmp_path, 1, 3)
     with pytest.raises(CorruptError, match=rf"the versions in {folder}/versions have gaps"):
         published(LocalStore(), folder)
 
 
 def test_the_newest_vacuumed_version_is_the_greatest_mark(tmp_path: Path) -> None:
-    """The newest vacuumed version is the greatest mark, or 0 without marks.
+    """The greatest mark file names the newest vacuumed version; without marks, the result is 0.
 
     Other files are ignored.
     """

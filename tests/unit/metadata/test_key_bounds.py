@@ -1,4 +1,4 @@
-"""Bounds of the keys of locations: storing, merging, and comparison with ranges of keys."""
+"""The least and greatest key of each location: storing, merging, and comparison with ranges."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def stored(listed: Locations) -> Locations:
 
 
 def bounded(*some: tuple[int, int]) -> Locations:
-    """Files of one location each with these bounds."""
+    """Files with one location each, which have these bounds."""
     return replace(plain_locations(len(some)), bounds=of(*some))
 
 
@@ -60,7 +60,7 @@ def cut() -> Locations:
 def test_bounds_are_read_as_they_were_written() -> None:
     """Bounds are read back as they were written.
 
-    A list without known bounds has the columns of an earlier release.
+    If all bounds are unknown, the list has the columns of an earlier release.
     """
     for listed in (bounded((-5, 7), UNKNOWN, (LEAST, LEAST), (GREATEST, GREATEST)), cut()):
         again = stored(listed).bounds
@@ -95,7 +95,7 @@ def test_bounds_of_another_form_are_refused(column: str, value: list[list[int]])
 
 
 def test_file_with_changed_bounds_counts_as_changed() -> None:
-    """A file with changed bounds counts as changed, as after a rebuild with another encoder."""
+    """A file whose bounds changed, as after a rebuild with another encoder, counts as changed."""
     before, now = bounded((1, 2), (3, 4), (5, 6)), bounded((1, 2), (3, 9), (5, 6))
     part = diff(before, now)
     assert part.paths == now.paths[1:2]
@@ -108,7 +108,7 @@ def test_file_with_changed_bounds_counts_as_changed() -> None:
 
 
 def test_lists_with_and_without_bounds_are_joined() -> None:
-    """In a joined list, the locations of a list without bounds have unknown bounds."""
+    """If only one of two joined lists has bounds, those of the other list are unknown."""
     both = concat(plain_locations(1), cut(), bounded((1, 2)))
     assert pairs(both.key_bounds) == [UNKNOWN, (3, 4), UNKNOWN, (LEAST, GREATEST), (1, 2)]
     some = both.chosen(np.array([True, False, True, True]))
@@ -130,7 +130,7 @@ def test_lists_with_and_without_bounds_are_joined() -> None:
 def test_range_meets_bounds_if_they_share_a_key(
     interval: tuple[int, int], found: list[bool]
 ) -> None:
-    """Bounds meet a range that shares a key with them.
+    """`meet` is true for the bounds that share a key with a range.
 
     Unknown bounds meet every range.
     """
@@ -143,9 +143,9 @@ def test_range_meets_bounds_if_they_share_a_key(
 
 
 def test_rows_in_two_parts_have_the_bounds_of_both() -> None:
-    """A location in two parts has the bounds of both.
+    """If two runs have rows of a location, its bounds include the keys of both.
 
-    The bounds are unknown if a part with keys has unknown bounds.
+    If a run with keys has unknown bounds, the location's bounds are unknown.
     """
     first = of((1, 5), UNKNOWN, UNKNOWN, (1, 5), UNKNOWN)
     second = of((3, 9), (3, 9), (3, 9), UNKNOWN, UNKNOWN)

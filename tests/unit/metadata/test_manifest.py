@@ -71,14 +71,14 @@ def test_every_flipped_bit_is_seen() -> None:
     ],
 )
 def test_manifest_of_a_later_release_is_too_new(data: bytes) -> None:
-    """An intact manifest of a later release is reported as too new, whatever it contains."""
+    """A manifest of a later release with a right checksum is too new, whatever else it contains."""
     with pytest.raises(UnsupportedError) as caught:
         parse_manifest(data)
     assert caught.value.condition == "SIEVE_VERSION_TOO_NEW"
 
 
 def test_a_damaged_newer_file_is_damaged() -> None:
-    """A manifest with a wrong checksum is corrupt, even if its format number is too new."""
+    """A manifest with a wrong checksum is corrupt, even if its format number is a later one."""
     with pytest.raises(CorruptError):
         parse_manifest(DATA.replace(b'"format":%d' % FORMAT, b'"format":%d' % (FORMAT + 1)))
 
@@ -251,7 +251,7 @@ def test_a_manifest_may_reach_its_limits(
     ids=range(13),
 )
 def test_hostile_bodies(body: bytes) -> None:
-    """A body with deep nesting, huge sizes, repeated members or another encoding is damage."""
+    """A body with deep nesting, huge sizes, repeated members or another encoding is damaged."""
     with pytest.raises(CorruptError):
         parse_manifest(sealed(body))
 
@@ -269,7 +269,7 @@ def test_an_empty_comment_is_kept() -> None:
 
 
 def test_expected_reads_can_be_zero() -> None:
-    """Expected reads can be 0, as for keys between two existing keys."""
+    """Expected reads can be 0, as for queries between two existing keys."""
     none = replace(
         SAMPLE.stats, expected=(Expected("absent", 0.0, 0.0, 0.0, 0.0, 0.0),), seconds=0.0
     )
@@ -288,7 +288,7 @@ def test_the_bytes_of_a_manifest_are_those_of_its_format() -> None:
 
 
 def test_older_format_gives_only_an_identity() -> None:
-    """A manifest of an older format gives only an identity, and REFRESH rebuilds the index."""
+    """Readers use only identity and options of an older format, and REFRESH rebuilds the index."""
 
     def older(record: dict[str, Any]) -> None:
         record["format"] = FORMAT - 1
@@ -310,9 +310,9 @@ def test_older_format_gives_only_an_identity() -> None:
 
 
 def test_option_refresh_can_be_current_and_pending() -> None:
-    """The option `refresh` can be current and pending.
+    """The current options and the pending options of a manifest can contain `refresh`.
 
-    Without it, the bytes are as in earlier releases.
+    Without `refresh`, a manifest has the bytes of earlier releases.
     """
     auto = replace(SAMPLE.options, refresh="auto")
     follows = replace(SAMPLE, options=auto, next_options=replace(auto, budget="2%"))
@@ -322,7 +322,7 @@ def test_option_refresh_can_be_current_and_pending() -> None:
 
 
 def test_only_manifests_of_delta_tables_have_a_commit() -> None:
-    """Only manifests of Delta tables have a commit, and an invalid one is damage."""
+    """Only manifests of Delta tables have a commit; an invalid commit makes one corrupt."""
     commit = Commit("0b6c", 7)
     told = render_manifest(replace(SAMPLE, commit=commit))
     assert list(json.loads(told)) == ["format", *MEMBERS, "commit", "checksum"]

@@ -29,7 +29,7 @@ def test_set_options_changes_only_the_named_options() -> None:
 
 
 def test_option_error_implies_the_shape_sieve() -> None:
-    """The option `error` implies the shape sieve, which alone has this option."""
+    """The option `error` implies the shape `sieve`; no other shape has this option."""
     assert parse_options({"error": "5"}) == IndexOptions("sieve", error=5)
     with pytest.raises(InvalidInputError, match="'intervals' has no option 'error'"):
         parse_options({"shape": "intervals", "error": "5"})
@@ -62,7 +62,7 @@ def test_a_budget_is_a_share_or_a_size(text: str, kept: str, of_a_gigabyte: int)
     "text", ["0", "0%", "0.0%", "-1%", "101%", "100.01%", "5", "5 parsecs", "1e3%", "%", "", "MB"]
 )
 def test_invalid_budget_shows_valid_examples(text: str) -> None:
-    """The error for an invalid budget shows valid examples."""
+    """The error for an invalid budget shows examples of valid budgets."""
     with pytest.raises(InvalidInputError, match=r"'1%'.*'64MB'"):
         parse_options({"budget": text})
 
@@ -103,8 +103,8 @@ def test_error_for_an_unknown_shape_lists_all_shapes() -> None:
 def test_option_payback_implies_the_budget_auto() -> None:
     """The option `payback` implies the budget `auto`.
 
-    A later change to another budget or shape removes `payback`. In one statement, both contradict
-    each other.
+    A later change to another budget or shape removes `payback`. One statement cannot set both
+    options.
     """
     assert parse_options({"payback": "3"}) == IndexOptions(payback=3)
     priced = IndexOptions(payback=3)

@@ -14,7 +14,7 @@ from sieve.metadata.retention import Retention
 def test_age_counts_from_the_next_version(versions: int, hours: float, expired: int) -> None:
     """A version expires if it is old enough and not among the newest versions.
 
-    Of three versions, the first was replaced two hours ago, and the second one hour ago.
+    The first of three versions was replaced two hours ago, and the second one hour ago.
     """
     times = [0, 3_600_000, 7_200_000]
     assert Retention(versions, hours).expired(times, 10_800_001) == expired

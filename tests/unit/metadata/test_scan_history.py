@@ -1,4 +1,4 @@
-"""The scan history: files of drivers in the root, limited in number and size, and untrusted."""
+"""The scan history: each driver has a file in the root; any user can have written a file."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def saved(root: str, at: int = NOW) -> SavedRecords:
 
 
 def test_a_driver_has_one_file(root: str) -> None:
-    """A driver has only its latest file, whose number rises even if the clock goes back."""
+    """A driver keeps only its latest file; the file's number rises even if the clock goes back."""
     assert saved(root) == SavedRecords((), 0)
     save(root, record(OTHER, 1))
     save(root, record(OTHER, 2))
@@ -91,9 +91,9 @@ def test_only_the_latest_file_of_a_driver_counts(root: str) -> None:
 
 
 def test_old_files_are_ignored_and_deleted(root: str) -> None:
-    """Files older than 30 days do not count, and any driver that writes deletes them.
+    """Files older than 30 days do not count; the next driver that writes a file deletes them.
 
-    This includes drafts of dead writers.
+    Drafts of dead writers are deleted, too.
     """
     save(root, record(OTHER))
     draft = folder(root) / f".draft-{'c' * 32}"
@@ -178,7 +178,7 @@ def test_another_users_file_cannot_be_deleted(root: str) -> None:
 
 
 def test_a_long_record_keeps_the_sums_of_most_bytes(root: str) -> None:
-    """A file has at most 256 KiB, and keeps the sums with the most bytes."""
+    """A file has at most 256 KiB; if there are more sums, it has those with the most bytes."""
     assert FILE_BYTES == 256 << 10
     many: Any = [record(OTHER, k, "c" * 1000).sums[0] for k in range(400)]
     save(root, ScanRecord(OTHER, NOW, tuple(many)))

@@ -24,5 +24,5 @@ def test_a_time_is_text_in_utc(ms: int, text: str) -> None:
 
 
 def test_a_time_may_be_of_another_zone() -> None:
-    """A time in another time zone, as other programs write it, is read."""
+    """A time in another time zone, as other programs write times, is read."""
     assert ms_since_epoch("2025-03-01T13:00:00.5+01:00") == 1_740_830_400_500

@@ -69,7 +69,7 @@ def test_change_without_an_effect_makes_no_version(change: Change) -> None:
 
 
 def test_options_wait_for_the_refresh() -> None:
-    """Options that were set stay pending until a refresh uses them or they are set back."""
+    """Options of ALTER INDEX stay pending until a refresh uses them or ALTER INDEX undoes them."""
     assert next_version(SAMPLE, REFRESH, ID, BY).next_options is None
     assert next_version(SAMPLE, SetOptions(SAMPLE.options), ID, BY).next_options is None
     other = Refresh(replace(MADE, options=IndexOptions("sieve", error=7)))
@@ -81,7 +81,7 @@ def test_options_wait_for_the_refresh() -> None:
 
 
 def test_option_refresh_takes_effect_at_once() -> None:
-    """The option `refresh` takes effect at once, and an earlier refresh does not undo it."""
+    """The option `refresh` takes effect at once, even if other options wait for a refresh."""
     built = replace(SAMPLE.options, refresh="auto")
     alone = next_version(SAMPLE, SetOptions(built), ID, BY)
     assert (alone.options, alone.next_options) == (built, None)
@@ -124,7 +124,7 @@ def test_a_tombstone_has_no_successor(change: Change) -> None:
 
 
 def test_a_broken_chain_is_refused() -> None:
-    """A gap in the numbers, a wrong parent or another index raises an error of the caller."""
+    """A version with a wrong number, parent or index raises a ValueError."""
     after = next_version(SAMPLE, Disable(), ID, BY)
     check_successor(None, SAMPLE)
     for base, proposed in (
@@ -140,9 +140,9 @@ def test_a_broken_chain_is_refused() -> None:
 
 @pytest.mark.parametrize("moved", [True, False])
 def test_an_index_follows_its_table(moved: bool) -> None:
-    """An index follows its table, and the root of the files changes if the files moved.
+    """If a table is renamed, its index belongs to the new name.
 
-    Moved files keep the commit of a Delta table. A copied table has other files.
+    Only if the files moved, the root changes and the commit of a Delta table stays.
     """
     old, new = SAMPLE.table.location, "file:/w/renamed"
     base = replace(SAMPLE, roots=(old, "file:/elsewhere"), commit=Commit("0b6c", 7))
@@ -155,6 +155,6 @@ def test_an_index_follows_its_table(moved: bool) -> None:
 
 
 def test_version_after_an_older_format_is_not_outdated() -> None:
-    """The version after a version of an older format is not outdated."""
+    """A version that follows a version of an older format has the current format."""
     old = replace(SAMPLE, is_outdated=True)
     assert not next_version(old, Disable(), VersionId("2" * 32), SAMPLE.created_by).is_outdated

@@ -26,7 +26,7 @@ HERE: Any = SimpleNamespace(changing=lambda: None, software=CreatedBy("9", "4.1"
 
 
 def test_a_change_is_a_version_after_the_newest(tmp_path: Path) -> None:
-    """A change publishes the next version, in which everything else stays the same."""
+    """A change publishes the next version, with the same runs and the software that made it."""
     index = Ready("v", Registration(SAMPLE.index, ("v",), f"file:{tmp_path}"), LocalStore(), SAMPLE)
     versions = tmp_path / SAMPLE.index / "versions"
     versions.mkdir(parents=True)
@@ -92,7 +92,7 @@ def follow(
 def test_an_index_follows_its_table(
     tmp_path: Path, now: TableIdentity, roots: tuple[str, ...]
 ) -> None:
-    """An index follows its table to another name or location, by the time of creation."""
+    """If its table has another name or location and the same creation time, an index follows."""
     folder = f"file:{tmp_path}/{SAMPLE.index}"
     assert follow(tmp_path, now) == (folder, now, roots)
 
@@ -100,7 +100,7 @@ def test_an_index_follows_its_table(
 @pytest.mark.parametrize(
     ("now", "there"),
     [
-        # Nothing has changed, or only the letter case of the name.
+        # The table has not changed, except for the letter case of its name.
         (WAS, ()),
         (replace(WAS, table="ORDERS"), ()),
         # The property was copied to another table, or another table replaced the table.
@@ -113,10 +113,10 @@ def test_an_index_follows_its_table(
 def test_index_does_not_follow_without_evidence(
     tmp_path: Path, now: TableIdentity, there: tuple[TableIdentity, ...]
 ) -> None:
-    """An index follows only if there is evidence that the table is the same."""
+    """An index keeps its table if the other table is, or may be, a different one."""
     assert follow(tmp_path, now, *there)[:2] == (None, WAS)
 
 
 def test_a_dropped_index_follows_no_table(tmp_path: Path) -> None:
-    """A dropped index does not follow, because its files will be deleted soon."""
+    """A dropped index does not follow its table, because its files will be deleted soon."""
     assert follow(tmp_path, RENAMED, state="dropped")[0] is None

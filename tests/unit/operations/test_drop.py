@@ -30,7 +30,7 @@ HERE: Any = SimpleNamespace(changing=lambda: None, software=CreatedBy("9", "4.1"
 
 
 def found(root: Path, kind: type[HalfDropped | Failed | Gone]) -> RegisteredIndex:
-    """An index of the first table, in a state without a usable version."""
+    """An index of the first table that has no usable version."""
     index(root, FIRST, None)
     return kind("v", Registration(SAMPLE.index, ("v",), f"file:{root}"), "problem", STORE)
 
@@ -48,7 +48,10 @@ def test_drop_deletes_a_damaged_or_half_dropped_index(
 def test_drop_keeps_the_files_of_another_index(
     tmp_path: Path, kind: type[Failed | Gone], table: Any
 ) -> None:
-    """DROP keeps the files of an index that is gone, or of another table's damaged index."""
+    """DROP keeps the files of an index whose first version is missing.
+
+    DROP also keeps those of another table's damaged index.
+    """
     assert not end_index(found(tmp_path, kind), table, HERE)
     assert (tmp_path / SAMPLE.index / "versions").is_dir()
 
@@ -124,7 +127,7 @@ def test_drop_can_be_repeated_after_a_metastore_failure(
 
 
 def test_drop_of_a_gone_index_only_removes_the_registration(tmp_path: Path) -> None:
-    """For an index that is gone, DROP only removes the registration.
+    """If the index is not this table's, DROP only removes the registration.
 
     If the store does not answer, DROP fails and changes nothing.
     """

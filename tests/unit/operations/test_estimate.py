@@ -80,10 +80,9 @@ def query_for(table: Table, op: str, value: int, files: Sequence[int]) -> Asked:
 def test_estimate_of_a_small_column_equals_the_build(
     tmp_path: Path, options: IndexOptions, shapes: list[str], seconds: int
 ) -> None:
-    """For a small column, the shapes and expected reads are those of the build.
+    """For a small column, ESTIMATE returns the shapes and expected reads of a build.
 
-    The bytes are almost exact. Reading takes three seconds, and each attempt to make the index
-    takes longer.
+    The estimated bytes are almost exact. By the test's clock, reading takes three seconds.
     """
     (found,) = estimated(COLUMN, options)
     built = index(tmp_path, COLUMN, options).manifest
@@ -127,9 +126,9 @@ MAP = IndexOptions("map", "1MB")
 def test_more_intervals_are_tried_if_they_may_pay(
     monkeypatch: pytest.MonkeyPatch, planned: MapPlan | None, more: bool, tried: list[str]
 ) -> None:
-    """More intervals are tried only if they may save reads.
+    """ESTIMATE tries more intervals only if they may save reads.
 
-    They are not tried if a map is better, or if only the size or time of a map is too great.
+    ESTIMATE tries none if a map is better or would be too large.
     """
     made: list[str] = []
     maker = choose_run.run_maker
@@ -149,7 +148,7 @@ def test_more_intervals_are_tried_if_they_may_pay(
 def test_too_small_budget_of_several_is_omitted() -> None:
     """If a statement has several budgets, a budget that is too small is omitted.
 
-    If it is the only budget, the statement fails.
+    If this budget is the only one, the statement fails.
     """
     small, fair = IndexOptions("map", "100B"), IndexOptions("map", "20KB")
     assert [one.options for one in estimated(COLUMN, small, fair, small)] == [fair]
@@ -163,10 +162,10 @@ def test_too_small_budget_of_several_is_omitted() -> None:
 def test_estimate_of_a_query_counts_files_with_a_match(
     op: str, value: int, files: Sequence[int]
 ) -> None:
-    """For a query, the estimate counts the files with a match.
+    """With a predicate, ESTIMATE counts the files that can match.
 
-    The estimate omits the files that the query's partition filter excludes. A query of another
-    column is not understood.
+    Files that a partition filter excludes do not count. A predicate on another column has no
+    estimate.
     """
     (found,) = estimated(
         COLUMN, IndexOptions("intervals", "20KB"), asked=query_for(COLUMN, op, value, files)
@@ -187,7 +186,8 @@ def test_large_column_is_estimated_from_windows(
 ) -> None:
     """A large column is estimated from sampled windows of its domain.
 
-    The bytes and the time are scaled to the whole column. A query has its own windows.
+    The bytes and the time are scaled to the whole column. A predicate adds the windows around its
+    own keys.
     """
     monkeypatch.setattr(estimate, "_CUTS", 1000)
     monkeypatch.setattr(estimate, "CUTS_PER_TASK", 1000)
@@ -206,12 +206,12 @@ def test_large_column_is_estimated_from_windows(
     assert found.asked is not None
     assert (found.asked.total, found.asked.understood) == (40, True)
     assert 1 <= found.asked.files <= 3
-    # Reading takes three seconds. Two cores make the four quarters of the column.
+    # Reading takes three seconds. Two cores index the four parts of the column.
     assert found.seconds == pytest.approx(1 + 2 + making * 4 / 2, rel=0.1)
 
 
 def test_a_build_limits_its_cuts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The build compares at most a limited number of cuts, which limits the estimated time."""
+    """A build compares a limited number of cuts, so the estimated time is limited, too."""
     monkeypatch.setattr(estimate, "_CUTS", 500)
     monkeypatch.setattr(estimate, "CUTS_PER_TASK", 1000)
     monkeypatch.setattr(Profile, "most_cuts", lambda *_: 2000)

@@ -10,7 +10,7 @@ from sieve.operations.estimate_sample import ALL_UP_TO, FILES, sample_files, sec
 
 
 def test_small_tables_are_read_whole() -> None:
-    """Small tables are read whole, and large tables only if the estimate has a query."""
+    """ESTIMATE reads all files if the table is small or if there is a predicate."""
     assert list(sample_files([5] * ALL_UP_TO, every=False).numbers) == list(range(ALL_UP_TO))
     assert sample_files([5] * 1000, every=True).is_all
     some = sample_files([5] * 1000, every=False)
@@ -43,7 +43,7 @@ def test_sample_gets_its_share_of_the_budget() -> None:
     ],
 )  # fmt: skip
 def test_reads_are_scaled_by_the_other_files(kind: str, read: float, of_all: float) -> None:
-    """Expected reads of the sample are scaled to all files, both in files and in bytes."""
+    """The expected reads of a sample, in files and in bytes, are scaled to the whole table."""
     some = sample_files([10] * 100, every=False)
     expected = (Expected(kind, read, read, 20.0, 10 * read, 10 * read),)
     (found,) = some.reads_of_all(expected, FILES, 10.0)

@@ -206,7 +206,7 @@ def test_refresh_without_a_write_publishes_no_version(tmp_path: Path) -> None:
 
 
 def test_all_is_listed_if_commits_name_no_folders(tmp_path: Path) -> None:
-    """If the commits name no folders, the refresh lists all."""
+    """If the commits name no folders, the refresh lists all folders."""
     found, _ = version(tmp_path, BEFORE, [6])
     table = Commits(AFTER, None)
     assert refreshed(table, found) == {file.path for file in AFTER}
@@ -223,7 +223,7 @@ def test_all_is_listed_if_commits_name_no_folders(tmp_path: Path) -> None:
     ],
 )
 def test_version_of_a_later_commit_is_kept(tmp_path: Path, theirs: Commit, *, stays: bool) -> None:
-    """A version of a later commit of the same table is kept, whatever the clocks of the writers."""
+    """A refresh keeps a version of a later Delta commit, whatever the clocks of the writers."""
     found, base = version(tmp_path, BEFORE, [6])
 
     def other() -> None:
@@ -240,7 +240,7 @@ def test_version_of_a_later_commit_is_kept(tmp_path: Path, theirs: Commit, *, st
 def test_all_is_listed_if_folders_are_spelt_differently(tmp_path: Path) -> None:
     """If commits spell folders differently, the refresh lists all folders.
 
-    Otherwise, old entries of changed files would remain.
+    Otherwise, the index would keep old entries of changed files.
     """
     found, _ = version(tmp_path, BEFORE, [6])
     table = Commits(AFTER, {"b"}, spelt="/elsewhere")
@@ -291,7 +291,7 @@ def test_only_appended_files_of_a_slice_are_read(tmp_path: Path) -> None:
 def test_index_with_a_map_reads_whole_slices(tmp_path: Path) -> None:
     """If the index has a map, a refresh reads whole slices.
 
-    CHECK could not detect that a map has lost a key, because another run can contain the key.
+    Otherwise, CHECK could not detect that a map lacks a key, as another run can contain the key.
     """
     found, _ = version(tmp_path, BEFORE, [6], maps=True)
     table = Commits([*slices("a/1", mtime=5), *BEFORE[1:]], {"a"}, added=frozenset({0}))
@@ -324,7 +324,7 @@ def test_too_many_grown_slices_are_read_whole(
 
 
 def test_slice_is_read_again_if_its_appended_part_has_no_rows(tmp_path: Path) -> None:
-    """If reading an appended part finds no rows, queries and the next refresh read the slice."""
+    """If an appended part yields no rows, its slice is read by queries and by the next refresh."""
     found, _ = version(tmp_path, BEFORE, [6])
     now = [*slices("a/1", mtime=5), *BEFORE[1:]]
     table = Commits(now, {"a"}, added=frozenset({0}), empty=True)

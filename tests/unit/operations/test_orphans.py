@@ -1,4 +1,4 @@
-"""Orphans, and the table of a damaged index; only folders are evidence."""
+"""Orphans, and the table of a damaged index, as the files below a root show them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_newest_readable_version_names_the_table(
 
 
 def test_index_that_can_be_read_again_is_not_damaged(tmp_path: Path) -> None:
-    """If an index that seemed damaged can be read, the store has returned wrong bytes."""
+    """If a damaged index is readable the second time, the error blames the store's first answer."""
     with pytest.raises(UnavailableError, match="is readable now"):
         owner_of_damaged(STORE, index(tmp_path, FIRST, LATER))
 
@@ -108,7 +108,7 @@ class Clocked(LocalStore):
 def test_orphan_must_be_old_enough(
     tmp_path: Path, registered: bool, floor_ms: int, age_ms: int, why: list[str]
 ) -> None:
-    """An orphan must be old enough, by the clock of the store."""
+    """An index is an orphan only if it is old enough by the store's clock."""
     index(tmp_path, FIRST)
     folder = tmp_path / SAMPLE.index
     if not registered:

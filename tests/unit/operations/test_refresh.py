@@ -49,7 +49,7 @@ def files_of(found: Ready) -> set[str]:
 def test_files_stay_if_a_version_may_be_published(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException, stay: bool
 ) -> None:
-    """If a version is certainly not published, its files are deleted.
+    """If a version was certainly not published, the refresh deletes its files.
 
     If the outcome is unknown, these files stay. The files of the base always stay.
     """
@@ -111,7 +111,7 @@ def test_overtaken_refresh_starts_again_from_the_newest(tmp_path: Path, times: i
 
 
 def test_always_overtaken_refresh_fails(tmp_path: Path) -> None:
-    """A refresh that is always overtaken fails after the number of attempts in its error."""
+    """If other writers overtake each attempt, the refresh fails; the error states the attempts."""
     found, base = version(tmp_path, BEFORE, [6])
     monkey = others(found, base, rebuilt, 99)
     with pytest.raises(ConflictError, match=f"rebuilt index .* {refresh._ATTEMPTS} times"):
@@ -163,9 +163,9 @@ def test_vanished_index_is_not_created_again(tmp_path: Path) -> None:
 def test_greater_commit_number_is_the_later_version(
     newest_at: tuple[str, Commit | None], made_at: tuple[str, Commit | None], later: bool
 ) -> None:
-    """If two versions have commits of one table, the greater commit number is later.
+    """Of two versions of one Delta table, the one with the greater commit is later.
 
-    Otherwise, the later time is later.
+    Other versions are compared by time.
     """
     one, other = (SimpleNamespace(instant=at, commit=commit) for at, commit in (newest_at, made_at))
     assert refresh._is_as_late(one, other) is later  # type: ignore[arg-type]
@@ -173,7 +173,7 @@ def test_greater_commit_number_is_the_later_version(
 
 @pytest.mark.parametrize("change", ["none", "fingerprint", "type", "options", "damage", "gone"])
 def test_invalid_version_is_rebuilt(tmp_path: Path, change: str) -> None:
-    """A version is rebuilt if its reader, type or options changed, or its list is unreadable."""
+    """A refresh rebuilds if the reader, type or options changed, or if the list is unreadable."""
     found, base = version(tmp_path, BEFORE, [6])
     table: Any = Commits(BEFORE, set())
     column = Column(("v",), "int" if change == "type" else "bigint")
@@ -200,7 +200,7 @@ def test_invalid_version_is_rebuilt(tmp_path: Path, change: str) -> None:
 def test_only_compact_and_full_read_an_unchanged_table(
     tmp_path: Path, mode: RefreshMode, runs: list[int], read: int
 ) -> None:
-    """For an unchanged table, COMPACT merges several runs, and FULL reads all files.
+    """For an unchanged table, OPTIMIZE merges several runs, and REFRESH FULL reads all files.
 
     An incremental refresh does nothing.
     """

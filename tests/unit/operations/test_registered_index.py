@@ -1,4 +1,4 @@
-"""The states of an index: their names, their errors, and the access to their stores."""
+"""The states of an index: names, errors, and access to the index's store."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def opened(
     found: Manifest | SieveError | None,
     check_root: Callable[[str, str], None] = lambda *_: None,
 ) -> RegisteredIndex:
-    """Opens an index whose newest version is given, or whose reading raises an error."""
+    """Opens an index whose newest version is given, or cannot be read."""
 
     def newest(*_: object) -> Manifest | None:
         if isinstance(found, SieveError):
@@ -145,7 +145,7 @@ def test_each_state_has_a_version_or_an_error(monkeypatch: pytest.MonkeyPatch, c
 
 
 def test_a_refused_root_is_not_opened(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An index in a refused root is not opened, and no statement is suggested."""
+    """An index in a refused root is not opened, and the error suggests no statement."""
 
     def refuse(*_: str) -> None:
         raise RootRefusedError("SIEVE_ROOT_REFUSED", "not below spark.sieve.roots")

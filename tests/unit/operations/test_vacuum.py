@@ -83,7 +83,7 @@ def of_version(number: int) -> set[str]:
 
 
 def test_files_of_only_expired_versions_are_deleted(tmp_path: Path) -> None:
-    """VACUUM deletes what only expired versions name, and counts versions, files and bytes.
+    """VACUUM deletes files that only expired versions name, and counts versions, files and bytes.
 
     Manifests are kept.
     """
@@ -118,7 +118,7 @@ def test_vacuum_finishes_an_interrupted_vacuum(tmp_path: Path) -> None:
 def test_drafts_and_probes_are_deleted_after_a_day(tmp_path: Path) -> None:
     """VACUUM deletes drafts and probes that are a day old.
 
-    Younger files and files with other names are kept.
+    VACUUM keeps younger files and files with other names.
     """
     index = Index(tmp_path, 1)
     folders = ("", "versions/", "intents/", "locations/")

@@ -1,4 +1,4 @@
-"""Predicates on elements: each `exists` can be satisfied by another element of the row."""
+"""Predicates on elements of arrays: a different element can satisfy each `exists`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Listed:
         self._values = values
 
     def keep(self, wanted):
-        """True for each location that has a value in the intervals."""
+        """Returns true for each location that has a value in the intervals."""
         spans = wanted.intervals.tolist()
         return np.array(
             [any(a <= value <= b for a, b in spans for value in some) for some in self._values]
@@ -78,16 +78,16 @@ def joined(op, *args):
     ],
 )
 def test_ranges_of_several_elements_are_not_intersected(tree, kept):
-    """Ranges within one `exists` intersect, and ranges of two `exists` do not.
+    """The ranges within one `exists` intersect, but the ranges of two `exists` do not.
 
-    A leaf outside of `exists` is about a row's only value, about which elements prove nothing.
+    A comparison outside of `exists` uses no index on elements.
     """
     over = {TAGS: Listed([1, 9], [3], [4, 5]), ("id",): Listed([0], [1], [2])}
     assert np.flatnonzero(evaluate(parse(tree), over, 3).keep).tolist() == kept
 
 
 def test_the_columns_of_a_predicate_of_one_element():
-    """An `exists` names its indexed column, and can narrow the files to read."""
+    """An `exists` names its indexed column, and counts as a predicate that can skip files."""
     tree = parse(exists(leaf("=", 3)))
     assert columns(tree) == {TAGS}
     assert narrows(tree, {TAGS})

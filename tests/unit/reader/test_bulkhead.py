@@ -1,4 +1,4 @@
-"""The bulkhead: indexes for which a scan does not wait, because other scans already do."""
+"""The bulkhead: a scan does not wait for an index if other scans have waited for it too long."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 def test_third_scan_does_not_wait_for_a_slow_index(clock: list[float]) -> None:
     """If two scans wait too long for an index, a third scan does not wait for this index.
 
-    The third scan still uses other indexes. The time-out of the third scan decides what is too
-    long.
+    The third scan still uses other indexes. "Too long" is the time-out of the third scan, but at
+    least a second.
     """
     scans, slow = Bulkhead(), [index(1), index(2)]
     with scans.waiting([index(1)]), scans.waiting([index(1), index(3)]):
@@ -44,9 +44,9 @@ def test_third_scan_does_not_wait_for_a_slow_index(clock: list[float]) -> None:
 
 
 def test_ninth_scan_does_not_wait_for_a_slow_root(clock: list[float]) -> None:
-    """If eight scans wait for indexes of a root, a further scan does not wait for this root.
+    """If eight scans wait too long for indexes of a root, a further scan uses no index of the root.
 
-    The limit is the same for any time-out.
+    "Too long" is a second, for any time-out.
     """
     scans = Bulkhead()
     with ExitStack() as waiting:
@@ -62,9 +62,9 @@ def test_ninth_scan_does_not_wait_for_a_slow_root(clock: list[float]) -> None:
 
 
 def test_scans_of_a_replaced_index_count_only_for_the_root(clock: list[float]) -> None:
-    """Scans that wait for a replaced index count only for the root.
+    """Scans that wait for an index still count for its root after the index is replaced.
 
-    So few threads wait in a store that hangs.
+    So few threads wait for a store that hangs.
     """
     scans = Bulkhead()
     with ExitStack() as waiting:
@@ -78,7 +78,7 @@ def test_scans_of_a_replaced_index_count_only_for_the_root(clock: list[float]) -
 
 
 def test_scans_of_old_files_do_not_block_a_replaced_index(clock: list[float]) -> None:
-    """After an index is replaced, scans that wait for its old files do not count."""
+    """Scans that wait for the files of a replaced index do not block the new index."""
     scans = Bulkhead()
     with (
         scans.waiting([index(1)]),

@@ -24,7 +24,7 @@ class Weight:
 
 
 def absent() -> Weight:
-    """A loader that fails, for keys that must be in the cache."""
+    """Fails; tests pass this loader for keys that must be in the cache."""
     raise LookupError
 
 
@@ -53,7 +53,7 @@ steps = st.lists(
 def test_cache_keeps_the_most_recent_values_that_fit(
     bound: int, todo: list[tuple[str, int, int]]
 ) -> None:
-    """After each use, the cache has the most recent values that fit, and the right size."""
+    """After each use, the cache has the most recently used values that fit, and the right size."""
     cache, model = Cache(bound), OrderedDict[int, int]()
     for what, key, size in todo:
         if what == "resize":
@@ -127,7 +127,7 @@ def test_failed_load_fails_all_waiting_callers() -> None:
 
 
 def test_many_threads_keep_the_byte_count_right() -> None:
-    """If threads load and resize at the same time, the cache still counts its bytes right."""
+    """The cache counts its bytes right while threads load values and change the limit."""
     cache = Cache(500)
 
     def use(seed: int) -> None:
@@ -163,7 +163,7 @@ def test_value_older_than_the_given_age_is_reloaded(
 ) -> None:
     """A value is loaded again if its load was longer ago than the given age.
 
-    Uses of the value do not matter.
+    A use of the value does not make it newer.
     """
     now, later = [1000.0], list[str]()
     monkeypatch.setattr("sieve.reader.cache.time.monotonic", lambda: now[0])
@@ -229,7 +229,7 @@ def test_old_value_is_returned_during_its_reload(
 def test_failed_reload_is_repeated_after_the_usual_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """If a reload fails, the next one waits as long as after a success."""
+    """After a failed reload, the next reload starts no sooner than after a successful one."""
     reloads, cache = Reloads(monkeypatch), Cache[str, int](max_entries=2)
     assert cache.get_fresh("k", lambda _: 1, 30.0) == 1
     reloads.now += 31
@@ -247,7 +247,7 @@ def test_failed_reload_is_repeated_after_the_usual_time(
 
 
 def test_invalidated_value_is_loaded_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The value of a load from before an invalidation goes only to the callers of that load."""
+    """If a key is invalidated during a load, only the callers of this load get the loaded value."""
     reloads, cache = Reloads(monkeypatch), Cache[str, int](max_entries=2)
 
     def load(_: int | None) -> int:
@@ -263,7 +263,7 @@ def test_invalidated_value_is_loaded_again(monkeypatch: pytest.MonkeyPatch) -> N
     reloads.run()
     assert cache.peek("k") is None
     assert cache.get("k", lambda: 4) == 4
-    # A value that was replaced or removed meanwhile is not reloaded.
+    # A value that was replaced or removed before its reload begins is not reloaded.
     cache._load_later("k", 2, lambda _: 5)
     cache._load_later("none", 2, lambda _: 5)
     assert reloads.waiting == []

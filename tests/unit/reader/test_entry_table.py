@@ -1,4 +1,4 @@
-"""Look-ups of intervals of key codes in a chunk of a run."""
+"""Look-ups in a chunk of a run, by intervals of key codes."""
 
 from __future__ import annotations
 
@@ -58,12 +58,12 @@ def run():
     ],
 )
 def test_interval_finds_the_blocks_that_share_a_key(run, low, high, locations):
-    """A look-up of an interval finds the locations of the blocks that share a key with it."""
+    """A look-up of an interval finds the locations of all blocks that overlap the interval."""
     assert found(run, (low, high)) == locations
 
 
 def test_look_up_finds_the_locations_of_all_intervals(run):
-    """A look-up of several intervals finds the locations of all, in any order and with overlaps."""
+    """A look-up of several intervals, which can overlap, finds the locations of all."""
     assert found(run, (115, 118), (0, 3), (2, 5), (7, 6), (200, 300)) == [0, 4]
     assert found(run, (0, 105), (1, 2), (108, 109)) == [0, 1, 2, 3]
     assert found(run, (0, 9), (20, 29), (100, 100), (1, 1)) == [0, 1, 2, 3]
@@ -76,7 +76,10 @@ def test_distant_points_skip_the_locations_between_them(run):
 
 
 def test_long_slices_and_short_ones_agree():
-    """For blocks of hundreds of locations, another algorithm gives the same results."""
+    """Look-ups find the same in blocks of few and of hundreds of locations.
+
+    The algorithms differ.
+    """
     wide = segment(0, 2, 1, range(300), (300,), range(301, 900))
     run = assemble([wide, segment(10, 10, 1, (950,))])
     assert found(run, (0, 0)) == list(range(300))
@@ -102,20 +105,20 @@ def test_chunk_without_segments_finds_nothing():
 
 
 def test_mark_keeps_existing_locations(run):
-    """`mark` adds locations to the result and keeps those that are already there."""
+    """`mark` adds locations to a result, and keeps the locations that the result already has."""
     flags = np.array([False] * 5 + [True])
     run.mark(np.array([[0, 0]]), flags)
     assert flags.tolist() == [True] + [False] * 4 + [True]
 
 
 def test_locations_are_counted_from_the_segments():
-    """The number of locations is the greatest ordinal plus one."""
+    """The number of locations is the greatest ordinal in the segments plus one."""
     assert assemble([segment(0, 0, 1, (7,))]).n_locations == 8
     assert assemble([]).n_locations == 0
 
 
 def test_meeting_returns_the_intervals_of_each_range():
-    """`meeting` returns for each range the intervals that share a key with the range."""
+    """For each range, `meeting` returns the intervals that share a key with this range."""
     asked = merge(np.array([[0, 4], [10, 10], [20, 30]]))
     ranges = np.array([[21, 25], [-5, -1], [4, 10], [5, 9], [0, 99], [31, 40]])
     start, stop = meeting(asked, ranges[:, 0], ranges[:, 1])

@@ -1,4 +1,4 @@
-"""Extents: the least code of each location, and the rows that certainly do not exceed a code."""
+"""Extents: the least code of each location, and how many rows certainly have at most a code."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ has a key.
 
 
 def ends_of(entries: list[Entry]) -> LocationEnds:
-    """Converts entries to the ends of locations, concatenated from several segments."""
+    """Converts entries to `LocationEnds`, concatenated from several segments."""
     columns = np.array([entry[:5] for entry in entries], np.int64).reshape(-1, 5).T
     flags = [np.array([flag in entry[5] for entry in entries], np.bool_) for flag in "bf"]
     segments = [
@@ -49,9 +49,9 @@ EXAMPLE: list[Entry] = [(1, 1, 3, 3, 0, "bf"), (900, 900, 901, 901, 0, "bf")]
 
 
 def test_last_cell_counts_the_remaining_rows() -> None:
-    """Each cell with a key counts one row, and the last cell counts the remaining rows.
+    """Each cell that certainly has a key counts as one row; the last cell has the remaining rows.
 
-    The example is the module's, in both directions.
+    The example is that of the module, in both directions.
     """
     found = made(EXAMPLE, [5])
     assert steps_of(found) == [(1, 0, 1), (3, 0, 1), (900, 0, 1), (901, 0, 2)]
@@ -62,9 +62,9 @@ def test_last_cell_counts_the_remaining_rows() -> None:
 
 
 def test_key_of_a_wide_cell_counts_at_its_end() -> None:
-    """The key of a wide cell counts at its end.
+    """In a cell of several codes, the key is counted at the last code.
 
-    A single cell certainly contains only one key.
+    An entry of one cell certainly has only one key.
     """
     found = made(
         [(0, 7, 24, 31, 0, "bf"), (40, 47, 40, 47, 0, "bf"), (50, 57, 50, 57, 0, "bf")], [9]
@@ -75,9 +75,9 @@ def test_key_of_a_wide_cell_counts_at_its_end() -> None:
 
 
 def test_cell_without_a_certain_key_counts_no_row() -> None:
-    """A cell without a certain key counts no row.
+    """If a segment's border cuts an entry, the cell at the cut counts no row.
 
-    The remaining rows count at the last entry.
+    The last entry counts the remaining rows.
     """
     found = made(
         [
@@ -119,7 +119,7 @@ def test_column_without_entries_has_no_steps() -> None:
 
 
 def test_descending_order_swaps_the_ends_without_overflow() -> None:
-    """In descending order, the least and the greatest code are exchanged without overflow."""
+    """For descending order, codes are inverted without overflow at the least and greatest code."""
     found = made([(LEAST, LEAST, GREATEST, GREATEST, 0, "bf")], [2], falls=True)
     assert steps_of(found) == [(LEAST, 0, 1), (GREATEST, 0, 1)]
 
@@ -128,10 +128,10 @@ FLAGS = ("", "b", "f", "bf")
 
 
 def at_the_latest(entries: list[Entry], keyed: int, *, falls: bool) -> list[int]:
-    """Returns the sorted codes of a location's rows if each row is as late as the entries allow.
+    """Returns the codes of a location's rows, each of which is as late as the entries allow.
 
-    A row in a wide cell has the last code of the cell. A row that is in no certain cell has the
-    last code of all. In descending order, codes are negated.
+    A row in a wide cell has the last code of the cell. All other rows have the last code of the
+    location. In descending order, codes are inverted.
     """
     rows = []
     for low, first_by, last_from, high, _, known in entries:
@@ -147,7 +147,7 @@ def at_the_latest(entries: list[Entry], keyed: int, *, falls: bool) -> list[int]
 @pytest.mark.parametrize("falls", [False, True])
 @pytest.mark.parametrize("others", [0, 3])
 def test_row_is_counted_at_its_latest_position(others: int, *, falls: bool) -> None:
-    """Steps count each row where it is at the latest, in both directions."""
+    """Steps count each row at the last code that the row can have, in both directions."""
     for known, more, wide, wider in itertools.product(FLAGS, FLAGS, (0, 10), (0, 10)):
         entries = [
             (2, 5, 2 + wide, 5 + wide, 0, known),
@@ -176,7 +176,7 @@ STEPS = Steps(np.array([1, 2, 2, 5, 9]), np.array([0, 1, 2, 0, 1]), np.array([1,
 def test_a_bound_is_the_first_step_that_reaches_the_rows(
     wanted: int, code: int, location: int
 ) -> None:
-    """A bound is the first code up to which all locations have enough rows, if there is one."""
+    """A bound is the first code up to which all locations together certainly have enough rows."""
     codes, locations = bounds(STEPS, np.zeros(3, np.int64), np.array([wanted]))
     assert (codes.tolist(), locations.tolist()) == ([code], [location])
 

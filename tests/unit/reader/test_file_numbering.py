@@ -68,7 +68,7 @@ def opened(folder: Path, name: str, locations: Locations) -> OpenVersion:
 
 
 def numbered_ranges(files: FileNumbering) -> list[tuple[str, int]]:
-    """The path and start of each numbered range, as the driver reads them from the dictionary."""
+    """Path and start of each numbered range, as the driver reads them from the dictionary."""
     of = files.files.unpacked()
     places = [list(of.paths)[owner] for owner in of.range_owners]
     return list(zip(places, of.range_starts.tolist(), strict=True))
@@ -85,7 +85,7 @@ def numbered(*indexes: OpenVersion) -> FileNumbering:
 
 
 def test_ranges_of_two_versions(tmp_path: Path) -> None:
-    """If only one of two versions cuts a file, the numbering contains that version's ranges."""
+    """If one of two versions cuts a file into ranges, the numbering contains these ranges."""
     one = opened(tmp_path, "a", cut([0, 1], {0: [100, 400]}))
     two = opened(tmp_path, "b", cut([0, 2], {0: [100, 700], 2: [5]}))
     files = numbered(one, two)
@@ -103,7 +103,7 @@ def test_ranges_of_two_versions(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("fact", ["mtimes", "lengths"])
 def test_replaced_file_gets_another_number(tmp_path: Path, fact: str) -> None:
-    """A file that was replaced gets another number than before."""
+    """If a file was replaced, the old and the new file have different numbers."""
     before = cut([0], {})
     after = replace(before, **{fact: getattr(before, fact) + 7})
     lists = zip("abc", (before, after, before), strict=True)
@@ -116,7 +116,7 @@ def test_replaced_file_gets_another_number(tmp_path: Path, fact: str) -> None:
 def test_scan_reads_the_ranges_of_unknown_files(tmp_path: Path) -> None:
     """A scan reads the ranges of files that the version does not know.
 
-    The version can only skip its own files.
+    A version can skip only the files that it knows.
     """
     one = opened(tmp_path, "a", cut([0], {0: [10]}))
     two = opened(tmp_path, "b", cut([1], {1: [10, 20]}))
@@ -127,7 +127,7 @@ def test_scan_reads_the_ranges_of_unknown_files(tmp_path: Path) -> None:
 
 
 def test_random_cuts(tmp_path: Path) -> None:
-    """For random cuts, each numbered range is within one range of each version with its file."""
+    """For random cuts, each numbered range is within one range of each version with the file."""
     draw = random.Random(5)
     for turn in range(20):
         lists = []
@@ -157,7 +157,7 @@ def test_random_cuts(tmp_path: Path) -> None:
 
 
 class Version:
-    """A version that excludes all of its three locations except one."""
+    """A version whose look-ups find one of its three locations."""
 
     def __init__(self, name: str, kept: int, all_rows: list[bool]) -> None:
         self.manifest = SimpleNamespace(id=name)
@@ -172,7 +172,7 @@ class Version:
 
 
 def test_partly_indexed_file_with_hidden_rows_is_read() -> None:
-    """A version that did not index all rows of a file cannot skip the file if rows are hidden."""
+    """A version cannot skip a file of which a scan may see rows that the version did not index."""
     one: Any = Version("a", 0, [True, False, True])
     two: Any = Version("b", 2, [False, True, True])
     none = np.zeros(4, np.int64)
@@ -204,7 +204,7 @@ def test_partly_indexed_file_with_hidden_rows_is_read() -> None:
 def test_numbering_with_all_requested_versions_is_reused(tmp_path: Path) -> None:
     """The most recent numbering with all requested versions is reused.
 
-    The driver then keeps its list of files.
+    Then the driver need not read another list of files.
     """
     one, two, three = (
         opened(tmp_path, name, cut([0, 1], {0: [at]}))
@@ -229,7 +229,7 @@ def test_numbering_with_all_requested_versions_is_reused(tmp_path: Path) -> None
 def test_least_recently_used_numbering_is_removed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The numbering that was used least recently is removed.
+    """Beyond a limit, the least recently used numbering is removed.
 
     A request that names a removed numbering fails, and the driver repeats it. A numbering whose
     list was evicted from the cache is made again.
@@ -249,7 +249,7 @@ def test_least_recently_used_numbering_is_removed(
 
 
 def test_missing_list_fails_only_scans_that_need_it(tmp_path: Path) -> None:
-    """If the list of a version is missing, scans that need only other versions get a numbering."""
+    """If the list of a version is missing, only scans that need this version get no numbering."""
     one, two = (opened(tmp_path, name, cut([0], {0: [5]})) for name in "12")
     numberings = FileNumberings(FileCache(0))
     both = numberings.of([one, two], [one, two])
@@ -269,7 +269,7 @@ def test_missing_list_fails_only_scans_that_need_it(tmp_path: Path) -> None:
 
 
 def test_a_version_without_files_contains_no_range(tmp_path: Path) -> None:
-    """If a version lists no file, all ranges of other versions are unknown to it."""
+    """If a version lists no file, it does not know any range of the other versions."""
     none = opened(tmp_path, "a", cut([0], {}).chosen(np.zeros(1, np.bool_)))
     two = opened(tmp_path, "b", cut([0, 1], {1: [10]}))
     files = numbered(none, two)
@@ -278,7 +278,7 @@ def test_a_version_without_files_contains_no_range(tmp_path: Path) -> None:
 
 
 def test_whole_files_of_one_version_are_unknown_to_the_other(tmp_path: Path) -> None:
-    """A file that is only in one version has the ordinal -1 in the other version."""
+    """A file that only one of two versions lists has the ordinal -1 in the other version."""
     one = opened(tmp_path, "a", cut([0, 2], {}))
     two = opened(tmp_path, "b", cut([1, 2], {}))
     files = numbered(one, two)
@@ -291,7 +291,7 @@ def test_whole_files_of_one_version_are_unknown_to_the_other(tmp_path: Path) -> 
 def test_versions_of_equal_lists_share_the_numbering_of_one(tmp_path: Path) -> None:
     """Versions with equal lists share a numbering, which needs no additional memory.
 
-    A version whose list differs by one cut gets a common numbering with the others.
+    If another version's list differs by one cut, all get a common numbering with this cut.
     """
     one, two, other = (
         opened(tmp_path, name, cut([0, 1], {0: at}))

@@ -1,4 +1,4 @@
-"""Gather: maps flags from one numbering to another, as stretches or as an index array."""
+"""Gather: maps flags from one numbering to another, by stretches or by an array of positions."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_the_positions_of_one_list_are_one_stretch() -> None:
 
 
 def test_stretches_are_used_from_512_flags_on() -> None:
-    """Two stretches are stored as stretches from 512 flags on, and as an array below."""
+    """Two stretches with less than 512 flags are stored as an array of positions."""
     for n, stretches in ((512, True), (511, False)):
         made = check([*range(7, 7 + n - 1), 3], 600)
         assert (made.lengths is not None) == stretches

@@ -21,7 +21,7 @@ from tests.drawn_cells import segments_of_cells
 
 
 def flags(chunk: Chunk | PackedChunk, asked: list[tuple[int, int]], n: int) -> list[bool]:
-    """Returns a flag for each location that a look-up finds."""
+    """Returns, for each location, whether a look-up finds it."""
     found = np.zeros(n, np.bool_)
     chunk.mark(np.array(asked, np.int64).reshape(-1, 2), found)
     return found.tolist()
@@ -31,7 +31,7 @@ def flags(chunk: Chunk | PackedChunk, asked: list[tuple[int, int]], n: int) -> l
 def test_packed_and_unpacked_look_ups_are_equal(
     drawn: list[Cells], block: int, at_once: int, data: st.DataObject
 ) -> None:
-    """Random entries have the same look-ups and the same `holds`, packed and unpacked."""
+    """For random entries, look-ups and `holds` give the same results, packed and unpacked."""
     shape = data.draw(st.sampled_from([IN_CELLS, IN_BLOCKS]))
     payloads = [encode(cells, shape) for cells in drawn]
     plain = assemble(map(decode, payloads))
@@ -73,7 +73,7 @@ def of(begin: list[int], end: list[int], location: list[int], last: int = GREATE
 
 
 def test_records_have_as_few_bytes_as_their_parts() -> None:
-    """Packed records of equal entries need no byte, 8 bits need one, and 9 bits need two."""
+    """A packed entry needs no byte if all entries are equal, one byte for 8 bits, and two for 9."""
     assert PackedChunk.of(of([7], [7], [9])).width == 0  # type: ignore[union-attr]
     for size, width in ((255, 1), (256, 2)):
         packed = PackedChunk.of(of([7], [7 + size], [9]))
@@ -87,7 +87,7 @@ def test_records_have_as_few_bytes_as_their_parts() -> None:
 def test_a_record_has_63_bits_at_most(bits: int, fits: bool) -> None:
     """Records of more than 63 bits are not packed.
 
-    First cells have `bits` bits, lengths 31 bits, and locations one.
+    First cells have `bits` bits, lengths have 31, and locations have one.
     """
     cells = of([0, (1 << bits) - 1], [(1 << 31) - 1, (1 << bits) - 1], [4, 5])
     packed = PackedChunk.of(cells)

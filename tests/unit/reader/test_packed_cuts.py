@@ -1,4 +1,4 @@
-"""Packed cuts of files: which files are skipped, read whole or read in part."""
+"""Packed cuts of files: a scan skips a file or reads it in full or in part."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def columns(files: list[tuple[int, list[int]]]) -> tuple[Counts, Counts, Counts]
 def test_files_read_in_part(
     files: list[tuple[int, list[int]]], page: int, data: st.DataObject
 ) -> None:
-    """`skipped` returns a flag for each file, and the cuts of files that are read in part."""
+    """`skipped` returns which files a scan skips, and the cuts of files that it reads in part."""
     skip = [data.draw(st.lists(st.booleans(), min_size=n, max_size=n)) for n in _counts(files)]
     flags = np.array([flag for own in skip for flag in own])
     share = data.draw(st.sampled_from([0, 2, 1000]))
@@ -64,7 +64,7 @@ def _counts(files: list[tuple[int, list[int]]]) -> list[int]:
 
 @pytest.mark.parametrize(("cuts", "bits"), [(254, 8), (255, 16)])
 def test_counts_up_to_255_need_one_byte(cuts: int, bits: int) -> None:
-    """Counts of up to 255 ranges need one byte, and greater counts need more."""
+    """Numbers of ranges up to 255 need one byte, and greater numbers need more."""
     packed = PackedCuts.of(*columns([(0, list(range(1, cuts + 1))), (0, [])]))
     assert packed.counts.dtype == f"uint{bits}"
     none = np.zeros(cuts + 2, np.bool_)
@@ -77,7 +77,7 @@ def test_counts_up_to_255_need_one_byte(cuts: int, bits: int) -> None:
 
 @pytest.mark.parametrize("kept", [20, 4000])
 def test_few_ranges_and_many(kept: int) -> None:
-    """The result is right for few and for many kept ranges, which are counted differently."""
+    """`skipped` is right for few and for many kept ranges, although its algorithms differ."""
     n = 3 * packed_cuts.PAGE + 5
     packed = PackedCuts.of(np.full(n, 1), np.arange(n), np.arange(n) + 1)
     skip = np.ones(2 * n, np.bool_)

@@ -1,4 +1,4 @@
-"""Packed files are unpacked to the same files, here and by a reader of the wire format."""
+"""Packed files: `unpacked` and a reader of the wire format return the same files."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def made(files: list[Any]) -> Files:
 
 @given(st.lists(FILE, max_size=8), st.integers(0, 3))
 def test_unpacked_files_equal_the_original_files(files: list[Any], first: int) -> None:
-    """Unpacked files equal the original files, whether from a whole list or a part of a list."""
+    """Unpacked files equal the packed ones, whether they are a whole list or a part of a list."""
     of = made(files)
     of = replace(of, paths=PathList.of(["?"] * first + list(of.paths))[first:])
     packed = of.packed()
@@ -59,7 +59,7 @@ def test_unpacked_files_equal_the_original_files(files: list[Any], first: int) -
 
 
 def test_files_are_the_same_in_all_columns() -> None:
-    """Packed files are the same only if all their columns are equal."""
+    """`same` is true for two lists of packed files only if all their columns are equal."""
     file: Any = ("file:/t/a", 5, 6, [3], 1)
     one = made([file]).packed()
     assert one.same(made([file]).packed())

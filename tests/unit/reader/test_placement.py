@@ -1,4 +1,4 @@
-"""Placement: what look-ups need from a file list, compared with the whole list."""
+"""Placement, the part of a file list that look-ups need, compared with the whole list."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_placement_has_the_slots_and_flags_of_the_list(*, ranges: bool) -> None:
 
 
 def test_slots_below_minus_one_are_damage() -> None:
-    """Slots below -1 are damage, in any run.
+    """A list with a slot below -1 in any column is damaged.
 
     A list without files is valid.
     """
@@ -77,7 +77,7 @@ def test_slots_below_minus_one_are_damage() -> None:
 
 
 def test_size_of_a_placement_includes_all_its_arrays() -> None:
-    """The size of a placement includes all its arrays, in which eight flags need one byte."""
+    """The size of a placement includes all its arrays; eight flags need one byte."""
     for n, size in ((0, 0), (8, 1), (9, 2)):
         bits = Bits.of(np.ones(n, np.bool_))
         assert (bits.packed.nbytes, bits.flags().tolist()) == (size, [True] * n)

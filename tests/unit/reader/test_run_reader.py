@@ -1,4 +1,4 @@
-"""Look-ups in runs: which files they read, how often, and what failures affect."""
+"""Look-ups in runs: which files a look-up reads, how often, and what a damaged file affects."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def test_queries_answered_together_decode_each_chunk_once(
     asked = np.array([[100, 135], [41, 41], [101, 101], [56, 59], [6, 9], [47, 61]])
     each = [np.flatnonzero(flags).tolist() for flags in index.locations_in_each(asked)]
     assert each == [[10, 11, 12, 13], [4], [10], [], [], [5, 6]]
-    # The key of one query is in a gap between keys of the first chunk.
+    # The key of one look-up is in a gap between keys of the first chunk.
     assert decoded == [row[-1] for row in rows[:15]]
     assert store.read_names == [name(0), name(1)]
 
@@ -160,9 +160,9 @@ def long_run(folder: Path, files: int = 2, each: int = 4) -> RunRef:
 def test_run_too_large_for_the_cache_is_packed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, room: str
 ) -> None:
-    """A run that does not fit into the cache unpacked is packed.
+    """A run is packed if it does not fit into the cache otherwise.
 
-    If a look-up needs most chunks of a file, all are packed. Later look-ups use only the packed
+    A look-up that needs most chunks of a file packs all of them. Later look-ups use only the packed
     form.
     """
     monkeypatch.setattr(run_file, "CHUNK_BYTES", 1)
@@ -208,9 +208,9 @@ def test_run_too_large_for_the_cache_is_packed(
 def test_segments_that_cannot_be_packed_are_decoded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Segments that cannot be packed are decoded.
+    """Segments of a shape that cannot be packed are decoded.
 
-    A location that the run does not contain is damage.
+    A file with a location beyond the run is damaged.
     """
     monkeypatch.setattr(run_file, "CHUNK_BYTES", 1)
     run = write_run(tmp_path, [[segment(0, 9, 0), segment(20, 29, 1)]], BIGINT, 2)
@@ -225,7 +225,7 @@ def test_segments_that_cannot_be_packed_are_decoded(
 def test_error_of_a_damaged_file_is_raised_until_a_retry(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A damaged file is read once, and its error is raised again until a retry."""
+    """A damaged file is read once; each look-up raises the same error until a retry."""
     monkeypatch.setattr(run_file, "CHUNK_BYTES", 1)
     ref, store = long_run(tmp_path), CountingStore()
     run = Run(store, f"file:{tmp_path}", ref, FileCache(ref.bytes))
@@ -280,7 +280,7 @@ def test_hash_is_looked_up_only_in_the_map_of_its_range(tmp_path: Path) -> None:
 def test_hashes_may_be_in_any_order(tmp_path: Path) -> None:
     """The hashes of a look-up can be in any order.
 
-    Maps are in signed order, and the hashes of a list of values are in unsigned order.
+    Maps are in signed order, while the hashes of an IN list are in unsigned order.
     """
     signed = np.sort(hash_codes(np.arange(40)).view(np.int64))
     maps = [
@@ -353,7 +353,7 @@ def test_failed_file_is_not_read_again_before_a_retry(tmp_path: Path) -> None:
 
 
 def test_missing_and_damaged_files_raise_different_errors(tmp_path: Path) -> None:
-    """A missing file and a damaged file raise different errors, also when a look-up is repeated."""
+    """A missing file and a damaged file raise different errors, in repeated look-ups, too."""
     index = opened(tmp_path, write_run(tmp_path, many_files(), BIGINT, FILES * EACH), LocalStore())
     (tmp_path / "runs" / RUN / name(0)).unlink()
     for _ in range(2):
@@ -426,7 +426,7 @@ def altered(rows: list[Row], number: int, payload: bytes) -> tuple[bytes, RunFil
 def test_neighbouring_segments_form_one_range() -> None:
     """Neighbouring segments of a file form one range in the manifest.
 
-    A segment of another file between them ends the range.
+    If a segment of another file lies between two segments, the range ends.
     """
     first = run_file_bytes([segment(0, 9, 0), segment(20, 29, 0), segment(60, 69, 0)])
     other = run_file_bytes([segment(50, 51, 0), segment(-5, -5, 0), segment(40, 49, 0)])

@@ -1,4 +1,4 @@
-"""Top-k: the locations that can contain one of the first rows, by classes and groups."""
+"""Top-k: the locations that can contain a row of ORDER BY with LIMIT, by classes and groups."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from sieve.predicate.tree import Or
 from sieve.reader.extents import LocationEnds, extents
 from sieve.reader.top_k import Order, needed
 
-# The parts of each location: least and greatest key, rows with a key, NULLs, and NaNs. Location 3
-# has no keys.
+# Each location: least and greatest key, rows with a key, NULLs, and NaNs. Location 3 has no keys.
 LOCATIONS = [
     (0, 9, 10, 0, 0),
     (10, 19, 10, 2, 0),
@@ -26,7 +25,7 @@ ALL = len(LOCATIONS)
 
 
 def uncertain(low: Codes, high: Codes, locations: Counts) -> LocationEnds:
-    """Entries of which only their locations' numbers of rows are known."""
+    """One entry per location, with no certain key at either end."""
     no = np.zeros(len(low), np.bool_)
     return LocationEnds(np.stack([low, high, low, high]), locations, no, no, no)
 
@@ -41,7 +40,7 @@ def needed_locations(
     unsure: Sequence[int] = (),
     one_value: bool = True,
 ) -> list[int] | None:
-    """Returns the locations that the first rows need, or None if there is no bound."""
+    """Returns the locations that can have one of the first `rows` rows, or None without a bound."""
     low, high, keyed, null, nan = np.array(LOCATIONS, np.int64).T
     there = np.flatnonzero(keyed)
     ends = uncertain(low[there], high[there], there)
@@ -87,12 +86,12 @@ def needed_locations(
 def test_rows_are_counted_class_by_class(
     rows: int, options: dict[str, object], locations: list[int] | None
 ) -> None:
-    """The first rows are counted by class: NULL, NaN, and keys up to a bound."""
+    """Rows are counted by class (NULLs, NaNs, keys up to a bound) until they are enough."""
     assert needed_locations(rows, **options) == locations  # type: ignore[arg-type]
 
 
 def test_rows_that_may_be_missing_do_not_count() -> None:
-    """Rows of a location that can lack rows do not count, but the location can be needed."""
+    """A location with deleted or hidden rows gives no bound, but a scan can need it."""
     assert needed_locations(10, unsure=[0]) == [0, 1, 2]
     assert needed_locations(10, unsure=[0, 1]) == [0, 1, 2, 4]
     assert needed_locations(4, descending=True, unsure=[3]) == [2, 3, 4]
@@ -101,7 +100,7 @@ def test_rows_that_may_be_missing_do_not_count() -> None:
 
 
 def test_each_group_has_its_own_first_rows() -> None:
-    """Each group has its own first rows.
+    """Each group has its own bound.
 
     A location without a group gives no bound and is not skipped.
     """
@@ -113,7 +112,7 @@ def test_each_group_has_its_own_first_rows() -> None:
 
 
 def test_a_group_with_fewer_rows_is_needed_whole() -> None:
-    """If a group has too few keys, all its locations are needed.
+    """If a group has fewer keys than LIMIT, all locations of the group are needed.
 
     For example, the MIN of a group of NULLs is NULL (datafusion#23684).
     """
@@ -131,9 +130,9 @@ TIED = [(5, 5), (5, 9), (4, 6), (5, 5)]
 def test_second_location_of_the_bound_is_not_needed(
     ties: bool, one_value: bool, locations: list[int]
 ) -> None:
-    """Without ties, a second location with the bound as least key is not needed.
+    """If ties do not matter, only one of several locations whose least key is the bound is needed.
 
-    One location certainly has a 5, and another possibly has a 4.
+    The bound is 5, which one location certainly has.
     """
     low, high = np.array(TIED, np.int64).T
     n = np.arange(len(TIED))

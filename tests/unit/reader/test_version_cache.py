@@ -1,4 +1,4 @@
-"""The versions that a scan uses: the newest, the versions of an instant, or none."""
+"""The versions that a scan uses: the newest, those of an instant, or none."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_instant_uses_the_last_version_up_to_it(
 ) -> None:
     """A scan of an instant uses the last version that is not later than the instant.
 
-    A scan that reads parts of slices also uses later versions, up to eight in total.
+    A scan of partially visible slices also uses later versions, up to eight in total.
     """
     index = Index(tmp_path, 9)
     assert index.used(instant) == one
@@ -125,16 +125,16 @@ def test_earlier_versions_are_read_once(tmp_path: Path) -> None:
     for _ in range(3):
         assert index.used("2025-05-02T12:00:00.000Z", partial=True) == [2, 3, 4, 5]
     names = index.store.read_names
-    # Each file is read at most twice: to find its instant, and to open the version.
+    # Each manifest is read at most twice: to find its instant, and to open the version.
     assert {name for name in names if name.endswith(".json")} == {f"{k}.json" for k in range(2, 6)}
     assert all(names.count(f"{k}.json") <= 2 for k in range(2, 5))
     assert names.count("5.json") == 1
 
 
 def test_other_versions_are_used_if_one_is_damaged(tmp_path: Path) -> None:
-    """If a version is damaged, a scan uses the other versions after its instant.
+    """If a version is damaged, a scan uses the undamaged versions after the scan's instant.
 
-    If the scan finds no version of its instant, it uses the newest version.
+    If the version of the instant itself is damaged, the scan uses the newest version.
     """
     other = Index(tmp_path / "other", 5)
     other.path(3).write_bytes(b"?")
@@ -147,7 +147,7 @@ def test_other_versions_are_used_if_one_is_damaged(tmp_path: Path) -> None:
 
 
 def test_version_of_another_table_or_reader_is_ignored(tmp_path: Path) -> None:
-    """A scan ignores versions of another table or another reader."""
+    """A scan ignores versions that were built for another table or another reader."""
     index = Index(tmp_path, 3)
     assert index.used(None, fingerprints=[OTHER]) == []
     changed = replace(index.manifest, fingerprint_parts=OTHER, version=4, parent=index.manifest.id)
@@ -205,7 +205,7 @@ def test_the_newest_version_is_read_again_after_a_change(tmp_path: Path) -> None
 def test_unchanged_newest_version_stays_open(tmp_path: Path) -> None:
     """If the newest version is unchanged, it stays open and is not read again.
 
-    A version with another id is another version.
+    A version with another id is read.
     """
     index = Index(tmp_path, 2)
     first = index.cache.newest(index.registration, LASTING)
@@ -261,7 +261,7 @@ def damaged(index: Index) -> None:
 def test_unreadable_index_is_a_reason(
     tmp_path: Path, break_it: Callable[[Index], None], reason: Reason, detail: str
 ) -> None:
-    """If an index is unreadable, the scan gets a reason and a detail instead of a version."""
+    """If an index cannot be read, the scan gets a reason and a detail instead of a version."""
     index = Index(tmp_path, 1)
     break_it(index)
     found = index.cache.newest(index.registration, LASTING)
@@ -271,7 +271,7 @@ def test_unreadable_index_is_a_reason(
 
 
 def test_store_without_an_answer_is_a_reason(tmp_path: Path) -> None:
-    """If the store does not answer, the scan gets the reason for an error."""
+    """If the store does not answer, the reason is `error`."""
 
     class Down(LocalStore):
         """A store that answers no call."""
@@ -297,5 +297,5 @@ def test_store_without_an_answer_is_a_reason(tmp_path: Path) -> None:
     ],
 )
 def test_each_kind_of_error_has_its_reason(kind: type[SieveError], reason: Reason) -> None:
-    """Each kind of error has a reason, which tells the user what to do."""
+    """Each kind of error leads to a reason that tells the user what to do."""
     assert reason_of(kind("SIEVE_X", "x")) is reason

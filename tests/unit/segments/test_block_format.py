@@ -24,7 +24,7 @@ def segment(first=0, last=5, width=2, blocks=((0, 4), (), (9,)), rows=(1, 2, 1 <
 
 
 def same(one: Segment, other: Segment) -> bool:
-    """Returns whether two segments are equal in every part."""
+    """Returns whether two segments have equal fields."""
     return (one.first, one.last, one.width) == (other.first, other.last, other.width) and all(
         np.array_equal(getattr(one.blocks, name), getattr(other.blocks, name))
         for name in ("offsets", "locations", "rows")
@@ -54,7 +54,7 @@ def test_segments_survive_their_bytes(made):
 def test_layout_version_1_is_unchanged():
     """A stored sample of layout version 1 is decoded, and encoding gives the same bytes.
 
-    So payloads that a release has written stay readable.
+    So this release reads the payloads of earlier releases.
     """
     sample = bytes.fromhex(
         "0101000000000000000005000000000000000200000000000000030000000300000000000000000000"
@@ -82,7 +82,7 @@ def test_every_shortened_payload_is_corrupt():
 
 
 def test_flipped_bits_are_refused_or_harmless():
-    """A payload with a flipped bit is decoded to a consistent segment or raises an error."""
+    """`decode_segment` returns a consistent segment, or raises an error, if a bit was flipped."""
     payload = encode_segment(segment())
     for bit in range(8 * len(payload)):
         damaged = bytearray(payload)
@@ -148,7 +148,7 @@ def test_outliers_do_not_widen_an_array():
 
 
 def test_bit_lengths_are_exact():
-    """`bit_lengths` is exact next to every power of two."""
+    """`bit_lengths` is exact for each power of two and its neighbours."""
     numbers = [max(0, min((1 << k) + d, (1 << 64) - 1)) for k in range(65) for d in range(-2, 3)]
     lengths = bit_lengths(np.array(numbers, np.uint64))
     assert lengths.tolist() == [number.bit_length() for number in numbers]
@@ -156,7 +156,7 @@ def test_bit_lengths_are_exact():
 
 @pytest.mark.parametrize("bits", [1, 7, 33, 64])
 def test_packed_size_is_the_number_of_packed_bytes(bits):
-    """`packed_size` equals the number of packed bytes, with outliers."""
+    """`packed_size` equals the number of packed bytes, even if numbers are outliers."""
     values = np.random.default_rng(bits).integers(
         0, (1 << bits) - 1, 1000, np.uint64, endpoint=True
     )
@@ -177,6 +177,6 @@ def test_packed_size_is_the_number_of_packed_bytes(bits):
     ],
 )
 def test_impossible_arrays_are_corrupt(payload):
-    """Impossible widths, numbers of exceptions and positions in an array are corrupt."""
+    """An array with an impossible width, number of exceptions, or position is corrupt."""
     with pytest.raises(CorruptError):
         unpack(payload, 0, 3)

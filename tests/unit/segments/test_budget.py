@@ -1,4 +1,4 @@
-"""Prices for a budget, and the attempts to build a version until its bytes fit."""
+"""The price, in reads per byte, and how a build finds a price for its budget."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from sieve.segments.budget import choose_price, least_price, prices_for, within_
 
 
 def test_prices_fall_from_the_highest_possible_one() -> None:
-    """The prices fall from the highest to a thousandth of a file for the whole budget.
+    """At the lowest price, the whole budget saves a thousandth of a file per query.
 
-    The prices are evenly spaced on a logarithmic scale. The highest price is four times the value
-    of all locations. With few files, the lowest price is lower.
+    The prices are evenly spaced on a logarithmic scale. The highest price is four times the files
+    per byte of budget. With few files, the lowest price is lower.
     """
     prices = prices_for(1000, 5000.0)
     assert len(prices) == 24
@@ -47,7 +47,7 @@ def test_price_is_interpolated_around_the_budget(
 ) -> None:
     """The price is interpolated, on a logarithmic scale, between the prices around the budget.
 
-    The aim is slightly below the budget, because the estimated curve is inexact.
+    The expected bytes are slightly below the budget, because the estimated curve is inexact.
     """
     assert choose_price(PRICES, curve, budget) == pytest.approx(price, rel=1e-6)
 
@@ -63,16 +63,16 @@ def sizes(*steps: tuple[float, float]) -> Callable[[float], float]:
 @pytest.mark.parametrize(
     ("size", "lowest", "asked", "taken"),
     [
-        # The first attempt is close enough to the budget, or its price is already the lowest.
+        # The first attempt is close to the budget, or has the lowest price.
         (sizes((99, 90)), 0.1, [1], 1),
         (sizes((99, 89.9)), 1.0, [1], 1),
-        # The first attempt is too large, so the price rises. It rises by the square of the ratio of
-        # bytes to budget, but at least by growing steps.
+        # The first attempt is too large, so the price rises. The price is multiplied by the squared
+        # ratio of bytes to budget, or by 1.3 and then 2 if that is more.
         (sizes((1, 200), (99, 95)), 1.0, [1, 4], 4),
         (sizes((1, 101), (99, 95)), 1.0, [1, 1.3], 1.3),
         (sizes((1, 101), (1.3, 100.5), (99, 95)), 1.0, [1, 1.3, 2.6], 2.6),
         # The first attempt is too small, so the price falls until an attempt is too large. The next
-        # price is between the last two.
+        # price is between the last two prices.
         (sizes((0.2, 95), (99, 50)), 0.1, [1, 1 / 1.3, 1 / 2.6, 0.1], 0.1),
         (sizes((0.8, 92), (99, 50)), 0.1, [1, 1 / 1.3], 1 / 1.3),
         (sizes((0.9, 60), (99, 50)), 0.9, [1, 0.9], 0.9),
@@ -82,9 +82,9 @@ def sizes(*steps: tuple[float, float]) -> Callable[[float], float]:
 def test_attempts_continue_until_the_bytes_are_right(
     size: Callable[[float], float], lowest: float, asked: list[float], taken: float
 ) -> None:
-    """Attempts continue until the bytes are between 90 and 100.
+    """A build tries prices until the bytes are from 90 to 100 % of the budget.
 
-    The budget is 100 bytes. The first attempt has the expected price.
+    In the test, the budget is 100 bytes.
     """
     tried: list[float] = []
 
@@ -110,9 +110,9 @@ def test_attempts_continue_until_the_bytes_are_right(
 def test_next_price_lies_between_the_prices_of_two_attempts(
     small: float, large: float, dear: float, between: float
 ) -> None:
-    """The bytes of two attempts determine the next price between their prices.
+    """If one attempt fits and one does not, their bytes determine a price between them.
 
-    The next price is a fifth to four fifths of the way.
+    The next price is a fifth to four fifths of the way, on a logarithmic scale.
     """
     tried: list[float] = []
 
@@ -126,7 +126,7 @@ def test_next_price_lies_between_the_prices_of_two_attempts(
 
 @pytest.mark.parametrize(("large", "attempts"), [(200.0, 2 + 4), (101.0, 2 + 3)])
 def test_at_most_four_attempts_refine_the_first_that_fits(large: float, attempts: int) -> None:
-    """At most four attempts follow the first pair of prices around the budget.
+    """After one attempt that fits and one that does not, at most four attempts follow.
 
     No attempt follows if the two prices differ by less than a hundredth.
     """
@@ -142,7 +142,7 @@ def test_at_most_four_attempts_refine_the_first_that_fits(large: float, attempts
 
 
 def test_seven_higher_prices_are_tried_if_nothing_fits() -> None:
-    """If nothing fits, seven higher prices are tried, and only the last attempt is kept."""
+    """If no attempt fits, a build tries seven higher prices and keeps only the last attempt."""
     tried: list[float] = []
     discarded: list[float] = []
 

@@ -1,4 +1,4 @@
-"""Segments of blocks: where they end, how wide their blocks are, and how chunks are joined."""
+"""Segments of blocks: where a segment ends, and how wide its blocks are."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_one_location_makes_one_block():
 
 
 def test_blocks_are_as_many_as_changes_plus_one():
-    """A segment has as many blocks of equal width as the set of locations changes, plus one.
+    """If the set of locations changes n times, a segment has n + 1 blocks of equal width.
 
     Four stretches of keys in one file each give four blocks.
     """
@@ -68,7 +68,7 @@ def test_a_change_is_a_change_of_the_set():
 def test_equal_keys_over_many_chunks_are_one_key():
     """A key that occurs in several chunks is one key, with the sum of its rows.
 
-    The repetition does not end a segment.
+    A repeated key does not end a segment.
     """
     chunks = [chunk([1, 5], [0, 0], [1, 2])] + [chunk([5, 5], [0, 3], [1, 1])] * 5
     for batch in (1, 3, 1 << 18):
@@ -85,7 +85,7 @@ def test_full_segments_close():
 
 
 def test_keys_of_many_locations_close_segments_too():
-    """A segment ends, too, at 16 pairs for each of `max_keys` keys."""
+    """A segment also ends when it has 16 * `max_keys` pairs of key and location."""
     codes = np.repeat(np.arange(6), 40)
     segments = list(cut_segments([chunk(codes, np.tile(np.arange(40), 6))], max_keys=5))
     assert [(s.first, s.last) for s in segments] == [(0, 1), (2, 3), (4, 5)]
@@ -112,9 +112,9 @@ def test_holes_between_batches_close_segments():
 
 
 def test_segment_ends_if_the_pace_of_change_changes():
-    """A segment ends after about `error` changes at another pace.
+    """If the locations begin to change more often, the segment ends after about `error` changes.
 
-    Here the keys alternate between two files from the middle on.
+    Here, the second half of the keys alternate between two files.
     """
     locations = np.concatenate([np.zeros(10_000), np.arange(10_000) % 2])
     segments = list(cut_segments([chunk(range(20_000), locations)], error=10))
@@ -152,7 +152,7 @@ def test_keys_that_are_equal_as_doubles_stay_different():
 
 
 def test_the_default_error_is_that_of_an_index() -> None:
-    """The default of the option `error` is that of `cut_segments`."""
+    """The option `error` and `cut_segments` have the same default."""
     assert IndexOptions("sieve").error == DEFAULT_ERROR
 
 

@@ -23,7 +23,7 @@ def _entries(spans: list[tuple[int, int, int]]) -> Entries:
 
 @given(SPANS)
 def test_coverage_counts_each_location_once_a_key(spans: list[tuple[int, int, int]]) -> None:
-    """A coverage counts, for each code, the locations with an entry that contains the code."""
+    """A coverage has the number of locations with an entry over each code."""
     coverage = Coverage.of(_entries(spans))
     assert np.all(coverage.first <= coverage.last)
     assert np.all(coverage.last[:-1] < coverage.first[1:])

@@ -1,4 +1,4 @@
-"""The first and the last cell of entries, in each shape."""
+"""The first and the last cell of entries, for each shape of segments."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from sieve.segments.payload import decode, decode_ends
 
 @pytest.mark.parametrize("shape", [IN_CELLS, IN_BLOCKS])
 def test_ends_are_the_first_and_the_last_cell_of_an_entry(shape):
-    """The first cell has a key unless the entry begins at the start of its segment.
+    """An entry's first cell certainly has a key unless the entry begins where its segment begins.
 
-    The last cell has a key unless the entry ends at the end of its segment.
+    The last cell certainly has a key unless the entry ends where its segment ends.
     """
     grid = Grid.of(0, 31, np.zeros(1, np.uint64), np.array([2], np.uint8))
     begin, end = np.array([0, 0, 1, 2], np.uint64), np.array([3, 7, 1, 7], np.uint64)
@@ -33,7 +33,7 @@ def test_ends_are_the_first_and_the_last_cell_of_an_entry(shape):
 
 
 def test_a_block_has_a_key_of_each_of_its_locations():
-    """A block is the only cell of its entries, and its key can be anywhere in the block."""
+    """In a segment of blocks, an entry is one block, and its key can be anywhere in the block."""
     blocks = CSR(np.array([0, 2, 3]), np.array([1, 4, 1], np.int32), np.ones(3, np.int64))
     ends = decode_ends(encode_segment(Segment(10, 25, 8, blocks)))
     assert (ends.low.tolist(), ends.first_by.tolist()) == ([10, 10, 18], [17, 17, 25])

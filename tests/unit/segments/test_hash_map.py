@@ -34,7 +34,7 @@ def sample():
 
 
 def test_layout_version_1_is_unchanged():
-    """A stored sample of layout version 1 is decoded, and building gives the same bytes."""
+    """A stored map of layout version 1 is decoded, and `build_map` gives the same bytes."""
     written = bytes.fromhex(
         "0401f02814e3ed5e531e8a142b3a9738d2db030000000a00000001000000020000000000000006e5"
         "050b101d169256030100000000000000000000000000d4020080d600000000000000000000000000"
@@ -100,10 +100,7 @@ def test_map_without_keys_finds_nothing():
 
 
 def test_keys_with_the_same_set_share_one_list():
-    """Keys with the same set of locations share one list.
-
-    10,000 such keys need as many bytes as one.
-    """
+    """Keys with the same set of locations share one list."""
     hashes, first = draw(100_000, 9)
     payload = build_map(np.repeat(hashes, 2), np.stack([first, first + 1], 1).ravel(), 10, 6)
     segment = decode_map(payload)
@@ -113,9 +110,9 @@ def test_keys_with_the_same_set_share_one_list():
 
 
 def test_failed_attempt_is_repeated_with_another_seed():
-    """If the hashes cannot be peeled, building is repeated with another seed.
+    """If no function fits the hashes, `build_map` tries again with another seed.
 
-    After some attempts, building uses more cells.
+    After some attempts, `build_map` uses more cells.
     """
     hashes, locations = draw(5000, 100)
     real, failures = fuse_function._peel, [None] * 9
@@ -132,7 +129,7 @@ def test_failed_attempt_is_repeated_with_another_seed():
 
 
 def test_peel_reports_that_it_failed():
-    """`_peel` reports that it failed, and fills no cell wrongly."""
+    """`_peel` returns None if two hashes have the same cells."""
     assert fuse_function._peel(np.array([[0, 5, 9], [0, 5, 9]], np.int32), 12) is None
 
 
@@ -245,9 +242,9 @@ def test_the_estimate_is_close():
 
 
 def test_a_budget_buys_the_most_bits_it_can():
-    """The chosen number of bits fits the budget, and one more bit does not.
+    """Fingerprints get as many bits as fit into the budget.
 
-    A budget that is too small gives no map.
+    If the budget is too small, there is no map.
     """
     for budget in (1_500_000, 2_000_000, 2_500_000, 3_500_000):
         bits = fingerprint_for(budget, 1_000_000, 1000)
@@ -259,7 +256,7 @@ def test_a_budget_buys_the_most_bits_it_can():
 
 @pytest.mark.parametrize("bits", [0, 3, 12])
 def test_holds_agrees_with_look_ups(bits):
-    """`holds` says the same as a look-up, for each hash and location.
+    """`holds` agrees with a look-up for each hash and location.
 
     Some hashes are in one location, some share a list, and some are not in the map.
     """
@@ -287,7 +284,7 @@ def test_another_checksum_is_damage(by):
 
 
 def test_after_some_attempts_a_map_gets_more_room():
-    """Every four attempts, the map gets a tenth more cells.
+    """After every fourth attempt, the map gets a tenth more cells.
 
     The first attempt has an eighth more cells than keys, or a third more if there are few keys.
     """
@@ -305,13 +302,13 @@ def test_after_some_attempts_a_map_gets_more_room():
 
 
 def test_sets_with_one_digest_are_both_kept(monkeypatch):
-    """If the digests of two sets are equal, the sets themselves are compared, and both are kept."""
+    """If two different sets of locations have the same digest, the map keeps both."""
     monkeypatch.setattr(posting_lists, "mixed", np.ones_like)
     sets = [(0, 3), (0, 1), (0, 1), (0, 2), (0, 3), (1, 2), (0, 1, 2), (0, 1, 2), (0, 1, 3)]
     hashes = np.repeat(np.arange(len(sets), dtype=np.uint64), [len(one) for one in sets])
     segment = decode_map(build_map(hashes, np.concatenate(sets).astype(np.int32), 4, 8))
-    # Equal sets that follow each other share one list. If another set comes between them, there are
-    # two lists.
+    # Equal sets that follow each other share one list. If another set comes between two equal sets,
+    # there are two lists.
     assert len(segment.lists) == 7
     for number, one in enumerate(sets):
         found = segment.locations_of(np.array([number], np.uint64))
@@ -320,9 +317,9 @@ def test_sets_with_one_digest_are_both_kept(monkeypatch):
 
 @pytest.mark.parametrize(("each", "most"), [(2, 1.03), (3, 1.1)])
 def test_the_estimate_of_sets_is_close(each, most):
-    """The estimate for maps with lists is close, and never below the real bytes.
+    """The estimated bytes of a map with lists are close to the real bytes, and never fewer.
 
-    For sets of two locations, only the distance needs bits; the number of locations needs none.
+    If all sets have two locations, a list stores a distance and no number of locations.
     """
     draw = np.random.default_rng(1)
     hashes = np.sort(draw.integers(0, 1 << 63, 4000, np.uint64))
@@ -337,5 +334,5 @@ def test_the_estimate_of_sets_is_close(each, most):
     [(0, 0, 0), (1, 0, 0), (2, 0, 1), (4, 0, 2), (3, 1, 2), (4, 1, 3), (5, 0, 3), (5, 4, 4)],
 )
 def test_values_have_just_the_bits_for_each_location_and_list(n_locations, n_lists, bits):
-    """A value has just enough bits for the greatest value: locations plus lists, minus one."""
+    """A value of the map has just enough bits to distinguish all locations and lists."""
     assert value_bits(n_locations, n_lists) == bits

@@ -81,7 +81,7 @@ def test_one_key_is_one_interval():
 
 
 def test_budget_bounds_the_sent_intervals():
-    """A location may send intervals in proportion to the budget, plus a fixed minimum."""
+    """A task may return a location's intervals in proportion to the budget, plus a fixed number."""
     more, less = (
         overprovisioned_most(100, 1000, 10, 8000.0),
         overprovisioned_most(100, 1000, 10, 4000.0),
@@ -95,7 +95,10 @@ def test_budget_bounds_the_sent_intervals():
 
 
 def test_total_of_sent_intervals_is_bounded():
-    """All locations together send at most the total, and at most one interval per row."""
+    """For all locations, tasks return at most `overprovisioned_total` intervals.
+
+    This is at most one interval per row.
+    """
     rows = [700, 200, 100, 0]
     sent = sum(overprovisioned_most(count, sum(rows), len(rows), 400.0) for count in rows)
     assert sent <= overprovisioned_total(10_000, len(rows), 400.0)
@@ -103,7 +106,7 @@ def test_total_of_sent_intervals_is_bounded():
 
 
 def test_intervals_are_clipped_at_borders():
-    """An interval is split at borders, and each key and row counts in one piece."""
+    """An interval is split at borders; its keys and rows count only in the first piece."""
     intervals = made((0, 25, 1, 5, 50), (10, 10, 2, 1, 1), (30, 31, 3, 2, 2))
     stretch, pieces = split_at(intervals, np.array([10, 20]))
     assert stretch.tolist() == [0, 1, 2, 1, 2]
@@ -118,7 +121,7 @@ def test_intervals_are_clipped_at_borders():
 
 
 def test_border_at_the_greatest_code_makes_a_stretch():
-    """A border at the greatest code gives this code its own stretch."""
+    """If a border is the greatest code, the last part of the domain has only this code."""
     stretch, pieces = split_at(made((LEAST, GREATEST, 0, 2, 2)), np.array([LEAST + 1, GREATEST]))
     assert stretch.tolist() == [0, 1, 2]
     assert rows_of(pieces)[0][:2] == (LEAST, LEAST)
@@ -148,7 +151,7 @@ def test_empty_list_is_merged_to_an_empty_list():
 
 
 def test_a_piece_within_another_does_not_shorten_it():
-    """A piece within a longer piece does not shorten the merged interval."""
+    """If a piece lies within a longer one, the merged interval ends where the longer one ends."""
     nested = made((0, 100, 0, 5, 5), (2, 3, 0, 1, 1), (90, 95, 0, 1, 1), (200, 201, 0, 2, 2))
     assert rows_of(united(nested)) == [(0, 100, 0, 7, 7), (200, 201, 0, 2, 2)]
 
@@ -165,7 +168,7 @@ def test_a_piece_within_another_does_not_shorten_it():
 def test_two_bytes_of_budget_add_three_intervals(
     rows: int, locations: int, budget: float, total: int
 ) -> None:
-    """The total is 64 intervals per location plus 3 intervals for 2 bytes of the budget.
+    """The total is 64 intervals per location, plus 3 intervals for every 2 bytes of the budget.
 
     The total never exceeds the number of rows.
     """

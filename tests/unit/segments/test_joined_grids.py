@@ -1,4 +1,4 @@
-"""Joined grids: cells and codes are kept, and gaps between segments become cells."""
+"""A joined grid has the cells of several segments, and cells for the gaps between segments."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def grid(
 
 
 def test_a_gap_is_a_cell() -> None:
-    """A gap between grids becomes one cell; adjacent grids have no gap."""
+    """A gap between two grids becomes one cell of the joined grid."""
     joined, pieces = join([grid(10, 20, (0, 4), (1, 2)), grid(21, 25), grid(27, 30)])
     assert joined is not None
     assert (joined.first, joined.last, pieces) == (10, 30, [0, 2, 4])
@@ -64,7 +64,7 @@ def test_grid_of_too_many_cells_does_not_exist(second: int, fits: bool) -> None:
 
 @given(segments_of_cells())
 def test_entries_keep_their_codes(drawn: list[Cells]) -> None:
-    """Entries over a joined grid have the codes and the order of their segments' entries."""
+    """Entries of a joined grid have the same codes and the same order as in their segments."""
     payloads = [encode(cells, IN_CELLS) for cells in drawn]
     cells = decode_cells(payloads)
     assert cells is not None

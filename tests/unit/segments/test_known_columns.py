@@ -1,4 +1,4 @@
-"""Regression test of the planner, its model and its grids: fixed results for known columns.
+"""Regression test of the planner: for fixed columns, the plans have fixed bytes and reads.
 
 A worse plan costs only bytes or reads, never rows, so no other test would fail. A change that
 improves the numbers must update this test.
@@ -91,10 +91,9 @@ def planned(column: Column, budget: float, *, even: bool) -> tuple[Plan, QueryMo
 def test_budget_leads_to_known_sizes(
     make: Callable[[np.random.Generator], Column], even: bool, budget: int, known: list[float]
 ) -> None:
-    """A budget leads to known bytes, entries and blocks.
+    """For a column and a budget, the plan has known numbers of bytes, entries and blocks.
 
-    It also leads to known numbers of files that queries read without a match: for the key of a row,
-    for a code, and for a range.
+    The numbers of files that queries read without a match are known, too.
     """
     one, _ = planned(make(np.random.default_rng(3)), budget, even=even)
     _, _, segments = fitted(one, prices_for(FILES, budget), budget)
@@ -122,7 +121,7 @@ def test_budget_leads_to_known_sizes(
 def test_trial_estimates_known_bytes_and_reads(
     make: Callable[[np.random.Generator], Column], even: bool, price: float, known: list[float]
 ) -> None:
-    """The curve and a trial estimate known bytes, and a trial estimates known reads of probes."""
+    """At a price, the curve and a trial estimate known bytes; the trial also estimates reads."""
     one, model = planned(make(np.random.default_rng(3)), 1e6, even=even)
     (by_curve,) = one.curve(np.array([price]), 1e6)
     keys = model.codes[::50]

@@ -1,4 +1,4 @@
-"""Grids and segments of intervals: pieces, widths of cells, and bytes."""
+"""Grids of segments: pieces with cells of equal width, the blocks, and the bytes."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ from tests.unit.segments.test_shapes import column, random_files
 def test_width_of_cells_is_the_median_over_the_borders(
     asked: list[float], bounds: list[int], shifts: list[int]
 ) -> None:
-    """The width of a piece's cells is the median of the widths that its borders ask for.
+    """Each border of an entry has a best width of cells; a piece has the median of these widths.
 
     Of an even number of widths, the median is the mean of the middle two, rounded down.
     """
@@ -95,7 +95,7 @@ def long_segments() -> Plan:
 def test_a_trial_encodes_some_segments_of_many(monkeypatch: pytest.MonkeyPatch) -> None:
     """A trial of many segments encodes at most three, at equal distances.
 
-    The trial estimates the bytes and entries of all segments from these.
+    From these segments, the trial estimates the bytes and entries of all segments.
     """
     planned = long_segments()
     price = 1e-12
@@ -121,7 +121,7 @@ def test_a_trial_encodes_some_segments_of_many(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_trial_of_a_few_segments_is_exact() -> None:
-    """A trial of up to three segments encodes all of them, so its bytes are those of the build."""
+    """A trial of up to three segments encodes all of them, so its estimate is exact."""
     planned = plan(*column(random_files(10, 50)), codings=(IN_CELLS,))
     segments = list(planned.emit(1e-12))
     assert len(segments) <= 3
@@ -130,7 +130,7 @@ def test_a_trial_of_a_few_segments_is_exact() -> None:
 
 
 def test_one_more_entry_costs_less_than_a_mean_entry() -> None:
-    """One more entry costs slightly less than a mean entry of the middle segment."""
+    """The estimated bytes of one more entry are slightly less than a mean entry's bytes."""
     planned = plan(*column(random_files(10, 50)), codings=(IN_CELLS,))
     (segment,) = planned.emit(1e-9)
     mean = len(segment.payload) / segment.postings
@@ -149,10 +149,7 @@ def test_one_more_entry_costs_less_than_a_mean_entry() -> None:
     ],
 )
 def test_blocks_are_at_most_twice_the_entries(n: int, problem: str) -> None:
-    """A payload with more than twice as many blocks as the maximum number of entries is corrupt.
-
-    Each entry has two borders.
-    """
+    """A payload with more than twice as many blocks as the maximum number of entries is corrupt."""
     head = struct.pack("<BBqqIIIBB", IN_BLOCKS, 1, 10, 19, 2, 7, 2, 0, 0)
     with pytest.raises(CorruptError, match=problem):
         decode(head + bytes([0]) + struct.pack("<I", n))
@@ -188,9 +185,9 @@ def named(low: np.ndarray, high: np.ndarray, location: np.ndarray, asked: np.nda
 
 @pytest.mark.parametrize("coding", CODINGS)
 def test_expected_reads_without_a_match_are_those_counted(coding: int) -> None:
-    """A segment's expected reads without a match equal the counted ones.
+    """The expected reads of a segment without a match equal the reads that the test counts.
 
-    They are counted for the keys of rows, for any code, and for ranges of 0.05 % of the domain.
+    The queries are the keys of rows, all codes, and ranges of 0.05 % of the domain.
     """
     files = random_files(10, 200)
     intervals, query_model = column(files)
@@ -248,9 +245,9 @@ def test_plan_without_blocks_is_tried_if_much_budget_is_left(
     cells: str,
     taken: Sequence[int],
 ) -> None:
-    """If much of the budget is left, a plan without blocks is tried, and the better plan is kept.
+    """If a plan leaves much of the budget, a build tries a plan without blocks, too.
 
-    In the better plan, queries read fewer files without a match.
+    The build keeps the plan with which queries read fewer files without a match.
     """
     tried: list[Sequence[int]] = []
 

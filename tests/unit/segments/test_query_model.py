@@ -1,4 +1,4 @@
-"""The query model: the shares of six kinds of queries, and the value of a gap."""
+"""The query model: which share of six kinds of queries a gap between keys can answer."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def codes(*numbers):
 
 
 def test_a_gap_counts_keys_rows_and_length():
-    """The shares of a gap are the shares of keys, rows and codes in the gap.
+    """The shares of a gap count the keys, rows and codes between its two ends.
 
     Between 30 and 70 are three of eleven keys, 30 of 110 rows, and 39 of 101 codes.
     """
@@ -32,7 +32,7 @@ def test_a_gap_counts_keys_rows_and_length():
 
 
 def test_only_ranges_count_next_to_a_map():
-    """If a map answers equality, only ranges give a gap a value, with unchanged weights.
+    """If a map answers equality, only range queries give a gap a value, with unchanged weights.
 
     A tiny gap has no value.
     """
@@ -63,7 +63,7 @@ def test_neighbours_have_no_gap():
 
 
 def test_domain_contains_all_queries_of_each_kind():
-    """The 64-bit domain contains all queries of each kind, and so does the column's domain."""
+    """The shares of the 64-bit domain are 1 for each kind of query, and so are the column's."""
     for sample in (codes(LEAST, GREATEST), codes(5), codes(-3, 8, 9), np.arange(200_000)):
         query_model = QueryModel.of_sample(sample)
         ends = codes(LEAST, sample.min()), codes(GREATEST, sample.max())
@@ -71,7 +71,7 @@ def test_domain_contains_all_queries_of_each_kind():
 
 
 def test_model_expects_keys_between_the_sampled_keys():
-    """If the sample contains few of many unique keys, the model expects keys between them.
+    """If a sample has few of many unique keys, the model expects other keys in the gaps.
 
     Half of a gap then contains half of the gap's keys. If sampled keys repeat, the gap contains no
     keys.
@@ -136,7 +136,7 @@ def test_density_of_a_code_is_the_sum_of_three_densities():
 
 
 def test_shares_of_a_thinned_sample():
-    """In a reduced sample, a kept key has the rows of all keys up to the next kept key.
+    """If a sample is reduced, each kept key gets the rows of the keys up to the next kept key.
 
     `unseen` is the estimated share of keys that were not sampled.
     """

@@ -94,7 +94,7 @@ def test_best_shape_of_each_segment_costs_no_more():
 def test_figures_of_segments_add_up():
     """The rows and keys of all segments add up to the rows and keys of the column.
 
-    Queries read the files with the key.
+    Queries read only the files with the key.
     """
     files = [np.arange(100) for _ in range(8)] + [np.arange(1000, 1100)]
     segments = list(plan(*column(files)).emit(1e-9))
@@ -142,7 +142,7 @@ def test_long_intervals_at_most_double_the_entries():
 
 
 def test_all_keys_equal():
-    """If every file has the same key, one block names all files."""
+    """If all keys of all files are equal, one block names all files."""
     for key in (LEAST, 0, GREATEST):
         segments = list(plan(*column([np.full(3, key)] * 50)).emit(1e-3))
         assert len(segments) == 1
@@ -166,7 +166,7 @@ def test_a_segment_may_span_all_codes(price):
 def test_the_price_meets_the_budget():
     """The chosen price uses most of the budget, and exceeds it by at most a tenth.
 
-    A build that exceeds the budget repeats at a higher price.
+    If a build exceeds the budget, it starts again at a higher price.
     """
     prepared = plan(*column(random_files()))
     for budget in (2_000.0, 8_000.0):
@@ -311,9 +311,9 @@ def test_the_last_cell_of_a_piece_ends_before_the_next_piece(second):
 
 @pytest.mark.parametrize("locations", [1, 2, 3, 4])
 def test_entries_are_decoded_beyond_64_bits(locations):
-    """Entries are decoded right if the position of the last location exceeds 64 bits.
+    """Entries are decoded right even if location and cell together need more than 64 bits.
 
-    The entries are then not stored in one joint order.
+    Such entries are stored without a joint order.
     """
     last = (1 << 64) // locations - 1
     begin = np.array([0, *[last - 1] * locations, *[last] * locations], np.uint64)
@@ -410,7 +410,7 @@ def test_the_shortest_form_of_an_array_is_written():
 def test_a_plan_fits_its_budget(kind: str, budget: int) -> None:
     """A plan fits its budget, even if the estimated curve is wrong.
 
-    The keys are random, or consecutive keys are in the files in turn.
+    In the test, keys are random, or consecutive keys are in different files.
     """
     n, files = 20_000, 40
     codes = np.arange(n)
@@ -429,7 +429,7 @@ def test_a_plan_fits_its_budget(kind: str, budget: int) -> None:
 
 
 def stairs(times: float) -> float:
-    """The bytes at a multiple of the price, on only three levels."""
+    """Returns bytes, of which there are three levels, for a multiple of the price."""
     return 400.0 if times < 3 else 120.0 if times < 10 else 8.0
 
 
@@ -450,7 +450,7 @@ def stairs(times: float) -> float:
 def test_budget_is_used_and_other_results_are_discarded(
     first: Callable[[float], float], budget: float, lowest: float, wanted: float
 ) -> None:
-    """The result uses at least a given part of the budget, and all other results are discarded."""
+    """`within_budget` returns a result that uses enough of the budget, and discards all others."""
     held: list[float] = []
 
     def make(times: float) -> tuple[float, float]:
@@ -465,7 +465,7 @@ def test_budget_is_used_and_other_results_are_discarded(
 
 
 def test_failed_attempt_discards_earlier_results() -> None:
-    """If an attempt fails, the results of earlier attempts are discarded."""
+    """If an attempt fails, `within_budget` discards the results of earlier attempts."""
     held: list[float] = []
 
     def make(times: float) -> tuple[float, float]:
@@ -517,7 +517,7 @@ def test_widths_of_pieces_have_six_significant_bits():
 
 
 def test_a_class_is_of_64_bits_at_most():
-    """A class of 64 bits is decoded, and a class of 65 bits is corrupt."""
+    """Numbers of up to 64 bits are decoded; a stored length of 65 bits is corrupt."""
     for bits in (64, 65):
         payload = struct.pack("<BI", 1, 8) + b"\1\3\0\xfc\xff" + bytes([bits] * 3) + bytes(24)
         if bits == 64:

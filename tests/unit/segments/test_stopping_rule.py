@@ -36,9 +36,9 @@ def stop(budget: float = 1000, little: float = 10, price: float = 1e-6) -> Stop:
 
 
 def chosen(by: Stop, *trials: tuple[float, tuple[float, float, float]]) -> int:
-    """Returns the position of the chosen price, and asserts that no price is tried twice.
+    """Returns the position of the chosen price.
 
-    A trial needs a job.
+    Asserts that no price is tried twice, as a trial needs a job.
     """
     asked = [Mock(return_value=trial) for trial in trials]
     place = by.choose(asked)
@@ -47,7 +47,7 @@ def chosen(by: Stop, *trials: tuple[float, tuple[float, float, float]]) -> int:
 
 
 def test_byte_must_pay_back_within_its_queries() -> None:
-    """With twice the queries, or twice the bytes of a file, a byte need save only half as much."""
+    """The price is half as high if `payback` is twice as large, or if files are."""
     payback = Payback(locations=200, table_bytes=100_000_000, payback=10)
     assert payback.price == pytest.approx(1 / (10 * 500_000))
     # A sixth of the queries look for an absent key.
@@ -63,7 +63,8 @@ def test_byte_must_pay_back_within_its_queries() -> None:
 def test_each_kind_of_query_must_be_near_its_minimum() -> None:
     """Reads are near the minimum only if each kind of query is near its minimum.
 
-    So ranges of many files cannot hide other kinds. For an absent key, one file counts as near.
+    So range queries, which read many files, cannot hide the other kinds. For an absent key, one
+    file counts as near.
     """
     assert served({"absent": 0.2, "range": 0.5}) == {"absent": 1.0, "range": 0.5}
     assert near({"present": NEAR, "absent": NEAR, "range": 2 * NEAR}, LEAST)
@@ -72,7 +73,7 @@ def test_each_kind_of_query_must_be_near_its_minimum() -> None:
 
 
 def test_rule_stops_at_the_first_of_three_limits() -> None:
-    """The rule stops near the minimum, before the budget is exceeded, or at the last price."""
+    """The rule stops near the minimum of reads, at the end of the budget, or at the last price."""
     far, close = (9.0, 9.0, 9.0), (1.04, 1.0, 2.0)
     assert chosen(stop(), (1, far), (20, far), (50, close), (100, close), (900, close)) == 2
     assert chosen(stop(), (1, far), (20, far), (900, far), (1100, close)) == 2
@@ -85,9 +86,9 @@ def test_rule_stops_at_the_first_of_three_limits() -> None:
 
 
 def test_negligible_bytes_are_spent_for_absent_keys() -> None:
-    """Below a few bytes, the rule goes on until absent keys are near their minimum, too.
+    """For a tiny index, the rule goes on until reads for absent keys are minimal, too.
 
-    Beyond these bytes, reads near the minimum stop the rule.
+    For a larger index, mean reads near the minimum stop the rule.
     """
     near_by, exact = (1.04, 0.9, 2.0), (1.0, 0.0, 2.0)
     assert chosen(stop(), (1, near_by), (5, near_by), (8, exact), (9, exact)) == 2
@@ -95,10 +96,7 @@ def test_negligible_bytes_are_spent_for_absent_keys() -> None:
 
 
 def test_bytes_of_one_block_do_not_count() -> None:
-    """Bytes within one block of the store are free, so only the price stops the rule there.
-
-    Probes miss the keys at the borders of files.
-    """
+    """Bytes up to one block of the store are free, so the rule does not stop below that size."""
     exact = (1.0, 0.0, 2.0)
     trials = (1, exact), (3, exact), (6, exact), (9, exact)
     assert chosen(stop(), *trials) == 0
@@ -192,7 +190,7 @@ def test_map_is_planned_for_scattered_keys() -> None:
     # With rows of ten bytes, the map would have more than a tenth of the table's bytes.
     narrow = profile(5_000_000, 643, row_bytes=10)
     assert auto_budget.plan_map(narrow, options, expected(narrow, 150), 5_000_000, 400_000) is None
-    # With tiny files, reading the map would cost more than reading the files.
+    # If files are tiny, reading the map would cost more than reading the files.
     cheap = profile(2_000, 1000, row_bytes=20)
     assert auto_budget.plan_map(cheap, options, expected(cheap, 1.2), 20_000, 100) is None
 
@@ -201,7 +199,7 @@ def test_map_is_planned_for_scattered_keys() -> None:
 def test_a_run_of_one_file_gets_no_map(files: int, mapped: bool) -> None:
     """A run of one file gets no map, because a point query reads at most this file.
 
-    If only the base run has a map, queries read this file until a compaction.
+    Until OPTIMIZE, queries read this file even if the base run has a map.
     """
     delta = profile(20_000 * files, files)
     told = [
@@ -215,19 +213,16 @@ def test_a_run_of_one_file_gets_no_map(files: int, mapped: bool) -> None:
 
 
 def test_too_expensive_map_is_not_built_automatically() -> None:
-    """A map that needs too many bytes or too many seconds is not built automatically.
-
-    The seconds are compared with those of the build without a map.
-    """
+    """A map that needs too many bytes or too many seconds is not built automatically."""
     assert auto_budget.map_limit(10 << 20, 5_000_000, 5_000_000, 643) is None
     assert auto_budget.map_limit((1 << 30) + 1, 5_000_000, 5_000_000, 643) == "bytes"
     assert auto_budget.map_limit(10 << 20, 50_000_000, 1_000_000, 10) == "seconds"
 
 
 def test_more_cuts_are_read_only_once_if_they_can_save_reads() -> None:
-    """A second reading for more cuts happens only once, and only if it can save reads.
+    """A build reads the column for more cuts only once, and only if more cuts can save reads.
 
-    No read can be saved if reads are near the minimum, or if all allowed cuts were read.
+    More cuts save nothing if reads are near the minimum, or if all allowed cuts were read.
     """
     of, options = profile(5_000_000, 200), IndexOptions()
     allowed = of.intervals_budget(options, "auto")
@@ -248,7 +243,7 @@ def test_more_cuts_are_read_only_once_if_they_can_save_reads() -> None:
 
 
 def test_probes_ascend_and_absent_keys_do_not_occur() -> None:
-    """The probes of a stopping rule ascend in each kind, and the absent keys do not occur."""
+    """In a stopping rule, the probes of each kind ascend, and no location has the absent keys."""
     of = profile(100_000, 20)
     probes = make_probes(of.sample)
     hits = np.where(np.arange(len(probes.kinds)) % 7 == 0, 3, 0)
@@ -276,7 +271,7 @@ def version(options: IndexOptions, present: float, keys: int, **hashes: object) 
 def test_map_left_out_names_the_limit() -> None:
     """`map_left_out` names the limit that prevented a map that would have saved reads.
 
-    Only a version with the budget `auto` and without a map can lack such a map.
+    The result is None for a version with another budget, another shape, or a map.
     """
     many = 3_000_000_000
     assert auto_budget.map_left_out(version(IndexOptions(), 9.0, many)) == "bytes"

@@ -1,4 +1,4 @@
-"""Weights of locations: an index spends its bytes where they save the most bytes read."""
+"""Weights of locations: an index uses its bytes where they save the most bytes of reads."""
 
 from __future__ import annotations
 
@@ -57,9 +57,9 @@ def locations_in(segments: list[Segment], first: int, last: int) -> set[int]:
 
 
 def test_the_gap_of_a_large_location_is_kept_first() -> None:
-    """Of two locations with the same gap, the larger location's gap is stored first.
+    """If two locations have the same gap, a plan first stores the gap of the larger location.
 
-    This gap saves more bytes read.
+    The gap of the larger location saves more bytes.
     """
     cuts, model = column([two_stretches(0), two_stretches(1)])
     weights = weights_of(np.array([MB, 100 * MB]))
@@ -75,9 +75,9 @@ def test_the_gap_of_a_large_location_is_kept_first() -> None:
 
 
 def test_reads_without_a_match_count_by_weight() -> None:
-    """The expected reads of a segment without a match count locations by weight.
+    """The expected reads without a match are a sum of the weights of locations.
 
-    At the high price no gap is stored, so a query in the gap reads both locations.
+    At the high price, the plan stores no gap, so a query in the gap reads both locations.
     """
     cuts, model = column([two_stretches(0), two_stretches(1)])
     weights = weights_of(np.array([MB, 100 * MB]))
@@ -99,7 +99,7 @@ def part_of(cuts: Intervals, weights: Weights | None) -> Part:
 
 
 def test_shares_between_entries_count_by_weight() -> None:
-    """With weights, the share between entries is a sum over locations.
+    """With weights, the share of queries between entries is a sum over locations.
 
     Each location's share is multiplied by its weight.
     """
@@ -171,7 +171,7 @@ def test_a_trial_counts_bytes(codings: Sequence[int]) -> None:
 
 @pytest.mark.parametrize("codings", [CODINGS, (IN_CELLS,), (IN_BLOCKS,)])
 def test_a_tight_budget_reads_fewer_bytes_with_weights(codings: Sequence[int]) -> None:
-    """With weights, a tight budget is spent on the few large files, and queries read fewer bytes.
+    """With weights, a small budget is used for the few large files, so queries read fewer bytes.
 
     Queries then read more small files without a match.
     """

@@ -34,14 +34,17 @@ def test_index_with_keys_in_most_files_gets_advice(expected: float, total: int) 
 
 
 def test_drop_is_not_advised_for_a_table_of_one_file() -> None:
-    """For a table of one file, the advice suggests no DROP: with more files, the index can help."""
+    """For a table of one file, the advice suggests no DROP.
+
+    If the table gets more files, the index can help.
+    """
     words = _advice(1.0, 1) or ""
     assert "cannot help yet" in words
     assert "DROP" not in words
 
 
 def test_map_is_advised_if_values_may_share_a_code() -> None:
-    """If values can share a code, the advice suggests a map, which distinguishes them."""
+    """If values can share a code, the advice suggests a map, which distinguishes such values."""
     for value in (1.0, 50.0):
         words = _advice(60.0, 100, value) or ""
         assert "shape = 'map'" in words
@@ -57,7 +60,7 @@ def test_map_is_not_advised_if_values_are_in_most_files() -> None:
 
 
 def test_map_is_not_advised_if_the_index_has_one() -> None:
-    """For an index with a map, the advice suggests none, even if its fingerprints are short."""
+    """For an index that has a map, the advice does not suggest a map, even if the map is poor."""
     words = _advice(60.0, 100, 1.0, mapped=True) or ""
     assert "helps little" in words
     assert "map" not in words
@@ -71,7 +74,7 @@ def test_useful_index_gets_no_advice(expected: float, total: int) -> None:
 
 @pytest.mark.parametrize(("larger", "words"), [(52, None), (90, "cannot help")])
 def test_larger_of_two_files_counts_by_its_bytes(larger: int, words: str | None) -> None:
-    """The advice compares bytes: a value is more often in the larger of two files."""
+    """The advice compares bytes, because a value is more often in the larger of two files."""
     least = (larger**2 + (100 - larger) ** 2) / 100
     told = advice((Expected("present", 1.0, 1.0, 2.0, least, least),), 2, 100)
     assert (told is None) if words is None else (words in (told or ""))
@@ -120,7 +123,7 @@ def test_advice_says_that_ranges_have_no_effect(
 ) -> None:
     """The advice says if `granularity = 'range'` has no effect on a table.
 
-    The options are current, pending, or those of an estimate.
+    The test covers current options, pending options, and options of ESTIMATE.
     """
     ranges = IndexOptions(granularity="range")
     table: Any = SimpleNamespace(
@@ -150,9 +153,9 @@ def test_drop_is_advised_for_an_index_that_cannot_help(files: int, drop: bool) -
 
 
 def test_estimate_has_the_bytes_of_the_files_read() -> None:
-    """An estimate has the bytes of the files that are read, not of files of mean size.
+    """An estimate has the bytes of the files that queries read, not of files of mean size.
 
-    A kind of query without a probe has NULL.
+    If a kind of query has no probe, the estimate is NULL.
     """
     present = Expected("present", 1.5, 1.0, 4.0, 90 * MB + 0.4, 80 * MB)
     estimate = Estimate(
@@ -164,9 +167,9 @@ def test_estimate_has_the_bytes_of_the_files_read() -> None:
 
 
 def test_advice_has_the_number_of_sampled_files() -> None:
-    """The advice says how many files were read as a sample.
+    """The advice of ESTIMATE says how many files were read as a sample.
 
-    With a predicate, the estimate shows the reads of the predicate.
+    With a predicate, ESTIMATE shows the reads of a query with this predicate.
     """
     present = Expected("present", 1.504, 1.0, 40.0, 1.0 * MB, 1.0 * MB)
     estimate = Estimate(

@@ -1,4 +1,4 @@
-"""ADVISE SIEVE INDEXES, for a driver's record of scans."""
+"""ADVISE SIEVE INDEXES suggests indexes from a driver's record of scans."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_an_empty_record_advises_nothing(session: Session) -> None:
 
 
 def test_index_that_saves_the_most_comes_first(session: Session) -> None:
-    """The index that saves the most comes first, with statements to copy."""
+    """The index that saves the most bytes comes first; each row has a statement to copy."""
     scanned(session, "t", op=">", size=600)
     scanned(session, "u", size=2000, scans=2)
     session.recorded["since"] -= 4 * 86_400_000
@@ -131,7 +131,7 @@ def test_a_table_or_a_database(session: Session) -> None:
 def test_column_that_an_index_cannot_help_is_not_suggested(
     session: Session, tests: dict[str, ColumnTest]
 ) -> None:
-    """A column is not suggested if its test says that an index cannot help."""
+    """A column is not suggested if a test on its data shows that an index cannot help."""
     scanned(session, "t", size=3000)
     scanned(session, "u")
     tests["t"] = ColumnTest(Benefit.CANNOT, 10, 9.0, 9.0)
@@ -141,7 +141,7 @@ def test_column_that_an_index_cannot_help_is_not_suggested(
 def test_rank_follows_the_results_of_the_tests(
     session: Session, tests: dict[str, ColumnTest]
 ) -> None:
-    """The test results decide the rank: values in three files save less than in one."""
+    """Test results decide the rank: a column whose values are in one file each comes first."""
     scanned(session, "t", size=1200)
     scanned(session, "u", size=1000)
     tests["t"] = ColumnTest(Benefit.HELPS, 10, 3.0, 3.0)
@@ -152,9 +152,9 @@ def test_rank_follows_the_results_of_the_tests(
 def test_only_the_columns_that_could_save_most_are_tested(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Only the columns with the most possible savings are tested, as a test takes seconds.
+    """ADVISE tests only the columns with the most possible savings, as a test takes seconds.
 
-    If a column cannot be tested, the next one is.
+    If a test fails, ADVISE tests the next column.
     """
     scanned(session, "t", size=1200)
     scanned(session, "u")
@@ -174,7 +174,7 @@ def test_only_the_columns_that_could_save_most_are_tested(
 def test_tables_are_listed_without_a_job(
     session: Session, monkeypatch: pytest.MonkeyPatch, scope: str
 ) -> None:
-    """The statement runs jobs only for tables with a tested column."""
+    """ADVISE runs jobs only for tables with a column that it tests."""
     scanned(session, "t")
     opened, table = [], PlainStatement.table
 
@@ -222,7 +222,7 @@ def test_existing_index_has_a_row_with_its_savings(session: Session) -> None:
 def test_drop_is_suggested_after_twenty_useless_scans(
     session: Session, scans: int, skipped: int, action: str
 ) -> None:
-    """If twenty scans used an index and skipped nothing, the row suggests DROP."""
+    """If twenty scans used an index and skipped nothing, ADVISE suggests DROP."""
     assert advise.WASTED_SCANS == 20
     session.sql("CREATE SIEVE INDEX ON t (id) OPTIONS (error = 1)")
     scanned(session, "t", "id_sieve@1", scans=scans, skipped=skipped)
@@ -236,10 +236,9 @@ def test_drop_is_suggested_after_twenty_useless_scans(
 def test_drop_is_suggested_if_an_index_cannot_help(
     session: Session, monkeypatch: pytest.MonkeyPatch, skipped: int, action: str, beside: int
 ) -> None:
-    """If the index cannot help, the row suggests DROP after one scan.
+    """If the statistics of an index say that it cannot help, ADVISE suggests DROP at once.
 
-    An exception is an index that alone skipped 1 %. Bytes that another index also skipped do not
-    count.
+    ADVISE keeps an index that skipped 1 % of the bytes without another index.
     """
     session.sql("CREATE SIEVE INDEX ON t (id) OPTIONS (error = 1)")
     monkeypatch.setattr(advise, "benefit_of_version", lambda _: Benefit.CANNOT)
@@ -282,7 +281,10 @@ def test_columns_that_cannot_be_indexed_are_left_out(session: Session) -> None:
 def test_hidden_tables_and_columns_have_no_row(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Hidden or missing tables and columns have no row, which would reveal other users' queries."""
+    """Tables and columns that the user cannot query have no row.
+
+    A row would reveal other users' queries.
+    """
     scanned(session, "hidden")
     scanned(session, "t")
     assert [row["table"] for row in advice(session)] == ["t"]
@@ -307,7 +309,7 @@ def test_the_function_gives_the_rows_of_the_statement(session: Session) -> None:
 
 
 def saved_by_another_driver(session: Session, table: str) -> Path:
-    """Moves this driver's record to the saved record of another driver; returns the folder."""
+    """Saves this driver's record as another driver's, clears it, and returns the folder."""
     scanned(session, table, size=2000, scans=2)
     session.recorded["since"] -= 4 * 86_400_000
     record = parse_record(json.dumps(session.recorded | {"driver": "a" * 32}))
@@ -322,7 +324,7 @@ def test_records_of_other_drivers_count_with_a_history(
 ) -> None:
     """Records of other drivers count only if this driver keeps a history, too.
 
-    Files that are no records are reported.
+    A warning in the log counts the files that are no records.
     """
     folder = saved_by_another_driver(session, "u")
     scanned(session, "u", size=400)
@@ -344,7 +346,7 @@ def test_records_of_other_drivers_count_with_a_history(
 
 
 def test_unreadable_history_is_ignored(session: Session, caplog: pytest.LogCaptureFixture) -> None:
-    """If the history is unreadable, the statement uses its own driver's scans."""
+    """If the history is unreadable, ADVISE uses only the scans of its own driver."""
     session.settings = parse_settings({"spark.sieve.history": "true"})
     folder = saved_by_another_driver(session, "u")
     scanned(session, "t")

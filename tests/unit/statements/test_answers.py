@@ -36,7 +36,7 @@ def answers(warehouse: Warehouse, *statements: str) -> list[tuple[Any, ...]]:
 
 
 def test_change_names_the_work_that_was_done(warehouse: Warehouse) -> None:
-    """The change is "created", "unchanged", "refreshed" or "rebuilt", by the work that was done."""
+    """The column `change` says "created", "unchanged", "refreshed" or "rebuilt"."""
     create = CREATE.replace("INDEX ON", "INDEX IF NOT EXISTS ON")
     assert answers(warehouse, create) == [(1, "created", None)]
     assert answers(warehouse, create) == [(1, "unchanged", None)]
@@ -51,7 +51,7 @@ def test_change_names_the_work_that_was_done(warehouse: Warehouse) -> None:
 def test_seconds_are_the_time_of_the_statement(
     warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The seconds are the time of the statement, so a REFRESH without work shows 0."""
+    """The column `seconds` is the time of the statement; a REFRESH without work shows about 0."""
     now, build = [0.0], creating.build_contents
 
     def slow(*args: Any) -> Any:
@@ -69,7 +69,7 @@ def test_seconds_are_the_time_of_the_statement(
 
 
 def test_advice_names_the_problems_of_an_index(warehouse: Warehouse) -> None:
-    """The answer has advice about different options, a disabled index and a lost registration."""
+    """The advice names options that differ, a disabled index, and a lost registration."""
     other = "CREATE SIEVE INDEX IF NOT EXISTS ON t (id) OPTIONS (error = 2)"
     ((_, change, advice),) = answers(warehouse, CREATE, other)
     assert change == "unchanged"
@@ -89,7 +89,7 @@ CREATE_AGAIN = "CREATE SIEVE INDEX IF NOT EXISTS ON t (id)"
 
 
 def test_answer_counts_files_that_are_always_read(warehouse: Warehouse) -> None:
-    """The answer counts files that every query reads, such as a file with a time in the future."""
+    """The advice counts files that every query reads, such as a file with a time in the future."""
     future = time.time() + 3600
     os.utime(warehouse.folder / "t" / "00003.txt", (future, future))
     ((_, change, advice),) = answers(warehouse, CREATE)
@@ -99,7 +99,7 @@ def test_answer_counts_files_that_are_always_read(warehouse: Warehouse) -> None:
 
 
 def test_show_of_a_database_counts_stale_files(warehouse: Warehouse) -> None:
-    """SHOW of a database counts new and changed files, except for a disabled index."""
+    """SHOW for a database counts the new and changed files of each index that is not disabled."""
     session = Session(warehouse)
     session.sql(CREATE)
     assert [row[6] for row in session.sql("SHOW SIEVE INDEXES")] == ["ready"]
@@ -112,7 +112,7 @@ def test_show_of_a_database_counts_stale_files(warehouse: Warehouse) -> None:
 
 
 def test_each_advice_is_shown_once() -> None:
-    """Each index has its own advice and the shared advice, without repetition."""
+    """`Advice.of` returns the advice for one index and the advice for all, without repetition."""
     advice = Advice()
     advice.add("for a", "a")
     advice.add("for all")

@@ -80,7 +80,7 @@ def missing(
     state: type[Failed | Gone | Ready] = Ready,
     **others: str,
 ) -> MissingIndexes:
-    """The declared indexes that a table lacks, if it has these indexes in this state."""
+    """The declared indexes that are missing from a table with these indexes, all in one state."""
     table = PlainTable(warehouse, "t", no_fault)
     declared = {"sieve.columns": columns, "sieve.options": options}
     declared |= {f"sieve.{key}": value for key, value in others.items()}
@@ -136,9 +136,9 @@ def test_columns_are_identifiers(warehouse: Warehouse, columns: str, names: list
 def test_wrong_names_are_advice(
     warehouse: Warehouse, columns: str, name: str | None, words: str
 ) -> None:
-    """A wrong name is reported as advice, and the other declared indexes are built.
+    """The advice reports a column name that is wrong; the other declared indexes are built.
 
-    If the list cannot be parsed, none is built.
+    If the list of columns cannot be parsed, no index is built.
     """
     found = missing(warehouse, f"flag, {columns}")
     (refused,) = found.refused
@@ -168,9 +168,9 @@ def test_misspelt_properties_are_advice(warehouse: Warehouse) -> None:
 
 
 def test_options_are_those_of_create(warehouse: Warehouse) -> None:
-    """Declared options are pairs without parentheses.
+    """A declaration has its options without parentheses.
 
-    An index that the options do not fit is not built.
+    An index is not built if the options do not fit its column.
     """
     found = missing(warehouse, "id, flag", "shape = 'map', budget = \"7%\"")
     assert (found.options.shape, found.options.budget) == ("map", "7%")
@@ -184,9 +184,9 @@ def test_options_are_those_of_create(warehouse: Warehouse) -> None:
 
 
 def test_any_index_on_the_column_counts(warehouse: Warehouse) -> None:
-    """Any index on the column counts, whatever its name.
+    """A declared column needs no index if it has an index of any name.
 
-    An index that is gone does not count.
+    An index without files does not count.
     """
     assert missing(warehouse, "id", has={"mine": "id"}).wanted == ()
     assert missing(warehouse, "id", has={"mine": "id"}, state=Failed).wanted == ()
@@ -210,7 +210,7 @@ def test_refresh_builds_the_declared_index(warehouse: Warehouse) -> None:
 
 @pytest.mark.parametrize("which", ["id_sieve ON t", "ON t (ID)"])
 def test_refresh_of_one_index_builds_only_this_one(warehouse: Warehouse, which: str) -> None:
-    """REFRESH by name or column builds only this declared index; other names are unknown."""
+    """REFRESH with the name or column of a declared index builds only this index."""
     declare(warehouse, "id, nope")
     with pytest.raises(InvalidInputError, match="SIEVE_UNKNOWN_INDEX"):
         Session(warehouse).sql("REFRESH SIEVE INDEX other ON t")
@@ -222,7 +222,7 @@ def test_refresh_of_one_index_builds_only_this_one(warehouse: Warehouse, which: 
 def test_write_builds_the_declared_index(warehouse: Warehouse) -> None:
     """A write builds the declared index, and the next write refreshes it.
 
-    A wrong name does not make the write fail.
+    A wrong column name in the declaration does not make the write fail.
     """
     declare(warehouse, "nope, id", "error = 1")
     auto_refresh = AutoRefresh()
@@ -237,7 +237,7 @@ def test_write_builds_the_declared_index(warehouse: Warehouse) -> None:
 
 @pytest.mark.parametrize("by", ["statement", "write"])
 def test_declared_index_that_was_dropped_is_built_again(warehouse: Warehouse, by: str) -> None:
-    """If a registration leads to a dropped index, the declared index is built again."""
+    """If the only registration is that of a dropped index, the declared index is built again."""
     declare(warehouse, "id", "error = 1")
     Session(warehouse).sql("REFRESH SIEVE INDEX ON t")
     before = warehouse.properties("t")
@@ -255,9 +255,9 @@ def test_declared_index_that_was_dropped_is_built_again(warehouse: Warehouse, by
 
 
 def test_refresh_returns_the_index_of_a_background_build(warehouse: Warehouse) -> None:
-    """If a background refresh builds the index meanwhile, REFRESH returns that index.
+    """If a background refresh builds the declared index during REFRESH, REFRESH returns that index.
 
-    The second build leaves no files.
+    The build of REFRESH leaves no files.
     """
     declare(warehouse, "id", "error = 1")
 
@@ -275,7 +275,7 @@ def test_refresh_returns_the_index_of_a_background_build(warehouse: Warehouse) -
 
 
 def test_refresh_has_advice_for_each_wrong_declaration(warehouse: Warehouse) -> None:
-    """REFRESH has a row of advice for each wrong name, or one for an unreadable declaration.
+    """REFRESH returns a row of advice for each wrong name, or one row if it cannot parse the list.
 
     All valid declared indexes are built.
     """
@@ -325,7 +325,7 @@ def test_drop_fails_if_the_declaration_cannot_be_changed(warehouse: Warehouse) -
 def test_index_dropped_during_a_refresh_stays_dropped(
     warehouse: Warehouse,
 ) -> None:
-    """An index that is dropped during a background refresh stays dropped."""
+    """If an index is dropped while a background refresh runs, it stays dropped."""
     declare(warehouse, "id")
     Session(warehouse).sql("REFRESH SIEVE INDEX ON t")
     (index,) = warehouse.root.iterdir()
@@ -347,13 +347,13 @@ def test_failed_refresh_does_not_stop_a_declared_build(
 ) -> None:
     """If one index cannot be refreshed, the declared index is built and used.
 
-    The state shows the failure.
+    The table's state shows the failure.
     """
     Session(warehouse).sql("CREATE SIEVE INDEX mine ON t (id)")
     (index,) = warehouse.root.iterdir()
     (index / "versions" / "1.json").write_text("damaged")
     warehouse.append("t", range(40, 50))
-    # The column of `mine` is renamed, so `mine` is not an index on `id`.
+    # The index `mine` is on a renamed column, so `mine` is not an index on `id`.
     registration = warehouse.properties("t")["sieve.index.mine"].replace('["id"]', '["old"]')
     warehouse.alter("t", lambda before: before | {"sieve.index.mine": registration})
     declare(warehouse, "id", "error = 1")

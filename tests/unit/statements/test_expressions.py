@@ -61,7 +61,7 @@ def test_invalid_expression_is_a_syntax_error(typed: str) -> None:
 
 
 def test_only_an_expression_has_an_empty_name() -> None:
-    """An expression's path has an empty first name, which no column's path has."""
+    """The path of an expression, and of no column, has an empty first part."""
     assert expression_of(("", "lower(a)")) == "lower(a)"
     assert [expression_of(path) for path in (("a",), ("a", "b"), ("", "a", "b"), ("",))] == [
         None

@@ -23,7 +23,7 @@ from udfs import files, segments, status
 
 @dataclass(frozen=True, slots=True)
 class Statement(PlainStatement):
-    """A user's statement that records the columns whose permissions it checks."""
+    """A user's statement, which records the columns whose permissions it checks."""
 
     asked: list[Any] = field(default_factory=list)
     denied: bool = False
@@ -130,7 +130,7 @@ def test_picture_needs_permission_to_query_the_column(warehouse: Warehouse) -> N
 def test_error_of_inspect_states_a_remedy(
     warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If no key exists, or matplotlib is missing, the error states a remedy."""
+    """If the index has no key, or matplotlib is missing, the error states a remedy."""
     warehouse.create_table("empty", [[]])
     with without_spark():
         Session(warehouse).sql("CREATE SIEVE INDEX v ON empty (id)")
@@ -143,7 +143,7 @@ def test_error_of_inspect_states_a_remedy(
 
 
 def test_spark_plans_the_query_of_sieve_files(warehouse: Warehouse) -> None:
-    """Spark plans the query of `sieve_files` in the user's session; the table must exist."""
+    """`sieve_files` returns the files that Spark plans to read; it refuses an unknown table."""
     asked: list[Any] = []
 
     def plan(session: Any, table: Any, predicate: str) -> str:

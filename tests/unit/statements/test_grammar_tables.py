@@ -1,4 +1,4 @@
-"""The parser's stored tables give the same results as computed ones, if they fit."""
+"""The parser's stored tables parse like computed tables; tables of another grammar are refused."""
 
 from __future__ import annotations
 

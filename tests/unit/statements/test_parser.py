@@ -48,7 +48,7 @@ def test_a_statement_parses_to_its_record(statement: str, record: str) -> None:
 
 @pytest.mark.parametrize(("statement", "message"), _pairs("statements-errors.txt"))
 def test_error_names_the_position_and_the_expected_words(statement: str, message: str) -> None:
-    """The error names and marks the position, with the found and the expected words."""
+    """The error for a wrong statement marks the position, with the found and the expected words."""
     with pytest.raises(InvalidInputError) as refusal:
         parse_statement(statement)
     assert refusal.value.condition == "SIEVE_SYNTAX_ERROR"
@@ -59,7 +59,7 @@ def test_error_names_the_position_and_the_expected_words(statement: str, message
     "statement", (GOLDEN / "statements-identity.txt").read_text(encoding="utf-8").splitlines()
 )
 def test_rendered_record_equals_the_statement(statement: str) -> None:
-    """Rendering the record of a complete statement gives the same text."""
+    """The text that is rendered from a statement's record equals the complete statement."""
     assert _written(parse_statement(statement)) == statement
 
 
@@ -112,7 +112,7 @@ def test_wrong_call_suggests_a_similar_name(call: str, problem: str) -> None:
 
 
 def test_long_line_is_cut_around_the_wrong_word() -> None:
-    """The error shows only a part of a long line, with the caret below the wrong word."""
+    """For a long line, the error shows only the part around the wrong word, with a caret below."""
     statement = f"CREATE SIEVE INDEX ON t ({', '.join(f'column{i}' for i in range(500))} x)"
     with pytest.raises(InvalidInputError) as refusal:
         parse_statement(statement)
@@ -151,7 +151,7 @@ def test_caret_is_below_the_wrong_word() -> None:
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 def test_lines_are_counted_as_editors_count_them(end: str) -> None:
-    """LF, CR LF and CR each count as one line end in the position of an error."""
+    """In the position of an error, LF, CR LF and CR each count as one end of a line."""
     with pytest.raises(InvalidInputError, match=r"^\[SIEVE_SYNTAX_ERROR\] line 3, column 2: "):
         parse_statement(f"SHOW SIEVE{end}INDEXES{end} wrong")
     with pytest.raises(InvalidInputError, match=r"^\[SIEVE_SYNTAX_ERROR\] line 2, column 12: "):

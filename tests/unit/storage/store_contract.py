@@ -1,4 +1,4 @@
-"""The contract of every store: tests that the test class of each backend inherits."""
+"""The contract of every store, as tests that the test class of each backend inherits."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class StoreContract:
             store.read(uri, limit=4)
 
     def test_list_distinguishes_files_and_folders(self, store: Store, folder: str) -> None:
-        """A listing is sorted, and has the name, size, time and kind of each entry."""
+        """`list` returns entries in order, each with name, size, time and kind."""
         store.mkdirs(join(folder, "b", "c"))
         store.create(join(folder, "a"), b"123")
         now = store.now_ms(folder)
@@ -119,7 +119,7 @@ class StoreContract:
             store.now_ms(join(folder, "none"))
 
     def test_foreign_uris_are_refused(self, store: Store, folder: str) -> None:
-        """Other schemes, and paths that leave the folder, are refused before any call."""
+        """A store refuses other schemes, and paths that leave the folder, before any call."""
         for uri in ("http://host/x", "/no/scheme", join(folder, "x") + "/../../y", folder + "\0"):
             for reach in (store.read, store.delete):
                 with pytest.raises((InvalidInputError, UnsupportedError)):
@@ -154,7 +154,7 @@ class PermissionsContract:
             assert store.restrict(join(folder, "f"), asked).mode == mode & 0o666
 
     def test_permissions_count_the_folders_above(self, store: Store, folder: str) -> None:
-        """If a parent folder is closed to others, `permissions` reports the file as closed."""
+        """If any folder above is closed to others, `permissions` reports the file as closed."""
         own = store.permissions(folder)
         inner = join(folder, "inner")
         store.mkdirs(inner)

@@ -1,4 +1,4 @@
-"""The Hadoop store without a JVM: unsupported schemes, and the permissions that it sets."""
+"""The Hadoop store without a JVM: unsupported schemes, and the permissions of files."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_only_the_owner_has_access_during_restrict(
 ) -> None:
     """While `restrict` changes permissions, only the owner can open the file.
 
-    `restrict` removes the access control list, and refuses a file system that ignores modes.
+    `restrict` removes access control lists, and refuses a file system that ignores modes.
     """
     calls: list[Any] = []
     mode = [0o777]

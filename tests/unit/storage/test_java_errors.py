@@ -98,7 +98,7 @@ def test_condition_of_a_worker_is_in_the_last_line() -> None:
 def test_raised_in_finds_a_class_on_the_stack_of_a_cause() -> None:
     """`raised_in` finds a class, or a class within it, on the stack of a cause.
 
-    A class whose name only begins alike does not count.
+    A class whose name only begins with the same text does not count.
     """
     reader = "org.apache.spark.sql.execution.datasources.FileScanRDD$$anon$1"
     failed = Java("java.io.IOException", stack=("java.io.File", reader))
@@ -108,7 +108,7 @@ def test_raised_in_finds_a_class_on_the_stack_of_a_cause() -> None:
 
 
 def test_only_one_check_searches_the_message_of_an_error() -> None:
-    """Only one check searches the message of an error; this check asks if a file is named."""
+    """Only one function searches the message of an error, to find out if it names a file."""
     search = re.compile(r"\bin (str\((error|failure|failed)\)|(error|failed)\.(message|args))")
     for folder in ("sieve", "sql_ext", "udfs"):
         for path in (CODE / folder).rglob("*.py"):
@@ -117,7 +117,7 @@ def test_only_one_check_searches_the_message_of_an_error() -> None:
 
 @pytest.mark.parametrize("name", ["Aaa", "PythonException", "PythonExceptionX", "Zzz"])
 def test_only_errors_of_workers_are_searched_for_conditions(name: str) -> None:
-    """Only exceptions of workers are searched for conditions, as other errors can quote one."""
+    """Only errors of Python workers are searched for conditions; other errors can quote one."""
     kind = type(name, (Exception,), {})
     error = kind("Traceback\nsieve.errors.ConflictError: [SIEVE_INDEX_DROPPED] dropped")
     found = {"SIEVE_INDEX_DROPPED"} if name == "PythonException" else set()

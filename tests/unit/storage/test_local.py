@@ -73,7 +73,7 @@ def failing(number: int) -> Callable[..., Any]:
 def test_failures_of_link(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, kind: type[Exception]
 ) -> None:
-    """After a failed link, the error says whether the file may exist, and no draft is left."""
+    """If `link` fails, the error says whether the file may exist, and no draft is left."""
     monkeypatch.setattr(os, "link", failing(number))
     with pytest.raises(kind, match=f"file:{tmp_path}/f") as caught:
         LocalStore().create(f"file:{tmp_path}/f", b"x")
@@ -85,7 +85,7 @@ def test_failures_of_link(
 def test_link_that_took_effect_before_it_failed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
-    """If the reply of a link is lost (NFS), the link count shows that the link succeeded."""
+    """If the reply to `link` is lost, as on NFS, the link count of the draft shows the success."""
     link = os.link
 
     def link_then_fail(source: str, target: str) -> None:
@@ -97,7 +97,7 @@ def test_link_that_took_effect_before_it_failed(
 
 
 def test_create_syncs_file_and_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The whole content is synced before the name exists; the folder is synced afterwards."""
+    """`create` syncs the content before the name exists, and then syncs the folder."""
     events: list[tuple[str, int, bool]] = []
     fsync, target = os.fsync, tmp_path / "f"
 
@@ -278,7 +278,7 @@ def test_a_file_that_cannot_be_written_leaves_no_draft(
 
 
 def test_a_read_is_bounded(tmp_path: Path) -> None:
-    """A file as long as the limit is read, and a longer file is reported as damaged."""
+    """`read` returns a file as long as the limit, and reports a longer file as damaged."""
     (tmp_path / "f").write_bytes(b"12345")
     assert LocalStore().read(f"file:{tmp_path}/f", 5) == b"12345"
     with pytest.raises(CorruptError, match="is longer than 4 bytes"):
@@ -288,7 +288,7 @@ def test_a_read_is_bounded(tmp_path: Path) -> None:
 def test_file_deleted_by_another_process_is_ignored(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`list` and `delete` ignore a file that another process deletes meanwhile."""
+    """`list` and `delete` ignore a file that another process deletes during the call."""
     (tmp_path / "d").mkdir()
     for name in ("a", "b"):
         (tmp_path / "d" / name).write_bytes(b"12")
@@ -335,9 +335,9 @@ def test_file_deleted_by_another_process_is_ignored(
 def test_folder_of_another_process_keeps_its_permissions(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If another process creates the folder meanwhile, it keeps its permissions.
+    """If another process creates the folder during `mkdirs`, the folder keeps its permissions.
 
-    If the name belongs to a file, `mkdirs` fails.
+    If a file has the name, `mkdirs` fails.
     """
     make = os.mkdir
 
@@ -359,10 +359,7 @@ def test_folder_of_another_process_keeps_its_permissions(
 def test_restrict_removes_access_control_lists(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`restrict` removes access control lists, which could admit more users than the mode.
-
-    Some file systems have none.
-    """
+    """`restrict` removes access control lists, which could admit more users than the mode."""
     (tmp_path / "d").mkdir()
     own = LocalStore().permissions(f"file:{tmp_path}/d")
     there = ["system.posix_acl_access", "system.posix_acl_default", "user.note"]
@@ -420,9 +417,9 @@ def test_restrict_sets_only_names_that_this_host_knows(
     group: str,
     given: list[tuple[int, int]],
 ) -> None:
-    """`restrict` sets only names that this host knows, and the group before the owner.
+    """`restrict` sets only owners and groups that this host knows, and the group first.
 
-    An owner who gave a file away cannot change its group.
+    After a change of the owner, `restrict` could not change the group.
     """
     (tmp_path / "d").mkdir()
     calls: list[tuple[int, int]] = []
@@ -434,7 +431,7 @@ def test_restrict_sets_only_names_that_this_host_knows(
 def test_failed_link_without_a_draft_is_an_unknown_outcome(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If a link fails and its draft is gone, the outcome is unknown."""
+    """If `link` fails and the draft is missing, the outcome is unknown."""
 
     def link(source: str, _: str) -> None:
         Path(source).unlink()
@@ -448,7 +445,7 @@ def test_failed_link_without_a_draft_is_an_unknown_outcome(
 def test_new_file_is_closed_until_it_has_its_permissions(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Only the owner has access to a new file from its creation on."""
+    """A new file is open only to its owner until it has its permissions."""
     modes: list[int] = []
     real = os.open
 

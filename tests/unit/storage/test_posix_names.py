@@ -18,7 +18,7 @@ UNKNOWN = 1_999_999_999
 def test_decimal_id_stands_for_itself(
     id_of: Callable[[str], int],
 ) -> None:
-    """A decimal id stands for itself, as Hadoop reports it; an unknown name has the id -1."""
+    """A decimal name, as Hadoop reports it, is an id; the id of an unknown name is -1."""
     assert id_of(str(UNKNOWN)) == UNKNOWN
     assert id_of("nobody of this host") == -1
     assert id_of("-5") == -1

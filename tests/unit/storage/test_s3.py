@@ -1,4 +1,4 @@
-"""Conditional puts to object stores, and buckets that ignore the condition."""
+"""Conditional puts to object stores, and servers that ignore the condition."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sieve.storage.s3 import PAUSES, S3Store
 def test_a_bucket_is_probed_by_two_puts_of_one_name(
     monkeypatch: pytest.MonkeyPatch, second: bool, lack: str
 ) -> None:
-    """The probe puts one name twice, and deletes it.
+    """A probe puts two objects of one name, and deletes the name.
 
     A server that accepts both puts ignores the condition.
     """
@@ -65,13 +65,13 @@ def test_put_that_collides_is_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_put_of_unknown_outcome_is_reported(
     monkeypatch: pytest.MonkeyPatch, statuses: tuple[int, ...]
 ) -> None:
-    """A collision is repeated a few times, and any other error is an unknown outcome at once."""
+    """A put that collides is repeated a few times; any other error is an unknown outcome."""
     with pytest.raises(UnknownOutcomeError):
         put_with(monkeypatch, *statuses)
 
 
 def test_single_writer_checks_the_name_before_a_put(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without conditional puts, only a single writer puts, after it checks the name."""
+    """Without conditional puts, only a single writer may put, after it checks the name."""
     there, path = set[str](), SimpleNamespace(getParent=lambda: "folder")
     fs = SimpleNamespace(
         getFileStatus=lambda _: SimpleNamespace(isDirectory=lambda: True),

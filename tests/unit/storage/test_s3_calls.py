@@ -177,7 +177,7 @@ PROBED = ["put if absent", "put if absent", "delete False"]
 
 
 def test_bucket_is_probed_only_once(bucket: Bucket) -> None:
-    """The bucket is probed once; then the second put of a name fails.
+    """A bucket is probed once; later, the second put of a name fails.
 
     The object has the bytes of the first put, which are written in chunks.
     """
@@ -206,7 +206,10 @@ def test_pauses_after_collisions_grow(bucket: Bucket) -> None:
 
 @pytest.mark.parametrize("answer", [500, 400, 410, 411, 413])
 def test_other_errors_are_an_unknown_outcome_at_once(bucket: Bucket, answer: int) -> None:
-    """An error other than a collision is an unknown outcome, and the put is not repeated."""
+    """After any error but a collision, a put is not repeated.
+
+    The outcome is unknown.
+    """
     s3._lacks["s3a://bucket"] = ""
     bucket.answers = [answer]
     with pytest.raises(UnknownOutcomeError, match=f"{FILE} may or may not have been created"):
@@ -215,7 +218,7 @@ def test_other_errors_are_an_unknown_outcome_at_once(bucket: Bucket, answer: int
 
 
 def test_put_with_a_lost_reply_is_recognised(bucket: Bucket) -> None:
-    """If the reply of a put is lost, its object's writer shows that this put was first."""
+    """If the reply to a put is lost, the object's metadata names the writer who was first."""
     s3._lacks["s3a://bucket"] = ""
     bucket.answers = [-1]
     assert bucket.store().create(FILE, b"x")
@@ -256,7 +259,7 @@ def test_probe_without_an_answer_is_repeated(bucket: Bucket) -> None:
 
 
 def test_failed_write_aborts_the_stream(bucket: Bucket) -> None:
-    """A stream that cannot be written is aborted, since closing it would put a part."""
+    """`create` aborts a stream that cannot be written, as `close` would put a part of the file."""
     s3._lacks["s3a://bucket"] = ""
     bucket.broken = KeyboardInterrupt()
     with pytest.raises(KeyboardInterrupt):
@@ -290,7 +293,7 @@ def test_create_refuses_a_missing_folder(bucket: Bucket) -> None:
 
 @pytest.mark.parametrize("group", ["s3a://a", "s3a://z", "staff"])
 def test_restrict_accepts_only_the_bucket_of_the_table(bucket: Bucket, group: str) -> None:
-    """`restrict` accepts only the table's bucket, because the bucket's policy admits readers."""
+    """`restrict` accepts only the table's bucket, as a bucket's policy decides who reads it."""
     own = Permissions("me", "s3a://bucket", 0o770)
     assert bucket.store().permissions(FILE) == own
     assert bucket.store().restrict(FILE, Permissions("you", "s3a://bucket", 0o700)) == own

@@ -43,7 +43,7 @@ class Access:
 
 
 def test_changes_are_the_paths_of_a_complete_log() -> None:
-    """If the log is complete, the changes are the paths that it names.
+    """If the log has all commits, the changes are the paths that the commits name.
 
     Existing files are described as in a listing.
     """
@@ -78,7 +78,7 @@ def test_all_is_listed_if_the_log_is_incomplete(access: Access) -> None:
 
 @pytest.mark.parametrize("commits", [0, 1, 200, 201])
 def test_log_is_not_read_above_200_commits(commits: int) -> None:
-    """Above 200 commits, the log is not read, since a listing is as fast."""
+    """For more than 200 commits, the log is not read; listing all files is then as fast."""
     access = Access(3 + commits, [*range(4, 4 + commits)])
     found = delta.list_changed(access, Commit(TABLE, 3))
     assert (found is not None) == (commits <= 200)

@@ -152,7 +152,7 @@ def test_other_handling_of_stray_quotes_is_refused(
 ) -> None:
     """Any handling of stray quotes in CSV other than the default is refused.
 
-    With other handling, values depend on the query's other columns.
+    Otherwise, a value depends on the query's other columns.
     """
     option = {} if handling is None else {"option.unescapedquotehandling": handling}
     found = refuse_option("shop.t", {"format": f"{format_name} x", "schema": "{}"} | option)

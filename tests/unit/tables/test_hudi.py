@@ -1,4 +1,4 @@
-"""Decisions from a Hudi table's properties, timeline and log files, without Hudi."""
+"""Decisions from a Hudi table's properties, timeline and log files. No test uses Hudi."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_tables_of_other_layouts_are_refused(more: Mapping[str, str], refused: s
 def test_records_are_whole_only_in_a_standard_merge_mode(
     more: Mapping[str, str], whole: bool
 ) -> None:
-    """Records are whole only with a standard merge mode and no payload class of the user."""
+    """Only with a standard merge mode and payload class, a record is as one write wrote it."""
     assert takes_whole_records(PARTS | more) == whole
 
 
@@ -120,7 +120,7 @@ OWN = ("commit", True, AT)
     ],
 )
 def test_actions_that_keep_the_rows_change_no_partition(actions: Sequence[Any]) -> None:
-    """Actions that keep the rows, and earlier or incomplete actions, change no partition."""
+    """No partition has changed if all actions keep the rows, are earlier, or are incomplete."""
     assert changed_partitions(Timeline(*actions), AT) == frozenset()
 
 
@@ -153,7 +153,7 @@ def test_partitions_of_later_commits_changed(at: int | None) -> None:
     ],
 )  # fmt: skip
 def test_incomplete_timeline_lists_all_slices(timeline: Timeline) -> None:
-    """If the timeline does not show all changes, all slices are listed."""
+    """If the timeline does not show all changes, the result is None."""
     assert changed_partitions(timeline, AT) is None
 
 
@@ -238,16 +238,16 @@ def appended(access: Slices, state: tuple[int, int] = BASE, *, all_rows: bool = 
 
 
 def test_only_log_files_of_a_known_base_file_are_read() -> None:
-    """If a base file is known, all log files are checked and then read alone."""
+    """If only the base file of a slice is indexed, a refresh reads all its log files alone."""
     access = Slices()
     assert appended(access)
     assert (access.read, access.appends) == ([0, 1], [(7, 0)])
 
 
 def test_only_newer_log_files_are_read_if_all_rows_are_known() -> None:
-    """If all rows are known, only the newer log files are read.
+    """If the index has all rows of a slice, a refresh reads only the newer log files.
 
-    If not, a row that a log file has hidden can become visible again.
+    Otherwise, a hidden row can become visible again.
     """
     access = Slices()
     assert appended(access, ONE, all_rows=True)
@@ -283,7 +283,7 @@ def test_slice_with_deleting_log_blocks_is_read_whole(access: Slices) -> None:
 
 
 def test_log_files_within_the_byte_limit_are_read_alone() -> None:
-    """Log files of up to a quarter of the base file's bytes are read alone."""
+    """Log files are read alone only if they have at most a quarter of the base file's bytes."""
     assert appended(Slices(bytes_logged=25))
 
 
@@ -341,7 +341,7 @@ def test_changed_partitions_are_listed_as_folders(monkeypatch: pytest.MonkeyPatc
     access = Folders("file:/t/a", listed="[1]")
     assert list_changed(access, 77) == (frozenset({"file:/t/a", "file:/t/b"}), "[1]")
     assert access.asked == [["a"]]
-    # If Hudi does not answer, or if a call fails, the changes are unknown.
+    # If Hudi returns no result, or if a call fails, the changes are unknown.
     assert list_changed(Folders("file:/t/a", listed=None), 77) is None
     assert list_changed(Folders(error=Py4JError("gone")), 77) is None
     assert list_changed(Folders(), 77) is None

@@ -38,8 +38,8 @@ def session(*keys: str) -> Any:
 def test_settings_for_reading_a_column(
     parts: dict[str, str], whole_texts: bool, keys: list[str], conf: Conf
 ) -> None:
-    """A struct with a default is read whole, and batches have no byte limit.
+    """For a struct with a default, the whole struct is read.
 
-    If Python gets whole texts, batches keep their limit.
+    Batches have a limit of bytes only for whole texts.
     """
     assert reading_conf(session(*keys), parts, whole_texts=whole_texts) == conf

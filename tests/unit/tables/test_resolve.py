@@ -79,7 +79,7 @@ def test_error_suggests_at_most_three_names() -> None:
 
 
 def test_other_errors_of_spark_are_raised_unchanged() -> None:
-    """Another error of Spark is raised unchanged; a hidden table is not reported as missing."""
+    """Other errors of Spark are raised unchanged; a table without permission is not "missing"."""
     with pytest.raises(AnalysisException):
         open_table(driver(None, "OTHER"), None, Session(), ["t"])  # type: ignore[arg-type]
 

@@ -60,7 +60,7 @@ def test_file_with_a_whole_second_is_stable_after_two() -> None:
 def test_file_with_a_fraction_is_stable_after_one_second() -> None:
     """A file whose time has a fraction is stable after one second.
 
-    A fraction shows that the file system counts milliseconds.
+    A fraction shows that the file system stores milliseconds.
     """
     disk = Clocked()
     assert disk.snapshot([aged(1001), aged(1999, "b")]).stable == (True, True)
@@ -103,7 +103,7 @@ def test_file_with_a_future_time_causes_no_wait() -> None:
 def test_file_must_be_a_minute_old_without_a_probe() -> None:
     """Without a clock of the file system, a file must be a minute old by the driver's clock.
 
-    This clock can be a minute fast or slow.
+    The driver's clock can be a minute fast or slow.
     """
     disk = Clocked(silent=True)
     assert disk.snapshot([aged(62_000), aged(30_000, "b")]).stable == (True, False)
@@ -119,7 +119,7 @@ def test_another_file_system_has_another_clock() -> None:
 
 
 def test_clock_of_the_file_system_decides() -> None:
-    """The clock of the file system decides, even if the driver's clock is a day fast."""
+    """If the file system has a clock, it decides, even if the driver's clock is a day fast."""
     disk = Clocked()
     day = NOW + 86_400_000
     files = [aged(0)]

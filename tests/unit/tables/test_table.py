@@ -69,7 +69,7 @@ def test_a_table_of_plain_files_has_no_commits(tmp_path: Path) -> None:
 def test_changes_of_a_hudi_table_are_folders(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The changes of a Hudi table are the folders written to since an instant, even the epoch."""
+    """The changes of a Hudi table are the folders that commits since an instant wrote to."""
     asked: list[Any] = []
     answers: list[Any] = [(frozenset({"file:/t/p=1"}), LISTED), None]
     monkeypatch.setattr(hudi, "list_changed", lambda *given: asked.append(given) or answers.pop(0))
@@ -91,7 +91,7 @@ def test_changes_of_a_hudi_table_are_folders(
 def test_changes_of_a_delta_table_are_paths(tmp_path: Path) -> None:
     """The changes of a Delta table are the paths in its log since the version's commit.
 
-    Without a commit, the changes are unknown.
+    If the version has no commit of this table, the changes are unknown.
     """
     found = catalog_table(
         tmp_path,
@@ -145,8 +145,8 @@ def test_a_frame_is_read_in_a_session_of_its_column(
 ) -> None:
     """Builds of columns with the same settings share a cloned session.
 
-    Whole texts are read in the user's session. In text formats, a damaged record marks its
-    location.
+    Whole texts are read in the user's session. In text formats, the number of a damaged record's
+    location is negative.
     """
     monkeypatch.setattr(table, "DataFrame", Rows)
     monkeypatch.setattr(table, "functions", SimpleNamespace(expr=lambda text: text))
@@ -218,7 +218,7 @@ def registered(tmp_path: Path) -> Sequence[str]:
 
 
 def test_another_registration_is_not_overwritten(tmp_path: Path) -> None:
-    """A statement overwrites only the registration that it replaces."""
+    """`register` overwrites only the registration that the statement replaces."""
     early, late = plain_table(tmp_path), plain_table(tmp_path)
     early.register("v", OWN)
     other = Registration(SAMPLE.index, ("id",), "file:/other")

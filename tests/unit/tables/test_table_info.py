@@ -33,7 +33,7 @@ def info(folder: Path) -> TableInfo:
 def test_columns_are_found_by_name_in_any_case(tmp_path: Path) -> None:
     """A column is found by name in any case, and by its key.
 
-    If the column is gone, its key is the name that the user types.
+    If a column was dropped, the user names the index by the index's key.
     """
     table = info(tmp_path)
     assert table.key_of(("ID",)) == table.key_of(["id"]) == ("id",)
@@ -63,7 +63,7 @@ def of_columns(folder: Path, *names: str, **other: object) -> TableInfo:
 def test_error_for_an_unknown_column_suggests_similar_ones(
     tmp_path: Path, columns: list[str], typed: str, hint: str
 ) -> None:
-    """The error suggests up to three similar columns, or else the first twenty."""
+    """The error for an unknown column suggests three similar columns, or lists the first twenty."""
     with pytest.raises(InvalidInputError) as caught:
         resolve_column(of_columns(tmp_path, *columns), [typed])
     assert caught.value.condition == "SIEVE_UNKNOWN_COLUMN"

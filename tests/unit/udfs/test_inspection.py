@@ -40,7 +40,7 @@ def test_files_are_numbered_by_their_least_key() -> None:
 
 
 def test_a_picture_shows_the_share_of_each_cell() -> None:
-    """The darkness of a cell is its covered share, and single keys are visible, too.
+    """The darkness of a cell shows how much of it a file covers; single keys are visible, too.
 
     If several files share a row of pixels, the row shows their average.
     """
@@ -53,7 +53,7 @@ def test_a_picture_shows_the_share_of_each_cell() -> None:
 
 
 def test_reads_are_means_over_covered_keys() -> None:
-    """The mean number of files read is an average over a pixel column's covered keys.
+    """For each column of pixels, the reads are the mean number of files over the covered keys.
 
     Pixel columns without keys stay empty.
     """
@@ -82,7 +82,7 @@ def test_crowded_keys_are_spread() -> None:
 
 @pytest.mark.parametrize("apart", [10**15, 1 << 61])
 def test_a_column_of_few_values_is_mostly_dark(apart: int) -> None:
-    """If each file contains each value, the gaps between values get little of the picture.
+    """If each file contains each value, the gaps between values get little of the picture's width.
 
     Codes of texts can be so far apart that a float cannot distinguish two adjacent codes.
     """
@@ -104,7 +104,7 @@ def test_labels_are_keys_that_occur() -> None:
 def test_label_of_a_text_ends_at_the_first_difference() -> None:
     """The label of a text ends where the text differs from its neighbours.
 
-    Later characters may belong to no key.
+    The characters after this position may belong to no key.
     """
     keys = ["AIR", "FOB", "RAIL", "REG @", "TRUC@", "TRUCK"]
     assert shortened(keys, keys) == ["AIR", "FOB", "RAI…", "REG…", "TRUC@", "TRUCK"]
@@ -126,7 +126,7 @@ def test_labels_of_texts_are_beginnings_of_keys() -> None:
 
 
 def test_picture_has_lines_for_equality_and_ranges() -> None:
-    """The picture has one line for = and IN, which use the map, and one for ranges."""
+    """If an index has a map, the picture has one line for = and IN, and one for ranges."""
     figure = draw(_layout([(0, 9, 0), (5, 20, 1)], 2), [], str, {"exact": 1.0, "map": 1.25})
     texts = [text.get_text() for text in figure.axes[2].get_legend().get_texts()]
     assert "by the index, for ranges" in texts
@@ -136,7 +136,7 @@ def test_picture_has_lines_for_equality_and_ranges() -> None:
 
 
 def test_index_without_entries_has_no_layout() -> None:
-    """If an index has no entries, there is no layout."""
+    """If an index has no entries, `lay_out` returns None."""
     none = np.empty(0, np.int64)
     assert lay_out(Entries(none, none, none.astype(np.int32)), ["f"]) is None
 
@@ -175,7 +175,7 @@ def test_names_and_keys_are_no_formulas() -> None:
     ],
 )
 def test_label_ends_before_unreadable_bytes(key: str, label: str) -> None:
-    """A label ends before unreadable bytes, which the code between two keys can contain."""
+    """A label ends before unreadable bytes, which a code that is no key can contain."""
     figure = draw(_layout([(0, 9, 0), (5, 20, 1)], 2), [], lambda _code: key, {})
     assert {text.get_text() for text in figure.axes[2].get_xticklabels()} == {label}
 
@@ -229,7 +229,7 @@ def test_title_has_column_files_rows_and_bytes(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_title_has_reads_advice_and_stale_files(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The title has the reads of a key, the advice, what is not drawn, and stale files."""
+    """The title has the reads of a key, the advice, and the numbers of undrawn and stale files."""
     kinds = [Expected(kind, 1.25, 1.0, 9.5, 1e6, 1e6) for kind in ("absent", "present", "range")]
     described = DESCRIBED | {
         "bytes as share of column": "0.1%",

@@ -1,4 +1,4 @@
-"""The entries of a version by the table's current files; the tests build indexes without Spark."""
+"""The entries of a version, which belong to the table's current files; the tests need no Spark."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_entries_of_later_runs_belong_to_their_own_files(tmp_path: Path) -> None
 def test_name_of_a_range_includes_its_offset(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The name of a range includes its offset, except for the only range of a file."""
+    """The name of a range includes its offset, unless its file has only this range."""
     monkeypatch.setattr(fake_spark, "RANGE_BYTES", 4)
     warehouse = Warehouse(tmp_path)
     warehouse.create_table("t", [[*range(10, 15)], [90]])

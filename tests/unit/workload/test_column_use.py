@@ -31,17 +31,17 @@ ID, DAY = ("id",), ("day",)
     ],
 )
 def test_share_of_files_that_a_scan_still_reads(use: ColumnUse, files: float, share: float) -> None:
-    """The share of files that a scan still reads: one file per value, Selinger's for ranges.
+    """With an index, a scan reads one file per value; for ranges, the shares are Selinger's.
 
-    If an index does not help, all files are read.
+    If an index does not help, the scan reads all files.
     """
     assert use.share_left(files) == share
 
 
 def test_and_keeps_the_narrowest_use() -> None:
-    """If AND has two uses of a column, the one that reads fewer files counts.
+    """If two parts of AND use a column, the use that reads fewer files counts.
 
-    Other columns do not change.
+    The uses of other columns do not change.
     """
     narrow = all_of([{ID: ColumnUse(Kind.RANGE)}, {ID: ColumnUse(Kind.EQUALS)}])
     assert narrow == {ID: ColumnUse(Kind.EQUALS)}
@@ -59,7 +59,7 @@ def test_and_of_lists_keeps_the_shorter() -> None:
 
 
 def test_two_ranges_are_one_between() -> None:
-    """Two ranges under AND become one range with two ends; other pairs do not."""
+    """Two ranges of a column under AND become one range with two ends."""
     assert all_of([{ID: ColumnUse(Kind.RANGE)}] * 2) == {ID: ColumnUse(Kind.BETWEEN)}
     assert all_of([{ID: ColumnUse(Kind.UNEQUAL)}] * 2) == {ID: ColumnUse(Kind.UNEQUAL)}
     apart = all_of([{ID: ColumnUse(Kind.RANGE)}, {ID: ColumnUse(Kind.UNEQUAL)}])
@@ -67,14 +67,14 @@ def test_two_ranges_are_one_between() -> None:
 
 
 def test_or_of_values_is_a_list() -> None:
-    """Under OR, the numbers of values of one column are added."""
+    """If OR compares one column with values, the numbers of values are added."""
     assert any_of([{ID: ColumnUse(Kind.EQUALS)}, {ID: ColumnUse(Kind.IN, 2)}]) == {
         ID: ColumnUse(Kind.IN, 3)
     }
 
 
 def test_or_keeps_the_widest_use() -> None:
-    """Under OR, the branch that reads more files counts."""
+    """In OR, the use of a column that reads more files counts."""
     branches = [{ID: ColumnUse(Kind.EQUALS)}, {ID: ColumnUse(Kind.RANGE)}]
     assert any_of(branches) == any_of(branches[::-1]) == {ID: ColumnUse(Kind.RANGE)}
 
@@ -90,5 +90,5 @@ def test_or_of_other_columns_helps_none() -> None:
 
 
 def test_negation_counts_as_inequality() -> None:
-    """NOT of any use counts as inequality, for which all files are read."""
+    """NOT of any predicate counts as inequality, for which a scan reads all files."""
     assert negated({ID: ColumnUse(Kind.IN, 4)}) == {ID: ColumnUse(Kind.UNEQUAL)}

@@ -27,12 +27,12 @@ def row(table: str, tree: Any, *used: str, scans: int = 1, **sums: int) -> dict[
 
 
 def _skipped(files: int) -> dict[str, int]:
-    """The sums for skipped files of ten bytes each."""
+    """The columns of a record's row for skipped files of ten bytes each."""
     return {"files_skipped": files, "bytes_skipped": 10 * files}
 
 
 def parsed(now_ms: int, *rows: Any, since: int = 0) -> Any:
-    """The sum of one driver's record with these rows."""
+    """The parsed record of one driver with these rows."""
     return add_up([record(*rows, since=since)], now_ms)
 
 
@@ -58,12 +58,12 @@ def record(*rows: Any, since: int = 0, driver: str = "d") -> Any:
     ],
 )
 def test_each_leaf_has_its_kind(op: str, kind: Kind) -> None:
-    """Each operator is one kind of use of its column, and the column can be a path."""
+    """Each operator counts as one kind of use of its column; the column can be a path."""
     assert tree_uses({"op": op, "col": ["s", "a"]}) == {("s", "a"): ColumnUse(kind)}
 
 
 def test_lists_have_their_number_of_values() -> None:
-    """The record has only the number of values of an IN list."""
+    """For IN, a record has the number of values but not the values."""
     assert tree_uses({"op": "in", "col": ["id"], "values": 7}) == {("id",): ColumnUse(Kind.IN, 7)}
     assert tree_uses({"op": "not in", "col": ["id"], "values": 7})[("id",)].kind is Kind.UNEQUAL
 
@@ -80,14 +80,14 @@ def test_lists_have_their_number_of_values() -> None:
     ],
 )
 def test_constants_are_no_use_of_a_column(tree: Any) -> None:
-    """Constants, unknown operators, and IS NOT NULL (in most filters) are no use of a column."""
+    """Constants, unknown operators and IS NOT NULL do not count as uses of a column."""
     assert tree_uses(tree) == {}
 
 
 def test_connectives_and_unknown_parts() -> None:
-    """AND keeps the uses of its parts, and OR adds values of one column.
+    """AND has the uses of all its parts, and OR adds the numbers of values of one column.
 
-    An unknown part is a use of the columns that it names.
+    An unknown part counts as a use of the columns that it names.
     """
     unknown = {"op": "unknown", "names": ["note"]}
     assert tree_uses({"op": "and", "args": [ID, unknown]}) == {
@@ -99,7 +99,7 @@ def test_connectives_and_unknown_parts() -> None:
 
 
 def test_scans_and_the_work_of_indexes() -> None:
-    """Equal filters are added up over scans, and the work of an index over its versions."""
+    """Scans with equal filters are added up, and so is the work of all versions of an index."""
     found = parsed(
         3 * DAY,
         row("orders", ID, scans=2, bytes=1000, files=20),
@@ -124,7 +124,7 @@ def test_days_are_at_least_one() -> None:
 
 
 def test_records_of_several_drivers_add_up() -> None:
-    """Records of several drivers are added up, from the first scan of any driver."""
+    """Records of several drivers are added up; the sum begins with the earliest record."""
     late = record(row("orders", ID, "i@1", bytes=5, files=1), since=3 * DAY)
     early = record(row("orders", ID, "i@2", scans=2, bytes=7, files=2), since=DAY, driver="e")
     found = add_up([late, early, record(since=0)], 4 * DAY)
@@ -135,7 +135,7 @@ def test_records_of_several_drivers_add_up() -> None:
 
 
 def test_a_record_survives_its_encoding() -> None:
-    """An encoded record has the sums with the most bytes first, up to a size limit."""
+    """An encoded record has the sums with the most bytes first, and has at most the given size."""
     small, middle, large = (
         row("small", ID, bytes=3, bytes_skipped=3),
         row("middle", ID, "i@1", scans=2, bytes=1, files=9, bytes_skipped=8, files_skipped=7),

@@ -36,7 +36,7 @@ def snappy(text: bytes, size: int = 32_768) -> bytes:
 
 
 def zstd(text: bytes) -> bytes:
-    """Compresses into two frames, like a log that was closed and opened again."""
+    """Compresses into two frames, as a log has that was closed and opened again."""
     return b"".join(bytes(pa.compress(part, codec="zstd")) for part in (text[:50], text[50:]))
 
 
@@ -67,7 +67,7 @@ def test_each_codec_gives_the_lines(
 
 @pytest.mark.parametrize("name", ["app", "app.gz", "app.zstd", "app.lz4", "app.snappy"])
 def test_an_empty_log_has_no_lines(tmp_path: Path, name: str) -> None:
-    """An empty log has no lines, as Spark creates the file before the first event."""
+    """An empty log, as Spark creates it before the first event, has no lines."""
     pack = {"app.gz": gzip.compress, "app.zstd": zstd}.get(name, bytes)
     (tmp_path / name).write_bytes(pack(b""))
     assert list(read_lines(tmp_path / name)) == []
@@ -102,7 +102,7 @@ def test_lines_before_the_damage_are_read(tmp_path: Path) -> None:
 
 
 def test_lines_before_the_end_of_an_unfinished_frame_are_read(tmp_path: Path) -> None:
-    """All complete lines of an unfinished frame are read, as in a log in progress."""
+    """All complete lines of an unfinished frame, as a log in progress has, are read."""
     lines = [b"%d\n" % n for n in range(20_000)]
     whole = bytes(pa.compress(b"".join(lines), codec="zstd"))
     (tmp_path / "app.zstd.inprogress").write_bytes(whole[:-10])
@@ -121,7 +121,7 @@ def test_lzf_is_refused(tmp_path: Path) -> None:
 
 
 def test_logs_of_a_folder(tmp_path: Path) -> None:
-    """Logs are files and rolling folders by name; parts of a rolling log by number."""
+    """`find_logs` returns logs by name, and the parts of a rolling log by number."""
     for name in ("app-2", "app-1.zstd", ".app-1.zstd.crc"):
         (tmp_path / name).touch()
     (tmp_path / "other").mkdir()

@@ -56,7 +56,7 @@ def uses(pushed: str, data: str = "[]", schema: str = SCHEMA) -> Uses:
     ],
 )  # fmt: skip
 def test_pushed_filters(pushed: str, expected: dict[str, ColumnUse]) -> None:
-    """Each form of pushed filters in real event logs is read as a use of its column."""
+    """Each form of pushed filter that real event logs contain is read as a use of its column."""
     assert uses(pushed) == {(name,): use for name, use in expected.items()}
 
 
@@ -116,20 +116,20 @@ def test_names_with_dots_blanks_and_back_ticks() -> None:
     ],
 )
 def test_truncated_or_unbalanced_filters_are_refused(pushed: str) -> None:
-    """A list of filters that is cut off or has unbalanced brackets is refused whole."""
+    """A list of filters that is truncated or has unbalanced brackets is refused as a whole."""
     with pytest.raises(UnreadableFilterError):
         uses(pushed)
 
 
 def test_only_names_in_the_schema_are_columns() -> None:
-    """A name counts as a column only if it is in the scan's schema."""
+    """A name counts as a column only if the scan's schema has the name."""
     assert uses("[EqualTo(name,x), EqualTo(secret,5)]") == {("name",): EQUALS}
     assert uses("[EqualTo(name,x), EqualTo(s.secret,5)]") == {("name",): EQUALS}
     assert uses("[]", "[(name#1 = x), (year(secret#2) = 5)]") == {}
 
 
 def test_column_beyond_a_truncated_schema_needs_a_filter() -> None:
-    """If the schema is truncated, a column counts if the data filters also name it."""
+    """If the schema is truncated, a name in the data filters counts as a column."""
     cut = "struct<a:int,b:int,... 12 more fields>"
     assert ScanSchema(cut, "").is_cut_off
     assert not ScanSchema(SCHEMA, "").is_cut_off
@@ -194,7 +194,7 @@ def test_levels_are_bounded(before: str, after: str, kind: Kind) -> None:
 
 
 def test_long_hostile_text_is_read_in_time() -> None:
-    """Reading takes time linear in the length of the filters, for any constants."""
+    """For any constants, the time to read filters is linear in the length of the filters."""
     start = time.monotonic()
     filler = ", (cast(" * 50_000
     assert uses("[IsNull(id)]", f"[(name#1 = {filler})]") == {("id",): ColumnUse(Kind.NULL)}

@@ -51,7 +51,7 @@ def scan(
 
 
 def the_one(plan: dict[str, Any]) -> Scan:
-    """The only scan in a plan."""
+    """Returns the only scan in a plan."""
     (one,) = scans_of(plan)
     return one
 
@@ -142,20 +142,20 @@ def join(text: str, *, filtered: bool = True, partition: str = "[]") -> dict[str
     ],
 )  # fmt: skip
 def test_keys_of_joins(text: str, expected: ColumnUse | None) -> None:
-    """If a filtered side of a join is broadcast, its keys are a use of the other side's column."""
+    """If a join broadcasts a filtered side, its keys count as a use of the other side's column."""
     orders = next(one for one in scans_of(join(text)) if one.table == ("shop", "orders"))
     assert orders.uses == ({} if expected is None else {CUSTOMER: expected})
 
 
 def test_each_key_of_a_join_is_a_use_of_its_column() -> None:
-    """A join with two keys is a use of both columns."""
+    """A join with two keys counts as a use of both columns."""
     text = "BroadcastHashJoin [customer#11L, id#10L], [id#20L, x#22L], Inner, BuildRight, false"
     orders = next(one for one in scans_of(join(text)) if one.files == 1)
     assert orders.uses == {CUSTOMER: JOIN, ID: JOIN}
 
 
 def test_a_side_without_a_filter_picks_no_files() -> None:
-    """Without a filter, the keys of a side are no use, as every key probably has a match.
+    """A join whose broadcast side has no filter does not count, as all its keys probably match.
 
     A partition filter counts as a filter.
     """
@@ -166,7 +166,7 @@ def test_a_side_without_a_filter_picks_no_files() -> None:
 
 
 def test_keys_of_a_broadcast_left_side_use_the_right_column() -> None:
-    """If the broadcast side is the left side, its keys are a use of the right side's column."""
+    """If the left side is broadcast, its keys count as a use of the right side's column."""
     text = "BroadcastHashJoin [id#20L], [customer#11L], Inner, BuildLeft, false"
     turned = join(text)
     turned["children"].reverse()
@@ -188,12 +188,12 @@ def test_order_by_limit_is_a_use_of_its_first_column() -> None:
 
 
 def test_a_predicate_counts_before_the_order() -> None:
-    """A comparison of a column counts before its ORDER BY with LIMIT."""
+    """If a query compares a column and orders by it with LIMIT, the comparison counts."""
     one = the_one(node("TakeOrderedAndProject", TOP, scan("[EqualTo(id,5)]")))
     assert one.uses == {ID: EQUALS}
 
 
 def test_keys_are_found_if_the_output_is_truncated() -> None:
-    """If the scan's output is truncated, a key is found if a filter names its column."""
+    """If the columns of a scan are truncated in the plan, a column of a filter is found."""
     wide = scan(columns="a#1, ... 30 more fields", data="[isnotnull(id#10L)]")
     assert the_one(node("TakeOrderedAndProject", TOP, wide)).uses == {ID: ColumnUse(Kind.TOP)}

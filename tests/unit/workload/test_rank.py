@@ -26,7 +26,7 @@ def test_scans_with_the_same_columns_form_one_group() -> None:
 
 
 def test_files_are_those_of_one_scan() -> None:
-    """If several scans are added, a query for one value leaves one file in each."""
+    """If several scans are added at once, each is expected to read one file for one value."""
     work = Workload()
     work.add(ORDERS, {ID: EQUALS}, 1000, 40, scans=4)
     (group,) = work
@@ -34,7 +34,7 @@ def test_files_are_those_of_one_scan() -> None:
 
 
 def test_indexes_are_ranked_by_the_bytes_they_save() -> None:
-    """Indexes are ranked by the bytes that they save; a range saves less than a value."""
+    """Suggested indexes are ranked by the bytes that they save."""
     work = Workload()
     work.add(ITEMS, {ID: EQUALS}, 1000, 10)
     work.add(ORDERS, {DAY: RANGE}, 3000, 10)
@@ -67,7 +67,7 @@ def test_saving_below_a_hundredth_is_not_suggested() -> None:
 
 
 def test_unsupported_kinds_are_not_suggested() -> None:
-    """Inequality, and scans without bytes, lead to no suggestion."""
+    """Inequality, and scans that read no bytes, lead to no suggestion."""
     work = Workload()
     work.add(ORDERS, {ID: ColumnUse(Kind.UNEQUAL)}, 10_000, 10)
     work.add(ITEMS, {ID: EQUALS}, 0, 0)
@@ -83,7 +83,7 @@ def test_one_byte_is_the_least_saving() -> None:
 
 
 def test_suggestion_counts_all_scans_by_kind() -> None:
-    """A suggestion counts all scans by kind, even if an index helps only some kinds."""
+    """A suggestion counts scans of each kind, even of kinds that an index does not help."""
     work = Workload()
     work.add(ORDERS, {ID: ColumnUse(Kind.UNEQUAL)}, 10, 1)
     work.add(ORDERS, {ID: EQUALS, NOTE: ColumnUse(Kind.OTHER)}, 1000, 10)
@@ -94,7 +94,7 @@ def test_suggestion_counts_all_scans_by_kind() -> None:
 
 
 def test_ties_are_in_the_order_of_names() -> None:
-    """Equal savings are ranked by names, not by the order of the scans."""
+    """Suggestions with equal savings are in the order of names, not in the order of scans."""
     work = Workload()
     work.add(ORDERS, {NOTE: EQUALS}, 100, 10)
     work.add(ORDERS, {ID: EQUALS}, 100, 10)
@@ -109,7 +109,7 @@ def test_ties_are_in_the_order_of_names() -> None:
 def test_result_of_a_test_replaces_the_estimate() -> None:
     """The result of a test replaces the estimate; without a test there is no suggestion.
 
-    A value in three of twenty files is in one and a half of ten.
+    Three of twenty files become 1.5 of ten.
     """
     work = Workload()
     work.add(ORDERS, {ID: EQUALS}, 1000, 10)
@@ -130,7 +130,7 @@ def test_result_of_a_test_replaces_the_estimate() -> None:
     [(Kind.JOIN, 7.0), (Kind.PREFIX, 8.0), (Kind.BETWEEN, 8.0), (Kind.NULL, 1.0), (Kind.TOP, 5.0)],
 )
 def test_result_of_a_test_applies_to_each_kind_of_use(kind: Kind, after: float) -> None:
-    """A test's result applies to values, join keys, prefixes and ranges, not to NULL or TOP."""
+    """A test decides about values, join keys, prefixes and ranges, but not NULL or top-k."""
     work = Workload()
     files = 20 if kind is Kind.TOP else 10
     work.add(ORDERS, {ID: ColumnUse(kind)}, 1000, files)
@@ -145,5 +145,8 @@ def test_result_of_a_test_applies_to_each_kind_of_use(kind: Kind, after: float) 
     [(50, 50, "helps"), (51, 50, "helps little"), (51, 51, "cannot help"), (2, 2, "helps")],
 )
 def test_index_helps_if_it_reads_at_most_half(reads: float, least: float, found: str) -> None:
-    """An index helps if it reads at most half of the table, and cannot if no index could."""
+    """An index helps if queries read at most half of the table.
+
+    If any index would read more, no index can help.
+    """
     assert benefit_of(reads, least, 100) == found
