@@ -118,11 +118,12 @@ def iceberg_settings(spark: SparkHome, environ: Mapping[str, str], user: Setting
         and not (user_conf_dir(spark, environ) / "hive-site.xml").exists()
     ):
         # Iceberg opens the embedded metastore through Hive's client. By default, this client
-        # refuses to change the types of columns, and does not find its connection pool or its
-        # tables for locks.
+        # refuses an empty metastore and changes of the types of columns, and does not find its
+        # connection pool or its tables for locks.
         settings |= {
             "spark.hadoop.datanucleus.connectionPoolingType": "dbcp",
             "spark.hadoop.datanucleus.schema.autoCreateAll": "true",
+            "spark.hadoop.hive.metastore.schema.verification": "false",
             "spark.hadoop.hive.metastore.disallow.incompatible.col.type.changes": "false",
             "spark.hadoop.iceberg.engine.hive.lock-enabled": "false",
         }

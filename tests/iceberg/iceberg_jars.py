@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from sieve.client.spark_conf import EXTENSIONS
 from sieve.client.spark_home import find_spark, shim_jar
+from sql_ext.launcher.launch import iceberg_settings
 
-ICEBERG_EXTENSION = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 FOLDER = Path(__file__).parents[2] / "build" / "iceberg" / os.environ.get("ICEBERG", "1.12.0")
 
 
@@ -33,23 +32,17 @@ def conf(warehouse: Path) -> dict[str, str]:
     Args:
         warehouse: the folder of the catalog `files`, which stores tables as folders.
     """
-    paths = [str(path) for path in (shim_jar(find_spark(os.environ)), jar())]
+    spark = find_spark(os.environ)
+    paths = [str(path) for path in (shim_jar(spark), jar())]
+    named = {"spark.jars": ",".join(paths), "spark.driver.extraClassPath": os.pathsep.join(paths)}
     own = "spark.sql.catalog"
     catalog = "org.apache.iceberg.spark.SparkCatalog"
     return {
-        "spark.jars": ",".join(paths),
-        "spark.driver.extraClassPath": os.pathsep.join(paths),
-        "spark.sql.extensions": f"{EXTENSIONS},{ICEBERG_EXTENSION}",
-        f"{own}.spark_catalog": "org.apache.iceberg.spark.SparkSessionCatalog",
-        f"{own}.spark_catalog.type": "hive",
+        **iceberg_settings(spark, os.environ, named),
+        **named,
         f"{own}.files": catalog,
         f"{own}.files.type": "hadoop",
         f"{own}.files.warehouse": f"file:{warehouse}",
         f"{own}.store": catalog,
         f"{own}.store.type": "hive",
-        "spark.hadoop.datanucleus.connectionPoolingType": "dbcp",
-        # By default, Hive's server refuses changes of a column's type or position.
-        "spark.hadoop.hive.metastore.disallow.incompatible.col.type.changes": "false",
-        "spark.hadoop.datanucleus.schema.autoCreateAll": "true",
-        "spark.hadoop.iceberg.engine.hive.lock-enabled": "false",
     }

@@ -98,3 +98,19 @@ def test_join_of_two_partition_specs_works_after_a_filter(lab: Lab, adaptive: st
                 f"JOIN dim m ON a.id = m.id AND m.z = {wanted} JOIN q b ON a.id = b.id"
             )
             assert answer.rows.total() == 1
+
+
+@pytest.mark.parametrize("adaptive", ["true", "false"])
+def test_run_time_values_in_a_join_of_equal_partitions(lab: Lab, adaptive: str) -> None:
+    """Spark copies the scans of a storage-partitioned join, and the copies still receive values."""
+    for name in ("p", "q"):
+        create(lab, name, "id BIGINT, v STRING", "PARTITIONED BY (bucket(4, id))")
+        for start in (0, 40):
+            insert(lab, name=name, files=4, start=start)
+        lab.sql(f"CREATE SIEVE INDEX ON {name} (id)")
+    lab.sql("CREATE TABLE k USING iceberg AS SELECT 49L AS id")
+    query = "SELECT /*+ MERGE(a, b) */ a.id FROM p a JOIN q b ON a.id = b.id WHERE a.id = {}"
+    with lab.settings(GROUPED | {"spark.sql.adaptive.enabled": adaptive}):
+        least = lab.check(query.format(49)).files
+        assert least < 8
+        assert lab.check(query.format("(SELECT max(id) FROM k)")).files == least

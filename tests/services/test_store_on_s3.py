@@ -142,7 +142,7 @@ def test_a_single_writer(jvm: Any, conf: Any, gate: Gate, caplog: pytest.LogCapt
         crowded = join(folder, "crowded")
         store.mkdirs(crowded)
         TestS3().test_one_of_many_creators_wins(store, crowded)
-    (warning,) = [r.getMessage() for r in caplog.records if "one driver alone" in r.getMessage()]
+    (warning,) = [r.getMessage() for r in caplog.records if "only this driver" in r.getMessage()]
     assert HEEDLESS in warning
     gate.faults.append(Fault(".*/u", 500, takes_effect=True))
     # Without a condition, a repeated request puts the same bytes again.

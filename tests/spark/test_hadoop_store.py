@@ -150,7 +150,7 @@ def test_taken_name_with_an_unreadable_draft_is_in_doubt(jvm: Any) -> None:
         def delete(*_: object, lost: Exception = lost) -> bool:
             raise lost
 
-        with pytest.raises(UnknownOutcomeError, match="f exists, but may be ours"):
+        with pytest.raises(UnknownOutcomeError, match="f exists, but it is unknown"):
             hdfs._was_moved(SimpleNamespace(delete=delete), None, "file:/t/f")
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from pyspark.errors import AnalysisException
 from spark_session import Lab
 
 QUERY = "SELECT * FROM t WHERE id ="
@@ -23,6 +24,24 @@ def table(lab: Lab) -> Iterator[None]:
 def rows(lab: Lab, text: str, args: Any) -> list[tuple[Any, ...]]:
     """The rows of a statement, run with values for the parameters."""
     return [tuple(row) for row in lab.spark.sql(text, args=args).collect()]
+
+
+@pytest.mark.parametrize(
+    ("text", "args", "condition"),
+    [
+        ("SELECT :p", None, "UNBOUND_SQL_PARAMETER"),
+        ("SELECT ?, ?", [1], "UNBOUND_SQL_PARAMETER"),
+        ("SELECT * FROM IDENTIFIER(:t)", None, "UNBOUND_SQL_PARAMETER"),
+        ("SELECT (", None, "PARSE_SYNTAX_ERROR"),
+    ],
+)
+def test_errors_of_the_parser_keep_their_class(
+    lab: Lab, text: str, args: Any, condition: str
+) -> None:
+    """Errors of Spark's parser pass through Sieve's parser with their class and condition."""
+    with pytest.raises(AnalysisException) as failed:
+        lab.spark.sql(text, args=args)
+    assert failed.value.getCondition() == condition
 
 
 @pytest.mark.usefixtures("table")

@@ -261,7 +261,7 @@ def test_option_iceberg_adds_the_package(spark_home: Path, tmp_path: Path) -> No
     assert alone["spark.sql.extensions"] == f"{launch.EXTENSIONS},{launch.ICEBERG_EXTENSION}"
     assert alone["spark.jars.packages"] == launch.ICEBERG_PACKAGES["4.1"]
     assert alone["spark.sql.catalog.spark_catalog"].endswith(".SparkSessionCatalog")
-    assert alone[locks] == "false"
+    assert alone[locks] == alone["spark.hadoop.hive.metastore.schema.verification"] == "false"
     # A metastore server supports Iceberg's locks.
     assert locks not in conf("--conf", "spark.hadoop.hive.metastore.uris=thrift://meta:9083")
     (tmp_path / "hive-site.xml").touch()

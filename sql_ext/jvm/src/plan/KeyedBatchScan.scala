@@ -22,9 +22,11 @@ class KeyedBatchScan(of: BatchScanExec) extends SieveBatchScan(of) {
     }
   }
 
+  override protected def wrapped(copy: BatchScanExec): BatchScanExec = new KeyedBatchScan(copy)
+
   /** Copies Spark's own scan, and returns the copy as this class. See `CountedScan.makeCopy`. */
   override def makeCopy(arguments: Array[AnyRef]): SparkPlan = {
-    def copied = copy().makeCopy(arguments) match { case batch: BatchScanExec => new KeyedBatchScan(batch) }
+    def copied = unwrapped.makeCopy(arguments) match { case batch: BatchScanExec => wrapped(batch) }
     // A new node takes its session from the thread.
     val made = if (session == null) copied else session.withActive(copied)
     made.copyTagsFrom(this)
