@@ -68,7 +68,7 @@ class Way:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The measurements of one way; the module's docstring explains them.
+    """The measurements of one setup; the docstring of the module explains each figure.
 
     `killed` is None for the way without separate executors.
     """

@@ -16,7 +16,7 @@ from typing import Final
 
 from sieve.reader.reason import Reason
 from sql_ext.statements import commands
-from sql_ext.statements.functions import FUNCTIONS
+from sql_ext.statements.table_functions import FUNCTIONS
 
 HOME: Final = Path(__file__).resolve().parents[1]
 PAGE: Final = HOME / "docs" / "sql.md"

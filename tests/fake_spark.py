@@ -33,7 +33,7 @@ from sieve.indexing.build_run import BuiltRun
 from sieve.indexing.tiling import Tiling
 from sieve.metadata.records import CreatedBy
 from sieve.metadata.registration import PREFIX
-from sieve.segments.blocks.cone import cut_segments
+from sieve.segments.blocks.cut_blocks import cut_segments
 from sieve.segments.blocks.format import encode_segment
 from sieve.storage.interface import Store
 from sieve.storage.local import LocalStore

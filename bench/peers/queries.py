@@ -160,6 +160,6 @@ def _adversarial(table: Dataset) -> Sequence[Query]:
 
 
 def _beside(hot: Sequence[int]) -> str:
-    """The ends of a range of 100 keys, of which the first is not the hot key."""
+    """``low AND high`` for BETWEEN. The 100 keys start at a key that occurs only once."""
     (own, *_) = (key for key in hot if hot.count(key) == 1)
     return f"{own} AND {own + 100}"

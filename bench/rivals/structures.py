@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from bench.rivals.columns import Codes, Column
 from sieve.arrays.bit_packing import pack
-from sieve.segments.blocks.cone import cut_segments
+from sieve.segments.blocks.cut_blocks import cut_segments
 from sieve.segments.blocks.format import encode_segment
 from sieve.segments.entries import Entries
 from sieve.segments.intervals.plan_segments import SEGMENT_OVERHEAD

@@ -10,7 +10,7 @@ import pyarrow as pa
 from sieve.indexing.batches import Batches
 from sieve.indexing.packed_intervals import unpack
 from sieve.indexing.segment_tasks import run_row
-from sieve.segments.blocks.cone import cut_segments
+from sieve.segments.blocks.cut_blocks import cut_segments
 from sieve.segments.blocks.format import encode_segment
 from sieve.segments.blocks.key_groups import Chunk
 

@@ -10,7 +10,7 @@ from sieve.operations.judgement import benefit
 from sieve.tables.column import Column
 from sieve.tables.table import CatalogTable
 from sieve.workload.benefit import Benefit
-from sieve.workload.rank import ColumnTest
+from sieve.workload.suggest import ColumnTest
 
 
 def column_test(table: CatalogTable, column: Column, environment: Environment) -> ColumnTest:

@@ -18,7 +18,7 @@ from sieve.metadata.registration import Registration, registrations
 from sieve.reader.version_reader import read_locations
 from sieve.storage.interface import Store
 from sieve.workload.driver_record import RecordedWork, add_up, parse_record
-from sieve.workload.rank import Tests, suggest
+from sieve.workload.suggest import Tests, suggest
 from sql_ext.driver.roots import Roots
 from sql_ext.driver.settings import Settings, valid_settings
 from sql_ext.frontend import page_html

@@ -17,8 +17,8 @@ from urllib.parse import quote
 from sieve import index_key
 from sieve.metadata.manifest import Manifest
 from sieve.reader.reason import labelled
-from sieve.workload.rank import Suggestion, described
 from sieve.workload.spelling import create_statement
+from sieve.workload.suggest import Suggestion, described
 from sql_ext.statements.describe import index_bytes
 
 _TABLE: Final = "table table-bordered table-sm table-striped sortable"

@@ -20,7 +20,7 @@ from sieve.environment import Environment
 from sieve.metadata.records import CreatedBy
 from sieve.reader.pruner import Pruner
 from sieve.storage.interface import Store
-from sieve.workload.rank import ColumnTest, TableColumn
+from sieve.workload.suggest import ColumnTest, TableColumn
 from sql_ext.driver import attach, executor_setup
 from sql_ext.driver.roots import Roots
 from sql_ext.driver.settings import Settings, parse_settings, valid_settings
@@ -29,8 +29,8 @@ from sql_ext.frontend.request_queue import Request
 from sql_ext.statements.commands import columns_of
 from sql_ext.statements.context import StatementContext
 from sql_ext.statements.execute import execute
-from sql_ext.statements.functions import call
 from sql_ext.statements.parser import parse_statement
+from sql_ext.statements.table_functions import call
 
 log = logging.getLogger(__name__)
 

@@ -17,9 +17,9 @@ from sieve.errors import InvalidInputError
 from sieve.workload.column_use import Column
 from sieve.workload.event_log.open_logs import find_logs
 from sieve.workload.event_log.replay import Replay
-from sieve.workload.rank import Suggestion, described, suggest
 from sieve.workload.record import Table as TableName
 from sieve.workload.spelling import create_statement, estimate_statement, listed, spelled
+from sieve.workload.suggest import Suggestion, described, suggest
 
 # The width of output that is not a terminal suffices for names of usual length.
 _PIPED_WIDTH = 160

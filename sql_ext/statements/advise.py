@@ -29,7 +29,9 @@ from sieve.tables.table import CatalogTable
 from sieve.workload.benefit import Benefit
 from sieve.workload.column_use import Column
 from sieve.workload.driver_record import IndexWork, RecordedWork, ScanRecord, add_up, parse_record
-from sieve.workload.rank import (
+from sieve.workload.record import Table, parts
+from sieve.workload.spelling import create_statement, drop_statement, estimate_statement
+from sieve.workload.suggest import (
     WORTHWHILE_SHARE,
     ColumnTest,
     Suggestion,
@@ -38,8 +40,6 @@ from sieve.workload.rank import (
     described,
     suggest,
 )
-from sieve.workload.record import Table, parts
-from sieve.workload.spelling import create_statement, drop_statement, estimate_statement
 from sql_ext.statements import commands
 from sql_ext.statements.context import Row, StatementContext, database_of
 

@@ -21,7 +21,7 @@ from sieve.tables.column import Column
 from sieve.tables.registered_table import RegisteredTable
 from sieve.tables.resolve import open_registered, open_table, plan_column
 from sieve.tables.table import CatalogTable
-from sieve.workload.rank import ColumnTest, TableColumn
+from sieve.workload.suggest import ColumnTest, TableColumn
 from sql_ext.driver import attach, executor_setup
 from sql_ext.driver.settings import Settings
 from sql_ext.statements import commands

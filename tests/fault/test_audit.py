@@ -17,7 +17,7 @@ from sieve.encoding.encoder import Encoder
 from sieve.metadata.commit import newest, publish
 from sieve.metadata.records import VersionId
 from sieve.reader.version_reader import read_locations
-from sieve.segments.blocks.cone import cut_segments
+from sieve.segments.blocks.cut_blocks import cut_segments
 from sieve.segments.blocks.format import encode_segment
 from sieve.storage.local import LocalStore
 from tests.built_index import write_run

@@ -1,4 +1,4 @@
-"""Stores which runs without the index have passed, so that tests need not repeat these runs.
+"""Records the files that have passed without the index, so that tests need not run them again.
 
 Without the index, a file's rows and the number of data files read depend only on Spark's release,
 the statements and their data. For each file that has passed in the mode ``off``, ``off.json``

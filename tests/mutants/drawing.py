@@ -20,7 +20,7 @@ from cosmic_ray.plugins import get_operator, operator_names
 
 # The modules that decide which files a scan skips; other modules of sql_ext need a driver.
 _DECIDING = (
-    "driver/roots driver/settings frontend/pruning statements/comments statements/functions "
+    "driver/roots driver/settings frontend/pruning statements/comments statements/table_functions "
     "statements/parser statements/syntax_error"
 ).split()
 

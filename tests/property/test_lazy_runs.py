@@ -15,7 +15,7 @@ from sieve.reader import run_file
 from sieve.reader.cache import Cache
 from sieve.reader.run_file import describe_run
 from sieve.reader.run_reader import Run
-from sieve.segments.blocks.cone import cut_segments
+from sieve.segments.blocks.cut_blocks import cut_segments
 from sieve.segments.blocks.format import CSR, Segment, encode_segment
 from sieve.segments.hash_map.format import decode_map
 from sieve.segments.intervals.format import CODINGS, encode

@@ -19,7 +19,7 @@ from sieve.encoding.encoder import Encoder
 from sieve.predicate.evaluate import evaluate
 from sieve.predicate.tree import parse
 from sieve.reader.entry_table import assemble
-from sieve.segments.blocks.cone import cut_segments
+from sieve.segments.blocks.cut_blocks import cut_segments
 from sieve.segments.blocks.format import encode_segment
 from sieve.segments.payload import decode
 from tests.generated_encoders import encoders_for

@@ -15,7 +15,7 @@ from sieve.arrays.interval_set import merge
 from sieve.encoding.encoder import GREATEST, LEAST
 from sieve.errors import SieveError
 from sieve.reader.entry_table import assemble
-from sieve.segments.blocks.cone import cut_segments
+from sieve.segments.blocks.cut_blocks import cut_segments
 from sieve.segments.blocks.format import decode_segment, encode_segment
 from sieve.segments.payload import decode
 
@@ -129,8 +129,8 @@ def reference_lines(rows, options):
 def test_segments_are_those_of_the_definition(rows, options):
     """The vectorised algorithm ends segments at the same keys as the key-by-key definition."""
     with (
-        mock.patch("sieve.segments.blocks.cone._SMALLEST_WINDOW", 2),
-        mock.patch("sieve.segments.blocks.cone._LARGEST_WINDOW", 8),
+        mock.patch("sieve.segments.blocks.cut_blocks._SMALLEST_WINDOW", 2),
+        mock.patch("sieve.segments.blocks.cut_blocks._LARGEST_WINDOW", 8),
     ):
         segments = cut(rows, options)
     lines = reference_lines(rows, options)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from sieve.encoding.encoder import GREATEST, LEAST
 from sieve.errors import SieveError
-from sieve.segments.blocks.cone import cut_segments
+from sieve.segments.blocks.cut_blocks import cut_segments
 from sieve.segments.blocks.format import encode_segment
 from sieve.segments.intervals import integer_coding
 from sieve.segments.intervals.cut_gaps import Intervals, concatenated, cut_location, split_at

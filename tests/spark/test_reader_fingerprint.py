@@ -194,7 +194,7 @@ def test_manifest_has_only_a_digest_of_a_secret(tables: Lab, key: str) -> None:
 
 
 def test_a_row_that_moves_with_the_time_zone_is_found(tables: Lab) -> None:
-    """CSV times without a zone are other instants in a session with another zone.
+    """Sessions with different time zones read a CSV time without a zone as different instants.
 
     Queries of such a session return these rows.
     """

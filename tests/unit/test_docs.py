@@ -22,7 +22,7 @@ from sieve.metadata.records import (
 from sieve.reader.reason import Reason
 from sieve.tables.formats import COUNTED, INDEXED
 from sql_ext.statements import commands, grammar_tables
-from sql_ext.statements.functions import FUNCTIONS
+from sql_ext.statements.table_functions import FUNCTIONS
 
 HOME = Path(__file__).resolve().parents[2]
 DOCS = sorted([HOME / "README.md", HOME / "CHANGELOG.md", *(HOME / "docs").rglob("*.md")])

@@ -23,9 +23,9 @@ MIB = 1 << 20
     [
         ("format", "at most 1,023 characters", [1023], [registration.VALUE_LIMIT]),
         ("format", "ASCII JSON, at most 32 MiB", [32 * MIB], [manifest.MANIFEST_LIMIT]),
-        ("format", "`expected`: at most 100 objects", [100], [manifest.MAX_KINDS]),
-        ("format", "at most 10,000 of each kind", [10_000], [manifest.MAX_RANGES]),
-        ("format", "its further slots, 64 at most", [64], [file_list.MOST_ALSO]),
+        ("format", "`expected` (at most 100)", [100], [manifest.MAX_KINDS]),
+        ("format", "Each array has at most 10,000 intervals", [10_000], [manifest.MAX_RANGES]),
+        ("format", "further slots of the location, at most 64", [64], [file_list.MOST_ALSO]),
         ("format", "rounded down; 1 to 2^24", [1 << 24], [blocks.MAX_BLOCKS]),
         ("format", "number of postings; 1 to 2^27", [1 << 27], [blocks.MAX_POSTINGS]),
         ("format", "number of entries, 1 to 2^24", [1 << 24], [shapes.MAX_ENTRIES]),

@@ -151,7 +151,7 @@ def test_bounds_of_the_read_path_are_right() -> None:
     found = [bounds(steps, np.zeros(3, np.int64), np.array([k]))[0][0] for k in (1, 2, 10)]
     assert found == [1, 400, 800]
     said = READ_PATH.partition("## Top-k queries")[2]
-    assert "800 is a bound, and c" in said
+    assert "The bound is 800. The scan skips c" in said
     assert "`LIMIT 1` has the bound 1, `LIMIT 2` the bound 400" in said
 
 

@@ -9,8 +9,9 @@ class 4 and the low bits 0b101. Layout, little-endian:
 ==========  ============================================================
 u8 mode     0: bit packing; 1: classes; 2: the numbers, all below 256, as bytes
 ...         mode 0: the packed array
-u32         modes 1 and 2: d, bytes of the deflated ones
-u8[d]       raw Deflate (RFC 1951) of one byte a number: class, or number
+u32         modes 1 and 2: d, the length of the Deflate data in bytes
+u8[d]       modes 1 and 2: raw Deflate (RFC 1951) of one byte for each
+            number: its class (mode 1) or the number itself (mode 2)
 bits        mode 1: for each number of class c > 1 its c - 1 lowest bits, lowest first
 ==========  ============================================================
 """

@@ -15,8 +15,8 @@ import pytest
 from sieve.storage.local import LocalStore
 from sieve.workload.benefit import Benefit
 from sieve.workload.column_use import Column
-from sieve.workload.rank import ColumnTest
 from sieve.workload.record import Table
+from sieve.workload.suggest import ColumnTest
 from sql_ext.frontend import page as page_module
 from sql_ext.frontend import page_html
 from sql_ext.frontend.page import PageService

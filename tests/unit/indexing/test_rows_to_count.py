@@ -35,7 +35,7 @@ def test_rows_are_counted_if_metadata_has_counts(
 
 
 def test_iceberg_lists_row_counts() -> None:
-    """The listing of an Iceberg table has row counts in place of times, so no job counts rows."""
+    """`mtime` of a listed Iceberg file is its row count, so no job counts rows."""
     table: Any = SimpleNamespace(info=SimpleNamespace(format_name="iceberg"))
     found = rows_to_count(table, FILES, WHOLE, SimpleNamespace(kind=None))  # type: ignore[arg-type]
     assert isinstance(found, np.ndarray)

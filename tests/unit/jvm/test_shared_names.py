@@ -12,7 +12,7 @@ from sieve.metadata.text_formats import TEXT_FORMATS
 from sieve.reader.reason import Reason
 from sieve.tables.formats import RESERVED
 from sieve.tables.table import DAMAGED
-from sql_ext.statements.functions import FUNCTIONS
+from sql_ext.statements.table_functions import FUNCTIONS
 
 SQL_EXT = Path(__file__).resolve().parents[3] / "sql_ext"
 SHIM = {path.name: path.read_text(encoding="utf-8") for path in SQL_EXT.glob("jvm/src/**/*.scala")}

@@ -21,7 +21,7 @@ from sieve.metadata.records import LocationsRef, PartRef, RunId, RunRef
 from sieve.predicate.key_ranges import KeyRanges
 from sieve.reader.cache import Cache
 from sieve.reader.version_reader import OpenVersion, open_version
-from sieve.segments.blocks.cone import cut_segments
+from sieve.segments.blocks.cut_blocks import cut_segments
 from sieve.segments.blocks.format import encode_segment
 from sieve.storage.interface import GoneError
 from sieve.storage.local import LocalStore

@@ -15,10 +15,10 @@ from sieve.metadata.scan_history import save_record
 from sieve.storage.local import LocalStore
 from sieve.workload.benefit import Benefit
 from sieve.workload.driver_record import parse_record
-from sieve.workload.rank import ColumnTest
+from sieve.workload.suggest import ColumnTest
 from sql_ext.driver.settings import parse_settings
 from sql_ext.statements import advise
-from sql_ext.statements.functions import FUNCTIONS
+from sql_ext.statements.table_functions import FUNCTIONS
 from tests.fake_spark import PlainStatement, Session, Warehouse, without_spark
 
 COLUMNS = [

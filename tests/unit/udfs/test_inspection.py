@@ -13,7 +13,7 @@ from matplotlib.text import Text
 from sieve.encoding.encoder import GREATEST, LEAST, Encoder
 from sieve.metadata.records import Expected
 from sieve.segments.entries import Entries
-from udfs.inspection import rows
+from udfs.inspection import inspect_index as rows
 from udfs.inspection.layout import FileLayout, lay_out, raster, reads
 from udfs.inspection.picture import draw, shortened
 from udfs.inspection.version_entries import VersionEntries

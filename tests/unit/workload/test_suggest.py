@@ -4,8 +4,8 @@ import pytest
 
 from sieve.workload.benefit import Benefit, benefit_of
 from sieve.workload.column_use import ColumnUse, Kind
-from sieve.workload.rank import ColumnTest, Suggestion, suggest
 from sieve.workload.record import Workload
+from sieve.workload.suggest import ColumnTest, Suggestion, suggest
 
 ORDERS, ITEMS = ("shop", "orders"), ("shop", "items")
 ID, DAY, NOTE = ("id",), ("day",), ("note",)
@@ -130,7 +130,7 @@ def test_result_of_a_test_replaces_the_estimate() -> None:
     [(Kind.JOIN, 7.0), (Kind.PREFIX, 8.0), (Kind.BETWEEN, 8.0), (Kind.NULL, 1.0), (Kind.TOP, 5.0)],
 )
 def test_result_of_a_test_applies_to_each_kind_of_use(kind: Kind, after: float) -> None:
-    """A test decides about values, join keys, prefixes and ranges, but not NULL or top-k."""
+    """A test on sample files decides the estimate for values, join keys, prefixes and ranges."""
     work = Workload()
     files = 20 if kind is Kind.TOP else 10
     work.add(ORDERS, {ID: ColumnUse(kind)}, 1000, files)

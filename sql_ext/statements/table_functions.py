@@ -14,7 +14,7 @@ from sql_ext.statements import commands
 from sql_ext.statements.context import Row, StatementContext
 from sql_ext.statements.execute import execute
 from udfs import files, segments, status
-from udfs.inspection import rows as inspection
+from udfs.inspection import inspect_index as inspection
 
 Arguments = Mapping[str, Any]
 """Arguments by parameter name. Names of tables and databases are split into their parts."""

@@ -16,7 +16,7 @@ import pytest
 from sieve.errors import DeniedError, InvalidInputError, UnsupportedError
 from sieve.reader.cache import FileCache
 from sql_ext.statements.context import Row
-from sql_ext.statements.functions import FUNCTIONS, call
+from sql_ext.statements.table_functions import FUNCTIONS, call
 from tests.fake_spark import PlainStatement, Session, Warehouse, without_spark
 from udfs import files, segments, status
 
