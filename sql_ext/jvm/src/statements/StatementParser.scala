@@ -1,21 +1,18 @@
 package org.apache.spark.sql.sieve.statements
 
 import org.apache.spark.sql.SparkSession
-import org.apache.spark.sql.catalyst.{FunctionIdentifier, TableIdentifier}
-import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.catalyst.parser.{ParseException, ParserInterface}
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.execution.command.SetCommand
 import org.apache.spark.sql.sieve.base.{Compat, ParserMethods, Settings, SieveException}
 import org.apache.spark.sql.sieve.observe.CatalogEvents
-import org.apache.spark.sql.types.{DataType, StructType}
 
 /**
  * Parses SIEVE statements, and passes all other text unchanged to the session's previous parser.
  *
  * @param delegate the previous parser. Iceberg's procedures look for Iceberg's parser in the fields of a parser's class.
  */
-class StatementParser(session: SparkSession, protected val delegate: ParserInterface) extends StatementParser.Methods {
+class StatementParser(session: SparkSession, protected val delegate: ParserInterface) extends ParserMethods {
   private val own = session.asInstanceOf[Compat.Session]
   private val ownership = new StatementOwnership(own, delegate)
 
@@ -42,17 +39,6 @@ class StatementParser(session: SparkSession, protected val delegate: ParserInter
 }
 
 object StatementParser {
-  /** The methods of all supported releases of Spark that only call the previous parser. */
-  trait Methods extends ParserMethods {
-    override def parseExpression(text: String): Expression = delegate.parseExpression(text)
-    override def parseTableIdentifier(text: String): TableIdentifier = delegate.parseTableIdentifier(text)
-    override def parseFunctionIdentifier(text: String): FunctionIdentifier = delegate.parseFunctionIdentifier(text)
-    override def parseMultipartIdentifier(text: String): Seq[String] = delegate.parseMultipartIdentifier(text)
-    override def parseQuery(text: String): LogicalPlan = delegate.parseQuery(text)
-    override def parseTableSchema(text: String): StructType = delegate.parseTableSchema(text)
-    override def parseDataType(text: String): DataType = delegate.parseDataType(text)
-  }
-
   /**
    * True if the name of a plan's class suggests that the plan changes the catalog. Such a plan needs the catalog
    * anyway.
