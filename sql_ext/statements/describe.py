@@ -305,7 +305,9 @@ def _extended(table: CatalogTable, index: Usable, doing: str) -> Iterator[tuple[
     yield "nans", str(stats.nans)
     yield "build seconds", f"{stats.seconds:.3f}"
     yield "built by", f"Sieve {manifest.created_by.sieve} on Spark {manifest.created_by.spark}"
-    yield "reader", reader_problem(table.info, manifest) or "unchanged"
+    # A REFRESH, which `reader_problem` could recommend, does not help after a DROP COLUMN.
+    problem = None if dropped_column(table.info, manifest) else reader_problem(table.info, manifest)
+    yield "reader", problem or "unchanged"
     yield "path", index.directory
 
 
