@@ -64,6 +64,19 @@ def test_file_added_twice_is_read_twice(lab: Lab, tmp_path: Path) -> None:
     assert lab.check("SELECT id FROM t WHERE id = 17", exactly=3).rows == {"(17,)": 1}
 
 
+@pytest.mark.parametrize("recorded", [9, 11])
+def test_file_with_a_wrong_row_count_is_always_read(
+    lab: Lab, tmp_path: Path, recorded: int
+) -> None:
+    """A build compares the rows that it reads with the count in the table's manifests."""
+    create(lab)
+    append(lab, foreign(lab, tmp_path, 0), 10)
+    append(lab, foreign(lab, tmp_path, 10), recorded)
+    lab.sql("CREATE SIEVE INDEX ON t (id)")
+    assert lab.check("SELECT id FROM t WHERE id = 7", exactly=2).rows == {"(7,)": 1}
+    lab.check("SELECT id FROM t WHERE id = 1000", exactly=1)
+
+
 def test_a_partition_column_has_no_index(lab: Lab, tmp_path: Path) -> None:
     """CREATE refuses a partition column: one file can be in two partitions, with two values."""
     create(lab, columns="id BIGINT, v STRING, p INT", more="PARTITIONED BY (p)")
