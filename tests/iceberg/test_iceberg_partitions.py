@@ -114,16 +114,28 @@ def test_join_of_two_partition_specs_works_after_a_filter(lab: Lab, adaptive: st
 
 
 @pytest.mark.parametrize("adaptive", ["true", "false"])
-def test_run_time_values_in_a_join_of_equal_partitions(lab: Lab, adaptive: str) -> None:
-    """Spark copies the scans of a storage-partitioned join, and the copies still receive values."""
+@pytest.mark.parametrize("pushed", ["true", "false"])
+def test_run_time_values_in_a_join_without_a_shuffle(lab: Lab, adaptive: str, pushed: str) -> None:
+    """A storage-partitioned join pairs partitions by position, so their number must not change."""
     for name in ("p", "q"):
-        create(lab, name, "id BIGINT, v STRING", "PARTITIONED BY (bucket(4, id))")
-        for start in (0, 40):
-            insert(lab, name=name, files=4, start=start)
-        lab.sql(f"CREATE SIEVE INDEX ON {name} (id)")
-    lab.sql("CREATE TABLE k USING iceberg AS SELECT 49L AS id")
-    query = "SELECT /*+ MERGE(a, b) */ a.id FROM p a JOIN q b ON a.id = b.id WHERE a.id = {}"
-    with lab.settings(GROUPED | {"spark.sql.adaptive.enabled": adaptive}):
-        least = lab.check(query.format(49)).files
-        assert least < 8
-        assert lab.check(query.format("(SELECT max(id) FROM k)")).files == least
+        create(lab, name, "id BIGINT, g BIGINT", "PARTITIONED BY (bucket(8, id))")
+        insert(lab, "id, id g", name, files=4)
+        lab.sql(f"CREATE SIEVE INDEX ON {name} (g)")
+    lab.sql("CREATE TABLE k USING iceberg AS SELECT id FROM range(40)")
+
+    def rows(name: str, low: int, high: int) -> str:
+        ends = [f"(SELECT min(id) FROM k WHERE id >= {end})" for end in (low, high)]
+        return f"(SELECT * FROM {name} WHERE g >= {ends[0]} AND g < {ends[1]})"
+
+    own = {
+        "spark.sql.adaptive.enabled": adaptive,
+        "spark.sql.sources.v2.bucketing.pushPartValues.enabled": pushed,
+    }
+    with lab.settings(GROUPED | own):
+        for kind in ("INNER", "RIGHT", "FULL"):
+            query = (
+                f"SELECT /*+ MERGE(a, b) */ a.id, b.id FROM {rows('p', 11, 16)} a "
+                f"{kind} JOIN {rows('q', 12, 17)} b ON a.id = b.id"
+            )
+            assert lab.check(query).rows.total() == {"INNER": 4, "RIGHT": 5, "FULL": 6}[kind]
+        lab.check("SELECT a.id FROM p a JOIN q b ON a.id = b.id WHERE a.g = 11", at_most=15)

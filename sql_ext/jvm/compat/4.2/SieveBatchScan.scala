@@ -3,11 +3,5 @@ package org.apache.spark.sql.sieve.plan
 import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
 
 /** A copy of Spark's scan, with the constructor arguments of this Spark release. */
-abstract class SieveBatchScan(of: BatchScanExec)
-    extends BatchScanExec(of.output, of.scan, of.runtimeFilters, of.ordering, of.table, of.keyGroupedPartitioning) {
-  /** Returns a copy by Spark as the subclass. */
-  protected def wrapped(copy: BatchScanExec): BatchScanExec
-
-  /** Spark's own scan. */
-  protected def unwrapped: BatchScanExec = super.copy()
-}
+class SieveBatchScan(of: BatchScanExec)
+    extends BatchScanExec(of.output, of.scan, of.runtimeFilters, of.ordering, of.table, of.keyGroupedPartitioning)

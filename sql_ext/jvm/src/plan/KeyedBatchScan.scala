@@ -22,11 +22,9 @@ class KeyedBatchScan(of: BatchScanExec) extends SieveBatchScan(of) {
     }
   }
 
-  override protected def wrapped(copy: BatchScanExec): BatchScanExec = new KeyedBatchScan(copy)
-
   /** Copies Spark's own scan, and returns the copy as this class. See `CountedScan.makeCopy`. */
   override def makeCopy(arguments: Array[AnyRef]): SparkPlan = {
-    def copied = unwrapped.makeCopy(arguments) match { case batch: BatchScanExec => wrapped(batch) }
+    def copied = copy().makeCopy(arguments) match { case batch: BatchScanExec => new KeyedBatchScan(batch) }
     // A new node takes its session from the thread.
     val made = if (session == null) copied else session.withActive(copied)
     made.copyTagsFrom(this)
@@ -43,8 +41,11 @@ object KeyedBatchScan {
       case Nil => batch
       case more =>
         val made = more.map(f => if (f.exists(_.isInstanceOf[BroadcastTuple])) KeysOfTuple(f) else f)
-        val keyed = batch.copy(runtimeFilters = batch.runtimeFilters ++ made)
-        if (own(made).isEmpty) keyed else new KeyedBatchScan(keyed)
+        // A join without a shuffle pairs the partitions of two scans by their position. Spark keeps the positions only
+        // if Spark itself passes the values.
+        val safe = if (batch.keyGroupedPartitioning.isDefined) made.diff(own(made)) else made
+        val keyed = batch.copy(runtimeFilters = batch.runtimeFilters ++ safe)
+        if (own(safe).isEmpty) keyed else new KeyedBatchScan(keyed)
     }
 
   /** The filters whose values Spark does not pass to scans. */
