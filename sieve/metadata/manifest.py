@@ -139,7 +139,7 @@ def render_manifest(manifest: Manifest) -> bytes:
             del options["refresh"]
     if manifest.commit is not None:
         # A missing commit is not written, so that earlier releases can read versions of tables
-        # other than Delta tables.
+        # without numbered commits.
         record["commit"] = members["commit"]
     body = json.dumps(record, separators=(",", ":"), allow_nan=False).encode("ascii")
     data = body[:-1] + b',"checksum":"%s"}' % hashlib.sha256(body).hexdigest().encode("ascii")

@@ -86,11 +86,13 @@ class FileRef:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """A commit of a Delta table.
+    """A commit of a Delta or Iceberg table.
 
     Attributes:
-        table: identity of the table in its log; CREATE OR REPLACE gives the table a new identity.
-        version: number of the commit, from 0.
+        table: identity of the table in its log or metadata. In Delta, CREATE OR REPLACE gives the
+            table a new identity.
+        version: in Delta, the number of the commit, from 0. In Iceberg, the sequence number of the
+            snapshot, from 1.
     """
 
     table: str

@@ -40,7 +40,8 @@ class Snapshot:
             of the last completed commit.
         taken_over: how many files at the end of `files` come from a version's file list, not from a
             listing. A build cannot read such files.
-        commit: the listed commit of a Delta table; None for other tables.
+        commit: the listed commit of a Delta or Iceberg table; None for a table without numbered
+            commits.
     """
 
     files: tuple[DataFile, ...]
@@ -69,7 +70,7 @@ def snapshot_since(
     Args:
         instant: instant of the version, ISO 8601.
         known: the version's file list.
-        commit: the commit of the version; None for a table other than a Delta table.
+        commit: the commit of the version; None for a table without numbered commits.
 
     Returns:
         None if the table's commits do not show which files changed.

@@ -16,7 +16,7 @@ from sieve.index_key import ELEMENTS, SUBSTRING, expression_of, kind_of
 from sieve.metadata.records import Commit
 from sieve.metadata.text_formats import TEXT_FORMATS
 from sieve.metadata.timestamps import ms_since_epoch
-from sieve.tables import delta, hudi
+from sieve.tables import delta, hudi, iceberg
 from sieve.tables.column import Column
 from sieve.tables.data_file import Changes, DataFile, FileCuts
 from sieve.tables.names import spelled
@@ -72,7 +72,8 @@ class CatalogTable(RegisteredTable):
         if self.info.format_name == "hudi":
             listed = hudi.list_changed(self._access, ms_since_epoch(instant))
         elif commit is not None:
-            listed = delta.list_changed(self._access, commit)
+            log = iceberg if self.info.format_name == "iceberg" else delta
+            listed = log.list_changed(self._access, commit)
         if listed is None:
             return None
         files = tuple(DataFile(*row) for row in json.loads(listed[1]))
@@ -88,7 +89,13 @@ class CatalogTable(RegisteredTable):
         return None if told < 0 else told
 
     def commit(self) -> Commit | None:
-        """The listed commit of a Delta table, else its newest commit; None for other tables."""
+        """The listed commit of a Delta or Iceberg table, else its newest commit.
+
+        Returns:
+            None for tables of other formats, and for tables without numbered commits.
+        """
+        if self.info.format_name == "iceberg":
+            return iceberg.listed_commit(self._access)
         return delta.listed_commit(self._access)[0] if self.info.format_name == "delta" else None
 
     def appended(self, files: Mapping[int, tuple[int, int, bool]]) -> frozenset[int]:

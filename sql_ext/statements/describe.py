@@ -54,8 +54,9 @@ def index_bytes(manifest: Manifest) -> int:
 
 def shown_instant(manifest: Manifest) -> str:
     """The time of the indexed snapshot; for a Delta table also the number of its commit."""
-    commit = manifest.commit
-    return manifest.instant + ("" if commit is None else f" (version {commit.version})")
+    if manifest.commit is None or manifest.format_name != "delta":
+        return manifest.instant
+    return f"{manifest.instant} (version {manifest.commit.version})"
 
 
 def advice(

@@ -27,9 +27,12 @@ final class IcebergApi private (loader: ClassLoader) {
   private val residual = load("expressions.ResidualEvaluator")
     .getMethod("unpartitioned", load("expressions.Expression"))
     .invoke(null, load("expressions.Expressions").getMethod("alwaysTrue").invoke(null))
+  private val noDeletes = java.lang.reflect.Array.newInstance(load("DeleteFile"), 0)
   private val newTask = load("BaseFileScanTask").getConstructor(
-    load("DataFile"), java.lang.reflect.Array.newInstance(load("DeleteFile"), 0).getClass, classOf[String],
-    classOf[String], load("expressions.ResidualEvaluator"))
+    load("DataFile"), noDeletes.getClass, classOf[String], classOf[String], load("expressions.ResidualEvaluator"))
+  private val specId = load("ContentFile").getMethod("specId")
+  private val readManifest = load("ManifestFiles")
+    .getMethod("read", load("ManifestFile"), load("io.FileIO"), classOf[java.util.Map[_, _]])
 
   /** The location, the bytes and the rows of a task's data file. None if the task reads only a part of the file. */
   def dataFile(task: AnyRef): Option[(String, Long, Long)] = {
@@ -79,14 +82,30 @@ final class IcebergApi private (loader: ClassLoader) {
    * Returns a task that reads the same file without a filter, and also reads the rows that delete files remove. Iceberg
    * merges splits of a file that share a file object. So this method gives each task a file object of its own.
    */
-  def withDeletedRows(task: AnyRef): AnyRef = newTask.newInstance(
-    copy.invoke(file.invoke(task)), java.lang.reflect.Array.newInstance(load("DeleteFile"), 0),
-    schemaJson.invoke(null, schema.invoke(task)), specJson.invoke(null, spec.invoke(task)),
-    residual).asInstanceOf[AnyRef]
+  def withDeletedRows(task: AnyRef): AnyRef =
+    taskOf(copy.invoke(file.invoke(task)), schema.invoke(task), spec.invoke(task))
+
+  private def taskOf(file: AnyRef, schema: AnyRef, spec: AnyRef): AnyRef = newTask.newInstance(
+    file, noDeletes, schemaJson.invoke(null, schema), specJson.invoke(null, spec), residual).asInstanceOf[AnyRef]
+
+  /** Tasks that read the data files in some manifests of a table, including deleted rows. */
+  def tasksIn(manifests: Seq[AnyRef], iceberg: AnyRef, schema: AnyRef): Seq[AnyRef] = {
+    val specs = IcebergApi.call(iceberg, "specs").asInstanceOf[java.util.Map[Any, AnyRef]]
+    manifests.flatMap { manifest =>
+      val reader = readManifest.invoke(null, manifest, IcebergApi.call(iceberg, "io"), specs)
+      IcebergApi.call(reader, "select", IcebergApi.columnsOfTasks)
+      val files = reader.asInstanceOf[java.lang.Iterable[AnyRef] with AutoCloseable]
+      try files.asScala.map(one => taskOf(one, schema, specs.get(specId.invoke(one)))).toVector
+      finally files.close()
+    }
+  }
 }
 
 object IcebergApi {
   val root = "org.apache.iceberg"
+  /** The columns of a manifest that a task needs to read a data file. Without a choice, Iceberg reads statistics, too. */
+  private val columnsOfTasks = java.util.List.of(
+    "file_path", "file_format", "file_size_in_bytes", "record_count", "partition", "key_metadata", "split_offsets")
   private val known = new ConcurrentHashMap[ClassLoader, IcebergApi]
 
   /** Returns the `IcebergApi` for the class loader that loaded an object of Iceberg. */

@@ -34,20 +34,8 @@ final class IcebergFiles(
     !Iceberg.current(iceberg).exists(IcebergApi.call(_, "snapshotId") == IcebergApi.call(read, "snapshotId"))
   }.map(Iceberg.committed)
 
-  override def listFiles(p: Seq[Expression], d: Seq[Expression]): Seq[PartitionDirectory] = {
-    val tasks = IcebergScans.tasks(scan)
-    val api = IcebergApi.of(table)
-    val dataFiles = tasks.map(api.dataFile)
-    // A table can contain the same data file twice, in two partitions. The listing cannot identify such a file.
-    val once = dataFiles.flatten.groupBy(_._1).collect { case (location, Seq(_)) => location }.toSet
-    Seq(PartitionDirectory(InternalRow.empty, tasks.zip(dataFiles).map { case (task, dataFile) =>
-      val (status, isWhole) = dataFile.fold((IcebergFiles.status("/", 0, 0), false)) { case (location, bytes, rows) =>
-        (IcebergFiles.status(location, bytes, rows), once(location) && IcebergFiles.isPlain(location))
-      }
-      FileStatusWithMetadata(status, Map(
-        IcebergFiles.task -> task, IcebergFiles.whole -> isWhole, IcebergFiles.hidesRows -> api.hidesRows(task)))
-    }))
-  }
+  override def listFiles(p: Seq[Expression], d: Seq[Expression]): Seq[PartitionDirectory] =
+    Seq(IcebergFiles.listed(IcebergApi.of(table), IcebergScans.tasks(scan)))
 
   override def rootPaths: Seq[Path] = Nil
   override def inputFiles: Array[String] = listFiles(Nil, Nil).flatMap(_.files.map(_.getPath.toString)).toArray
@@ -77,6 +65,20 @@ object IcebergFiles {
     IcebergApi.call(iceberg, "specs").asInstanceOf[java.util.Map[_, AnyRef]].values.asScala.flatMap { spec =>
       IcebergApi.call(spec, "identitySourceIds").asInstanceOf[java.util.Set[Any]].asScala
     }.toSet
+
+  /** Lists the data files of tasks. Each task reads one data file. */
+  def listed(api: IcebergApi, tasks: Seq[AnyRef]): PartitionDirectory = {
+    val dataFiles = tasks.map(api.dataFile)
+    // A table can contain the same data file twice, in two partitions. The listing cannot identify such a file.
+    val once = dataFiles.flatten.groupBy(_._1).collect { case (location, Seq(_)) => location }.toSet
+    PartitionDirectory(InternalRow.empty, tasks.zip(dataFiles).map { case (task, dataFile) =>
+      val (listed, isWhole) = dataFile.fold((status("/", 0, 0), false)) { case (location, bytes, rows) =>
+        (status(location, bytes, rows), once(location) && isPlain(location))
+      }
+      FileStatusWithMetadata(listed, Map(
+        IcebergFiles.task -> task, whole -> isWhole, hidesRows -> api.hidesRows(task)))
+    })
+  }
 
   /** The tasks of listed files. If a file is restricted to ranges, its task reads only these ranges. */
   def tasks(directories: Seq[PartitionDirectory]): Seq[AnyRef] = directories.flatMap(_.files.map { file =>

@@ -1,9 +1,50 @@
 package org.apache.spark.sql.sieve.formats
 
+import java.util.{List => JList}
+import scala.jdk.CollectionConverters._
+import org.apache.spark.sql.sieve.base.Json
+
 /** An Iceberg table for SIEVE statements, which read the table's current snapshot. */
 final class IcebergTable(files: ListedFiles) extends FormatTable(files) {
-  private def own: IcebergFiles = relation.location.asInstanceOf[IcebergFiles]
+  private val own = relation.location.asInstanceOf[IcebergFiles]
+  private val snapshot = IcebergScans.snapshot(own.scan)
 
   /** The commit time of the current snapshot, in ms since the epoch. Negative for a table without a snapshot. */
-  override def instant: Long = Iceberg.current(own.iceberg).fold(-1L)(Iceberg.committed)
+  override def instant: Long = snapshot.fold(-1L)(Iceberg.committed)
+
+  /**
+   * The table's id and the sequence number of the current snapshot, as JSON. Null for a table without a snapshot, and
+   * for a snapshot of format version 1, because such a snapshot has no sequence number.
+   */
+  def commit: String = snapshot.map(sequenceNumber).filter(_ > 0).map { number =>
+    Json.write(Map("table" -> IcebergApi.call(own.iceberg, "uuid").toString, "version" -> number))
+  }.orNull
+
+  /**
+   * Compares the current snapshot with the snapshot that has this sequence number. The snapshots need not be on the
+   * same branch: a rollback, for example, returns to an earlier snapshot. Returns, as JSON, the paths of the data files
+   * in each manifest that only one of the two snapshots has, and those of these files that the current snapshot
+   * contains. Each file has the same form as in the result of `list`. Returns null if the table no longer has the
+   * other snapshot.
+   */
+  def listSince(number: Long): String = {
+    val known = IcebergApi.call(own.iceberg, "snapshots").asInstanceOf[java.lang.Iterable[AnyRef]].asScala.toSeq
+    (known.filter(sequenceNumber(_) == number), snapshot) match {
+      case (Seq(earlier), Some(current)) =>
+        val (before, now) = (manifests(earlier), manifests(current))
+        val there = IcebergFiles.listed(api, tasks(now -- before.keys))
+        val gone = IcebergFiles.listed(api, tasks(before -- now.keys))
+        val touched = Seq(there, gone).flatMap(_.files.map(_.getPath.toString))
+        Json.write(Seq(touched, files.replace(Seq(there))))
+      case _ => null
+    }
+  }
+
+  private val api = IcebergApi.of(own.table)
+  private def sequenceNumber(snapshot: AnyRef): Long = IcebergApi.call(snapshot, "sequenceNumber").asInstanceOf[Long]
+  private def manifests(snapshot: AnyRef): Map[String, AnyRef] =
+    IcebergApi.call(snapshot, "dataManifests", IcebergApi.call(own.iceberg, "io")).asInstanceOf[JList[AnyRef]].asScala
+      .map(one => IcebergApi.call(one, "path").toString -> one).toMap
+  private def tasks(manifests: Map[String, AnyRef]): Seq[AnyRef] =
+    api.tasksIn(manifests.values.toSeq, own.iceberg, IcebergScans.schema(own.table, own.scan))
 }
