@@ -1,7 +1,7 @@
-"""Environment: everything outside an operation, passed as an argument (dependency injection).
+"""Environment: the services that an operation gets as an argument (dependency injection).
 
-An operation reads and writes only through its environment, so tests pass fakes: a store that fails,
-a user who cancels, a root that is refused.
+An operation reads and writes only through its environment. So a test can pass an environment with a
+fake service, such as a store that fails or a user who cancels.
 """
 
 from __future__ import annotations
@@ -14,44 +14,48 @@ from sieve.storage.interface import Store
 
 
 class Advice:
-    """Collects the advice of one statement, shown in the column ``advice`` of its result.
+    """Collects one statement's advice; users see it in the column ``advice`` of the result.
 
-    A sentence states a problem and its remedy. A sentence is about one index, or about all indexes
-    of the statement.
+    The advice consists of sentences. Each sentence states a problem and its remedy, and is about
+    one index or about all indexes of the statement.
     """
 
     def __init__(self) -> None:
         self._sentences: dict[tuple[str | None, str], None] = {}
 
     def add(self, sentence: str, index: str | None = None) -> None:
-        """Adds a sentence for one index, or for all if ``index`` is None; ignores repetitions."""
+        """Adds a sentence about one index, or about all if ``index`` is None; ignores a repeat."""
         self._sentences[index, sentence] = None
 
     def of(self, index: str) -> list[str]:
-        """The sentences about an index or about all indexes, in the order of addition."""
+        """The sentences about this index or about all indexes, in the order of addition."""
         return [text for name, text in self._sentences if name in (None, index)]
 
     def __iter__(self) -> Iterator[tuple[str | None, str]]:
-        """Pairs of an index's name (None for all) and a sentence."""
+        """Yields pairs: an index's name, or None for all indexes; and the sentence about it."""
         return iter(self._sentences)
 
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """The outside world of one statement.
+    """The services, versions and limits that one statement uses.
 
     Attributes:
-        open_store: opens the store of a URI.
-        root_for_new: the root of new indexes, given the database's location.
-        check_root: raises RootRefusedError if indexes of a database are not allowed in a root.
-        check_shared: raises RootRefusedError if other sessions would not use indexes in a root.
+        open_store: opens the store to which a URI belongs.
+        root_for_new: returns the folder for new indexes of a database, given the database's
+            location.
+        check_root: raises RootRefusedError if a root must not contain indexes of the given
+            database.
+        check_shared: raises RootRefusedError if other sessions would ignore indexes in the given
+            root.
         check_cancelled: raises UnavailableError once the user has cancelled the statement.
-        describe_job: labels the Spark jobs that follow.
+        describe_job: sets the description of the Spark jobs that the statement starts afterwards.
         software: the versions of Sieve and Spark, recorded in new index versions.
-        range_bytes: the minimum bytes of a file for which an index can point to ranges.
-        changing: called before each change that others can see; a statement that fails before the
-            first call has changed nothing.
-        advice: collects advice for the user, in addition to the result.
+        range_bytes: the minimum size of a file, in bytes, for which an index can point to ranges of
+            the file.
+        changing: called before each change that other sessions can see. So a statement that fails
+            before the first call has changed nothing.
+        advice: collects the statement's advice for the user.
     """
 
     open_store: Callable[[str], Store]

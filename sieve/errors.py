@@ -8,7 +8,7 @@ class SieveError(Exception):
 
     Args:
         condition: error class shown to users in brackets, such as ``SIEVE_SYNTAX_ERROR``.
-        message: what is wrong, naming table, index, version or file, and what to do next.
+        message: what is wrong and what to do next; names the table, index, version or file.
     """
 
     def __init__(self, condition: str, message: str) -> None:
@@ -21,39 +21,39 @@ class SieveError(Exception):
 
 
 class InvalidInputError(SieveError):
-    """The user's statement or setting is wrong. The same statement or setting fails again."""
+    """The user's statement or setting is wrong. If the user repeats it, it fails again."""
 
 
 class UnsupportedError(SieveError):
-    """The request is well-formed but not supported: a type, a kind of table, a newer format."""
+    """Sieve does not support part of a valid request: a type, a kind of table or a newer format."""
 
 
 class RootRefusedError(UnsupportedError):
-    """An index is, or would be, in a folder that must not contain indexes of its database."""
+    """The folder of a new or existing index must not contain indexes of the index's database."""
 
 
 class ConflictError(SieveError):
-    """Another writer published first, and repeated attempts on top of its version failed."""
+    """Another writer published a version first, and repeated attempts to publish another failed."""
 
 
 class UnknownOutcomeError(SieveError):
-    """A write may have taken effect; the caller must not delete files that the write refers to."""
+    """A write may have taken effect. The caller must not delete files to which the write refers."""
 
 
 class UnavailableError(SieveError):
-    """A store, the metastore or a process did not answer; the same call may succeed later."""
+    """A store, the metastore or a process did not answer. The same call may succeed later."""
 
 
 class DeniedError(UnavailableError):
-    """A permission is missing; the same call succeeds once the permission is granted."""
+    """The user lacks a permission. The same call can succeed after an administrator grants it."""
 
 
 class CorruptError(SieveError):
-    """Stored bytes differ from the bytes that were written: wrong length, checksum or structure."""
+    """A stored file is damaged: its length, its checksum or its structure is wrong."""
 
 
 def corrupt_segment(problem: str) -> CorruptError:
-    """The error for a segment whose payload breaks a rule of its format."""
+    """Returns the error for a segment whose payload violates the segment format."""
     return CorruptError(
         "SIEVE_CORRUPT_SEGMENT", f"a segment's payload {problem}; REFRESH the index FULL"
     )

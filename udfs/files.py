@@ -1,4 +1,4 @@
-"""``sieve_files`` returns the files of a table that a scan reads or skips, with the reason.
+"""``sieve_files`` returns, for each file of a table, whether a scan reads the file and why.
 
 Example: ``SELECT kept, reason FROM sieve_files('orders', 'id = 123457')``.
 """
@@ -35,13 +35,15 @@ def file_rows(
     """Returns one row for each file of the table.
 
     Args:
-        scan: the scan as the driver reports it. ``files`` contains all paths. ``listed`` contains
-            the paths that remain after Spark's own pruning, each with the number of the file's
-            ranges. ``kept`` contains the paths to read, each with the ``ranges`` and ``bytes`` to
-            read. A path in ``kept`` has the reason ``unproven`` if the index does not cover the
-            file. ``used`` names the indexes that the scan used, and ``reasons`` says why the scan
-            did not use other indexes. If Spark plans no scan, ``unread`` says why and replaces
-            these keys. ``partitioned`` is true if the table is partitioned.
+        scan: the driver's report on the scan, a mapping. ``files`` contains the paths of all files
+            of the table. ``listed`` contains the paths that remain after Spark's own pruning, each
+            with the number of ranges in the file. ``kept`` contains the paths of the files that the
+            scan reads, each with the number of ``ranges`` and ``bytes`` to read. If the index does
+            not cover a file, ``unproven`` gives the reason for the file's path in ``kept``.
+            ``used`` names the indexes that the scan used, and ``reasons`` says why the scan did not
+            use other indexes. If Spark plans no scan, ``unread`` says why, and ``listed``,
+            ``kept``, ``used`` and ``reasons`` are missing. ``partitioned`` is true if the table is
+            partitioned.
     """
     listed, kept = scan.get("listed", {}), scan.get("kept", {})
     used = ", ".join(scan.get("used", ()))

@@ -38,12 +38,13 @@ _STORED: Final = ["first", "last", "shape", "blocks", "payload"]
 
 
 def segment_rows(index: Usable) -> list[tuple[object, ...]]:
-    """Returns a row for each segment, numbered from 1 in the order of keys; hash maps are last.
+    """Returns a row for each segment, numbered from 1. Hash maps are last; keys order the others.
 
-    A hash map stores only hashes of keys, so its row has None for keys and expected files.
+    A hash map stores only hashes of keys. So in its row, the keys and the expected number of files
+    are None.
 
     Raises:
-        UnsupportedError: a later release wrote the index.
+        UnsupportedError: a later release of Sieve wrote the index.
         CorruptError, UnavailableError: a run file is damaged, or the store does not answer.
     """
     stored = stored_segments(index.store, index.directory, index.manifest)
@@ -55,11 +56,11 @@ def segment_rows(index: Usable) -> list[tuple[object, ...]]:
 def stored_segments(
     store: Store, directory: str, manifest: Manifest
 ) -> Iterator[tuple[Encoder, int, dict[str, Any]]]:
-    """The stored columns of each segment of a version. Raises the errors of `segment_rows`.
+    """Yields the stored columns of each segment of a version. Raises the errors of `segment_rows`.
 
     Returns:
-        Yields the encoder of the segment's keys, the slot of the run's first location, and the
-        segment's columns in run files.
+        For each segment: the encoder of its keys, the slot of the first location of its run, and
+        its columns as in the run file.
     """
     slot = 0
     for run in manifest.runs:

@@ -1,4 +1,4 @@
-"""``sieve_status`` returns the driver's counters since its start, and the cache size.
+"""``sieve_status`` returns what the driver counted since its start, and the cache's size.
 
 Example: ``SELECT * FROM sieve_status() WHERE value > 0``.
 """
@@ -16,7 +16,7 @@ Counter = tuple[str, str | None, int]
 
 
 def status_rows(counters: Iterable[Counter], cache: FileCache) -> Iterator[Counter]:
-    """Yields one row for each counter; a counter by reason gives one row for each reason.
+    """Yields one row for each counter; if a counter counts by reason, one row for each reason.
 
     Args:
         counters: the counters of the driver.

@@ -1,5 +1,6 @@
 """Sieve for Python programs: session settings, statements as functions, and their answers.
 
-The package imports only ``sieve.errors``, since ``import sieve`` also runs on executors and in the
-front end. The package sends statements as text, so it also works in a session of Spark Connect.
+``import sieve`` imports this package also on executors and in Sieve's Python process. So this
+package imports no part of Sieve but ``sieve.errors``. The functions send statements as text, so
+they also work in a session of Spark Connect.
 """

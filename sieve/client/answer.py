@@ -1,7 +1,7 @@
-"""The answer of a statement: a sequence of records that displays as a table.
+"""The answer of a statement: a sequence of records that terminals and notebooks show as a table.
 
-A terminal gets plain text. A notebook gets HTML (``_repr_html_``) with escaped texts, and with bars
-for shares. The HTML has inline styles and loads nothing.
+A terminal shows plain text. A notebook shows HTML (``_repr_html_``), in which texts are escaped and
+bars represent shares. All styles are inline, so the HTML loads no other file.
 """
 
 from __future__ import annotations
@@ -15,13 +15,14 @@ from typing import Any, Final, Generic, TypeVar, overload
 Record = TypeVar("Record")
 
 MOST_ROWS: Final = 200
-"""The maximum number of rows to show; CHECK, for example, returns one row for each file."""
+"""The maximum number of rows to show. An answer can have more rows: CHECK, for example, returns one
+row for each file."""
 
 _EXPECTED: Final = re.compile(
     r"([\d.]+) of (\d+) expected; at least [\d.]+, by min and max ([\d.]+)"
 )
-"""Matches DESCRIBE's numbers of files: read with the index, in total, and read with min/max
-statistics."""
+"""Matches the text in which DESCRIBE states three numbers of files: how many a query reads with the
+index, how many exist, and how many a query reads with min/max statistics."""
 
 _CELL: Final = "padding:2px 8px;text-align:{align};vertical-align:top;white-space:pre-wrap"
 _TRACK: Final = "position:relative;height:6px;min-width:80px;background:rgba(128,128,128,.2)"
@@ -34,8 +35,8 @@ class Answer(Sequence[Record], Generic[Record]):
     """The rows of a statement's answer.
 
     Attributes:
-        record: the class of a row.
-        rows: the rows, in the order of the statement.
+        record: the class of the rows.
+        rows: the rows, in the order in which the statement returned them.
     """
 
     record: type[Record]
@@ -60,14 +61,14 @@ class Answer(Sequence[Record], Generic[Record]):
         return iter(self.rows)
 
     def __repr__(self) -> str:
-        """Returns the answer as a table in plain text: a line of names, then one line per row."""
+        """Returns the answer as plain text: a line of column names, then one line per row."""
         lines = [list(self.columns), *([on_a_line(t) for t in row] for row in self._texts())]
         widths = [max(len(line[k]) for line in lines) for k in range(len(self.columns))]
         rows = ("  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)) for line in lines)
         return "\n".join([*(row.rstrip() for row in rows), *self._rest()])
 
     def _repr_html_(self) -> str:
-        """The answer as an HTML table, for notebooks."""
+        """Returns the answer as an HTML table; notebooks call this method."""
         head = "".join(_cell("th", escape(name), number=False) for name in self.columns)
         body = "".join(
             f"<tr>{''.join(self._cells(row, texts))}</tr>"
@@ -91,7 +92,7 @@ class Answer(Sequence[Record], Generic[Record]):
 
 
 def on_a_line(text: str) -> str:
-    """Escapes line breaks and other control characters, which a terminal would obey."""
+    """Escapes control characters such as line breaks, which would change a terminal's output."""
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
@@ -101,7 +102,7 @@ def _cell(tag: str, content: str, *, number: bool) -> str:
 
 
 def _bars(row: Any, column: str, value: object) -> str:
-    """The bars of a cell: a dark bar for the index, and behind it a pale bar for min/max."""
+    """Returns a cell's bars as HTML: a dark bar for the index, a pale bar behind it for min/max."""
     if isinstance(value, str) and (found := _EXPECTED.match(value)):
         read, files, minmax = map(float, found.groups())
         return _track([(minmax / files, _PALE), (read / files, _DARK)]) if files else ""
@@ -118,7 +119,7 @@ def _track(bars: list[tuple[float, str]]) -> str:
 
 
 def _text(value: object) -> str:
-    """A value as text; NULL is empty."""
+    """Returns a value as text; the text of NULL is empty."""
     if value is None:
         return ""
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)

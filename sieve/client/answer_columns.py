@@ -1,9 +1,9 @@
-"""Records for the rows of the statements' answers.
+"""Records: the row types of the statements' answers.
 
-A record has the columns of its statement, in the same order; docs/sql.md describes the columns. A
-record omits columns that a later release adds. Some columns count a part of a whole, which is
-another column or a property of the record. ``wholes`` maps such a column to its whole, and
-notebooks draw the ratio as a bar.
+A record has the columns of its statement, in the same order. docs/sql.md describes the columns. If
+a later release of Sieve runs the statement and adds columns, the record omits them. Some columns
+count a part of a total, such as the files that a scan reads. ``wholes`` maps such a column to the
+column or property that contains the total. Notebooks draw the ratio as a bar.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class IndexState:
 
 @dataclass(frozen=True, slots=True)
 class Advised:
-    """A row of ADVISE SIEVE INDEXES: an index to create, to keep or to drop."""
+    """A row of ADVISE SIEVE INDEXES: an index, and whether to create, keep or drop it."""
 
     wholes: ClassVar[Mapping[str, str]] = {
         "files_after": "files_before",
@@ -57,7 +57,7 @@ class Advised:
 
     @property
     def bytes_without(self) -> int:
-        """Bytes that the scans read, or would read without the existing index."""
+        """Bytes that the scans read without the index; an estimate if the index exists."""
         return self.bytes_read if self.action == "create" else self.bytes_read + self.bytes_saved
 
 
@@ -97,7 +97,7 @@ class Property:
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """A row of EXPLAIN SIEVE: one scan of files."""
+    """A row of EXPLAIN SIEVE: one scan of a table."""
 
     wholes: ClassVar[Mapping[str, str]] = {
         "files_read": "files_total",
@@ -120,7 +120,7 @@ class Scan:
 
 @dataclass(frozen=True, slots=True)
 class Estimated:
-    """A row of ESTIMATE SIEVE INDEX: a column."""
+    """A row of ESTIMATE SIEVE INDEX: the estimate for one column."""
 
     wholes: ClassVar[Mapping[str, str]] = {"files_read": "files"}
 
@@ -134,7 +134,7 @@ class Estimated:
 
 @dataclass(frozen=True, slots=True)
 class EstimatedBudget:
-    """A row of ESTIMATE SIEVE INDEX EXTENDED: a column at a budget."""
+    """A row of ESTIMATE SIEVE INDEX EXTENDED: the estimate for one column and one budget."""
 
     wholes: ClassVar[Mapping[str, str]] = {
         "files_present": "files",
@@ -163,7 +163,7 @@ class EstimatedBudget:
 
 @dataclass(frozen=True, slots=True)
 class CheckedFile:
-    """A row of CHECK SIEVE INDEX: one file, or the summary of an index, whose ``file`` is None."""
+    """A row of CHECK SIEVE INDEX: one file; if ``file`` is None, the summary of the whole index."""
 
     wholes: ClassVar[Mapping[str, str]] = {}
 

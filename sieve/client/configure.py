@@ -1,4 +1,4 @@
-"""`configure`: gives a Spark session's builder the settings that `sieve conf` prints."""
+"""`configure`: adds the settings that `sieve conf` prints to the builder of a Spark session."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ _Builder = TypeVar("_Builder", bound=SessionBuilder)
 
 
 def configure(builder: _Builder) -> _Builder:
-    """Gives a session's builder the settings with which Spark loads Sieve; returns the builder.
+    """Adds the settings that make Spark load Sieve to a session's builder; returns the builder.
 
-    The function appends Sieve's extension and jar to those of the builder or of
-    ``spark-defaults.conf``, and leaves your other settings unchanged. Call `configure` after your
-    own settings and before ``getOrCreate()``.
+    If the builder or ``spark-defaults.conf`` names extensions and jars, the function appends
+    Sieve's extension and jar to them. The function does not change your other settings. Call
+    `configure` after you set your own settings and before you call ``getOrCreate()``.
 
     Args:
-        builder: ``SparkSession.builder`` of a Spark that starts in this process.
+        builder: ``SparkSession.builder``, for a Spark driver that starts in this process.
 
     Raises:
         UnavailableError: no Spark was found.
-        UnsupportedError: there is no jar for this Spark.
+        UnsupportedError: Sieve has no jar for this version of Spark.
         InvalidInputError: Spark already runs in this process without Sieve, or the builder is for
-            Spark Connect, whose server must load Sieve.
+            Spark Connect. With Spark Connect, the server must load Sieve.
     """
     # A builder has no public method that returns its settings.
     given: Mapping[str, Any] = getattr(builder, "_options", {})
@@ -60,7 +60,7 @@ def configure(builder: _Builder) -> _Builder:
 
 
 def _refuse_started_spark(jar: Path) -> None:
-    """Refuses a Spark that runs without Sieve, because a running Spark cannot load extensions."""
+    """Raises an error if Spark already runs without Sieve; a running Spark loads no extensions."""
     pyspark = sys.modules.get("pyspark")
     gateway = getattr(getattr(pyspark, "SparkContext", None), "_gateway", None)
     if gateway is None:

@@ -1,4 +1,4 @@
-"""A picture of an index: an image in a notebook, and a summary in a terminal."""
+"""A picture of an index: a notebook shows an image, and a terminal shows a summary."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ class Picture:
     """A picture of an index.
 
     Attributes:
-        summary: what the picture shows, in lines of text.
-        png: the bytes of a PNG file.
+        summary: lines of text that say what the picture shows.
+        png: the picture as the contents of a PNG file.
     """
 
     summary: str
@@ -21,5 +21,5 @@ class Picture:
         return self.summary
 
     def _repr_png_(self) -> bytes:
-        """The picture, for notebooks."""
+        """Returns the picture; notebooks call this method."""
         return self.png

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 EXTENSIONS: Final = "org.apache.spark.sql.sieve.SieveExtensions"
 
-# For these settings, Sieve appends its value to the user's value. Replacing the value would disable
-# the user's extensions and jars.
+# Each of these settings is a list. If Sieve replaced the user's value, the user's extensions and
+# jars would be missing. So Sieve appends its own entries, with this separator.
 SEPARATORS: Final = {
     "spark.sql.extensions": ",",
     "spark.jars": ",",
@@ -28,9 +28,10 @@ Settings = dict[str, str]
 
 
 def read_properties(path: Path) -> Settings:
-    """Reads a file in the form of spark-defaults.conf: one key and its value per line.
+    """Reads a file in the format of spark-defaults.conf: each line contains a key and a value.
 
-    Blanks, ``=`` or ``:`` separate key and value, and ``#`` begins a comment.
+    Blanks, ``=`` or ``:`` separate the key from its value. Lines that begin with ``#`` are
+    comments.
     """
     settings = {}
     for line in path.read_text(encoding="utf-8").splitlines():
@@ -40,11 +41,11 @@ def read_properties(path: Path) -> Settings:
 
 
 def wiring(jar: Path) -> Settings:
-    """Settings that make Spark load Sieve: lines for a cluster's spark-defaults.conf."""
+    """Returns the settings that make Spark load Sieve, as for a cluster's spark-defaults.conf."""
     return {
         "spark.sql.extensions": EXTENSIONS,
-        # The jar is on the driver's own class path, so that Spark and its Hive clients share one
-        # set of classes. Executors get the classes through spark.jars.
+        # The driver has the jar on its own class path. So Spark and its Hive clients load the same
+        # classes. Executors get the classes through spark.jars.
         "spark.jars": str(jar),
         "spark.driver.extraClassPath": str(jar),
         "spark.sieve.python": sys.executable,
@@ -52,15 +53,15 @@ def wiring(jar: Path) -> Settings:
 
 
 def user_conf_dir(spark: SparkHome, environ: Mapping[str, str]) -> Path:
-    """The folder in which Spark looks for the user's configuration files."""
+    """Returns the folder in which Spark looks for the user's configuration files."""
     return Path(environ.get("SPARK_CONF_DIR") or spark.path / "conf")
 
 
 def merged(ours: Settings, theirs: Settings) -> Settings:
-    """Merges Sieve's settings with the user's settings, for the command line.
+    """Merges Sieve's settings with the user's settings for Spark's command line.
 
-    The user's values win. If a setting is a list, the result contains the user's entries and
-    Sieve's entries.
+    If a setting is a list, the result contains both the user's and Sieve's entries. For any other
+    setting, the user's value takes precedence.
     """
     result: Settings = {}
     for key, value in ours.items():
@@ -68,11 +69,11 @@ def merged(ours: Settings, theirs: Settings) -> Settings:
             result[key] = value
         elif separator := SEPARATORS.get(key):
             parts = [part for part in theirs[key].split(separator) if part]
-            # The user's file may already contain the lines of `sieve conf`, so this code skips
-            # duplicates.
+            # The user's file may already contain the lines of `sieve conf`. So this code adds only
+            # the entries that are missing.
             parts += [part for part in value.split(separator) if part not in parts]
             result[key] = separator.join(parts)
-    # The caller removed these settings from the command line. So this code restores each of these
-    # settings to which Sieve appends nothing.
+    # The caller removed all settings of `SEPARATORS` from the command line. So this code restores
+    # those to which Sieve appends nothing.
     result |= {k: theirs[k] for k in SEPARATORS if k in theirs and k not in result}
     return result

@@ -1,7 +1,7 @@
-"""Locates the Spark installation and the shim jar that matches it.
+"""Finds the Spark installation, and the shim jar for this version of Spark.
 
-A shim jar is compiled for one Spark line and one Scala version, such as
-``sieve-spark-3.5_2.12.jar``.
+Each shim jar is compiled for one minor version of Spark and one of Scala:
+``sieve-spark-3.5_2.12.jar`` is for Spark 3.5 and Scala 2.12.
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ from sieve.errors import InvalidInputError, UnavailableError, UnsupportedError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-# The jars are in a folder next to this package, both in the wheel and in a checkout. The folder
-# contains no Python code.
+# Both the wheel and a checkout have the jars in this folder, which contains no Python code.
 JARS: Final = Path(__file__).resolve().parents[2] / "sql_ext" / "jars"
 
 
@@ -28,8 +27,8 @@ class SparkHome:
 
     Attributes:
         path: the installation's folder, with ``bin`` and ``jars``.
-        version: full version, such as ``4.1.4``.
-        scala: binary version of the installation's Scala, such as ``2.13``.
+        version: full version of Spark, such as ``4.1.4``.
+        scala: binary version of the Scala library in the installation, such as ``2.13``.
     """
 
     path: Path
@@ -38,21 +37,21 @@ class SparkHome:
 
     @property
     def line(self) -> str:
-        """The major and minor version. Each such line of Spark has its own shim jar."""
+        """The major and minor version of Spark, such as ``4.1``, for which Sieve has a shim jar."""
         return ".".join(self.version.split(".")[:2])
 
 
 def find_spark(environ: Mapping[str, str]) -> SparkHome:
-    """The Spark at ``SPARK_HOME`` if this variable is set, else the installed ``pyspark``.
+    """Finds the Spark at ``SPARK_HOME``, or the package ``pyspark`` if the variable is not set.
 
     Raises:
-        UnavailableError: neither ``SPARK_HOME`` nor ``pyspark`` exists.
+        UnavailableError: ``SPARK_HOME`` is not set, and ``pyspark`` is not installed.
         InvalidInputError: ``SPARK_HOME`` is not a Spark installation.
     """
     if home := environ.get("SPARK_HOME"):
         return inspect(Path(home).absolute())
-    # Locates PySpark without importing it, because the import takes longer than the rest of the
-    # launcher.
+    # Finds PySpark without importing it, because the import would take longer than all other work
+    # of the launcher.
     spec = importlib.util.find_spec("pyspark")
     if spec is None or not spec.submodule_search_locations:
         raise UnavailableError(
@@ -64,7 +63,7 @@ def find_spark(environ: Mapping[str, str]) -> SparkHome:
 
 
 def inspect(home: Path) -> SparkHome:
-    """Reads the versions from the name of Spark's core jar, without starting a process."""
+    """Reads the versions of Spark and Scala from the name of Spark's core jar."""
     for jar in sorted((home / "jars").glob("spark-core_*.jar")):
         if match := re.fullmatch(r"spark-core_(\d+\.\d+)-(\d+\.\d+\..+)\.jar", jar.name):
             return SparkHome(home, version=match[2], scala=match[1])
@@ -75,10 +74,11 @@ def inspect(home: Path) -> SparkHome:
 
 
 def shim_jar(spark: SparkHome, jars: Path = JARS) -> Path:
-    """The jar with Sieve's classes for this Spark.
+    """Returns the path of the jar that contains Sieve's classes for a Spark installation.
 
     Raises:
-        UnsupportedError: Sieve has no jar for this Spark line; the error names the supported lines.
+        UnsupportedError: Sieve has no jar for this version of Spark and Scala. The message names
+            the supported versions.
     """
     jar = jars / f"sieve-spark-{spark.line}_{spark.scala}.jar"
     if jar.exists():

@@ -1,8 +1,9 @@
 """Statements as functions of a Spark session, for programs and notebooks.
 
-Each function sends one statement through ``spark.sql`` and returns an `Answer`. So the functions
-also work in a session of Spark Connect. Callers name tables, columns and databases as in SQL:
-``shop.orders``, with backquotes where SQL needs them. PySpark raises the statement's errors.
+Each function sends one statement through ``spark.sql``. So the functions also work in a session of
+Spark Connect. `inspect` returns a `Picture`; each other function returns an `Answer`. Callers spell
+names of tables, columns and databases as in SQL: ``shop.orders``, with backquotes where SQL needs
+them. If the statement fails, PySpark raises the error.
 """
 
 from __future__ import annotations
@@ -43,12 +44,12 @@ def indexes(spark: Session, db: str | None = None) -> Answer[IndexState]:
 
 
 def advise(spark: Session, table: str | None = None, db: str | None = None) -> Answer[Advised]:
-    """Suggests indexes to create, keep or drop, from this driver's scans: ADVISE SIEVE INDEXES.
+    """Suggests which indexes to create, keep or drop for this driver's scans: ADVISE SIEVE INDEXES.
 
     Args:
-        spark: a session with Sieve.
-        table: the only table to advise on; None for all tables of the database.
-        db: the database to advise on; by default the current one.
+        spark: a session that has loaded Sieve.
+        table: the table that needs advice; None for all tables of the database.
+        db: the database whose tables need advice; by default the current one.
     """
     return _call(spark, Advised, "advise", table=table, database=db)
 
@@ -67,12 +68,13 @@ def create(
     """Creates an index on each column: CREATE SIEVE INDEX.
 
     Args:
-        spark: a session with Sieve.
-        columns: one or more, ``"id, day"`` or ``["id", "day"]``.
-        index: name of the index, allowed only for a single column; ``<column>_sieve`` by default.
-        if_not_exists: do nothing if an index of that name exists.
-        replace: replace an existing index of that name.
-        comment: free text that DESCRIBE shows.
+        spark: a session that has loaded Sieve.
+        columns: one or more columns, as ``"id, day"`` or as ``["id", "day"]``.
+        index: name of the index, by default ``<column>_sieve``. Callers can name the index only if
+            there is one column.
+        if_not_exists: whether to do nothing if an index with the same name exists.
+        replace: whether to replace an existing index that has the same name.
+        comment: any text; DESCRIBE shows it.
         **options: options of the index, such as ``budget="2%"``.
     """
     return _call(
@@ -95,9 +97,10 @@ def refresh(
     """Updates one index, or all indexes of a table: REFRESH SIEVE INDEX.
 
     Args:
-        spark: a session with Sieve.
-        index: name of the index; None for all.
-        full: read all files again, not only the new and changed files.
+        spark: a session that has loaded Sieve.
+        index: name of the index; None for all indexes of the table.
+        full: whether to read all files of the table again instead of only the new and changed
+            files.
     """
     return _call(spark, Built, "refresh", table=table, index=index, full=full)
 
@@ -120,18 +123,18 @@ def describe(spark: Session, table: str, index: str, *, extended: bool = False) 
     """Describes an index, and how many files queries read with it: DESCRIBE SIEVE INDEX.
 
     Args:
-        spark: a session with Sieve.
+        spark: a session that has loaded Sieve.
         index: name of the index.
-        extended: compare the index with the table's current files.
+        extended: whether to compare the index with the table's current files, too.
     """
     return _call(spark, Property, "describe", table=table, index=index, extended=extended)
 
 
 def inspect(spark: Session, table: str, index: str) -> Picture:
-    """Shows, in a picture and a summary, which files queries read for which keys.
+    """Returns a picture and a summary of the files that queries read for each key of an index.
 
     Args:
-        spark: a session with Sieve. Only the driver needs matplotlib.
+        spark: a session that has loaded Sieve. Only the driver's machine needs matplotlib.
         index: name of the index.
     """
     arguments = f"{_literal(table)}, {_literal(index)}"
@@ -143,7 +146,7 @@ def inspect(spark: Session, table: str, index: str) -> Picture:
 def explain(spark: Session, query: str) -> Answer[Scan]:
     """Shows how many files each scan of a query would read: EXPLAIN SIEVE.
 
-    The function does not run the query.
+    The function plans the query and does not run it.
     """
     return _answer(spark, Scan, f"EXPLAIN SIEVE {query}")
 
@@ -156,13 +159,13 @@ def check(
     sample: float | None = None,
     extended: bool = False,
 ) -> Answer[CheckedFile]:
-    """Checks that no query loses a row, by reading the table's files again: CHECK SIEVE INDEX.
+    """Reads a table's files again and checks that no query loses rows: CHECK SIEVE INDEX.
 
     Args:
-        spark: a session with Sieve.
-        index: name of the index; None for all.
-        sample: percentage of the files to read, above 0; None for all.
-        extended: also show the files that are ok.
+        spark: a session that has loaded Sieve.
+        index: name of the index; None for all indexes of the table.
+        sample: percentage of the files that the statement reads, above 0; None for all files.
+        extended: whether the answer also has rows for the files that have no problem.
     """
     return _call(
         spark, CheckedFile, "check", table=table, index=index, sample=sample, extended=extended
@@ -202,14 +205,15 @@ def estimate(
     extended: bool = False,
     **options: OptionValue,
 ) -> Answer[Estimated] | Answer[EstimatedBudget]:
-    """Estimates the size and the reads of an index before it is built: ESTIMATE SIEVE INDEX.
+    """Estimates an index's size and how many files queries read with it: ESTIMATE SIEVE INDEX.
 
     Args:
-        spark: a session with Sieve.
-        columns: one or more, as in `create`.
-        predicate: condition of a query, as after WHERE. The answer then also estimates the query's
-            files and bytes.
-        extended: show all figures, and several sizes unless the options name a budget.
+        spark: a session that has loaded Sieve.
+        columns: one or more columns, as in `create`.
+        predicate: condition of a query, as after WHERE. If it is given, the answer also estimates
+            the files and bytes that the query reads.
+        extended: whether to show all estimates. If the options do not name a budget, the answer
+            then has a row for each of several budgets.
         **options: options of the index.
     """
     arguments = {"table": table, "columns": _listed(columns), "predicate": predicate}
@@ -226,7 +230,7 @@ def _call(
     /,
     **arguments: OptionValue | None,
 ) -> Answer[_Record]:
-    """Calls a procedure and returns its answer; omits arguments that are None or False."""
+    """Calls a procedure, without the arguments that are None or False, and returns its answer."""
     given = [
         f"{name} => {_literal(value)}"
         for name, value in arguments.items()

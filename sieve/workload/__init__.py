@@ -1,1 +1,1 @@
-"""Workload: sums up the predicates of queries, and ranks the indexes that would help them."""
+"""Workload: sums up the scans of queries by predicate, and ranks indexes that would help them."""

@@ -1,8 +1,9 @@
 """Benefit: decides whether an index on a column reduces reads enough.
 
-CREATE, REFRESH, DESCRIBE and ESTIMATE decide from the measurements of a build or a sample. ADVISE
-and the page in Spark's web UI decide from a test on a sample. ``sieve advise`` reads no data, so
-the command does not decide.
+CREATE, REFRESH and DESCRIBE decide from measurements of the index's build. ESTIMATE decides from
+measurements of a sample. ADVISE and Sieve's page in Spark's web UI decide from a test on a sample
+of the table's files. The command ``sieve advise`` reads no data files, so it does not judge the
+benefit.
 """
 
 from __future__ import annotations
@@ -11,14 +12,15 @@ from enum import StrEnum
 from typing import Final
 
 MOST_SHARE: Final = 0.5
-"""An index helps if a query for one value reads at most this share of the table."""
+"""An index helps if a query for one value reads at most this share of the table's locations."""
 _UNEVEN: Final = 0.25
-"""Tolerance above this share, in locations. Locations differ in size, so a value in one of two
-files often costs slightly more than half of the bytes."""
+"""Number of locations that a query may read in addition to that share. Locations differ in size. So
+if a table has two files and a value occurs in one, a query often reads slightly more than half of
+the bytes."""
 
 
 class Benefit(StrEnum):
-    """How much an index helps. ``CANNOT``: even an exact index would read too many locations."""
+    """How much an index helps. ``CANNOT``: even with an exact index, queries read too much."""
 
     HELPS = "helps"
     LITTLE = "helps little"

@@ -1,17 +1,17 @@
 """Column use: the kind of predicate with which a scan filters one column, without constants.
 
-A filter has one use for each of its columns. `all_of` combines the uses in the operands of an AND,
-and `any_of` in those of an OR:
+A filter has one use for each of its columns. `all_of` combines the uses of an AND's operands, and
+`any_of` combines the uses of an OR's operands:
 
     id > 3 AND id < 9            id: between
     id = 5 OR id IN (7, 8)       id: in, 3 values
     id = 5 OR day = '...'        id: or, day: or     no index on one column can skip a file
 
-A use gives a lower bound for the share of the scan's bytes that a query still reads with an index
-on the column. The constants are unknown, so a range has an assumed selectivity: one third with one
-bound, one quarter with two bounds (Selinger et al., "Access Path Selection in a Relational Database
-Management System", 1979). The module assumes that each value is in one file, and that the rows of
-ORDER BY with LIMIT are in ten files.
+If a column has an index, a query still reads a share of the scan's bytes. `ColumnUse.share_left`
+returns a lower bound for this share. The constants are unknown, so the module assumes a selectivity
+for ranges: one third for a range with one bound, one quarter for a range with two bounds (Selinger
+et al., "Access Path Selection in a Relational Database Management System", 1979). The module
+assumes that each value is in one file, and that the rows of ORDER BY with LIMIT are in ten files.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from enum import StrEnum
 from typing import Final, TypeAlias
 
 Column: TypeAlias = tuple[str, ...]
-"""The path of a column: its name, or the names of a struct and its field."""
+"""The path of a column: the column's name, then the name of each nested field."""
 
 
 class Kind(StrEnum):
-    """The kinds of use, sorted by the bytes that a query reads with an index, fewest first."""
+    """The kinds of predicates, in ascending order of the bytes that a query reads with an index."""
 
     EQUALS = "="
     IN = "in"
@@ -43,8 +43,8 @@ class Kind(StrEnum):
 
 
 TOP_FILES: Final = 10
-"""Assumed number of files that contain the rows of an ORDER BY with LIMIT. The record does not
-contain the number of rows."""
+"""Assumed number of files that contain the rows of an ORDER BY with LIMIT. The number in LIMIT is
+unknown, because a workload contains no constants."""
 
 _ORDER = {kind: place for place, kind in enumerate(Kind)}
 _SHARES = {
@@ -52,23 +52,24 @@ _SHARES = {
     Kind.PREFIX: 1 / 4,
     Kind.BETWEEN: 1 / 4,
     Kind.RANGE: 1 / 3,
-    # The plan does not contain the number of keys on the other side of the join.
+    # The plan does not say how many keys the other side of the join has, so this share is a guess.
     Kind.JOIN: 1 / 2,
 }
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnUse:
-    """A filter's use of a column: the kind of use, and the number of values for ``=`` and IN."""
+    """How a filter uses a column: the kind of predicate and, for ``=`` and IN, how many values."""
 
     kind: Kind
     values: int = 1
 
     def share_left(self, files: float) -> float:
-        """The minimum share of a scan's bytes that a query reads with an index, 0 to 1.
+        """Returns the minimum share of a scan's bytes that a query reads with an index, 0 to 1.
 
         Args:
-            files: number of files of the scan. All files are assumed to be equally large.
+            files: number of files that the scan reads without an index. The method assumes that all
+                files have the same size.
         """
         if self.kind in (Kind.EQUALS, Kind.IN):
             return min(1.0, self.values / max(1.0, files))
@@ -81,7 +82,7 @@ Uses: TypeAlias = Mapping[Column, ColumnUse]
 
 
 def all_of(parts: Iterable[Uses]) -> Uses:
-    """The uses of a conjunction: each column's narrowest use; two ranges become ``between``."""
+    """Returns the uses of an AND: for each column the narrowest; two ranges become ``between``."""
     found: dict[Column, ColumnUse] = {}
     for part in parts:
         for column, use in part.items():
@@ -94,7 +95,7 @@ def all_of(parts: Iterable[Uses]) -> Uses:
 
 
 def any_of(parts: Iterable[Uses]) -> Uses:
-    """The uses of a disjunction: a column's widest use if every part has one, else ``or``."""
+    """Returns the uses of an OR: a column's widest use if all operands have one, else ``or``."""
     branches = list(parts)
     names = dict.fromkeys(column for branch in branches for column in branch)
     return {
@@ -106,7 +107,7 @@ def any_of(parts: Iterable[Uses]) -> Uses:
 
 
 def negated(uses: Uses) -> Uses:
-    """The uses of a negated filter, for which an index skips few files."""
+    """Returns the uses of a negated filter: kind ``!=``, with which an index skips few files."""
     return {column: ColumnUse(Kind.UNEQUAL) for column in uses}
 
 

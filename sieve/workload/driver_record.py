@@ -3,13 +3,14 @@
     {"driver": "0f3c...", "since": 1760000000000, "scans": [
       {"asked": "...", "scans": 2, "bytes": 800, "files": 4, "bytes_skipped": 39200}]}
 
-``asked`` is a string of JSON. The driver adds up the scans with equal strings:
+The value of ``asked`` is itself JSON in a string. The driver adds up all scans whose strings are
+equal:
 
     {"table": ["shop", "orders"], "used": ["id_sieve@3"], "filter": {"op": "=", "col": ["id"]}}
 
-``filter`` is the predicate tree of a prune request (``sieve/predicate/tree.py``), but ``values`` is
-only the number of constants. Additional leaves, such as ``join``, represent the keys of joins and
-orders.
+``filter`` has the form of the predicate tree in a prune request (``sieve/predicate/tree.py``), but
+``values`` is the number of constants instead of the constants. Additional leaves represent the
+columns of join keys (``join``, ``shuffled join``) and of ORDER BY with LIMIT (``order by limit``).
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ _KINDS: Final[Mapping[str, Kind | None]] = {
 
 @dataclass(frozen=True, slots=True)
 class ScanSums:
-    """The sums of scans that read one table, with the same predicates and the same indexes.
+    """Sums over those scans of a table that have the same predicates and use the same indexes.
 
     Attributes:
         asked: table, indexes and filter, as JSON.
@@ -52,9 +53,10 @@ class ScanSums:
         uses: the kind of predicate on each column.
         scans: number of scans, at least one.
         bytes: sum of the bytes that the scans read.
-        files: sum of the files that the scans read.
-        bytes_skipped: sum of the bytes that indexes skipped.
-        files_skipped: sum of the files that indexes skipped.
+        files: number of files that the scans read, summed over the scans.
+        bytes_skipped: sum of the bytes that the scans skipped because of indexes.
+        files_skipped: number of files that the scans skipped because of indexes, summed over the
+            scans.
     """
 
     asked: str
@@ -74,7 +76,7 @@ class ScanRecord:
 
     Attributes:
         driver: id of the driver.
-        since_ms: the time at which the first scan ended, in ms since the epoch.
+        since_ms: the time at which the driver's first scan ended, in ms since the epoch.
         sums: the sums over the scans.
     """
 
@@ -85,14 +87,14 @@ class ScanRecord:
 
 @dataclass(slots=True)
 class IndexWork:
-    """The scans that consulted an index: the number of scans, and the bytes read and skipped.
+    """Sums over the scans that consulted an index: scans, and bytes and files read and skipped.
 
-    The skipped bytes of a scan count for each index that the scan consulted, although one index
-    alone may have skipped all these bytes.
+    If a scan consulted several indexes, each index gets all bytes that the scan skipped, although
+    one of the indexes alone may have excluded all of them.
 
     Attributes:
-        read_alone: bytes read by the scans that consulted no other index.
-        skipped_alone: bytes that these scans skipped.
+        read_alone: bytes that the scans which consulted only this index read.
+        skipped_alone: bytes that the scans which consulted only this index skipped.
     """
 
     scans: int = 0
@@ -106,13 +108,12 @@ class IndexWork:
 
 @dataclass(frozen=True, slots=True)
 class RecordedWork:
-    """The sums over the scans of several drivers, by predicate and by index.
+    """The scans of several drivers, summed up by kinds of predicates and, separately, by index.
 
     Attributes:
-        workload: the scans, and the bytes that the scans read, without the bytes that indexes
-            skipped.
-        indexes: the `IndexWork` of each index, by table and name.
-        days: number of days that the records cover, at least one.
+        workload: the scans and the bytes that they read. Bytes that the scans skipped do not count.
+        indexes: the `IndexWork` of each index; a key consists of the index's table and name.
+        days: number of days that the records cover; at least 1.
     """
 
     workload: Workload
@@ -124,7 +125,7 @@ def parse_record(text: str | bytes) -> ScanRecord:
     """Parses the JSON of a driver's record.
 
     Raises:
-        CorruptError: the JSON is not such a record.
+        CorruptError: the JSON is not a driver's record.
     """
     try:
         raw = json.loads(text)
@@ -137,10 +138,10 @@ def parse_record(text: str | bytes) -> ScanRecord:
 
 
 def encode_record(record: ScanRecord, limit: int) -> bytes:
-    """The JSON of a record; omits the sums with the fewest bytes to stay within ``limit``.
+    """Returns the JSON of a record; if it exceeds ``limit``, omits the sums with the fewest bytes.
 
     Args:
-        limit: maximum bytes of the JSON.
+        limit: maximum length of the JSON in bytes.
     """
     head = {"driver": record.driver, "since": record.since_ms}
     room = limit - len(json.dumps({**head, "scans": []}))
@@ -166,7 +167,8 @@ def add_up(records: Iterable[ScanRecord], now_ms: int) -> RecordedWork:
 
     Args:
         records: one record for each driver.
-        now_ms: the end of the period that the records cover, in ms since the epoch.
+        now_ms: the end of the period that the records cover, in ms since the epoch. The period
+            begins when the first scan ended.
     """
     workload, indexes = Workload(), dict[tuple[Table, str], IndexWork]()
     since = now_ms
@@ -206,7 +208,7 @@ def _sums(row: Mapping[str, Any]) -> ScanSums:
         _count(row["bytes"]),
         _count(row["files"]),
         _count(row["bytes_skipped"]),
-        # Records of earlier releases lack this member.
+        # Records that earlier releases wrote lack this member.
         _count(row.get("files_skipped", 0)),
     )
 
@@ -224,7 +226,7 @@ def _text(value: object) -> str:
 
 
 def tree_uses(node: Mapping[str, Any]) -> Uses:
-    """The column uses of a predicate tree without constants."""
+    """Returns the uses of columns in a predicate tree that contains no constants."""
     op = node["op"]
     if op in ("and", "exists"):
         return all_of(map(tree_uses, node["args"]))

@@ -1,6 +1,7 @@
-"""Workload: sums over scans (of a driver or in event logs), by table and kind of predicate.
+"""Workload: sums over scans of drivers or event logs, grouped by table and kinds of predicates.
 
-A workload contains names of tables and columns, kinds of use, and sums, but no constants.
+A workload contains no constants of queries, only names of tables and columns, kinds of predicates
+on the columns, and sums.
 """
 
 from __future__ import annotations
@@ -12,27 +13,27 @@ from typing import TypeAlias
 from sieve.workload.column_use import Column, Kind, Uses
 
 Table: TypeAlias = tuple[str, str]
-"""Names of the database and the table. Outside the session catalog, the first name is
-``catalog.database``."""
+"""The name of the database, then the name of the table. For a table outside the session catalog,
+the first name is ``catalog.database``."""
 
 
 def parts(table: Table) -> tuple[str, ...]:
-    """The parts of the name by which a statement finds a table."""
+    """Returns the parts of a table's qualified name, as a statement spells them."""
     namespace, name = table
     return (*namespace.split(".", 1), name)
 
 
 @dataclass(slots=True)
 class ScanGroup:
-    """The sums of a table's scans that have the same kinds of predicate on the same columns.
+    """Sums over those scans of a table that have the same kinds of predicates on the same columns.
 
     Attributes:
-        kinds: the use of each column.
+        kinds: the kind of predicate on each column.
         scans: number of scans.
         bytes: sum of the bytes that the scans read.
-        files: sum of the numbers of files that the scans read.
-        left: for each column, the minimum bytes that the scans would read with an index on the
-            column.
+        files: number of files that the scans read, summed over the scans.
+        left: for each column, a lower bound for the bytes that the scans would read if the column
+            had an index.
     """
 
     table: Table
@@ -53,9 +54,9 @@ class Workload:
         """Adds scans.
 
         Args:
-            uses: the use of each column.
+            uses: the kind of predicate on each column.
             read: sum of the bytes that the scans read.
-            files: sum of the numbers of files that the scans read.
+            files: number of files that the scans read, summed over the scans.
             scans: number of scans.
         """
         kinds = {column: use.kind for column, use in uses.items()}

@@ -1,4 +1,4 @@
-"""Statements for users to paste, with backquotes around the names that need them."""
+"""Spells statements that users can paste, with backquotes around the names that need them."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ _PLAIN = re.compile(r"(?!on\b)[A-Za-z_]\w*", re.IGNORECASE | re.ASCII)
 
 
 def spelled(parts: Sequence[str]) -> str:
-    """Returns a qualified name. Parts that are not plain words are in backquotes."""
+    """Returns a qualified name, with backquotes around each part that is not a plain word."""
     return ".".join(
         part if _PLAIN.fullmatch(part) else "`" + part.replace("`", "``") + "`" for part in parts
     )
 
 
 def listed(column: Column) -> str:
-    """Spells a column or an expression for a statement's list of columns."""
+    """Spells a column or an expression as it stands in the column list of a CREATE statement."""
     return expression_of(column) or spelled(column)
 
 
 def create_statement(table: Table, column: Column) -> str:
-    """The CREATE statement of an index."""
+    """Returns the statement that creates an index on a column."""
     return f"CREATE SIEVE INDEX ON {spelled(parts(table))} ({listed(column)})"
 
 
 def estimate_statement(table: Table, column: Column) -> str:
-    """The ESTIMATE statement of an index."""
+    """Returns the statement that estimates an index on a column."""
     return f"ESTIMATE SIEVE INDEX ON {spelled(parts(table))} ({listed(column)})"
 
 
 def drop_statement(table: Table, index: str) -> str:
-    """The DROP statement of an index."""
+    """Returns the statement that drops an index."""
     return f"DROP SIEVE INDEX {spelled((index,))} ON {spelled(parts(table))}"

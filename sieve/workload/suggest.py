@@ -1,10 +1,11 @@
-"""Ranks the indexes that would help a workload, by the bytes that each index saves.
+"""Ranks the indexes that would help a workload, by the bytes that scans skip with each index.
 
-Two indexes that serve the same scans cannot both save the same bytes. So this module chooses the
-columns of a table one by one (greedy index selection). Each step takes the column that saves the
-most bytes, given the columns that earlier steps took. Without tests, the savings are upper bounds,
-because the real savings depend on how keys are distributed over files. A `ColumnTest` measures the
-savings on a sample of the files.
+If two indexes serve the same scans, only one of them can be credited with a skipped byte. So this
+module chooses the columns of a table one by one (greedy index selection). Each step chooses the
+column whose index skips the most bytes that the indexes of earlier steps leave. The real number of
+skipped bytes depends on how a column's values are distributed over files. A `ColumnTest` measures
+this on a sample of the files. If a column has no test, its number of skipped bytes is an upper
+bound.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from sieve.workload.column_use import Column, Kind
 from sieve.workload.record import ScanGroup, Table
 
 WORTHWHILE_SHARE: Final = 0.01
-"""The share of a table's read bytes that an index must save to be suggested."""
+"""The module suggests an index only if the index saves at least this share of the bytes that scans
+read from the table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,15 +30,16 @@ class Suggestion:
     """A suggested index.
 
     Attributes:
-        kinds: number of scans for each kind of predicate on the column, the most frequent kind
+        kinds: number of scans for each kind of predicate on the column; the most frequent kind is
             first.
         scans: number of scans with a predicate on the column.
         bytes_read: bytes that these scans read.
-        bytes_saved: bytes that the index saves in these scans, in addition to the savings of
-            earlier suggestions. The number is an upper bound if the column was not tested.
+        bytes_saved: bytes that these scans need not read with the index, not counting the bytes
+            that earlier suggestions save. If the column was not tested, the number is an upper
+            bound.
         files_before: mean number of files that one of these scans reads.
-        files_after: mean number of files that one of these scans reads with the index. The number
-            is a lower bound if the column was not tested.
+        files_after: mean number of files that one of these scans reads with the index. If the
+            column was not tested, the number is a lower bound.
     """
 
     table: Table
@@ -51,12 +54,12 @@ class Suggestion:
 
 @dataclass(frozen=True, slots=True)
 class ColumnTest:
-    """What a test on a sample of the table's files measured for an index on a column.
+    """The measurements of an index on a column, from a test on a sample of the table's files.
 
     Attributes:
         benefit: how much the index helps.
-        value: mean number of files that a query for one value reads.
-        span: mean number of files that a query for a short range reads.
+        value: mean number of files that a query for one value reads with the index.
+        span: mean number of files that a query for a short range reads with the index.
     """
 
     benefit: Benefit
@@ -72,7 +75,7 @@ Tests: TypeAlias = Mapping[TableColumn, ColumnTest]
 
 
 def described(one: Suggestion) -> str:
-    """The scans by kind of predicate, as text: ``= 3, between 1``."""
+    """The number of scans with each kind of predicate, as text: ``= 3, between 1``."""
     return ", ".join(f"{kind} {count}" for kind, count in one.kinds.items())
 
 
@@ -81,14 +84,14 @@ def suggest(
     indexed: AbstractSet[TableColumn] = frozenset(),
     tests: Tests | None = None,
 ) -> list[Suggestion]:
-    """The suggested indexes, sorted by saved bytes, largest first.
+    """Returns the suggested indexes, sorted by the bytes that they save, largest first.
 
     Args:
-        groups: the scans, in groups.
-        indexed: columns that have an index.
-        tests: the tests of columns, or None if no column was tested. With tests, the function
-            suggests only columns that have a test, and never a column whose test says that no index
-            can help.
+        groups: the workload's groups of scans.
+        indexed: columns that already have an index; the function does not suggest these columns.
+        tests: the tests of columns, or None if no column was tested. If ``tests`` is not None, the
+            function suggests a column only if the column has a test whose benefit is not
+            `Benefit.CANNOT`.
     """
     tables: defaultdict[Table, list[ScanGroup]] = defaultdict(list)
     for group in groups:
@@ -126,14 +129,14 @@ def _of_table(
 
 
 def _left(column: Column, group: ScanGroup, test: ColumnTest | None) -> float:
-    """The bytes that the scans of a group would still read with an index on a column."""
+    """The bytes that a group's scans would still read if the column had an index."""
     if column not in group.left:
         return group.bytes
     least, kind = group.left[column], group.kinds[column]
     if test is None or kind in (Kind.TOP, Kind.NULL):
         return least
     if kind in (Kind.EQUALS, Kind.IN):
-        # After partition pruning, a scan may list only a few of the files that contain the value.
+        # Partition pruning may already have excluded some of the files that contain the value.
         share = min(1.0, group.files / max(1, group.scans * test.files))
         return min(float(group.bytes), least * max(1.0, test.value * share))
     files = test.value if kind is Kind.JOIN else test.span

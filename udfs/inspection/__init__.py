@@ -1,1 +1,1 @@
-"""``sieve_inspect``: an index as a picture and a summary."""
+"""``sieve_inspect``: returns a picture and a summary of an index."""

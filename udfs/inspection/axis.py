@@ -1,9 +1,10 @@
-"""Key axis: maps key codes to positions from 0 to 1 along a picture.
+"""Key axis: maps key codes to positions from 0 (left) to 1 (right) in a picture.
 
-The scale is linear by default. If the borders of the entries are concentrated in a small part of
-the range, most of a linear scale would be empty, so the scale uses quantiles of the borders. If all
-entries are in a few short stretches, as in a column of few values, each stretch has a width in
-proportion to its number of entries, and gaps are narrow.
+An entry is an interval of key codes; its two ends are its borders. By default, the axis is linear.
+If at least half of the borders are in a small part of the range, most of a linear axis would be
+empty. So the axis then uses quantiles of the borders. Overlapping or adjacent entries form a
+stretch. A column with few values has a few short stretches. The width of each such stretch is then
+proportional to the number of its entries, and the gaps between stretches are narrow.
 """
 
 from __future__ import annotations
@@ -15,25 +16,25 @@ import numpy as np
 
 from sieve.arrays.dtypes import Codes, Counts, Numbers
 
-# If half of the borders are in less than this share of the range, the scale uses quantiles.
+# If half of the borders are in less than this share of the range, the axis uses quantiles.
 _CROWDED: Final = 0.1
 _KNOTS: Final = 257
 _FEW: Final = 100
-"""The maximum number of stretches for which each stretch gets its own width."""
+"""If there are more stretches than this number, their widths do not depend on their entries."""
 _GAPS: Final = 0.05
 """Total width of the gaps between stretches, divided by the total width of the stretches."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KeyAxis:
-    """A mapping of key codes to positions from 0 to 1, linear unless keys are concentrated.
+    """A mapping of key codes to positions from 0 to 1; not linear if keys are concentrated.
 
     Attributes:
-        first: least code.
-        offsets: float64[k], distances from `first`, ascending.
-        places: float64[k], the position of each offset; positions between offsets are interpolated
-            linearly.
-        even: whether the axis is linear, so that equal distances between codes look equal.
+        first: the least key code.
+        offsets: float64[k], distances of k codes from `first`, ascending.
+        places: float64[k], the position of each offset. Between two offsets, the axis interpolates
+            positions linearly.
+        even: whether the whole axis is linear.
     """
 
     first: int
@@ -43,7 +44,7 @@ class KeyAxis:
 
     @staticmethod
     def over(low: Codes, high: Codes) -> KeyAxis:
-        """The axis for one or more entries."""
+        """Returns the axis for one or more entries, from ``low[k]`` to ``high[k]`` each."""
         first, last = int(low.min()), int(high.max())
         ends = np.sort(np.concatenate([_distance(low, first), _after(high, first)]))
         whole = float(last - first) + 1
@@ -61,23 +62,23 @@ class KeyAxis:
         return KeyAxis(first, knots, np.linspace(0, 1, len(knots)), False)
 
     def begin(self, codes: Codes) -> Numbers:
-        """The position at which each code begins."""
+        """Returns the position at which each code's part of the axis begins."""
         placed: Numbers = np.interp(_distance(codes, self.first), self.offsets, self.places)
         return placed
 
     def end(self, codes: Codes) -> Numbers:
-        """The position at which each code ends and the next one begins."""
+        """Returns the position at which each code's part of the axis ends."""
         placed: Numbers = np.interp(_after(codes, self.first), self.offsets, self.places)
         return placed
 
     def code(self, place: float) -> int:
-        """The code at a position, within floating-point precision."""
+        """Returns the code at a position; floating-point rounding makes it approximate."""
         offset = int(np.interp(place, self.places, self.offsets))
         return min(self.first + offset, (1 << 63) - 1)
 
 
 def _stretches(low: Codes, high: Codes, first: int) -> tuple[Numbers, Counts]:
-    """The start and end of each stretch, float64[n, 2]; the entries in each stretch, int64[n]."""
+    """Returns each stretch's start and end, float64[n, 2], and its number of entries, int64[n]."""
     begin, end = _distance(low, first), _after(high, first)
     order = np.argsort(begin)
     begin, end = begin[order], np.maximum.accumulate(end[order])
@@ -87,7 +88,7 @@ def _stretches(low: Codes, high: Codes, first: int) -> tuple[Numbers, Counts]:
 
 
 def _after(codes: Codes, first: int) -> Numbers:
-    """The distance of the next code, or the next greater float if both codes round to one float."""
+    """Returns the distance of the next code; always greater than the distance of the code."""
     distance = _distance(codes, first)
     after: Numbers = np.maximum(distance + 1, np.nextafter(distance, np.inf))
     return after

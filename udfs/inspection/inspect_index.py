@@ -1,4 +1,4 @@
-"""``sieve_inspect`` returns one row: a summary of an index, and its picture as a PNG.
+"""``sieve_inspect`` returns one row: a summary of an index, and a picture of the index as PNG.
 
 Example: ``SELECT summary FROM sieve_inspect('orders', 'id_sieve')``.
 """
@@ -26,14 +26,15 @@ _WIDEST: Final = 3
 
 
 def inspection_rows(index: Usable, described: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Returns the row. The PNG is in base64, which is the wire form of BINARY.
+    """Returns the row. The PNG is base64 text, because Sieve sends BINARY values in this form.
 
     Args:
-        described: the index's properties as DESCRIBE SIEVE INDEX EXTENDED names them.
+        described: the index's properties; names and values are those of DESCRIBE SIEVE INDEX
+            EXTENDED.
 
     Raises:
-        UnsupportedError: matplotlib is missing, no file holds a key, or a later release wrote the
-            index.
+        UnsupportedError: matplotlib is missing, no file contains a key, or a later release of Sieve
+            wrote the index.
         CorruptError, UnavailableError: a file of the index is damaged, or the store does not
             answer.
     """
@@ -63,7 +64,8 @@ def _png(version: VersionEntries, layout: FileLayout, title: Sequence[str]) -> b
         if version.has_maps:
             expected["map"] = present.files
     png = io.BytesIO()
-    # The PNG omits the name of the software, so that equal pictures are equal bytes.
+    # By default, a PNG contains the version of matplotlib. The code omits it, so that the same
+    # picture always has the same bytes.
     as_text = version.encoder.leading_bytes is not None
     figure = draw(layout, title, version.encoder.decode, expected, as_text=as_text)
     figure.savefig(png, format="png", metadata={"Software": None})
@@ -104,7 +106,7 @@ def _expected(version: VersionEntries, kind: str) -> Expected | None:
 
 
 def _summary(described: Mapping[str, str], layout: FileLayout) -> Iterator[str]:
-    """The summary of the picture as lines of text."""
+    """Yields the lines of the picture's summary."""
     width, covered = layout.width(), layout.covered()
     for key in (key for key in described if " read for " in key):
         yield f"{key}: {described[key]}"

@@ -1,8 +1,8 @@
-"""Converts an index's files and keys to a raster for a picture.
+"""Converts an index's entries to a raster of files and keys for a picture.
 
-An index can have millions of entries. So the picture is a raster: rows are files in the order of
-their least key, and columns are stretches of keys. The value of a cell is the share of the cell's
-files and keys that entries cover.
+An index can have millions of entries. So the picture shows a raster. Each row stands for one or
+more files, sorted by their least key. Each column stands for an interval of keys. The value of a
+cell is the share of the cell's area that entries cover.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ class FileLayout:
 
     Attributes:
         paths: the paths of the f files.
-        entries: the index's entries; the locations of the entries are positions in `paths`.
-        spans: one entry for each file, from the file's least to its greatest key in the index.
-        axis: maps keys to positions.
-        without: number of files without any key, which are not drawn.
+        entries: the index's entries; each entry's location is a position in `paths`.
+        spans: one interval for each file, from the file's least to its greatest key in the index.
+        axis: maps key codes to horizontal positions.
+        without: number of files that contain no key; the picture omits these files.
     """
 
     paths: tuple[str, ...]
@@ -41,11 +41,11 @@ class FileLayout:
     without: int
 
     def width(self) -> Numbers:
-        """float64[f], share of the axis between each file's least and greatest key."""
+        """Returns float64[f]: the share of the axis between each file's least and greatest key."""
         return self.axis.end(self.spans.high) - self.axis.begin(self.spans.low)
 
     def covered(self) -> Numbers:
-        """float64[f], the share of the axis that each file's entries cover."""
+        """Returns float64[f]: the share of the axis that each file's entries cover."""
         sizes = self.axis.end(self.entries.high) - self.axis.begin(self.entries.low)
         return np.bincount(self.entries.location, sizes, len(self.paths)).astype(np.float64)
 
@@ -54,8 +54,8 @@ def lay_out(entries: Entries, paths: Sequence[str]) -> FileLayout | None:
     """Returns the layout of an index's files, or None if no file contains a key.
 
     Args:
-        entries: the entries of all runs, in any order.
-        paths: the paths of all locations.
+        entries: the entries of all runs of the index, in any order.
+        paths: the paths of all locations of the index.
     """
     low, high, location = disjoint(entries)
     if len(low) == 0:
@@ -76,17 +76,17 @@ def lay_out(entries: Entries, paths: Sequence[str]) -> FileLayout | None:
 
 
 def raster(entries: Entries, axis: KeyAxis, n_files: int, rows: int, columns: int) -> Numbers:
-    """Returns how much of each cell the entries cover, as a share of the cell's files and keys.
+    """Returns for each cell of the raster the share of the cell's area that entries cover.
 
-    An entry narrower than the share `_VISIBLE` of a column counts as this share, so that points are
-    visible.
+    If a file's entries cover less than the share `_VISIBLE` of a column, they count as this share,
+    so that entries of a single key are visible.
 
     Returns:
         float64[rows, columns], 0 to 1.
     """
     begin, end, head, tail = _columns(entries, axis, columns)
-    # Several entries of a file can be in one column, so the code draws each file separately, in
-    # small batches of files.
+    # Several entries of a file can touch the same column, so the code needs a row of its own for
+    # each file. Small batches of files limit the memory for these rows.
     order = np.argsort(entries.location, kind="stable")
     location = entries.location[order].astype(np.int64)
     drawn = np.zeros((rows, columns))
@@ -98,7 +98,8 @@ def raster(entries: Entries, axis: KeyAxis, n_files: int, rows: int, columns: in
         covered, touched = np.zeros((n, columns + 1)), np.zeros((n, columns + 1), np.int32)
         np.add.at(touched, (file, begin[some]), 1)
         np.add.at(touched, (file, end[some] + 1), -1)
-        # Subtracts the parts of each entry's first and last column that the entry does not cover.
+        # An entry need not cover its first and last column completely. Subtracts the shares of
+        # these columns that the entry does not cover.
         for at, part in ((begin, 1 - head), (end, 1 - tail)):
             np.add.at(covered, (file, at[some]), -part[some])
             np.add.at(covered, (file, at[some] + 1), part[some])
@@ -109,10 +110,10 @@ def raster(entries: Entries, axis: KeyAxis, n_files: int, rows: int, columns: in
 
 
 def reads(entries: Entries, axis: KeyAxis, columns: int) -> tuple[Numbers, Numbers]:
-    """For each column, the mean and maximum number of files that a query for one key reads.
+    """Returns for each column the mean and maximum number of files that a query for a key reads.
 
     Returns:
-        Two float64[columns]; NaN where there is no entry.
+        Two float64[columns]; NaN in columns that no entry touches.
     """
     coverage = Coverage.of(entries)
     begin, end, head, tail = _columns(coverage, axis, columns)
@@ -126,13 +127,15 @@ def reads(entries: Entries, axis: KeyAxis, columns: int) -> tuple[Numbers, Numbe
             np.add.at(into, at + 1, part * times)
     np.maximum.at(most, begin, coverage.locations)
     np.maximum.at(most, end, coverage.locations)
-    # Stretches are disjoint, so at most one stretch covers a whole column.
+    # The intervals of `Coverage` are disjoint. So if an interval covers a whole column, no other
+    # interval touches the column.
     for k in np.flatnonzero(end > begin + 1).tolist():
         inner = most[begin[k] + 1 : end[k]]
         np.maximum(inner, coverage.locations[k], out=inner)
     sums, weights = np.cumsum(sums)[:columns], np.cumsum(weights)[:columns]
     mean = np.clip(sums / np.maximum(weights, _NOTHING), 1, most)
-    # A share this small may be a rounding error, so the code treats the column's keys as points.
+    # If entries cover so small a share of the column, the share may be a rounding error. Then the
+    # maximum stands in for the mean.
     mean = np.where(weights > _NOTHING, mean, most)
     return np.where(most > 0, mean, np.nan), np.where(most > 0, most, np.nan)
 
@@ -140,10 +143,10 @@ def reads(entries: Entries, axis: KeyAxis, columns: int) -> tuple[Numbers, Numbe
 def _columns(
     of: Entries | Coverage, axis: KeyAxis, columns: int
 ) -> tuple[Offsets, Offsets, Numbers, Numbers]:
-    """The first and last column of each stretch, and the covered shares of these columns.
+    """Returns each interval's first and last column, and the covered shares of both columns.
 
-    If the first and the last column are equal, the covered share is the sum of both shares minus
-    one.
+    If the first column is also the last, the interval covers a share of it that equals the sum of
+    both shares minus one.
     """
     low, high = (of.low, of.high) if isinstance(of, Entries) else (of.first, of.last)
     start, stop = axis.begin(low) * columns, axis.end(high) * columns

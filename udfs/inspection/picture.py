@@ -1,4 +1,4 @@
-"""Plots an index with matplotlib: the keys of each file, and the files read for each key."""
+"""Plots an index with matplotlib: each file's keys, and how many files a query reads per key."""
 
 from __future__ import annotations
 
@@ -19,25 +19,28 @@ if TYPE_CHECKING:
 
 _COLUMNS: Final = 1000
 _TITLE_WIDTH: Final = 110
-"""The maximum number of characters in a line of the title. Even wide characters fit."""
+"""The maximum number of characters in a line of the title, small enough for wide characters."""
 _MOST_ROWS: Final = 500
 _BRIDGE: Final = 20
-# Above this number of files, the axis of the number of files is logarithmic.
+# If a query for one key can read more files than this, the axis with the number of files is
+# logarithmic.
 _LINEAR: Final = 20
 _SPAN: Final = np.array([0.80, 0.84, 0.90])
 _ENTRY: Final = np.array([0.05, 0.30, 0.58])
-# Matches a control character, or the decoder's form of a byte that is not part of a character.
+# Matches a control character, or ``\x`` and two hexadecimal digits, as the decoder writes a byte
+# that is not part of a character.
 _NO_TEXT: Final = re.compile(r"\\x[0-9a-f]{2}|[\x00-\x1f\x7f-\x9f]")
 _LABEL: Final = 22
-"""Maximum characters of a label of the axis."""
+"""The maximum number of characters in a label on the key axis."""
 _BY_ENDS: Final = "#8fa3bf"
 _BY_INDEX: Final = "#0d4d94"
 _LEAST: Final = "#c2410c"
 _BY_MAP: Final = "#15803d"
 _LEAST_TEXT: Final = 3
-"""Minimum characters of a label of a text."""
+"""The number of characters that a shortened text keeps in its label if all of them belong to a
+key."""
 _APART: Final = 0.1
-"""The least distance between two labels, as a share of the axis."""
+"""The minimum distance between two labels, as a share of the axis."""
 
 
 def draw(
@@ -48,23 +51,26 @@ def draw(
     *,
     as_text: bool = False,
 ) -> Figure:
-    """Draws the figure: 1320 by 990 pixels at 132 dots per inch.
+    """Draws the figure: 1320 pixels wide and 990 pixels high, with 132 dots per inch.
 
     Args:
-        layout: the index's files.
-        title: the sentences above the figure; each begins on a new line, and is wrapped to the
-            figure's width.
+        layout: the files that contain keys of the index, with their entries.
+        title: the sentences above the figure. Each sentence begins on a new line, and the function
+            wraps it to the figure's width.
         decode: converts a key code to text.
-        expected: for a key that occurs, mean numbers of files. ``exact`` counts the files that
-            contain the key. ``map`` counts the files that a query with = or IN reads if a map
-            answers the query. Numbers that are not recorded are missing.
-        as_text: whether keys are texts, whose codes contain only the first characters.
+        expected: mean numbers of files for one key of the table. ``exact`` is the mean number of
+            files that contain the key. ``map`` is the mean number of files that a query with ``=``
+            or IN reads if a hash map answers the query. A number that the index does not record is
+            missing.
+        as_text: whether keys are texts. The code of a text contains only the text's first
+            characters.
     """
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(10, 7.5), dpi=132, layout="constrained")
     lines = [line for sentence in title for line in textwrap.wrap(sentence, _TITLE_WIDTH)]
-    # Names and keys can contain dollar signs, between which matplotlib would parse formulas.
+    # Names and keys can contain dollar signs. By default, matplotlib parses text between dollar
+    # signs as formulas.
     figure.suptitle("\n".join(lines), fontsize=10, ha="left", x=0.01, parse_math=False)
     axes = figure.subplots(
         2, 2, sharex="col", sharey="row", height_ratios=(3, 1.2), width_ratios=(8, 1)
@@ -97,7 +103,7 @@ def _files(ax: Axes, layout: FileLayout) -> None:
 
 
 def _shares(ax: Axes, layout: FileLayout) -> None:
-    """Plots the share of the keys that each file spans, and the share that the entries cover."""
+    """Plots two shares of the key axis per file: its least to greatest key, and its entries."""
     n = len(layout.paths)
     place = np.arange(1, n + 1)
     ax.fill_betweenx(place, layout.width(), color=_BY_ENDS, alpha=0.5, lw=0, step="mid")
@@ -139,7 +145,7 @@ def _reads(ax: Axes, layout: FileLayout, expected: Mapping[str, Any]) -> None:
 
 
 def _bridged(line: Numbers) -> Numbers:
-    """Draws the line also over short stretches without keys, so that single keys are visible."""
+    """Fills short gaps in a line with the value before the gap, so that single keys are visible."""
     there = np.flatnonzero(~np.isnan(line))
     last = there[np.maximum(np.searchsorted(there, np.arange(len(line)), side="right") - 1, 0)]
     near = np.abs(np.arange(len(line)) - last) <= _BRIDGE
@@ -162,11 +168,11 @@ def _ticks(ax: Axes, layout: FileLayout, decode: Callable[[int], str], *, as_tex
 
 
 def _labelled(layout: FileLayout) -> tuple[list[float], list[int], list[int]]:
-    """Returns positions on the axis, and two codes for each position; a key is between these codes.
+    """Returns positions of labels on the axis; for each, two codes between which a key exists.
 
-    Each position is the start of an entry, because codes between entries do not stand for texts. An
-    entry can begin a little below its least key. The first entry begins with a key, and the last
-    entry ends with a key.
+    Each position is the start of an entry, because no key has a code between entries. An entry can
+    begin a little below its least key, so its first code need not be a key. But the first entry
+    begins with a key, and the last entry ends with a key.
     """
     codes, entry = np.unique(layout.entries.low, return_inverse=True)
     least_high = np.full(len(codes), layout.entries.high.max())
@@ -186,10 +192,11 @@ def _labelled(layout: FileLayout) -> tuple[list[float], list[int], list[int]]:
 
 
 def shortened(keys: Sequence[str], until: Sequence[str]) -> list[str]:
-    """Shortens each text to the characters that distinguish it from its neighbours.
+    """Shortens each text to the characters that distinguish it from the texts before and after it.
 
-    A code represents several texts. The code decodes to the least of these texts, which need not be
-    a key. Only the characters that ``keys[k]`` shares with ``until[k]`` certainly belong to a key.
+    A code represents several texts. The decoder returns the least of these texts, which need not be
+    a key of the index. Only the characters that ``keys[k]`` has in common with ``until[k]``
+    certainly belong to a key.
     """
     labels = []
     for k, (key, last) in enumerate(zip(keys, until, strict=True)):
@@ -201,13 +208,13 @@ def shortened(keys: Sequence[str], until: Sequence[str]) -> list[str]:
 
 
 def _common(one: str, other: str) -> int:
-    """Length of the common prefix of two texts."""
+    """Returns the number of characters in the common prefix of two texts."""
     pairs = zip(one, other, strict=False)
     return next((k for k, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
 
 
 def _short(key: str) -> str:
-    """Returns a short label for a key; cuts the key at the first byte that is not text."""
+    """Returns a short label for a key; if the key has a byte that is not text, ends before it."""
     text, *rest = _NO_TEXT.split(key, maxsplit=1)
     if not rest and len(text) <= _LABEL:
         return text

@@ -22,9 +22,11 @@ class VersionEntries:
 
     Attributes:
         encoder: the encoder of the version's keys.
-        entries: the entries of all runs; the locations of the entries are positions in `names`.
-        names: the paths of the locations, each with the offset of its range in the file.
-        has_maps: whether hash maps, which are not among the entries, answer ``=`` and IN.
+        entries: the entries of all runs; each entry's location is a position in `names`.
+        names: the paths of the locations. If a file has several ranges, each name also contains the
+            range's offset in the file.
+        has_maps: whether the index has hash maps, which answer ``=`` and IN. `entries` does not
+            contain the maps.
     """
 
     manifest: Manifest
@@ -35,10 +37,10 @@ class VersionEntries:
 
 
 def read_entries(index: Usable) -> VersionEntries:
-    """The entries of an index.
+    """Reads all entries of an index's current version.
 
     Raises:
-        UnsupportedError: a later release wrote the index.
+        UnsupportedError: a later release of Sieve wrote the index.
         CorruptError, UnavailableError: a file of the index is damaged, or the store does not
             answer.
     """
@@ -54,7 +56,8 @@ def read_entries(index: Usable) -> VersionEntries:
             parts.append(Entries(part.low, part.high, part.location + np.int32(slot)))
     none = np.empty(0, np.int64)
     slots = np.concatenate([none, *(part.location for part in parts)])
-    # A file that is no longer in the file list keeps its slot in a run.
+    # If a file is no longer in the file list, its slot in a run remains, and the code omits the
+    # entries of this slot.
     ordinal = np.full(sum(run.locations for run in manifest.runs), -1, np.int32)
     places = listed.places if listed.ranges is None else listed.range_slots[:, np.newaxis]
     location, _ = np.nonzero(places >= 0)

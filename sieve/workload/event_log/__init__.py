@@ -1,1 +1,1 @@
-"""Reads the scans of queries, with their filters and bytes read, from Spark's event logs."""
+"""Reads scans from Spark's event logs: each scan's filters, and the number of bytes it read."""

@@ -1,13 +1,13 @@
-"""Converts the filters of a scan in an event log into column uses; ignores constants.
+"""Converts a scan's filters in an event log into column uses, which contain no constants.
 
     PushedFilters  [IsNotNull(id), Or(EqualTo(id,5),In(id, [7,8])), EqualTo(`my col`,it's)]
     DataFilters    [isnotnull(ts#13), (year(cast(ts#13 as date)) = 1970)]
 
-Spark does not quote constants in these lists, so unbalanced brackets in a constant make a list
-unreadable. ``PushedFilters`` contains all filters that a column's index can evaluate, except
-filters with functions. The parser finds such functions, and common expressions, in ``DataFilters``.
-A name counts as a column only if the scan's schema contains the name, so that a part of a constant
-does not count as a column.
+Spark does not quote constants in these two lists. So if a constant contains unbalanced brackets,
+this module cannot read the list. ``PushedFilters`` contains all filters that a column's index can
+evaluate, except filters with functions. In ``DataFilters``, regular expressions find such functions
+and common indexed expressions. A part of a constant can look like a column name. So a name counts
+as a column only if the scan's schema contains the name.
 """
 
 from __future__ import annotations
@@ -38,12 +38,13 @@ _KINDS = {
     "StringEndsWith": Kind.OTHER,
     "StringContains": Kind.OTHER,
 }
-# Monotone functions, for which the shim derives a range of the argument (MonotoneFunction.scala).
+# Matches comparisons of monotone functions. The shim derives a range of the function's argument
+# from such a comparison (MonotoneFunction.scala).
 _FUNCTION = re.compile(
     r"(?:^\[|, )\((?P<calls>(?:(?:cast|year|trunc|date_trunc|date_add|date_sub)\()+)(?:\w+, )?"
     r"(?P<name>[^#(),]{1,300})#\d+L?[^=<>]{0,200} (?P<op><=>|=|<=|>=|<|>) "
 )
-# These functions do not keep the order of values, so only an index on the expression helps.
+# Matches comparisons of functions that are not monotone. So only an index on the expression helps.
 _EXPRESSION = re.compile(
     r"(?:^\[|, )\((?:(?P<call>lower|upper|length)\((?P<name>[^#(),]{1,300})#\d+L?\)"
     r"|get_json_object\((?P<json>[^#(),]{1,300})#\d+, (?P<path>\$[\w.\[\]]{1,300})\)) "
@@ -52,7 +53,7 @@ _EXPRESSION = re.compile(
 
 
 class UnreadableFilterError(UnsupportedError):
-    """The list of filters in a plan does not have Spark's form."""
+    """A plan's list of filters does not have the form in which Spark writes such lists."""
 
     def __init__(self, problem: str) -> None:
         super().__init__("SIEVE_EVENT_LOG", f"the list of filters has {problem}")
@@ -62,8 +63,10 @@ class ScanSchema:
     """The names of a scan's columns.
 
     Args:
-        read_schema: ``struct<id:bigint,s:struct<a:int>>``; Spark cuts off a long schema.
-        data_filters: the filters with Catalyst's names, ``id#12L``.
+        read_schema: the schema as text, such as ``struct<id:bigint,s:struct<a:int>>``. Spark
+            truncates a long schema.
+        data_filters: the scan's filters, which contain column names in Catalyst's form, such as
+            ``id#12L``.
     """
 
     def __init__(self, read_schema: str, data_filters: str) -> None:
@@ -74,7 +77,7 @@ class ScanSchema:
     def has(self, column: Column) -> bool:
         """Returns whether the scan has this column.
 
-        If the scan's schema is cut off, a column that a filter names also counts.
+        If Spark truncated the scan's schema, the scan also has each column that a filter names.
         """
         if all(f"<{name}:" in self._text or f",{name}:" in self._text for name in column):
             return True
@@ -82,7 +85,7 @@ class ScanSchema:
         return self.is_cut_off and filtered
 
     def is_text(self, name: str) -> bool:
-        """Returns whether a column is a string, or of unknown type."""
+        """Returns whether a column's type is string or unknown."""
         return re.search(f"[<,]{re.escape(name)}:(?!string)", self._text) is None
 
 
@@ -95,7 +98,7 @@ def column_uses(pushed: str, data_filters: str, schema: ScanSchema) -> Uses:
         schema: the columns of the scan.
 
     Raises:
-        UnreadableFilterError: the filters are cut off, or a constant has unbalanced brackets.
+        UnreadableFilterError: Spark truncated the filters, or a constant has unbalanced brackets.
     """
     uses = all_of([_Parser(pushed).conjunction(), *_functions(data_filters, schema)])
     own = {column: use for column, use in uses.items() if schema.has(column)}
@@ -192,7 +195,7 @@ class _Parser:
         return found[2] or found[1].replace("``", "`")
 
     def _skip_constant(self) -> None:
-        """Skips a constant, up to the bracket that closes its filter."""
+        """Skips a constant, up to the bracket that closes the filter around the constant."""
         depth = 0
         for found in re.compile(r"[()]").finditer(self._text, self._at):
             if found[0] == ")" and depth == 0:

@@ -1,9 +1,10 @@
-"""Finds event log files in a folder, and opens them in each compression that Spark writes.
+"""Finds the event logs in a folder, and reads them in all of Spark's codecs except LZF.
 
 Spark writes one file per application, ``app-1[_attempt][.codec][.inprogress]``, or a folder
-``eventlog_v2_app-1`` of numbered parts, ``events_1_app-1[.codec]``. The codecs are those of
-``spark.eventLog.compression.codec``. Zstandard files have the format of the Zstandard library.
-Streams of lz4 and snappy consist of blocks in frames of the Java libraries:
+``eventlog_v2_app-1`` of numbered files, ``events_1_app-1[.codec]``. The setting
+``spark.eventLog.compression.codec`` names the codec. Zstandard files have the standard format of
+Zstandard. The lz4 and snappy files consist of blocks, each with a header that only the Java
+libraries write:
 
     lz4 (net.jpountz.lz4.LZ4BlockOutputStream)   "LZ4Block", token, three int32 LE: compressed
         length, length, checksum; then the block, raw where bit 4 of the token alone is set
@@ -35,16 +36,16 @@ _ZSTD_READ = 1 << 14
 
 @dataclass(frozen=True, slots=True)
 class EventLog:
-    """The log of one application: its files, in the order in which Spark wrote them."""
+    """The log of one application; ``files`` are in the order in which Spark wrote them."""
 
     name: str
     files: tuple[Path, ...]
 
 
 def find_logs(folder: Path) -> list[EventLog]:
-    """The logs in a folder, sorted by name.
+    """Returns the logs in a folder, sorted by name.
 
-    The path can also be the log of a single application: its folder or its file.
+    The path can also be the folder or the file that contains a single application's log.
     """
     if folder.is_file():
         return [EventLog(folder.name, (folder,))]
@@ -60,11 +61,12 @@ def find_logs(folder: Path) -> list[EventLog]:
 
 
 def read_lines(path: Path) -> Iterator[bytes]:
-    """The lines of a file.
+    """Yields the lines of a file, decompressed.
 
     Raises:
-        UnsupportedError: the file has an unknown codec.
-        CorruptError: the file is damaged, or ends in the middle of a block.
+        UnsupportedError: the file is compressed with LZF.
+        CorruptError: the file is unreadable or damaged, or it ends in the middle of a compressed
+            block.
     """
     suffix = path.name.removesuffix(".inprogress").removesuffix(".compact").rpartition(".")[2]
     try:
@@ -91,7 +93,8 @@ def _gzip(path: Path) -> Iterator[bytes]:
 
 def _zstd(path: Path) -> Iterator[bytes]:
     stream = pa.CompressedInputStream(pa.OSFile(str(path)), "zstd")
-    # An unfinished log ends inside a frame; at that end, a read returns no bytes.
+    # An unfinished log ends inside a Zstandard frame. At the file's end, the stream then returns no
+    # bytes instead of raising an error.
     return _lines(iter(lambda: stream.read(_ZSTD_READ), b""))
 
 
@@ -120,7 +123,7 @@ _CODECS: Final[dict[str, Callable[[Path], Iterator[bytes]]]] = {
 
 
 def _lines(chunks: Iterator[bytes]) -> Iterator[bytes]:
-    """The lines of a text that is read in chunks of any length."""
+    """Joins chunks, which can end anywhere in a line, and yields the text's lines."""
     begun: list[bytes] = []
     for chunk in chunks:
         *whole, rest = chunk.split(b"\n")
@@ -162,7 +165,7 @@ def _snappy_block(file: IO[bytes]) -> bytes | None:
 
 
 def _snappy_length(block: bytes) -> int:
-    """The length at the start of a block: seven bits per byte, the lowest bits first."""
+    """Decodes a block's uncompressed length from its first bytes: 7 bits per byte, lowest first."""
     length = 0
     for place, byte in enumerate(block[:5]):
         length |= (byte & 0x7F) << (7 * place)

@@ -1,8 +1,8 @@
 """Reads scans from the plans (``sparkPlanInfo``) of an event log: tables, filters and metrics.
 
-A node of a plan contains ``nodeName``, ``simpleString`` (cut off at ``maxToStringFields`` and at
-100 characters per metadata value), ``metadata`` (for scans; only the schema is cut off),
-``metrics`` and ``children``.
+A node of a plan contains ``nodeName``, ``simpleString``, ``metrics`` and ``children``. Scans also
+contain ``metadata``. In ``simpleString``, Spark truncates lists to ``maxToStringFields`` entries
+and metadata values to 100 characters. In ``metadata``, Spark truncates only the schema.
 """
 
 from __future__ import annotations
@@ -28,12 +28,13 @@ _JOIN = re.compile(
     r"(BroadcastHashJoin|SortMergeJoin|ShuffledHashJoin) \[(.*?)\], \[(.*?)\], "
     r"(Inner|LeftSemi)(?:, (BuildLeft|BuildRight))?"
 )
-# A node's text begins with the keys; the constants after them can have any length.
+# The keys of a join or an order are at the start of the node's text. Constants of any length can
+# follow the keys, so the patterns search only this many characters.
 _LONGEST_NODE: Final = 2000
 _KEY = re.compile(r"([^#]+)#\d+L?")
 _TOP = re.compile(r"TakeOrderedAndProject\(limit=\d+, orderBy=\[([^#\]]+#\d+L?) ")
-# Nodes below TakeOrderedAndProject that process each row separately, so that the order applies to
-# the scan below.
+# Nodes that process each row independently of other rows. If only such nodes are between a scan and
+# TakeOrderedAndProject, the order applies to the scan's rows.
 _ROW_BY_ROW = (
     "WholeStageCodegen",
     "InputAdapter",
@@ -45,7 +46,7 @@ _ROW_BY_ROW = (
 
 
 class Unread(StrEnum):
-    """Why all or part of a scan in an event log was not read; the value is the report's text."""
+    """Why Sieve could not read a scan in an event log completely; each value is text for users."""
 
     PATH = "scans of paths, not of tables"
     NAME = "scans of tables of other catalogs, or whose names have dots"
@@ -61,11 +62,12 @@ class Scan:
     Attributes:
         table: the scan's table, or None if the table is unknown.
         uses: the uses of the scan's columns.
-        unread: the parts of the scan that could not be read.
-        files, bytes: accumulator ids of the scan's metrics, or -1 for a missing metric.
-        text: a text that contains the scan's columns in the form ``id#12L``, as joins and orders
-            name them.
-        filters: whether the scan has filters of any kind.
+        unread: why the scan, or a part of the scan, could not be read.
+        files, bytes: ids of the accumulators that count the files and bytes that the scan read; -1
+            if the plan lacks the metric.
+        text: a text that contains the scan's columns in the form ``id#12L``. Joins and orders name
+            the columns in the same form.
+        filters: whether the scan has filters on columns or on partitions.
     """
 
     table: Table | None
@@ -77,7 +79,7 @@ class Scan:
     filters: bool
 
     def column(self, key: str) -> Column | None:
-        """The scan's column for a key such as ``id#12L``; None if the scan has no such column."""
+        """The scan's column that a join key or order such as ``id#12L`` names, or None."""
         found = _KEY.fullmatch(key)
         if found is None or re.search(rf"[\[(, ]{re.escape(key)}[\], )]", self.text) is None:
             return None
@@ -85,7 +87,7 @@ class Scan:
 
 
 def scans_of(plan: Node) -> list[Scan]:
-    """The distinct scans of a plan, each with the keys of joins and orders that apply to it."""
+    """Returns a plan's distinct scans; a scan's uses include the join and order keys that apply."""
     found = {id(node): _scan(node) for node in _nodes(plan) if _is_scan(node)}
     for node in _nodes(plan):
         for keys, below, kind in _keys_from_parents(node, found):
@@ -95,7 +97,8 @@ def scans_of(plan: Node) -> list[Scan]:
                     columns = [scan.column(key) for key in keys]
                     more = [{column: ColumnUse(kind)} for column in columns if column is not None]
                     found[id(inner)] = replace(scan, uses=all_of([scan.uses, *more]))
-    # If a plan reuses an exchange or subquery, the plan repeats its scans with equal accumulators.
+    # If a plan reuses an exchange or a subquery, the plan contains the same scan several times,
+    # with equal accumulator ids.
     once = {scan.files if scan.files >= 0 else -key: scan for key, scan in found.items()}
     return list(once.values())
 
@@ -160,7 +163,7 @@ def _table(node_name: str) -> Table | Unread:
 def _keys_from_parents(
     node: Node, scans: Mapping[int, Scan]
 ) -> Iterator[tuple[Sequence[str], Sequence[Node], Kind]]:
-    """The keys of a join or an order, the nodes to which the keys apply, and the kind of use."""
+    """Yields keys of a join or an order, the nodes to which the keys apply, and the kind of use."""
     text = str(node.get("simpleString", ""))[:_LONGEST_NODE]
     children = node.get("children", ())
     if (top := _TOP.match(text)) is not None:
@@ -174,7 +177,8 @@ def _keys_from_parents(
     if join[1] != "BroadcastHashJoin":
         asked = [(0, Kind.SHUFFLED_JOIN), (1, Kind.SHUFFLED_JOIN)]
     else:
-        # In a broadcast join, the keys of the broadcast side select the files of the other side.
+        # In a broadcast join, Sieve knows the keys of the broadcast side before Spark scans the
+        # other side. So these keys can skip files of the other side.
         asked = [(1, Kind.JOIN)] if join[5] == "BuildLeft" else [(0, Kind.JOIN)]
     for side, kind in asked:
         if filtered[1 - side]:
@@ -182,7 +186,7 @@ def _keys_from_parents(
 
 
 def _row_by_row(top: Node) -> list[Node]:
-    """The nodes below an order, down to and including the first node not in `_ROW_BY_ROW`."""
+    """Returns the nodes below an order, down to and including the first not in `_ROW_BY_ROW`."""
     found: list[Node] = []
     children = top.get("children", ())
     while len(children) == 1:

@@ -1,7 +1,8 @@
-"""Adds the scans of event logs to a workload, and counts the parts that are unreadable.
+"""Adds the scans of event logs to a workload, and counts what it cannot read in the logs.
 
 Adaptive execution replaces the plan of a query while the query runs. This module counts only the
-last plan, with the values of the plan's metrics. A scan whose metrics have no values did not run.
+query's last plan, with the values of the plan's metrics. If a scan's metrics have no values, the
+scan did not run, and this module ignores it.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from sieve.workload.record import Workload
 
 _DAY_MS: Final = 86_400_000
 _PACKAGE: Final = "org.apache.spark.sql.execution.ui."
-# Most lines of a log describe tasks, and this module does not parse those lines.
+# Only events of SQL executions contain this package name. This module does not parse the other
+# lines, most of which describe tasks.
 _OF_SQL = _PACKAGE.encode()
 _DAMAGE = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
 _DAMAGED: Final = "events that are damaged"
@@ -38,15 +40,15 @@ class _Execution:
 
 @dataclass(slots=True)
 class Replay:
-    """The contents of event logs.
+    """What was read from event logs.
 
     Attributes:
         workload: the scans of the logs.
         logs: number of applications whose logs were read.
-        executions: number of query executions, including executions that had not ended at the end
-            of the log.
-        scans: number of scans that ran.
-        unread: the number of unreadable parts of each kind.
+        executions: number of query executions, including the executions that were still running
+            when the log ended.
+        scans: number of scans in the workload.
+        unread: for each kind of problem, such as a damaged event, the number of times it occurred.
     """
 
     workload: Workload = field(default_factory=Workload)
@@ -59,13 +61,13 @@ class Replay:
 
     @property
     def days(self) -> float:
-        """Days from the first execution to the last, at least one."""
+        """Days from the start of the first execution to the end of the last; at least 1."""
         if self._first_ms is None:
             return 1.0
         return max(1.0, (self._last_ms - self._first_ms) / _DAY_MS)
 
     def read(self, log: EventLog) -> None:
-        """Adds the executions of one application."""
+        """Adds the query executions in the log of one application."""
         self.logs += 1
         executions: dict[int, _Execution] = {}
         try:
