@@ -1,1 +1,1 @@
-"""Operations on indexes. Most modules implement one statement: create, refresh, vacuum."""
+"""Operations on indexes. Most modules implement one statement, such as CREATE or VACUUM."""

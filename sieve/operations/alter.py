@@ -1,4 +1,4 @@
-"""ALTER: publishes versions that change only the state or the options."""
+"""ALTER: publishes a version that differs from the current one only in state or options."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from sieve.operations.registered_index import Usable
 
 
 def change_index(index: Usable, change: Change, environment: Environment) -> Manifest:
-    """Publishes a version that changes only the index's state or options.
+    """Publishes a version that differs from the index's current one only in state or options.
 
     Raises:
-        ConflictError: the index was dropped.
+        ConflictError: another session dropped the index.
         UnknownOutcomeError: the store did not confirm the change, which may have taken effect.
     """
 

@@ -1,7 +1,7 @@
-"""CHECK: reads data files again, and verifies that a look-up of each key finds the key's file.
+"""CHECK: reads data files again, and verifies that the index finds the file of each key.
 
-Executors read the column as a build does. The executors look up each key with the code that queries
-use, in run files that the driver sends. The result is one line per file.
+Executors read the column as a build does. The driver sends them the run files, in which they look
+up each key with the code that queries use. The result has one row per file.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ from sieve.tables.file_status import FileStatus, file_statuses
 from sieve.tables.table import CatalogTable
 
 OK, STALE, GONE, LOST = "ok", "stale", "gone", "missing key"
-"""The result for a file. `OK`: CHECK found every key. `STALE`: CHECK did not read the file, because
-queries always read it. `GONE`: the table no longer contains the file. `LOST`: a query for one of
-the file's rows would skip the file."""
+"""The possible results for a file. `OK`: the index finds each key of the file. `STALE`: CHECK did
+not judge the file, because queries always read it. `GONE`: the table no longer contains the file.
+`LOST`: some query for a row of the file would skip the file."""
 
 CHANGED: Final = "changed since the index was built"
 OTHER_READER: Final = "the index was built for another reader, so this session reads every file"
@@ -54,15 +54,15 @@ _WHY: Final[Mapping[FileStatus, str]] = {
     "record does",
     "changed": CHANGED,
 }
-"""For each status, the reason why queries always read the file; empty if the index can rule the
-file out."""
+"""For each status of a file, the reason why queries always read the file. The reason is empty if
+queries can skip the file because of the index."""
 _NAMED: Final = 10
-"""Maximum number of files that an error about lost rows names."""
+"""The maximum number of files that an error message about lost rows names."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedFile:
-    """The result for one file: the index's name, the file's path, the status, and details."""
+    """CHECK's result for one file: the index's name, the file's path, the status and details."""
 
     index: str
     file: str
@@ -72,9 +72,10 @@ class CheckedFile:
 
 @dataclass(slots=True)
 class _Seen:
-    """What CHECK counted in a location: rows, missed rows, corrupt records and extreme codes.
+    """What CHECK counted in a location: rows, NULL, NaN and missed values, damaged records.
 
-    ``missed`` counts the rows whose keys the look-ups did not find.
+    ``missed`` counts the rows for whose keys the index did not find the location. ``least`` and
+    ``greatest`` are the extreme codes of the location's keys.
     """
 
     rows: int = 0
@@ -94,21 +95,22 @@ def check_index(
     environment: Environment,
     draw: Callable[[Sequence[int], int], Sequence[int]] = random.sample,
 ) -> list[CheckedFile]:
-    """Looks up every key of the files that an index allows queries to skip.
+    """Looks up every key of the chosen files in an index, and reports the keys that it lacks.
 
     Args:
-        percent: percentage of these files to read, above 0. CHECK reads at least one file.
-        draw: chooses the files to read.
+        percent: percentage of the files covered by the index that CHECK reads, above 0. If the
+            index covers files, CHECK reads at least one.
+        draw: chooses the files that CHECK reads.
 
     Returns:
-        One result for each file that CHECK read, for each stale file and for each file that is
-        gone, sorted by path.
+        One result for each of these files, sorted by path: files that CHECK read, stale files, and
+        files that the table no longer contains.
 
     Raises:
-        UnsupportedError: a later release wrote the index.
+        UnsupportedError: a later release of Sieve wrote the index.
         CorruptError, UnavailableError: a file of the index is damaged, or the store does not
             answer.
-        Py4JJavaError: a data file cannot be read; Spark's message names it.
+        Py4JJavaError: Spark cannot read a data file; the message names the file.
     """
     manifest = index.manifest
     files = table.files()
@@ -128,7 +130,8 @@ def check_index(
     details = [""] * len(chosen)
     for k, owner, one in zip(ranges.positions(at), tiling.owners.tolist(), seen, strict=True):
         details[owner] = details[owner] or _loss(opened, int(k), one)
-    # If a writer replaced a file while CHECK read it, the keys prove nothing about the index.
+    # A writer may replace a file while CHECK reads it. A missing key is then no fault of the index.
+    # So if CHECK misses a key, it lists the files again.
     now = {f.path: f for f in table.files()} if any(details) else {f.path: f for f in files}
     checked: list[CheckedFile] = []
     for number, detail in zip(chosen, details, strict=True):
@@ -145,11 +148,11 @@ def check_index(
 
 
 def refuse_losses(label: str, checked: Sequence[CheckedFile]) -> None:
-    """Raises CorruptError, which names files and keys, if CHECK found rows that queries lose.
+    """Raises CorruptError if CHECK found rows that queries lose; the error names files and keys.
 
     Args:
-        label: the table's name for messages.
-        checked: results of CHECK for one or more indexes of the table.
+        label: the table's name in messages.
+        checked: the results of CHECK for one or more indexes of the table.
     """
     lost = [one for one in checked if one.status == LOST]
     if not lost:
@@ -175,7 +178,7 @@ def _read(
     places: Counts,
     environment: Environment,
 ) -> list[_Seen]:
-    """Reads files range by range; ``places`` gives each file's slots in the runs."""
+    """Reads files range by range; ``places`` has each file's slots in the runs that contain it."""
     runs = index.manifest.runs
     column = Column(index.manifest.column, index.manifest.type)
     begins = np.cumsum([0, *(run.locations for run in runs)])
@@ -188,7 +191,7 @@ def _read(
             np.where(first[some.owners] < 0, -1, first[some.owners] + some.within).tolist()
             for first in firsts
         ]
-        # No run contains a file without keys, and the index may have no run at all.
+        # A file without keys is in no run, and an index of only such files has no run.
         for rounds in shared_rounds([runs[k] for k in numbers_of_runs]):
             files = len(own)
             environment.describe_job(f"checking {index.manifest.name}, {files} files")
@@ -211,7 +214,7 @@ def _read(
 def _lines(
     values: DataFrame, index: OpenVersion, asked: Sequence[Round], ordinals: Sequence[Sequence[int]]
 ) -> list[tuple[int, int, int, int, int, int, str | None, int | None, int | None]]:
-    """Sums up all rows of each location in one line of `check_task.SEEN`."""
+    """Looks up the keys of all rows, and returns one line of `check_task.SEEN` per location."""
     if any(one.hashes is not None for one in asked) and not index.encoder.exact:
         values = values.select("*", sf.xxhash64("v"))
     with _sent(values, index, asked) as files:
@@ -226,7 +229,7 @@ def _lines(
 def _sent(
     frame: DataFrame, index: OpenVersion, asked: Sequence[Round]
 ) -> Iterator[Callable[[], Mapping[str, bytes]]]:
-    """Verifies the run files of rounds; executors can read the files until the block ends."""
+    """Verifies run files and sends them to executors, which keep them until the block ends."""
     files: dict[str, bytes] = {}
     for one in asked:
         for file in one.run.files:
@@ -241,7 +244,7 @@ def _sent(
 
 
 def _loss(index: OpenVersion, place: int, seen: _Seen) -> str:
-    """Describes which rows of a location queries would lose; "" if queries lose no row."""
+    """Describes the rows of a location that queries would lose; "" if queries lose no row."""
     if seen.damaged:
         return "the rows of a damaged record, which differ from query to query,"
     if seen.missed:
@@ -250,12 +253,13 @@ def _loss(index: OpenVersion, place: int, seen: _Seen) -> str:
         return wrong
     where, manifest = index.locations().every_range, index.manifest
     rows, nulls, nans = (int(c[place]) for c in (where.rows, where.nulls, where.nans))
-    # No look-up uses the NULL count if other columns of a query affect which rows are NULL.
+    # The other columns of a query can affect which rows are NULL. Look-ups then ignore the number
+    # of NULLs in the index, so CHECK does not compare it.
     told = [("rows", seen.rows, rows), ("NaN", seen.nans, nans)]
     told += [("NULL", seen.nulls, nulls)] if manifest.null_proof else []
     if kind_of(manifest.column) == SUBSTRING:
-        # Each task counts its own distinct keys, so the sum over tasks depends on how Spark divides
-        # the rows.
+        # Each task counts the distinct keys of its own rows. So the sum depends on how Spark
+        # divides the rows into tasks, and CHECK cannot compare it.
         told = []
     for what, there, listed in told:
         if listed < there:
@@ -266,14 +270,15 @@ def _loss(index: OpenVersion, place: int, seen: _Seen) -> str:
 
 
 def _wrong_bounds(index: OpenVersion, place: int, seen: _Seen) -> str:
-    """Returns a message if the stored bounds of a location do not fit its keys, else ""."""
+    """Returns a message if a location's keys contradict the bounds in the index, else ""."""
     bounds = index.placement().bounds
     if bounds is None or not bounds.known[place]:
         return ""
     least, greatest = int(bounds.least[place]), int(bounds.greatest[place])
     if seen.least < least or seen.greatest > greatest:
         return "keys that are not between the least and the greatest key in the index"
-    # Hudi's reader merges log files, and may no longer return the row with the extreme key.
+    # Hudi's reader merges log files into the data file. So the row with the least or greatest key
+    # in the index may no longer exist.
     if index.manifest.format_name != "hudi" and (seen.least, seen.greatest) != (least, greatest):
         return "first rows, because no row has the least or the greatest key in the index,"
     return ""

@@ -1,4 +1,4 @@
-"""Tests, on a sample of the table's files, an index that ADVISE is about to propose."""
+"""Column test: estimates an index on a sample of files before ADVISE suggests it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sieve.workload.suggest import ColumnTest
 
 
 def column_test(table: CatalogTable, column: Column, environment: Environment) -> ColumnTest:
-    """Estimates the index that CREATE with default options would build on a column.
+    """Estimates how many files queries read with an index on a column with default options.
 
     Raises:
         As `estimate_index`.
@@ -24,7 +24,7 @@ def column_test(table: CatalogTable, column: Column, environment: Environment) -
     reads = files_read(estimate.expected, max(1.0, size / max(1, files)))
     judged = benefit(estimate.expected, files, size)
     return ColumnTest(
-        # If the column has no key, an index helps only queries with IS NULL.
+        # If all values of the column are NULL or NaN, no query for a value needs the index.
         Benefit.CANNOT if judged is None else judged,
         files,
         reads.get("present", float(files)),

@@ -1,4 +1,4 @@
-"""CREATE: builds and registers indexes; if one index fails, CREATE creates no index."""
+"""CREATE: builds and registers one or more indexes. If one of them fails, CREATE removes all."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from sieve.tables.table_info import TableInfo
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """An index to create: its name and its column."""
+    """The name and the column of an index that the statement creates."""
 
     name: str
     column: Column
@@ -43,7 +43,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class _Begun:
-    """An index whose folder and creation record exist."""
+    """An index that CREATE has begun: its folder and its creation record exist."""
 
     wanted: Wanted
     registration: Registration
@@ -52,10 +52,10 @@ class _Begun:
 
 
 def default_name(column: Column) -> str:
-    """The default name of an index: ``a_b_sieve`` for column ``a.b``.
+    """Returns the default name of an index: ``a_b_sieve`` for column ``a.b``.
 
-    The name for the expression ``lower(email)`` is ``lower_email_sieve``; the name for an index of
-    its substrings is ``lower_email_substring_sieve``.
+    For the expression ``lower(email)``, the name is ``lower_email_sieve``. For a substring index on
+    the same expression, the name is ``lower_email_substring_sieve``.
     """
     if not column.computed:
         return "_".join(column.path).lower() + "_sieve"
@@ -76,20 +76,20 @@ def create_indexes(
     """Creates indexes on a table.
 
     Args:
-        options: the options of all indexes.
-        comment: the comment of all indexes.
-        built: a function to call after each build.
-        replaced: existing indexes of the same names. CREATE drops them after it has registered all
-            new indexes.
+        options: the options, which are the same for all indexes.
+        comment: the comment, which is the same for all indexes.
+        built: a function that `create_indexes` calls after the build of each index.
+        replaced: existing indexes with the same names. CREATE drops these indexes after it has
+            registered all new indexes.
 
     Returns:
         Version 1 of each index, in the order of `wanted`.
 
     Raises:
-        UnsupportedError: a column's type cannot be indexed, the store cannot restrict access to the
-            folder, or other sessions would not use an index in this folder.
-        UnknownOutcomeError: the store did not confirm a version, which may be visible. Its files
-            remain.
+        UnsupportedError: Sieve cannot index a column's type, the store cannot restrict access to
+            the index's folder, or other sessions would ignore an index in this folder.
+        UnknownOutcomeError: the store did not confirm that it wrote a version. The version may
+            exist, so CREATE does not delete its files.
     """
     for one in wanted:
         check_wanted(table, one, options)
@@ -129,7 +129,7 @@ def create_indexes(
 
 
 def check_wanted(table: CatalogTable, one: Wanted, options: IndexOptions) -> None:
-    """Raises UnsupportedError or InvalidInputError for an index that cannot be created."""
+    """Raises UnsupportedError or InvalidInputError if CREATE cannot create this index."""
     property_key(one.name)
     try:
         Encoder.for_type(one.column.type)
@@ -165,8 +165,9 @@ def _begin(
         ) from error
     index = _Begun(one, registration, store, directory)
     try:
-        # Sets permissions while the folder is still empty, so that users who cannot read the table
-        # can never read the table's keys in the index.
+        # The index contains keys of the table. So the code sets permissions while the folder is
+        # still empty: users who cannot read the table can then at no time read its keys in the
+        # index.
         tables = environment.open_store(info.identity.location)
         store.restrict(directory, tables.permissions(info.identity.location))
         write_creation_record(store, directory, one.name, info.identity)
@@ -235,7 +236,7 @@ def _undo(
     registered: Sequence[_Begun],
     replaced: Mapping[str, RegisteredIndex],
 ) -> None:
-    """Undoes a failed CREATE. Removes registrations first, then the files behind them."""
+    """Undoes a failed CREATE: removes its registrations first, then the files of its indexes."""
     kept = set()
     for index in registered:
         name, own = index.wanted.name, index.registration
@@ -245,22 +246,21 @@ def _undo(
             else:
                 table.unregister(name, own)
         except SieveError:
-            # The registration of this complete index remains, so the index's files must remain,
-            # too.
+            # The code could not remove this registration. The index is complete and stays
+            # registered, so its files must remain.
             kept.add(index.directory)
     for index in begun:
         if index.directory not in kept:
-            # The statement already fails with an error; an error of the clean-up must not hide that
-            # error.
+            # CREATE has already failed with an error. An error of this deletion must not hide it.
             with contextlib.suppress(SieveError):
                 delete_index(index.store, index.directory)
 
 
 def _sweep(table: CatalogTable, environment: Environment) -> None:
-    """Deletes index folders of earlier CREATE statements on this table whose process died."""
+    """Deletes this table's index folders that earlier CREATEs left when their process died."""
     root = environment.root_for_new(table.info.database_location)
     known = {registration.uuid for registration in table.info.registrations.values()}
-    # A failed clean-up must not prevent a new index.
+    # If this deletion fails, CREATE still creates the new index.
     with contextlib.suppress(SieveError):
         remove_abandoned(environment.open_store(root), root, table.info.identity, known)
 
@@ -268,10 +268,10 @@ def _sweep(table: CatalogTable, environment: Environment) -> None:
 def refuse_taken(
     wanted: Sequence[Wanted], taken: Mapping[str, tuple[str, ...]], info: TableInfo
 ) -> None:
-    """Raises InvalidInputError if a name is already in use, or occurs twice in the statement.
+    """Raises InvalidInputError if an index's name is in use, or occurs twice in the statement.
 
     Args:
-        taken: for each name in use, the key of its indexed column.
+        taken: for each index name in use, the key of the index.
     """
     for one in wanted:
         key = taken.get(one.name.lower())

@@ -1,4 +1,4 @@
-"""Damaged indexes: tells DROP the table of an index whose newest version is damaged."""
+"""Damaged indexes: finds the table of an index with a damaged newest version, for DROP."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from sieve.storage.interface import Store
 
 
 def owner_of_damaged(store: Store, folder: str) -> TableIdentity | None:
-    """Returns the table of an index whose newest version is damaged.
+    """Returns the table to which an index with a damaged newest version belongs.
 
     Returns:
-        The table that the newest readable version names, or else the table that the creation record
-        names. None if no version exists, or if neither a version nor the record is readable.
+        The table that the newest readable version names. If no version is readable, the table that
+        the creation record names. None if no version exists, or if the record is unreadable, too.
 
     Raises:
-        UnsupportedError: a newer release has written a version of the index.
-        UnavailableError: the store does not answer, or the newest version is readable after all.
+        UnsupportedError: a later release of Sieve wrote a version of the index.
+        UnavailableError: the store does not answer, or the newest version has become readable.
     """
     newest = newest_number(store, folder)
     for number in range(newest, 0, -1):

@@ -1,4 +1,4 @@
-"""DROP: deletes an index in three steps; a DROP that was interrupted can be finished later.
+"""DROP: deletes an index in three steps. If a DROP is interrupted, another DROP finishes it.
 
 1. DROP publishes the tombstone, a last version with the state "dropped". From then on, no session
    uses the index, and no REFRESH registers the folder again.
@@ -7,7 +7,7 @@
 3. DROP deletes the files. If some files remain, VACUUM SIEVE INDEXES deletes the files, because no
    table refers to the index.
 
-A table that was dropped has no properties, so `end_index` skips step 2.
+If the table itself was dropped, its properties no longer exist. So `end_index` omits step 2.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from sieve.tables.registered_table import RegisteredTable
 
 
 def end_index(index: RegisteredIndex, table: TableIdentity, environment: Environment) -> bool:
-    """Drops an index that is no longer registered: publishes the tombstone, deletes the files.
+    """Drops an index that its table no longer registers: steps 1 and 3 of the module's docstring.
 
     Returns:
-        True if the function dropped the index. The function does not change an index of another
-        table or an unreachable index.
+        True if the function dropped the index. If the index belongs to another table or is
+        unreachable, the function changes nothing and returns False.
 
     Raises:
-        UnavailableError: the store stopped answering.
+        UnavailableError: the store does not answer.
     """
     store = _files_to_delete(index, table)
     if isinstance(index, Ready | Disabled):
@@ -51,16 +51,19 @@ def end_index(index: RegisteredIndex, table: TableIdentity, environment: Environ
 
 
 def drop_index(table: RegisteredTable, index: RegisteredIndex, environment: Environment) -> None:
-    """Drops an index: publishes the tombstone, removes the property, then deletes the files.
+    """Drops a table's index: publishes the tombstone, removes the property and deletes the files.
 
-    If the index is gone or belongs to another table, the function removes only the property. If an
-    earlier DROP was interrupted after the tombstone, the function finishes that DROP.
+    If the index no longer exists or belongs to another table, the function removes only the
+    property. If an earlier DROP published the tombstone and was then interrupted, the function does
+    the remaining steps.
 
     Raises:
-        UnavailableError: the store or the metastore does not answer. If the store does not answer,
-            nothing has changed. If the metastore does not answer, another DROP can finish the work.
+        UnavailableError: the store or the metastore does not answer. If the store does not answer
+            at first, nothing has changed. If the metastore does not answer, another DROP can do the
+            remaining steps.
     """
-    # If the index exists but has no tombstone, the table's next REFRESH would register it again.
+    # Without an answer of the store, DROP could remove only the property. The table's next REFRESH
+    # would then register the index again, because it has no tombstone.
     check_reachable(index)
     store = _files_to_delete(index, table.info.identity)
     if isinstance(index, Ready | Disabled):
@@ -79,7 +82,7 @@ def drop_index(table: RegisteredTable, index: RegisteredIndex, environment: Envi
 
 
 def _files_to_delete(index: RegisteredIndex, table: TableIdentity) -> Store | None:
-    """The store of a registered index if the index's folder belongs to the table, else None."""
+    """Returns the store of an index's files if they belong to the table, else None."""
     match index:
         case Ready() | Disabled() | HalfDropped():
             return index.store

@@ -1,4 +1,4 @@
-"""Finds the indexed column in the current table, or reports that the column was dropped."""
+"""Finds an index's column in the current table, or reports that the column was dropped."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sieve.tables.table_info import TableInfo
 
 
 def indexed_column(info: TableInfo, manifest: Manifest) -> Column:
-    """The column of the current table on which an index was created.
+    """Returns the column of the current table on which an index was created.
 
     Raises:
         InvalidInputError: the table no longer has the column.
@@ -24,7 +24,7 @@ def indexed_column(info: TableInfo, manifest: Manifest) -> Column:
 def dropped_column(info: TableInfo, manifest: Manifest) -> str | None:
     """Returns the problem and the remedy if the table no longer has the column, else None.
 
-    A column that was dropped and added again counts as another column, even with the same name.
+    If a user drops a column and adds one with the same name, the new column is another column.
     """
     return _dropped(info, manifest) if info.column_of(manifest.column) is None else None
 

@@ -1,12 +1,13 @@
-"""ESTIMATE: predicts the size, the build time and the reads of an index, and writes nothing.
+"""ESTIMATE: predicts an index's size, build time and file reads; it builds no stored index.
 
-If a table has many files, ESTIMATE reads a sample of the files. To estimate a given query, ESTIMATE
-reads all files, because the query's rows may be in few files.
+If a table has many files, ESTIMATE reads a sample of the files. If the statement contains a query,
+ESTIMATE reads all files, because a sample could miss the few files that contain the query's rows.
 
-ESTIMATE reads the column once, with the cuts (intervals of key codes) for the largest budget.
-ESTIMATE then builds an index in memory for each budget. If a column has many cuts, ESTIMATE builds
-only some windows of the domain, with the windows' share of each budget. For a given query, the
-windows include the ends of the query's intervals.
+ESTIMATE reads the column once, and divides each location's keys into cuts (intervals of key codes)
+that are narrow enough for the largest budget. It then builds an index in memory for each budget. If
+a column has many cuts, ESTIMATE builds only some windows (parts of the range of key codes), with a
+proportional part of each budget. If the statement contains a query, the windows include the ends of
+the query's intervals.
 """
 
 from __future__ import annotations
@@ -59,41 +60,45 @@ from sieve.tables.table import CatalogTable
 from sieve.tables.table_info import refuse_build
 
 FRONTIER: Final = ("0.3%", "1%", "3%", "6%", "30%")
-"""Budgets that ESTIMATE uses in addition to ``auto`` if the statement names no budget."""
+"""If the statement names no budget, ESTIMATE uses these budgets in addition to ``auto``."""
 
 _CUTS: Final = 100_000
-"""Maximum number of cuts from which an estimate is built.
+"""The maximum number of cuts from which ESTIMATE builds an index in memory.
 
-With 500,000 cuts, ESTIMATE of 4 million random numbers takes 3 s longer; CREATE takes 10 s.
+If the maximum is 500,000, ESTIMATE on a column of 4 million random numbers takes 3 s longer than
+with this maximum. CREATE on the column takes 10 s.
 """
 _LEAST_CUTS: Final = 64
-"""The expected minimum number of cuts in each location, whatever the order of its keys."""
+"""The expected number of cuts in each location if the table's files are sorted by key."""
 _PER_CHANGE: Final = 4
-"""The expected number of cuts for each change of location between neighbouring keys.
+"""If two neighbouring keys of the sample are in different locations, the location changes. This is
+the expected number of cuts for each such change.
 
-The number is above 1, because close keys change location more often than the sample shows.
+The number is above 1, because the location also changes between keys that the sample omits.
 """
 _warm: Final[set[str]] = set()
 """The Spark applications in which ESTIMATE has already read a column.
 
-In such an application, a warm-up would add 0.3 s to an ESTIMATE of 1.5 s.
+In such an application, ESTIMATE does no warm-up, which would add 0.3 s to 1.5 s.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """The expected result of CREATE with some options.
+    """What ESTIMATE expects of an index that CREATE would build with some options.
 
     Attributes:
-        shapes: the shapes of the index's segments; empty if the column has no key.
-        bytes: bytes of the index, including its file list.
-        share: bytes of the index divided by bytes of the column; 0 if the column has no bytes.
-        seconds: duration of the build.
+        shapes: the shapes that the index's segments would have; empty if the column has no key.
+        bytes: size of the index, including its file list, in bytes.
+        share: size of the index divided by the size of the column's data; 0 if the column has no
+            data.
+        seconds: duration of the build in seconds.
         files: number of locations of the table: files, and ranges of large files.
-        sampled: number of files that ESTIMATE read; None if it read all files.
+        sampled: number of files that ESTIMATE read; None if ESTIMATE read all files.
         bytes_total: size of the table in bytes.
-        expected: expected reads of queries.
-        asked: expected reads of the given query, if any.
+        expected: for each kind of query, how much the query is expected to read with the index.
+        asked: how much the statement's query is expected to read; None if the statement contains no
+            query.
     """
 
     options: IndexOptions
@@ -115,20 +120,20 @@ def estimate_index(
     asked: Asked | None,
     environment: Environment,
 ) -> list[Estimate]:
-    """Estimates indexes of the current table.
+    """Estimates one or more indexes on a column, from the table's current files.
 
     Args:
-        wanted: options of each index to estimate; all have the same shape.
-        asked: a query whose reads to estimate, or None.
+        wanted: the options of each index; all indexes have the same shape.
+        asked: the statement's query, or None.
 
     Returns:
-        One estimate for each element of ``wanted``. If there are several, the result omits each
-        element whose budget is too small for the shape.
+        One estimate for each element of ``wanted``. If ``wanted`` has several elements, the result
+        omits each element whose budget is too small for its shape.
 
     Raises:
-        UnsupportedError: a build cannot read the table; see `refuse_build`.
-        InvalidInputError: the only budget is too small for the shape.
-        Py4JJavaError: a data file cannot be read; Spark's message names it.
+        UnsupportedError: Sieve cannot build indexes on the table; see `refuse_build`.
+        InvalidInputError: ``wanted`` has one element, and its budget is too small for its shape.
+        Py4JJavaError: Spark cannot read a data file; the message names the file.
     """
     refuse_build(table.info)
     every = table.files()
@@ -149,7 +154,7 @@ def estimate_index(
         counting=rows_to_count(table, files, frame, column),
         describe_job=environment.describe_job,
     )
-    # The cuts for the largest budget suffice for smaller budgets.
+    # Indexes with smaller budgets can use the cuts that were made for the largest budget.
     scaled = [chosen.scaled_budget(one, of.column_bytes) for one in wanted]
     widest = max(scaled, key=lambda one: _wide(of, one).most_cuts(one))
     whole = _of_all(of, lengths, chosen)
@@ -193,14 +198,14 @@ def estimate_index(
 
 
 def _of_all(of: ColumnProfile, lengths: Sequence[int], chosen: FileSample) -> Profile:
-    """Scales the profile of the chosen files up to all files."""
+    """Scales the column's profile from the chosen files to all files of the table."""
     rows, shown = (round(n / chosen.share) for n in (of.sample.rows, of.sample.shown))
     sample = replace(of.sample, rows=rows, shown=shown)
     return Profile(sizes=np.array(lengths, np.int64), sample=sample)
 
 
 def _cuts(of: ColumnProfile, options: IndexOptions) -> float:
-    """The expected number of cuts, which is small if the files are sorted by key."""
+    """Returns the expected number of cuts. The number is small if the files are sorted by key."""
     most = _wide(of, options).most_cuts(options)
     if options.every_key:
         return most
@@ -208,12 +213,12 @@ def _cuts(of: ColumnProfile, options: IndexOptions) -> float:
 
 
 def _wide(of: ColumnProfile, options: IndexOptions) -> ColumnProfile:
-    """The column profile with the maximum number of cuts that a build would use."""
+    """Returns the column's profile for the largest number of cuts that a build would make."""
     return of.wider(options) or of
 
 
 class _Held(NamedTuple):
-    """An in-memory run over the sampled windows, and the shapes of its segments."""
+    """A run in memory that contains the sampled windows, and the shapes of the run's segments."""
 
     run: Run
     shapes: tuple[str, ...]
@@ -221,11 +226,11 @@ class _Held(NamedTuple):
 
 @dataclass(slots=True)
 class _Steps:
-    """Describes the steps in which a build chooses its run, and measures each step's time.
+    """Reports to the user each step of choosing a run, and measures how long the step takes.
 
     Attributes:
-        describe_job: tells the user about a step.
-        begun: the steps so far, and when each of them began.
+        describe_job: shows the user a description of the step.
+        begun: the name of each step that has begun, and the time at which it began.
     """
 
     describe_job: Callable[[str], None]
@@ -237,7 +242,7 @@ class _Steps:
         self.begun.append((step, time.monotonic()))
 
     def seconds(self, step: str) -> tuple[float, float]:
-        """The seconds that a step has taken until now, and the seconds of all other steps."""
+        """Returns the seconds that a step has taken until now, and those of all other steps."""
         ends = [*(at for _, at in self.begun[1:]), time.monotonic()]
         lasted = [(name, end - at) for (name, at), end in zip(self.begun, ends, strict=True)]
         own = sum(time for name, time in lasted if name == step)
@@ -246,14 +251,14 @@ class _Steps:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Estimating:
-    """The data that one reading of a column yields; `of` estimates each index from the data.
+    """The data from reading a column once; the method `of` estimates each index from the data.
 
     Attributes:
-        files: the files that were read.
+        files: the files that ESTIMATE read.
         every: all files of the table.
-        chosen: the sample of files, which scales results up to all files.
-        whole: the profile of all files, with the whole domain.
-        read: seconds in which a build reads the column of all files.
+        chosen: the sample of files; its methods scale results from the sample to all files.
+        whole: the column's profile for all files of the table and for all key codes.
+        read: seconds that a build would need to read the column in all files.
     """
 
     table: CatalogTable
@@ -274,7 +279,7 @@ class _Estimating:
         """Estimates the index with the given options.
 
         Args:
-            options: the wanted options, with the sample's share of the budget.
+            options: the options ``wanted``, but with a budget in proportion to the sample.
         """
         steps = _Steps(self.environment.describe_job)
         choice = Choice(self, options, self.probes, steps)
@@ -305,11 +310,11 @@ class _Estimating:
         )
 
     def _seconds(self, steps: _Steps, cuts: int, wanted: IndexOptions) -> float:
-        """Estimates the seconds of a run's build from the seconds of the same steps in ESTIMATE.
+        """Estimates how long CREATE takes to build a run, from how long the same steps took here.
 
-        The build time of a map grows with its rows, and the build time of intervals grows with
-        their cuts. The number of cuts has a maximum, however many rows a table has. Tasks process
-        stretches of the domain in parallel.
+        The build time of a hash map grows with the number of rows; the build time of intervals
+        grows with the number of cuts. A build limits the number of cuts, even if a table has many
+        rows. Tasks build parts of the range of key codes in parallel.
         """
         mapping, other = steps.seconds("mapping")
         share = self.column_profile.sample.share * self.chosen.share
@@ -324,16 +329,16 @@ class _Estimating:
 
     @contextlib.contextmanager
     def reading(self, _: ColumnProfile) -> Iterator[Shared]:
-        """Yields the existing reading, which has the cuts for the largest budget."""
+        """Yields the data of the only reading. A build would read again; here the cuts suffice."""
         yield self.shared
 
     def make(self, rows: Make, profile: ColumnProfile, options: IndexOptions) -> MadeRun[_Held]:
-        """Makes a run in memory."""
+        """Makes a run in memory from the rows of its segments."""
         found, size = _rows(rows, profile, options)
         return replace(self._held(found, profile), bytes=size)
 
     def discard(self, run: _Held) -> None:
-        """Does nothing: the run is in memory."""
+        """Does nothing, because the run has no files that must be deleted."""
 
     def _held(self, rows: Sequence[Row], of: ColumnProfile) -> MadeRun[_Held]:
         encoder = of.sample.encoder
@@ -352,8 +357,8 @@ class _Estimating:
         files, seen, tiling = self.files, self.shared.seen, self.tiling
         counts = [seen.rows, seen.nulls, seen.nans]
         if not self.chosen.is_all:
-            # The estimate assumes that the other files have as many rows as the chosen files, and
-            # are not split into ranges.
+            # The estimate of the file list's size assumes that all files have as many rows as the
+            # chosen files, and that Sieve splits none of them into ranges.
             files = self.every
             counts = [np.resize(tiling.of_files(some), len(files)) for some in counts]
             tiling = whole_files([file.length for file in files])
@@ -363,9 +368,9 @@ class _Estimating:
 
 
 def _seconds_to_warm_up(few: ColumnProfile, options: IndexOptions, probes: Probes) -> float:
-    """Before the first reading of an application, reads a few files; returns the seconds.
+    """If ESTIMATE is the first in its application, reads a few files; returns the seconds.
 
-    The first reading takes longer, because it starts Python and compiles code.
+    The first reading takes longer than later ones, because it starts Python and compiles code.
     """
     values = few.values
     assert not isinstance(values, LocalRows)
@@ -379,12 +384,12 @@ def _seconds_to_warm_up(few: ColumnProfile, options: IndexOptions, probes: Probe
 
 
 def _rows(make: Make, of: ColumnProfile, options: IndexOptions) -> tuple[list[Row], int]:
-    """Makes a run's rows; repeats this if a build would do so. Returns the rows and bytes."""
+    """Makes a run's rows within the budget, as a build does; returns the rows and their bytes."""
 
     def collect(times: float) -> tuple[tuple[list[Row], int], float]:
         rows = make(times).collect()
-        # Spark compresses pages of at least a hundred rows, so this code compresses the payloads
-        # together.
+        # In a stored run, Spark compresses pages of at least a hundred rows. So this code
+        # compresses all payloads together to measure the size.
         page = b"".join(bytes(row["payload"]) for row in rows)
         size = len(pa.compress(page, "zstd", asbytes=True)) + SEGMENT_OVERHEAD * len(rows)
         return (rows, size), size

@@ -1,4 +1,4 @@
-"""Estimates the reads of a query: evaluates the query's predicate on an estimated index."""
+"""Estimates the files that a query would read: evaluates its predicate on an estimated index."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from sieve.tables.data_file import DataFile
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The query whose reads to estimate.
+    """A query, given its predicate and files; the module estimates how much the query reads.
 
     Attributes:
-        files: paths of the files that remain after partition pruning.
+        files: paths of the files that remain for the query after partition pruning.
     """
 
     predicate: Predicate
@@ -36,13 +36,13 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Reads:
-    """The files that a query reads.
+    """How many files and bytes a query reads, without an index and with it.
 
     Attributes:
         total: number of files that the query reads without an index.
         files: number of files that the query reads with the index.
         bytes: bytes that the query reads with the index.
-        understood: whether the index can evaluate the predicate or a part of it.
+        understood: whether the index can evaluate at least a part of the predicate.
     """
 
     total: int
@@ -52,7 +52,7 @@ class Reads:
 
 
 def ends(asked: Asked | None, column: Column, of: ColumnProfile) -> npt.NDArray[np.int64]:
-    """The intervals of key codes that a query looks up in the column."""
+    """Returns the intervals of key codes that a query would look up in an index on the column."""
     gathered = _Gathered(of.sample.encoder, of.counted is not None, of.n_files)
     if asked is not None:
         evaluate(asked.predicate, {column.key: gathered}, of.n_files)
@@ -61,7 +61,7 @@ def ends(asked: Asked | None, column: Column, of: ColumnProfile) -> npt.NDArray[
 
 
 class _Gathered:
-    """Stands in for an index, and records the key ranges that a query looks up."""
+    """Replaces an index during evaluation, and records the key ranges that a query looks up."""
 
     def __init__(self, encoder: Encoder, null_proof: bool, n: int) -> None:
         self.encoder = encoder
@@ -76,7 +76,7 @@ class _Gathered:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Shown:
-    """Stands in for an index, and answers look-ups from the index's sampled windows."""
+    """Replaces an index during evaluation, and answers look-ups from a sample of the column."""
 
     sample: Sample
     null_proof: bool
@@ -115,12 +115,12 @@ def reads(
     seen: Seen,
     run: Run,
 ) -> Reads:
-    """Returns the files of a table that a query reads with an index.
+    """Estimates how many files and bytes of a table a query reads with an index.
 
     Args:
         asked: the query.
         of: the column's profile.
-        seen: counts from reading the column.
+        seen: rows, NULLs and NaNs per location, counted while the column was read.
     """
     left = np.array([file.path in asked.files for file in files], np.bool_)
     index: LocationIndex = _Shown(of.sample, of.counted is not None, seen, run)

@@ -1,4 +1,4 @@
-"""The sample of a large table's files that ESTIMATE reads; scales results to all files."""
+"""The sample of a table's files that ESTIMATE reads; scales results from it to all files."""
 
 from __future__ import annotations
 
@@ -12,34 +12,36 @@ from sieve.metadata.options import IndexOptions
 from sieve.metadata.records import Expected
 
 FILES: Final = 20
-"""Number of files in a sample."""
+"""The number of files in a sample."""
 ALL_UP_TO: Final = 2 * FILES
 """ESTIMATE reads all files of a table that has at most this many files."""
 FEW: Final = 2
-"""The number of files that the first ESTIMATE of a session reads twice, to warm up."""
+"""The first ESTIMATE of a Spark application reads this many files one extra time, to warm up."""
 _OF_JOB: Final = 0.1
-"""Seconds that a Spark job takes in a warm session if it reads nothing."""
+"""Seconds that a Spark job takes if the application is warm and the job reads no data."""
 _OF_STEP: Final = 0.3
-"""Seconds that a build takes in a warm session to make a run or a map of few keys."""
+"""Seconds that a build takes to make a run or a hash map if the application is warm and the column
+has few keys."""
 _READINGS: Final = 1.5
-"""The time of both jobs with which a build reads the column, divided by the second job's time.
+"""A build reads the column with two jobs. This is the time of both jobs, divided by the time of the
+second.
 
 The first job takes the sample; the second job makes the cuts.
 """
 
 
 def seconds_to_make(seconds: float, times: float) -> float:
-    """Scales the seconds of a step to ``times`` times as many segments in the same task."""
+    """Scales a step's seconds to a task that makes ``times`` times as many segments."""
     return seconds + max(0.0, seconds - _OF_STEP) * (times - 1)
 
 
 @dataclass(frozen=True, slots=True)
 class FileSample:
-    """Some of the files of a table.
+    """A random sample of a table's files.
 
     Attributes:
-        numbers: numbers of the chosen files, ascending.
-        share: bytes of the chosen files as a share of the table's bytes.
+        numbers: positions of the sampled files among the table's files, ascending.
+        share: total size of the sampled files, divided by the size of the table.
     """
 
     numbers: Sequence[int]
@@ -52,15 +54,15 @@ class FileSample:
         return len(self.numbers) == self.files
 
     def of_all(self, count: float) -> float:
-        """Scales a count over the chosen files up to all files."""
+        """Scales a count from the sampled files to all files."""
         return count * self.files / max(1, len(self.numbers))
 
     def scaled_budget(self, options: IndexOptions, column_bytes: int) -> IndexOptions:
-        """The options with the sample's share of the budget.
+        """Returns the options with a budget in proportion to the sample's size.
 
         Args:
-            options: the options of the whole index.
-            column_bytes: bytes of the column in the chosen files.
+            options: the options of an index on all files.
+            column_bytes: size of the column's data in the sampled files, in bytes.
         """
         if self.is_all or options.automatic or options.every_key:
             return options
@@ -68,26 +70,26 @@ class FileSample:
         return replace(options, budget=f"{max(1, int(whole * self.share))}B")
 
     def seconds_to_read(self, both: float, cuts: float) -> float:
-        """The seconds that a build of the whole table takes to read the column.
+        """Returns the seconds that a build on all files takes to read the column.
 
         Args:
-            both: seconds of both jobs (sample and cuts) over the chosen files.
-            cuts: seconds of the second job alone, which makes the cuts.
+            both: seconds that both jobs (sample and cuts) took on the sampled files.
+            cuts: seconds that the second job, which makes the cuts, took on the sampled files.
         """
         return both + _READINGS * max(0.0, cuts - _OF_JOB) * (1 / self.share - 1)
 
     def reads_of_all(
         self, expected: Sequence[Expected], locations: int, location_bytes: float
     ) -> tuple[Expected, ...]:
-        """The expected reads of the whole table.
+        """Scales expected reads of queries from the sampled files to all files.
 
-        A probe with a present key draws the key from one of the chosen files, so the probe's query
-        always reads that file. For every other file of the table, the probability of a read is the
-        same as for the other chosen files.
+        A probe is a query for one key. If the key comes from one of the sampled files, the query
+        always reads that file. The method assumes that the query reads each file outside the sample
+        with the same probability as each other file of the sample.
 
         Args:
-            expected: the expected reads of the chosen files.
-            locations: number of locations of the chosen files.
+            expected: the expected reads of queries on the sampled files.
+            locations: number of locations in the sampled files.
             location_bytes: mean size of these locations in bytes.
         """
         if self.is_all:
@@ -111,11 +113,11 @@ class FileSample:
 
 
 def sample_files(lengths: Sequence[int], *, every: bool) -> FileSample:
-    """Draws the files to read.
+    """Draws a sample of the table's files.
 
     Args:
         lengths: length in bytes of each file of the table.
-        every: whether to choose all files, whatever their number.
+        every: whether the sample must contain all files, even if the table has many.
     """
     n = len(lengths)
     if every or n <= ALL_UP_TO:

@@ -1,4 +1,4 @@
-"""Updates the table identity of an index after the table was renamed or moved."""
+"""Updates the table identity in an index's newest version after the table was renamed or moved."""
 
 from __future__ import annotations
 
@@ -20,17 +20,18 @@ def follow_table(
     exists: Callable[[TableIdentity], bool],
     environment: Environment,
 ) -> str | None:
-    """Updates an index after its table was renamed or moved.
+    """Publishes a version with the table's new identity if the table was renamed or moved.
 
     Args:
-        exists: tells whether a table with the given identity exists.
+        exists: returns whether a table with the given identity exists.
 
     Returns:
-        The folder of the index; None if the index belongs to another table, or nothing has changed.
+        The folder of the index if the function published a version. None if the index belongs to
+        another table, or if the table's identity has not changed.
 
     Raises:
-        UnavailableError, CorruptError, UnsupportedError: the index's version cannot be read, or the
-            next version cannot be written.
+        UnavailableError, CorruptError, UnsupportedError: Sieve cannot read the index's newest
+            version or cannot write the next one.
     """
     now = table.info.identity
     registration = table.info.registrations[name]
@@ -40,12 +41,14 @@ def follow_table(
     base = newest(store, directory)
     if base is None or base.state == "dropped" or same_table(base.table, now):
         return None
-    # An equal creation time shows that nobody copied the property or replaced the table.
+    # A table that has a copy of the property, or replaced the table, has another creation time. So
+    # the identities must be equal apart from name and location.
     was = replace(now, table=base.table.table, location=base.table.location)
     if not same_table(base.table, was) or exists(base.table):
         return None
     index = with_version(name, registration, store, base)
-    # A rename moves the files. Their paths, lengths and times show whether each file is unchanged.
+    # A rename moves the table's files. A file is unchanged if its path in the table's folder, its
+    # length and its time are unchanged.
     renamed = base.table.table.lower() != now.table.lower()
     change_index(index, Follow(now, moved=renamed), environment)
     return directory

@@ -1,4 +1,4 @@
-"""Orphans: indexes that belong to no table, according to the metadata in the index folders."""
+"""Orphans: index folders that belong to no table, found from the metadata in the folders."""
 
 from __future__ import annotations
 
@@ -18,12 +18,13 @@ from sieve.storage.interface import Store, join, parent
 
 @dataclass(frozen=True, slots=True)
 class Orphan:
-    """An index folder that no table has registered.
+    """An index folder to which no table's registration refers.
 
     Attributes:
         folder: URI of the folder.
-        table: the table for which the index was created, or to which it was last moved.
-        why: the evidence that the folder is an orphan.
+        table: the table for which CREATE built the index, or its latest name and location if it
+            moved.
+        why: the reason why the folder is an orphan, as text for users.
     """
 
     folder: str
@@ -39,18 +40,19 @@ def orphans(
     tables: Mapping[TableIdentity, Mapping[str, Registration]],
     floor_ms: int,
 ) -> Iterator[Orphan]:
-    """The orphans of one database.
+    """Yields the orphans of one database.
 
-    An index of an existing table is not an orphan if only its registration is lost, because the
-    table's statements register the index again. Such an index is an orphan if another usable index
-    has its name, or if its own newest version is damaged. An index that a newer release wrote is
-    not an orphan.
+    If an existing table has lost an index's registration, the index is not an orphan, because
+    statements on the table register it again. But this is impossible if another usable index of the
+    table has the same name, or if the index's newest version is damaged. Then the index is an
+    orphan. An index that a later release of Sieve wrote is not an orphan.
 
     Args:
-        root: the folder that contains indexes, possibly also of other databases.
-        tables: all current tables of the database, with the registered indexes of each.
-        floor_ms: minimum age of an orphan in ms. For an unfinished CREATE, the minimum is at least
-            a day.
+        root: the folder that contains the index folders. It may also contain indexes of other
+            databases.
+        tables: all current tables of the database, each with its registered indexes.
+        floor_ms: minimum age of an orphan in ms. For the folder of an unfinished CREATE, the
+            minimum is at least a day.
 
     Raises:
         UnavailableError: the store does not answer.
@@ -65,7 +67,7 @@ def orphans(
         return
     now = store.now_ms(root)
     for record in candidates:
-        # A CREATE can run for up to a day, so an unfinished CREATE gets at least this time.
+        # A CREATE that is still running looks like one that died. A CREATE can run for up to a day.
         floor_of = floor_ms if record.registered else max(floor_ms, FLOOR_MS)
         if record.written_ms > now - floor_of:
             continue
@@ -94,7 +96,7 @@ def _orphan(
 def _wrecked(
     store: Store, record: CreationRecord, tables: Mapping[TableIdentity, Mapping[str, Registration]]
 ) -> Orphan | None:
-    """Returns a damaged index as an orphan, because no table can register it again."""
+    """Returns the orphan for a damaged index, which no statement can register again."""
     try:
         owner = owner_of_damaged(store, record.folder)
     except SieveError:
@@ -112,14 +114,14 @@ def _why(
     manifest: Manifest,
     tables: Mapping[TableIdentity, Mapping[str, Registration]],
 ) -> str:
-    """The reason why an index is an orphan; empty if the index may belong to a table."""
+    """Returns the reason why an index is an orphan; empty if it may belong to a table."""
     if manifest.state == "dropped":
         return "it was dropped"
     own = [names for table, names in tables.items() if same_table(manifest.table, table)]
     if not own:
         return "its table is gone"
-    # If two drivers create the same index at the same time, both can succeed. The name then refers
-    # to the later index.
+    # If two drivers create an index with the same name at the same time, both can succeed. The
+    # table's registration then refers to the later index, and the earlier one is an orphan.
     other = own[0].get(manifest.name)
     if other is None or other.root != root:
         return ""

@@ -1,4 +1,4 @@
-"""Reports why the queries of a session cannot use an index, and what the user can do."""
+"""Reports why a session's queries cannot use an index, and what the user can do about it."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from sieve.tables.column import Column
 from sieve.tables.table_info import TableInfo
 
 _MAX_SHOWN = 60
-"""A message shows the values of a changed part only if they have at most this many characters."""
+"""Some parts of the reader's fingerprint have long values. A message shows the old and new value of
+a changed part only if neither has more characters than this."""
 
 
 def reader_problem(info: TableInfo, manifest: Manifest) -> str | None:
-    """Why the session's queries do not use a ready version, with a remedy; None if queries use it.
+    """Why this session's queries do not use a ready version, and a remedy; None if they do.
 
     Args:
-        info: the table as the session resolves it, with the version's column.
+        info: the table as this session resolves it, with the column that the version indexes.
     """
     reason = why_unusable(manifest, info.identity, [info.fingerprint_parts])
     if reason not in {Reason.READER_CHANGED, Reason.VERSION_TOO_OLD}:
@@ -37,7 +38,7 @@ def reader_problem(info: TableInfo, manifest: Manifest) -> str | None:
 
 
 def refuse_type(info: TableInfo, manifest: Manifest, column: Column) -> None:
-    """Raises UnsupportedError if a column now has a type that cannot be indexed."""
+    """Raises UnsupportedError if Sieve cannot index the type that a column has now."""
     if (problem := _refused(column)) is not None:
         raise UnsupportedError(
             "SIEVE_UNSUPPORTED_TYPE",

@@ -1,9 +1,8 @@
-"""Registered indexes of a table. The class of each record is the state of the index.
+"""Registered indexes of a table. Each index is a record, whose class is the index's state.
 
-A registration is a property of the table. The registration names the index's folder, but does not
-prove that the index exists: the folder can be unreachable, damaged, missing, or half deleted by a
-DROP. `open_index` returns a record whose class is the state, and each operation accepts some of the
-states::
+A registration is a property of the table, which names the index's folder. A registered index need
+not be usable: its folder can be unreachable, damaged, missing, or half deleted by a DROP.
+`open_index` finds out the state. Each operation accepts some of the states::
 
     match open_index(name, registration, identity, environment):
         case Ready() | Disabled() as index: ...  # has a store and a current version
@@ -37,17 +36,17 @@ from sieve.tables.names import same_value
 
 @dataclass(frozen=True, slots=True)
 class _Registered:
-    """The members that the records of all states share.
+    """The members that the records of all states have.
 
     Attributes:
-        name: the registered name, in lower case.
+        name: the index's name as registered, in lower case.
     """
 
     name: str
     registration: Registration
 
     state: ClassVar[str]
-    """The name of the state in results and messages."""
+    """The name of the state that users see in results and messages."""
 
     @property
     def directory(self) -> str:
@@ -57,10 +56,10 @@ class _Registered:
 
 @dataclass(frozen=True, slots=True)
 class _Usable(_Registered):
-    """An index with a readable version that is not a tombstone.
+    """An index whose newest version is readable and is not a tombstone (the version of a DROP).
 
     Attributes:
-        manifest: the newest version.
+        manifest: the manifest of the newest version.
     """
 
     store: Store
@@ -69,25 +68,26 @@ class _Usable(_Registered):
 
 @dataclass(frozen=True, slots=True)
 class Ready(_Usable):
-    """Queries use the index."""
+    """An index that queries may use."""
 
     state: ClassVar[str] = "ready"
 
 
 @dataclass(frozen=True, slots=True)
 class Disabled(_Usable):
-    """No query uses the index until it is enabled."""
+    """An index that no query uses until a user enables it."""
 
     state: ClassVar[str] = "disabled"
 
 
 @dataclass(frozen=True, slots=True)
 class _Unusable(_Registered):
-    """An index without a usable version.
+    """An index that has no usable version, or whose version Sieve cannot read.
 
     Attributes:
-        problem: the reason.
-        store: the store of the index; None if Sieve refuses the location or cannot open the store.
+        problem: the reason why the index is not usable.
+        store: the store that contains the index; None if Sieve refuses the folder or cannot open
+            the store.
     """
 
     problem: str
@@ -96,7 +96,7 @@ class _Unusable(_Registered):
 
 @dataclass(frozen=True, slots=True)
 class RootRefused(_Unusable):
-    """The registration names a folder outside the roots allowed for indexes of this table."""
+    """The registration names a folder outside the roots in which this table may have indexes."""
 
     state: ClassVar[str] = "root-refused"
 
@@ -106,7 +106,7 @@ class Unreachable(_Unusable):
     """The store does not answer, so the state of the index is unknown.
 
     Attributes:
-        cause: the error of the store or its file system.
+        cause: the error that the store or its file system raised.
     """
 
     cause: UnavailableError
@@ -114,7 +114,7 @@ class Unreachable(_Unusable):
     state: ClassVar[str] = "failed"
 
     def error(self) -> UnavailableError:
-        """The error that an operation raises if it needs to know the index's state."""
+        """Returns the error for operations that cannot run while the index's state is unknown."""
         if isinstance(self.cause, DeniedError):
             return DeniedError(
                 self.cause.condition, f"index {self.name} cannot be used: {self.problem}"
@@ -142,20 +142,20 @@ class Gone(_Unusable):
 
 @dataclass(frozen=True, slots=True)
 class HalfDropped(_Unusable):
-    """A DROP published the tombstone, but was interrupted before it finished."""
+    """A DROP published the tombstone, but stopped before it removed the registration."""
 
     state: ClassVar[str] = "gone"
 
 
 @dataclass(frozen=True, slots=True)
 class Malformed(_Unusable):
-    """This release cannot parse the table's property."""
+    """The table has a property with the index's registration, but this release cannot parse it."""
 
     state: ClassVar[str] = "malformed"
 
     @property
     def directory(self) -> str:
-        """The folder is unknown, so the result is empty."""
+        """Returns an empty string, because the index's folder is unknown."""
         return ""
 
 
@@ -179,20 +179,20 @@ def usable(index: RegisteredIndex) -> Usable:
 
 
 def check_reachable(index: RegisteredIndex) -> None:
-    """Raises UnavailableError if the state of an index is unknown."""
+    """Raises UnavailableError if an index's state is unknown because its store does not answer."""
     if isinstance(index, Unreachable):
         raise index.error()
 
 
 def store_of(index: RegisteredIndex) -> Store:
-    """The store of an index. Raises UnsupportedError if the store was never opened."""
+    """Returns the store of an index. Raises UnsupportedError if Sieve has not opened the store."""
     if index.store is None:
         raise _not_usable(index)
     return index.store
 
 
 def only_usable(indexes: Iterable[RegisteredIndex]) -> list[Usable]:
-    """The indexes that are `Ready` or `Disabled`."""
+    """Returns those indexes that are `Ready` or `Disabled`."""
     return [index for index in indexes if isinstance(index, Ready | Disabled)]
 
 
@@ -214,15 +214,16 @@ def _not_usable(index: RegisteredIndex) -> UnsupportedError:
 def open_index(
     name: str, registration: Registration, identity: TableIdentity, environment: Environment
 ) -> RegisteredIndex:
-    """Opens a registered index. If the index is unreadable, the returned state contains the error.
+    """Opens a registered index. If this fails, the result contains the error instead of a version.
 
     Args:
         name: the registered name.
     """
     store: Store | None = None
     try:
-        # Checks the root first, because a property must not make Sieve open a location outside the
-        # allowed roots.
+        # Checks the root first: any user who can change the table's properties can write a
+        # registration, and a registration must not make Sieve open a location outside the allowed
+        # roots.
         environment.check_root(registration.root, identity.namespace)
         store = environment.open_store(registration.root)
         manifest = newest(store, registration.directory)
@@ -253,7 +254,7 @@ def _without_version(
 
 
 def with_version(name: str, registration: Registration, store: Store, manifest: Manifest) -> Usable:
-    """Returns the index with the given newest version, which is not a tombstone."""
+    """Returns the record of an index, given its newest version, which must not be a tombstone."""
     kind = Disabled if manifest.state == "disabled" else Ready
     return kind(name, registration, store, manifest)
 
@@ -264,7 +265,7 @@ def list_indexes(
     identity: TableIdentity,
     environment: Environment,
 ) -> dict[str, RegisteredIndex]:
-    """All indexes of a table by name; malformed registrations come last."""
+    """Opens all indexes of a table; returns them by name, with malformed registrations last."""
     opened = {
         name: open_index(name, registration, identity, environment)
         for name, registration in registrations.items()
@@ -286,12 +287,13 @@ def select(
     name: str | None,
     column: Sequence[str] | None,
 ) -> list[RegisteredIndex]:
-    """The indexes that a statement selects: one by name or column, or all.
+    """Returns the indexes that a statement selects: by name, by column, or all of the table.
 
     Args:
-        table: the table's name for messages.
-        name: name of one index, case-insensitive; None to select in another way.
-        column: path of an indexed column, case-insensitive; None to select in another way.
+        table: the table's name in messages.
+        name: name of one index, case-insensitive; None if the statement does not name an index.
+        column: path of an indexed column, case-insensitive; None if the statement does not name a
+            column.
 
     Raises:
         InvalidInputError: the table has no index with this name or on this column. The message

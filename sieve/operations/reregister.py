@@ -1,4 +1,4 @@
-"""Reregistration: registers a table's existing indexes again after another tool removed them."""
+"""Reregistration: restores a table's index registrations after another tool removed them."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ def reregister(
     environment: Environment,
     names: Container[str] | None = None,
 ) -> list[str]:
-    """Registers the indexes that were created for a table but have no registration there.
+    """Registers those indexes of a table whose registrations are missing from its properties.
 
     Args:
-        indexes: the table's registered indexes. If `is_gone` is true for an index, its name is
-            free.
-        names: names of the indexes to register; None for all.
+        indexes: the table's registered indexes. If `is_gone` is true for one of them, a missing
+            index can take its name.
+        names: names of the indexes that the function may register; None for all.
 
     Returns:
-        The names of the indexes that were registered.
+        The names of the indexes that the function registered.
 
     Raises:
-        UnavailableError: the root cannot be listed, or the metastore does not answer.
-        RootRefusedError: other sessions would not use an index in the root.
+        UnavailableError: the store cannot list the root, or the metastore does not answer.
+        RootRefusedError: other sessions would ignore an index in the root.
     """
     info = table.info
     root = environment.root_for_new(info.database_location)
@@ -47,7 +47,8 @@ def reregister(
         try:
             manifest = newest(store, record.folder)
         except SieveError:
-            # A registration would be useless, because queries could not use the unreadable index.
+            # Queries cannot use an index whose newest version is unreadable, so the code does not
+            # register it.
             continue
         if manifest is None or manifest.state == "dropped":
             continue

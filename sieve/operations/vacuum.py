@@ -1,4 +1,4 @@
-"""VACUUM: deletes the files of expired versions and of dead writers."""
+"""VACUUM: deletes files that only expired versions name, and files that dead writers left."""
 
 from __future__ import annotations
 
@@ -25,12 +25,13 @@ from sieve.storage.interface import GoneError, Store, join, parent
 
 @dataclass(frozen=True, slots=True)
 class Vacuumed:
-    """The result of a vacuum.
+    """What a VACUUM of one index deleted.
 
     Attributes:
-        versions: number of versions that can no longer be queried.
-        files: number of deleted files.
-        bytes: total length of the deleted files.
+        versions: number of versions that expired: queries of earlier states of the table can no
+            longer use them.
+        files: number of files that VACUUM deleted.
+        bytes: total size of these files in bytes.
     """
 
     versions: int
@@ -39,16 +40,16 @@ class Vacuumed:
 
 
 def vacuum_index(index: Usable, retention: Retention) -> Vacuumed:
-    """Deletes runs and list parts that no retained version names, and old temporary files.
+    """Deletes old temporary files, and runs and file list parts that no retained version names.
 
-    VACUUM deletes only temporary files and files that manifests or old pending writes name. VACUUM
-    keeps all manifests, so that version numbers have no gaps. If VACUUM is interrupted, the next
-    VACUUM finishes the work.
+    Apart from temporary files, VACUUM deletes only files that a manifest or an old pending write
+    names. VACUUM keeps all manifests, so that version numbers have no gaps. If a VACUUM is
+    interrupted, the next VACUUM deletes the remaining files.
 
     Raises:
-        UnavailableError: the store does not answer, or lists fewer versions than there are.
-        CorruptError: a version cannot be read, so the names of its files are unknown.
-        ConflictError: the index was dropped during the vacuum.
+        UnavailableError: the store does not answer, or it lists fewer versions than exist.
+        CorruptError: a version is damaged, so VACUUM does not know which files the version names.
+        ConflictError: another session dropped the index during the VACUUM.
     """
     with report_if_dropped(index.name, index.store, index.directory):
         return _vacuum(index, retention)
@@ -59,7 +60,8 @@ def _vacuum(index: Usable, retention: Retention) -> Vacuumed:
     now = store.now_ms(directory)
     times = published(store, directory)
     if len(times) < index.manifest.version:
-        # If the listing lacks a version, the files that only this version names would seem unused.
+        # If the store's list lacks a version, VACUUM would delete the files that only this version
+        # names.
         raise UnavailableError(
             "SIEVE_VERSIONS_NOT_LISTED",
             f"the store lists {len(times)} versions of index {index.name}, which has "
@@ -87,7 +89,7 @@ def _vacuum(index: Usable, retention: Retention) -> Vacuumed:
 
 
 def _named(store: Store, directory: str, after: int, last: int) -> set[str]:
-    """URIs of the runs and list parts of the versions after `after`, up to version `last`."""
+    """Returns the URIs of runs and file list parts that versions ``after + 1`` to ``last`` name."""
     named: set[str] = set()
     for number in range(after + 1, last + 1):
         manifest = read_version(store, directory, number)
@@ -97,7 +99,7 @@ def _named(store: Store, directory: str, after: int, last: int) -> set[str]:
 
 
 def _litter(store: Store, directory: str, floor_ms: int) -> list[tuple[str, int]]:
-    """URIs and lengths of the temporary files (drafts and probes) of dead writers."""
+    """Returns URIs and lengths of temporary files (drafts and probes) that dead writers left."""
     found: list[tuple[str, int]] = []
     above = parent(locations_file(directory, "x"))
     for folder in (directory, versions_dir(directory), pending_writes_dir(directory), above):
@@ -111,7 +113,7 @@ def _litter(store: Store, directory: str, floor_ms: int) -> list[tuple[str, int]
 
 
 def _held(store: Store, target: str) -> list[int]:
-    """Lengths of the files of a pending write's target; empty if the target no longer exists."""
+    """Returns the lengths of a file, or of a folder's files; empty if the target does not exist."""
     size = store.size(target)
     if size is not None:
         return [size]
