@@ -1,1 +1,1 @@
-"""The read path: opens index versions and answers look-ups from cached parts of their files."""
+"""The read path: opens index versions, caches parts of their files, and answers look-ups."""

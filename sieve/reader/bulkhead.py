@@ -1,10 +1,11 @@
-"""Bulkhead: limits the number of scans that block on one unresponsive store.
+"""Bulkhead: limits how many scans wait for the same unresponsive store.
 
-An index on a store that does not answer must not block every scan of a driver. A scan that waits
-for longer than a second counts against the store's root. A scan that waits beyond the time-out also
-counts against the index. Once two scans block on an index, or eight on a root, other scans stop
-using the index at once. Therefore a hung store delays only two scans of each index, by the time-out
-of 500 ms. The hung store occupies at most 8 of the 32 threads that answer scans.
+If the store of an index does not answer, the index must not block every scan of a driver. If a scan
+waits for longer than a second, it is blocked on the root of its indexes. If it also waits for
+longer than its time-out, it is blocked on its indexes, too. If two scans are blocked on an index,
+or eight on its root, other scans do not use the index and do not wait. So a store that does not
+answer delays about two scans of each index, each by the time-out of 500 ms. It occupies at most
+about 8 of the 32 threads that answer scans.
 
 Source: the pattern "Bulkheads" in Nygard, "Release It!".
 """
@@ -32,18 +33,18 @@ class _Wait:
 
 
 class Bulkhead:
-    """The scans that wait for index files, with the time at which each wait started."""
+    """Records which scans wait for index files, and when each of these waits began."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._waits: dict[object, _Wait] = {}
 
     def blocked(self, wanted: Iterable[Registration], timeout_s: float) -> set[Registration]:
-        """Returns each wanted index on which, or on whose root, too many scans already block.
+        """Returns those indexes on which, or on whose root, too many scans are already blocked.
 
         Args:
-            wanted: the indexes that a scan would use.
-            timeout_s: the seconds that the scan would wait for an answer.
+            wanted: the indexes that the scan could use.
+            timeout_s: the time-out of the scan in seconds.
         """
         now = time.monotonic()
         indexes, roots = Counter[Registration](), Counter[str]()
@@ -61,10 +62,10 @@ class Bulkhead:
         }
 
     def invalidate(self, directory: str) -> None:
-        """Resets the count of an index after a statement changed it, so that scans use it again.
+        """Resets an index's count of blocked scans after a statement changed the index.
 
-        Scans that wait for the index's old files still occupy threads, and still count for the
-        root.
+        Scans then use the index again. The scans that still wait for the index's old files occupy
+        threads, so they still count for the root.
         """
         with self._lock:
             for ticket, wait in self._waits.items():
@@ -73,7 +74,7 @@ class Bulkhead:
 
     @contextmanager
     def waiting(self, wanted: Sequence[Registration]) -> Iterator[None]:
-        """Registers a wait for the files of these indexes while the context is open."""
+        """Counts the caller as waiting for the files of these indexes while the context is open."""
         ticket = object()
         with self._lock:
             roots = frozenset(one.root for one in wanted)

@@ -1,23 +1,23 @@
-"""Extents: the first and last key of each location, and the least number of rows up to a key.
+"""Extents: each location's least key, and its minimum number of rows up to any given key.
 
-``ORDER BY x LIMIT k`` needs a bound: a key code such that at least k rows have this code or a
-smaller code. Two facts define the least number of rows that a location has up to a code:
+To answer ``ORDER BY x LIMIT k``, Sieve needs a bound: a key code such that at least k rows have
+this code or a smaller one. Two rules give the minimum number of rows that a location has up to a
+code:
 
-- If all entries of the location end at or before the code, all of the location's rows with a key
-  count. The file list contains the number of these rows.
+- If all entries of the location end at or before the code, the minimum is the location's number of
+  rows with a key, which the file list contains.
 - Otherwise, each entry that ends at or before the code counts as two rows: one in its first cell
-  and one in its last cell. A cell where the entry was split does not count
+  and one in its last cell. If the build split an entry at a cell, this cell does not count
   (`sieve.segments.entries.Ends`).
 
-A list of *steps* combines both facts. Each entry has a step of one row at the end of its first
-cell, and another step at the end of its last cell. All other rows of the location form a step at
-the end of the location's last entry. If a location has `KeyBounds`, the first step is at the least
-key, and no step is after the greatest key.
+A list of *steps* combines both rules. A step is a code at which the minimum increases by a number
+of rows. Each entry has a step of one row at the end of its first cell, and another at the end of
+its last cell. The location's other rows form a step at the end of the location's last entry. If a
+location has `KeyBounds`, its first step is at its least key, and no step is after its greatest key.
 
-Example: a location has five rows, with the keys 1, 2, 3 and 900, 901, in the entries ``[1, 3]`` and
-``[900, 901]`` of cells of one code. The location has steps of one row at 1, 3 and 900, and a step
-of two rows at 901. Therefore the location has at least two rows up to 3, and exactly five rows up
-to 901.
+Example: a location has five rows, with the keys 1, 2, 3, 900 and 901. Its entries are ``[1, 3]``
+and ``[900, 901]``, and each cell contains one code. The steps are one row at 1, one at 3, one at
+900 and two at 901. So the location has at least two rows up to 3, and exactly five up to 901.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ from sieve.segments.entries import Ends
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Steps:
-    """The least number of rows that each location has up to a key, stored as increments.
+    """The minimum numbers of rows that each location has up to a key, stored as increments.
 
     Attributes:
-        codes: int64[e], the code of each step, ascending.
+        codes: int64[e], the key code of each step, ascending.
         locations: int64[e], the location of each step.
-        rows: int64[e], the rows of each step, 1 or more. The steps of a location add up to the
-            number of the location's rows with a key.
+        rows: int64[e], the number of rows of each step, 1 or more. The steps of a location add up
+            to the number of its rows that have a key.
     """
 
     codes: Codes
@@ -53,10 +53,11 @@ class Steps:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Extents:
-    """The least key code and the steps of each location, for ascending or for descending order.
+    """The least key code and the steps of each location. For a descending order, codes are negated.
 
     Attributes:
-        least: int64[m], the least code of each location; GREATEST for a location without keys.
+        least: int64[m], the least key code of each location; `GREATEST` for a location without
+            keys.
         has_keys: bool[m], whether the location has a key.
         steps: the steps of all locations.
     """
@@ -67,20 +68,20 @@ class Extents:
 
     @property
     def nbytes(self) -> int:
-        """Bytes that the arrays take in memory."""
+        """The number of bytes that the arrays have in memory."""
         steps = self.steps.codes, self.steps.locations, self.steps.rows
         return sum(array.nbytes for array in (self.least, self.has_keys, *steps))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LocationEnds:
-    """The ends of a version's entries, as in `sieve.segments.entries.Ends`.
+    """The first and last cells of a version's entries, as in `sieve.segments.entries.Ends`.
 
     Attributes:
-        codes: int64[4, e]; the rows are the first and last code of each entry's first cell, and the
-            first and last code of its last cell.
+        codes: int64[4, e]. The four rows are, for each entry: the first and the last code of its
+            first cell, then the first and the last code of its last cell.
         locations: int64[e], the location of each entry.
-        begins, finishes, apart: bool[e].
+        begins, finishes, apart: bool[e], with the meaning that they have in `Ends`.
     """
 
     codes: Codes
@@ -90,13 +91,13 @@ class LocationEnds:
     apart: Flags
 
     def falling(self) -> LocationEnds:
-        """The same ends with negated codes, for a descending order."""
+        """Returns the same ends for a descending order, with the codes negated."""
         turned = ~self.codes[::-1]
         return LocationEnds(turned, self.locations, self.finishes, self.begins, self.apart)
 
 
 def concat_ends(segments: Sequence[Ends], locations: Sequence[Counts]) -> LocationEnds:
-    """Concatenates the entries of all segments, and leaves out entries of location -1."""
+    """Concatenates the ends of all segments' entries; omits entries whose location is -1."""
     of_entry = np.concatenate([np.empty(0, np.int64), *locations])
     kept = of_entry >= 0
 
@@ -114,7 +115,7 @@ _CODES: Final = ("low", "first_by", "last_from", "high")
 
 
 def ends_of(bounds: KeyBounds) -> LocationEnds:
-    """Returns one entry for each location with bounds; the entry begins and ends at the bounds."""
+    """Returns one entry for each location with known bounds, from the least to the greatest key."""
     locations = np.flatnonzero(bounds.known)
     least, greatest = bounds.least[locations], bounds.greatest[locations]
     yes = np.ones(len(locations), np.bool_)
@@ -123,12 +124,13 @@ def ends_of(bounds: KeyBounds) -> LocationEnds:
 
 
 def extents(ends: LocationEnds, keyed: Counts, bounds: KeyBounds | None = None) -> Extents:
-    """The extents of locations, in ascending order of codes.
+    """Computes the extents of locations, for an ascending order of codes.
 
     Args:
-        ends: the ends of all entries; two entries of a location share no key.
-        keyed: int64[m], rows with a key in each location.
-        bounds: the bounds of the locations; bounds are exact even where entries have wide cells.
+        ends: the ends of all entries. The entries of a location are disjoint.
+        keyed: int64[m], the number of rows in each location that have a key.
+        bounds: the least and greatest keys of the locations. These are exact even if the cells of
+            entries are wide.
     """
     if bounds is not None:
         ends = _within(ends, bounds)
@@ -138,7 +140,8 @@ def extents(ends: LocationEnds, keyed: Counts, bounds: KeyBounds | None = None) 
     order = np.lexsort((high, locations))
     last = order[np.append(locations[order][1:] != locations[order][:-1], True)[: len(order)]]
     early = ends.begins
-    # An entry of a single cell certainly has one key, whereas other entries have two.
+    # An entry certainly has a key in its first cell and a key in its last cell. If both are the
+    # same cell, the entry may have only one key.
     late = ends.finishes & (ends.apart | ~early)
     late[last] = False
     counted = np.bincount(locations[early], minlength=len(keyed))
@@ -156,10 +159,10 @@ def extents(ends: LocationEnds, keyed: Counts, bounds: KeyBounds | None = None) 
 
 
 def _within(ends: LocationEnds, bounds: KeyBounds) -> LocationEnds:
-    """Clips each entry to the bounds of the entry's location.
+    """Clips each entry to the least and greatest key of the entry's location.
 
-    The first entry of a location contains the location's least key. Therefore the begin of the
-    first entry is exact, even if the border of a segment cut the entry.
+    The first entry of a location contains the location's least key. So the code knows where the
+    first entry begins, even if the build split the entry at a border of a segment.
     """
     (low, first_by, last_from, high), locations = ends.codes, ends.locations
     known = bounds.known[locations]
@@ -177,23 +180,25 @@ def _within(ends: LocationEnds, bounds: KeyBounds) -> LocationEnds:
             np.minimum(high, greatest),
         ]
     )
-    # A key in the last cell differs from the least key only if the cell begins above the least key.
+    # A key in the last cell certainly differs from the least key only if the cell begins above the
+    # least key.
     apart = np.where(exact, ends.apart & (least < last_from), ends.apart)
     return replace(ends, codes=codes, begins=ends.begins | exact, apart=apart)
 
 
 def bounds(steps: Steps, groups: Counts, wanted: Counts) -> tuple[Codes, Counts]:
-    """Returns for each group the least code up to which the group certainly has the wanted rows.
+    """Returns for each group the least code up to which the group certainly has enough rows.
 
     Args:
         steps: the steps of m locations.
-        groups: int64[m], the group of each location, below n; -1 for a location whose rows do not
-            count.
-        wanted: int64[n], the rows that each group needs, at least 1.
+        groups: int64[m], the group of each location, from 0 to n - 1; -1 for a location whose rows
+            do not count.
+        wanted: int64[n], the number of rows that each group needs, at least 1.
 
     Returns:
-        int64[n], the code, or GREATEST for a group with too few rows. int64[n], the location whose
-        step completes the wanted rows, or -1 for a group with too few rows.
+        int64[n], the least code for each group. int64[n], the location with the step at which the
+        group has enough rows. For a group with too few rows, the code is `GREATEST`, and the
+        location is -1.
     """
     of_group = groups[steps.locations]
     counted = np.flatnonzero(of_group >= 0)

@@ -1,14 +1,14 @@
-"""Packed chunk: the entries of segments in six to eight bytes each, searched by blocks.
+"""Packed chunk: entries of segments in a compact form of six to eight bytes for each entry.
 
-If a run's decoded entries would not fit into the cache, the run reader packs the entries in this
-form. A look-up then unpacks only the blocks that can contain the wanted keys. As in the block index
-of a sorted run, two cells describe a block: the block's first cell, and the greatest cell of all
-entries up to the block's end. Each entry is a record of whole bytes: the entry's first cell minus
-the block's first cell, the entry's length, and the entry's location.
+If the cache is too small for a run's decoded entries, the run reader stores the entries in this
+form, in blocks. A look-up unpacks only the blocks that can contain the wanted keys. A block index
+contains two cells for each block: the block's first cell, and the greatest cell of this block's and
+all earlier blocks' entries. Each entry is a record with three fields: the entry's first cell minus
+the block's first cell, the entry's number of cells, and the entry's location.
 
-Example: the entries of the cells [0, 9], [2, 2], [5, 6], [8, 8] make two blocks of two entries. The
-blocks begin at the cells 0 and 5, and both reach cell 9. A key in cell 7 can be in both blocks, and
-a key in cell 3 only in the first block.
+Example, with blocks of two entries: the entries cover the cells [0, 9], [2, 2], [5, 6] and [8, 8].
+The two blocks begin at the cells 0 and 5; for both blocks, the greatest cell is 9. A look-up of a
+key in cell 7 unpacks both blocks; a look-up of a key in cell 3 unpacks only the first.
 """
 
 from __future__ import annotations
@@ -28,22 +28,23 @@ from sieve.segments.intervals.format import Cells
 from sieve.segments.intervals.grid import Grid
 
 BLOCK: Final = 64
-"""The number of entries in a block. At this size the block index takes a quarter of a byte for each
-entry."""
+"""The number of entries in a block. With this number, the block index has a quarter of a byte for
+each entry."""
 
-# This many blocks are packed or unpacked at once, because unpacked entries take ten times the
-# memory of packed entries.
+# The code packs and unpacks only this many blocks at once, because unpacked entries need ten times
+# as much memory as packed entries.
 _AT_ONCE: Final = 2048
-# A record has fewer bits than a word, so each field begins within the word.
+# The maximum number of bits in a record. A word has 64 bits, so each field begins within the word.
 _RECORD_BITS: Final = 63
 _WORD: Final = 8
-# This number marks "no cell", because a grid has fewer than 2^64 cells.
+# The number that means "no cell". No cell has this number, because a grid has fewer than 2^64
+# cells.
 _NO_CELL: Final = np.uint64((1 << 64) - 1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Field:
-    """A field of a record: a range of the record's bits."""
+    """A field of a record: a number in some consecutive bits of the record."""
 
     shift: np.uint64
     mask: np.uint64
@@ -60,13 +61,14 @@ class PackedChunk:
     Attributes:
         grid: the grid of the entries.
         n: number of entries, 1 or more.
-        begin: uint64[b], first cell of each block's first entry.
-        reach: uint64[b], greatest cell of all entries up to the end of each block.
+        begin: uint64[b], the first cell of each block's first entry.
+        reach: uint64[b], for each block, the greatest cell of this block's and all earlier blocks'
+            entries.
         base: the least location.
-        fields: the parts of a record: the entry's first cell minus the block's first cell, the
-            number of cells minus one, and the location minus `base`.
-        width: bytes of a record.
-        records: uint8[n * width], and some more bytes as padding.
+        fields: the fields of a record: the entry's first cell minus the block's first cell, the
+            entry's number of cells minus one, and the entry's location minus `base`.
+        width: number of bytes in a record.
+        records: uint8, n * width bytes of records, followed by padding.
         n_locations: the greatest location plus one.
     """
 
@@ -82,7 +84,7 @@ class PackedChunk:
 
     @classmethod
     def of(cls, cells: Cells) -> PackedChunk | None:
-        """Packs entries; returns None if a record would be too long."""
+        """Packs entries; returns None if a record would have more than `_RECORD_BITS` bits."""
         n, base = len(cells.begin), int(cells.location.min())
         parts = [slice(at, at + _AT_ONCE * BLOCK) for at in range(0, n, _AT_ONCE * BLOCK)]
         greatest = [[int(column.max()) for column in _columns(cells, base, part)] for part in parts]
@@ -111,29 +113,30 @@ class PackedChunk:
 
     @property
     def nbytes(self) -> int:
-        """Bytes in memory."""
+        """The number of bytes in memory."""
         return self.begin.nbytes + self.reach.nbytes + self.records.nbytes + self.grid.nbytes
 
     def mark(self, wanted: CodeIntervals, found: Flags) -> None:
         """Does the same as `sieve.reader.entry_table.Chunk.mark`."""
         grid = self.grid
         wanted = wanted[(wanted[:, 1] >= grid.first) & (wanted[:, 0] <= grid.last)]
-        # Intervals ascend, so only the first interval can begin below the grid. No entry has cells
-        # above the grid.
+        # The intervals are ascending and overlap the grid, so only the first interval can begin
+        # below the grid. The last interval can end above the grid, where no entry has cells.
         ends = wanted.reshape(-1)
         ends[:1] = np.maximum(ends[:1], grid.first)
         cells = grid.cells_of(ends)
         first, last = cells[::2], cells[1::2]
         start = self.reach.searchsorted(first, side="left")
         stop = self.begin.searchsorted(last, side="right")
-        # An interval skips the blocks of earlier intervals, so each block is unpacked only once.
+        # If two intervals need the same block, only the first counts, so that the code unpacks each
+        # block only once.
         start[1:] = np.maximum(start[1:], stop[:-1])
         blocks = spelled_out(start, np.maximum(start, stop))
         first = np.append(first, _NO_CELL)
         for at in range(0, len(blocks), _AT_ONCE):
             begin, end, location = self._unpacked(blocks[at : at + _AT_ONCE])
-            # For each entry, compare only the first interval that ends at or after the entry's
-            # begin.
+            # An entry overlaps an interval if it overlaps the first interval that ends at or after
+            # the entry's first cell. So the code compares each entry with this interval only.
             behind = last.searchsorted(begin, side="left")
             found[location[end >= first[behind]]] = True
 
@@ -144,9 +147,9 @@ class PackedChunk:
         return assemble([Entries(low, high, locations.astype(np.int32))]).holds(codes, location)
 
     def _unpacked(self, blocks: Places) -> tuple[Words, Words, Places]:
-        """The first cell, last cell and location of each entry of the given blocks.
+        """Returns the first cell, the last cell and the location of each entry in some blocks.
 
-        The last block is padded with copies of its last entry.
+        If the last block has fewer than `BLOCK` entries, copies of its last entry fill it.
         """
         places = np.minimum(blocks[:, None] * BLOCK + np.arange(BLOCK), self.n - 1)
         records = byte_words(self.records.data)[places * self.width]
@@ -156,7 +159,7 @@ class PackedChunk:
 
 
 def _columns(cells: Cells, base: int, part: slice) -> tuple[Words, Words, Words]:
-    """Returns the fields of consecutive entries, of which the first entry begins a block."""
+    """Returns the three fields of consecutive entries, the first of which begins a block."""
     begin = cells.begin[part]
     before = np.repeat(begin[::BLOCK], BLOCK)[: len(begin)]
     return begin - before, cells.end[part] - begin, (cells.location[part] - base).astype(np.uint64)

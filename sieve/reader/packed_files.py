@@ -1,8 +1,8 @@
-"""Packed files: the compressed list of the files of a version or a numbering.
+"""Packed files: the list of a version's or a numbering's files, in compressed form.
 
-Look-ups need no paths. The front end sends paths to the driver compressed, and unpacks paths only
-to number the files of several versions together. ``sql_ext/frontend/pruning.py`` describes the
-layout.
+Look-ups do not need the paths of files. The front end sends the paths to the driver in this form.
+It unpacks them only if it must number the files of several versions together.
+``sql_ext/frontend/pruning.py`` describes the layout.
 """
 
 from __future__ import annotations
@@ -22,15 +22,17 @@ _CODEC: Final = "zstd"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Files:
-    """The files of a version: path, length, time, and the offsets at which a file is cut.
+    """A list of files: their paths, lengths, times, and the byte offsets that cut them into ranges.
 
     Attributes:
         paths: absolute qualified URIs.
-        lengths: int64[n], bytes, or a `FileState` instead; see `Locations.stored_lengths`.
-        times: int64[n], modification times, ms since the epoch.
-        cut_counts: int64[n], the number of cuts of each file; k cuts make k + 1 ranges.
-        footers: int64[n], bytes of the footer of each cut file; 0 for other files.
-        cuts: int64, the offsets at which files are cut, ascending, file after file.
+        lengths: int64[n], length of each file in bytes, or a `FileState`; see
+            `Locations.stored_lengths`.
+        times: int64[n], modification time of each file in ms since the epoch.
+        cut_counts: int64[n], the number of cuts in each file. A file with k cuts has k + 1 ranges.
+        footers: int64[n], the length of the footer of each file with cuts, in bytes; 0 for other
+            files.
+        cuts: int64, the byte offsets of the cuts: ascending within a file, one file after another.
     """
 
     paths: PathList
@@ -42,12 +44,12 @@ class Files:
 
     @property
     def range_owners(self) -> Counts:
-        """int64[m]: the file of each range."""
+        """int64[m], the number of the file to which each range belongs."""
         return np.repeat(np.arange(len(self.paths)), self.cut_counts + 1)
 
     @property
     def range_starts(self) -> Counts:
-        """int64[m]: the first byte of each range."""
+        """int64[m], the offset of the first byte of each range."""
         counts = self.cut_counts + 1
         starts = np.zeros(int(counts.sum()), np.int64)
         is_cut = np.ones(len(starts), np.bool_)
@@ -56,7 +58,7 @@ class Files:
         return starts
 
     def packed(self) -> PackedFiles:
-        """The compressed form of these files."""
+        """Returns the compressed form of this list."""
         array = self.paths.array
         offsets = np.frombuffer(array.buffers()[1], np.int64)[array.offset :][: len(array) + 1]
         rows = np.stack([self.lengths, self.times, self.cut_counts, np.diff(offsets)], axis=1)
@@ -77,15 +79,16 @@ class Files:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PackedFiles:
-    """Compressed `Files`.
+    """The compressed form of `Files`.
 
     Attributes:
         n: number of files.
-        is_distinct: whether no path occurs twice.
-        n_text: bytes of all paths.
-        rows: int64[n, 4] in zstd: for each file its length, time, cuts and bytes of the path.
-        text: all paths in UTF-8, concatenated without separators, in zstd.
-        cuts: the cuts of the files, or None if each file is one range.
+        is_distinct: whether all paths are different.
+        n_text: number of bytes of all paths, uncompressed.
+        rows: int64[n, 4], compressed with Zstandard: for each file its length, its time, its number
+            of cuts, and the number of bytes in its path.
+        text: all paths in UTF-8, concatenated without separators, compressed with Zstandard.
+        cuts: the cuts of the files, or None if no file has cuts.
     """
 
     n: int
@@ -97,37 +100,37 @@ class PackedFiles:
 
     @property
     def nbytes(self) -> int:
-        """Bytes in memory."""
+        """The number of bytes in memory."""
         cuts = 0 if self.cuts is None else self.cuts.nbytes
         return len(self.rows) + len(self.text) + cuts
 
     @property
     def n_ranges(self) -> int:
-        """Number of ranges; an uncut file is one range."""
+        """Number of ranges of all files. A file without cuts is one range."""
         return self.n if self.cuts is None else int(self.cuts.first[-1])
 
     def same(self, other: PackedFiles) -> bool:
         """Returns whether another list has the same files in the same order."""
         if (self.rows, self.text) != (other.rows, other.text):
             return False
-        # Rows contain the number of cuts. With equal rows, either both lists have cuts or both have
-        # none.
+        # The rows contain each file's number of cuts. The rows are equal here, so either both lists
+        # have cuts, or neither has.
         return self.cuts is None or other.cuts is None or self.cuts.same(other.cuts)
 
     def to_ranges(self, values: Counts) -> Counts:
-        """Copies the value of each file to each range of the file."""
+        """Given a value for each file, returns for each range the value of its file."""
         return values if self.cuts is None else self.cuts.to_ranges(values)
 
     def every(self, flags: Flags) -> Flags:
-        """Returns bool[n]: True for a file if all its ranges have the flag."""
+        """Given a flag for each range, returns bool[n]: whether all flags of a file are True."""
         return flags if self.cuts is None else self.cuts.every(flags)
 
     def skipped(self, keep: Flags) -> tuple[Flags, FileParts]:
-        """Returns the files without a range to read, bool[n], and the files to read in part."""
+        """Returns the files that a scan skips, bool[n], and those of which it reads some ranges."""
         return (~keep, NO_PARTS) if self.cuts is None else self.cuts.skipped(keep)
 
     def unpacked(self) -> Files:
-        """The inverse of `Files.packed`; a list without cuts has no footers."""
+        """Decompresses the list. If no file has cuts, the lengths of all footers are 0."""
         text = pa.decompress(self.text, self.n_text, codec=_CODEC)
         buffer: Any = pa.decompress(self.rows, 8 * 4 * self.n, codec=_CODEC)
         rows = np.frombuffer(buffer, "<i8").astype(np.int64).reshape(-1, 4)

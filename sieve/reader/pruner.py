@@ -1,7 +1,7 @@
-"""The read path: finds the files that a scan can skip. ``docs/architecture.md`` has an example.
+"""Pruner: finds the files that a scan can skip. ``docs/architecture.md`` has an example.
 
-``prune(PruneRequest) -> PruneAnswer`` is a pipeline of these steps, which are the stages 4 to 9
-of that page:
+``prune(PruneRequest) -> PruneAnswer`` is a pipeline of the following steps. That page calls them
+stages 4 to 9:
 
 - `select`: the indexes on the columns that the predicate names.
 - `Bulkhead.blocked`: excludes indexes on which too many scans block.
@@ -11,8 +11,8 @@ of that page:
 - `Pruner._needed`: for a scan with ORDER BY and LIMIT, the files that can hold one of the first
   rows.
 
-Each step can only reduce the set of skipped files. If something about a file is unknown, refused or
-broken, the scan reads the file.
+If a step finds that an index or a file is unknown, refused or damaged, the scan skips fewer files,
+and never a file that it needs.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ from sieve.storage.interface import Store
 
 @dataclass(slots=True)
 class _Unused:
-    """Counts, by reason, the indexes and the parts of a predicate that were not used."""
+    """For each reason, counts the indexes and the parts of a predicate that a scan does not use."""
 
     reasons: dict[Reason, int] = field(default_factory=dict)
     detail: str = ""
@@ -79,11 +79,11 @@ class _Unused:
 
 
 class Pruner:
-    """Answers scans from the index versions in the memory of the front end.
+    """Answers the requests of scans, from index versions that it caches in the front end's memory.
 
     Args:
-        open_store: opens the store of a URI.
-        cache_bytes: initial bound of the cache of index files; each scan can change the bound.
+        open_store: opens the store to which a URI belongs.
+        cache_bytes: initial maximum size of the cache of index files; each scan can change it.
     """
 
     def __init__(self, open_store: Callable[[str], Store], cache_bytes: int) -> None:
@@ -93,7 +93,7 @@ class Pruner:
         self._numberings = FileNumberings(self.cache)
 
     def invalidate(self, directory: str) -> None:
-        """Drops the cached state of an index that a statement has changed.
+        """Forgets the cached state of an index, because a statement has changed the index.
 
         The next scan reads the index again.
         """
@@ -101,17 +101,18 @@ class Pruner:
         self._bulkhead.invalidate(directory)
 
     def numbering(self, name: str) -> FileNumbering:
-        """The files to which the flags of an answer refer.
+        """Returns the numbered files to which the flags of an answer refer.
 
         Raises:
-            UnsupportedError: numberings of other tables evicted the numbering; the scan sends a new
-                request.
+            UnsupportedError: the cache has evicted this numbering, to make room for those of other
+                tables. The scan then sends a new request.
         """
         return self._numberings.by_name(name)
 
     def prune(self, request: PruneRequest) -> PruneAnswer:
-        """Returns the files that a scan can skip, and the reasons why it reads other files."""
-        # All sessions share one cache, so the latest scan sets the cache's bound.
+        """Returns the files that a scan can skip, and why it does not use some of the indexes."""
+        # All sessions share one cache, so the setting of the latest scan determines the maximum
+        # size.
         self.cache.resize(request.cache_bytes)
         ordered = frozenset(order.column for order in request.orders)
         selected = select(request.predicate, request.registrations, ordered)
@@ -139,7 +140,8 @@ class Pruner:
                 with self._bulkhead.waiting(serving):
                     return self._answer(usable, others, request, unused)
             except UnreadableIndexError as failed:
-                # The scan can still use other indexes, and other versions of this index.
+                # If one version of an index is unreadable, the scan can still use other versions
+                # and other indexes.
                 column, broken = failed.manifest.column, failed.manifest.id
                 left = tuple(one for one in usable.pop(column) if one.manifest.id != broken)
                 if left:
@@ -151,16 +153,18 @@ class Pruner:
     def _resolve(
         self, registration: Registration | None, request: PruneRequest, unused: _Unused
     ) -> Versions:
-        """The versions of an index that serve a scan.
+        """Returns the versions of an index that can answer a scan.
 
-        The result is empty, with a reason, if no version serves the scan.
+        If no version can answer the scan, the result is empty, and the method adds the reason to
+        `unused`.
         """
         if registration is None:
             unused.add(Reason.NO_INDEX, "the registration is not readable")
             return ()
         with self._bulkhead.waiting([registration]):
             try:
-                # Every scan checks the root, because each session allows its own roots.
+                # Each session has its own list of allowed roots, so the code checks the root for
+                # every scan.
                 request.check_root(registration.root)
             except RootRefusedError as error:
                 unused.add(Reason.ROOT_REFUSED, error.message)
@@ -182,7 +186,7 @@ class Pruner:
         request: PruneRequest,
         unused: _Unused,
     ) -> PruneAnswer:
-        """Evaluates the usable indexes; the answer also says why other indexes were not used.
+        """Evaluates the predicate with the usable indexes; adds why the scan does not use others.
 
         Raises:
             UnreadableIndexError: a version is damaged, deleted or unreachable.
@@ -241,10 +245,11 @@ class Pruner:
         by_column: Mapping[Column, Versions],
         files: FileNumbering,
     ) -> Flags | None:
-        """The ranges that can hold one of the first rows in one of the scan's sort orders.
+        """Returns the ranges of files that a scan with ORDER BY and LIMIT, MIN or MAX needs.
 
-        Returns None if the ranges are unknown, for example at an earlier instant of a Hudi table or
-        after a change of the numbering.
+        These ranges can contain one of the first rows in one of the scan's sort orders. Returns
+        None if the ranges are unknown. For example, they are unknown for an earlier instant of a
+        Hudi table, or if the files have been numbered again since the scan's request.
 
         Raises:
             UnreadableIndexError: a version is damaged, deleted or unreachable.
@@ -275,10 +280,10 @@ def select(
     registrations: Sequence[Registration | None],
     ordered: AbstractSet[Column] = frozenset(),
 ) -> list[Registration | None]:
-    """Returns the registrations on a column of the predicate or ORDER BY, and all unreadable ones.
+    """Returns all unreadable registrations, and those on columns of the predicate or ORDER BY.
 
-    The step opens no indexes on other columns. Otherwise each scan after a rebuild would wait for
-    an index that the scan does not need.
+    The pruner opens only the selected indexes. So a scan never waits until an index opens that the
+    scan does not need.
     """
     named = columns(predicate) | ordered
     names = {column[0] for column in named if expression_of(column) is None}
@@ -291,14 +296,15 @@ def select(
 
 
 def _name(column: Column) -> str:
-    """Returns the name by which an `Unknown` part refers to an indexed column or expression."""
+    """Returns the name that an `Unknown` part of a predicate uses for a column or expression."""
     return expression_of(column) or column[0]
 
 
 def narrows(predicate: Predicate, used: AbstractSet[Column]) -> bool:
-    """Returns whether indexes on these columns evaluate more of a predicate than IS NOT NULL.
+    """Returns whether indexes on these columns evaluate any part of a predicate but IS NOT NULL.
 
-    Spark adds IS NOT NULL even to a filter that no index can evaluate.
+    IS NOT NULL alone does not count, because Spark adds it even to filters that no index can
+    evaluate.
     """
     if isinstance(predicate, And):
         return any(narrows(arg, used) for arg in predicate.args)
@@ -313,7 +319,7 @@ def narrows(predicate: Predicate, used: AbstractSet[Column]) -> bool:
 
 
 def by_encoder(versions: Versions) -> list[Versions]:
-    """Versions grouped by encoder, the newest version first."""
+    """Groups versions that have the same encoder; newer versions come first."""
     groups: dict[Encoder, list[OpenVersion]] = {}
     for version in reversed(versions):
         groups.setdefault(version.encoder, []).append(version)
@@ -327,18 +333,20 @@ def might_match(
     *,
     partial: bool,
 ) -> tuple[Flags, frozenset[Column]]:
-    """The files of a table, or ranges of files, that might hold a row that satisfies a predicate.
+    """Returns the ranges of a table's files that may contain a row that satisfies a predicate.
 
-    The result of each group of versions is a proof by itself. Therefore one group suffices to rule
-    out a range.
+    The function evaluates the predicate with each group of versions. If one group shows that a
+    range contains no such row, the scan need not read the range.
 
     Args:
-        groups: the versions of each column that the predicate names, grouped by encoder.
-        files: the numbering of the files.
-        partial: whether the scan can see rows that are hidden from other queries.
+        groups: for each column that the predicate names, the versions of its index, grouped by
+            encoder.
+        files: the numbering of the table's files.
+        partial: whether the scan returns rows that other queries hide.
 
     Returns:
-        bool[n], False only for ranges that cannot match; and the columns whose indexes were used.
+        bool[n], False only for ranges that contain no such row. Then the columns whose indexes the
+        function used.
     """
     found: list[Flags] = []
     used = frozenset[Column]()

@@ -1,7 +1,7 @@
-"""Run file: a file's verified bytes in memory; look-ups decode the payloads lazily, in chunks.
+"""Run file: one file of a run, in memory. Look-ups decode only the chunks that they need.
 
-A chunk is one long segment, or several short neighbouring segments. Decoding short segments
-together takes fewer numpy calls than decoding each segment alone.
+A chunk is one long segment, or several short segments whose keys are neighbours. To decode several
+short segments together takes fewer numpy calls than to decode them one by one.
 """
 
 from __future__ import annotations
@@ -35,14 +35,15 @@ SCHEMA: Final = pa.schema(
     + [(name, pa.int64()) for name in ("first", "last", "keys", "rows", "blocks")]
     + [("payload", pa.binary())]
 )
-"""Columns of a run file."""
+"""The columns of a run file, which is in Parquet format."""
 
 CHUNK_BYTES: Final = 1 << 16
-"""The number of payload bytes in a chunk: about the size of the smallest segments of a large run.
+"""The approximate number of payload bytes in a chunk of several segments. The smallest segments of
+a large run have about this size.
 """
 
-# Every payload begins with its shape, its layout version, and its first and last key of eight bytes
-# each.
+# The length of the header of each payload: one byte for the shape, one for the layout version, and
+# eight bytes each for the first and the last key.
 _HEAD_BYTES: Final = 18
 
 
@@ -51,12 +52,14 @@ class RunFile:
     """The segments of one run file.
 
     Attributes:
-        payloads: uint8[b], all payloads.
-        begin, end: int64[s], the position in `payloads` of each segment except maps, sorted by key.
+        payloads: uint8[b], the payloads of all segments, concatenated.
+        begin, end: int64[s], the first position and the end of each segment in `payloads`, sorted
+            by key. Hash maps are not among these segments.
         chunk: intp[c + 1], chunk i consists of the segments ``chunk[i]:chunk[i + 1]``.
-        first, last: int64[c], least and greatest key code of each chunk.
-        has_cells: whether all segments other than maps have a shape with cells.
-        maps: the hash maps of the file, which refer to `payloads`.
+        first, last: int64[c], the least and the greatest key code of each chunk.
+        has_cells: whether all segments that are not hash maps store their entries as cells of a
+            grid.
+        maps: the hash maps of the file, which share the memory of `payloads`.
     """
 
     payloads: npt.NDArray[np.uint8]
@@ -70,7 +73,7 @@ class RunFile:
 
     @property
     def nbytes(self) -> int:
-        """Bytes that the arrays take in memory."""
+        """The number of bytes that the arrays have in memory."""
         own = (self.payloads, self.begin, self.end, self.chunk, self.first, self.last)
         return sum(array.nbytes for array in own) + sum(one.lists.nbytes for one in self.maps)
 
@@ -78,12 +81,12 @@ class RunFile:
         """Decodes one chunk.
 
         Raises:
-            CorruptError: Sieve cannot have written the payload.
+            CorruptError: a payload of the chunk is damaged.
         """
         return assemble(map(decode, self._payloads(slice(number, number + 1))))
 
     def packed(self, number: int | None) -> PackedChunk | Chunk:
-        """Decodes one chunk, or all chunks together, and packs the result if possible.
+        """Decodes one chunk, or all chunks if ``number`` is None; packs the result if possible.
 
         Raises the errors of `decoded`.
         """
@@ -98,7 +101,7 @@ class RunFile:
             yield decode_ends(self._payload(begin, end))
 
     def _payloads(self, chunks: slice) -> list[bytes]:
-        """The payloads of some chunks, in ascending order of keys."""
+        """Returns the payloads of some chunks, in ascending order of keys."""
         begin, end = self.chunk[:-1][chunks], self.chunk[1:][chunks]
         segments = slice(int(begin[0]), int(end[-1]))
         ends = zip(self.begin[segments].tolist(), self.end[segments].tolist(), strict=True)
@@ -112,9 +115,9 @@ def parse_run_file(data: bytes, file: RunFileRef) -> RunFile:
     """Parses the verified bytes of a run file.
 
     Raises:
-        CorruptError: the file does not have the format of run files, or has keys outside the ranges
-            that the manifest gives.
-        UnsupportedError: a later version of Sieve wrote the file.
+        CorruptError: the file violates the format of run files, or it has keys outside the ranges
+            in the manifest.
+        UnsupportedError: a later release of Sieve wrote the file.
     """
     payloads, offsets = _payloads_of(data, file)
     begin, end = offsets[:-1], offsets[1:]
@@ -124,10 +127,10 @@ def parse_run_file(data: bytes, file: RunFileRef) -> RunFile:
     of_map = shape == SHAPE_MAP
     known = of_map | (np.isin(shape, SHAPES) & (payloads[begin + 1] == LAYOUT_VERSION))
     for k in np.flatnonzero(~known).tolist():
-        # The raised error shows whether the payload is corrupt or has the shape or layout of a
+        # `decode` raises the right error: the payload is damaged, or it has a shape or layout of a
         # later release.
         decode(payloads[begin[k] : end[k]].tobytes())
-    # A map shares memory with the payload from which the map is decoded.
+    # Each decoded hash map shares the memory of its payload.
     maps = tuple(
         decode_map(payloads.data[begin[k] : end[k]]) for k in np.flatnonzero(of_map).tolist()
     )
@@ -148,11 +151,12 @@ def parse_run_file(data: bytes, file: RunFileRef) -> RunFile:
 def describe_run(
     run: RunId, locations: int, encoder: Encoder, files: Iterable[tuple[str, bytes]]
 ) -> RunRef | None:
-    """The manifest's entry for a run, or None if no file has a segment.
+    """Returns the manifest's record of a run, or None if no file of the run has a segment.
 
     Args:
-        run: the identity of the run.
-        files: names and bytes, sorted by name; files without rows are left out.
+        run: the run's id.
+        files: names and contents of the run's files, sorted by name. The record omits files without
+            rows.
     """
     found: list[FileRef] = []
     tables: list[pa.Table] = []
@@ -185,10 +189,10 @@ def describe_run(
 
 
 def _ranges_of_files(segments: pa.Table, count: int) -> list[tuple[Range, ...]]:
-    """The key ranges of each file's segments, ascending.
+    """Returns for each file the key ranges that its segments cover, in ascending order.
 
-    Adjacent segments of a file share one range if no segment of another file is between them. So a
-    file has few ranges.
+    If two segments of a file have no segment of another file between them, they share one range. So
+    each file has few ranges.
     """
     segments = segments.sort_by("first")
     file, first, last = (segments[name].to_numpy() for name in ("file", "first", "last"))
@@ -201,7 +205,7 @@ def _ranges_of_files(segments: pa.Table, count: int) -> list[tuple[Range, ...]]:
 
 
 def _payloads_of(data: bytes, file: RunFileRef) -> tuple[npt.NDArray[np.uint8], Codes]:
-    """All payloads in one array, and their offsets, including the end of the last payload."""
+    """Returns all payloads in one array, each payload's offset, and the last payload's end."""
     try:
         table = pq.read_table(pa.BufferReader(data), columns=["payload"], use_threads=False)
         column = table["payload"].combine_chunks()
@@ -217,14 +221,14 @@ def _payloads_of(data: bytes, file: RunFileRef) -> tuple[npt.NDArray[np.uint8], 
 def _heads(
     payloads: npt.NDArray[np.uint8], begin: Codes
 ) -> tuple[npt.NDArray[np.uint8], Codes, Codes]:
-    """The shape, first and last key of each payload; a map's keys are hashes, as signed numbers."""
+    """Returns each payload's shape, first key and last key (for a hash map: hashes, as int64)."""
     image = np.ascontiguousarray(payloads[begin[:, None] + np.arange(2, _HEAD_BYTES)])
     ends = image.view("<i8").astype(np.int64, copy=False)
     return payloads[begin], ends[:, 0], ends[:, 1]
 
 
 def _check_within(first: Codes, last: Codes, listed: tuple[Range, ...], file: RunFileRef) -> None:
-    """Refuses segments outside the manifest's ranges, because look-ups would not find them."""
+    """Raises CorruptError for segments outside the manifest's ranges: look-ups would miss them."""
     ranges = np.array(listed, np.int64).reshape(-1, 2)
     place = np.searchsorted(ranges[:, 0], first, side="right") - 1
     if np.any(first > last) or np.any(place < 0) or np.any(last > ranges[place, 1]):

@@ -1,8 +1,8 @@
-"""Run reader: looks up keys in a run; reads and decodes the run's files lazily and caches them.
+"""Run reader: looks up keys in a run. Reads, decodes and caches only files that look-ups need.
 
-A run reader resembles the table reader of an LSM tree: Spark writes a run once, and versions and
-look-ups share the run's immutable files. Before the first use of a file, the reader verifies the
-file against the manifest (length, SHA-256).
+A run resembles a table of an LSM tree: a build writes its files once, nobody changes them, and
+several versions can share them. Before the reader uses a file for the first time, it compares the
+file's length and SHA-256 with the manifest.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ from sieve.segments.entries import Ends
 from sieve.storage.interface import Reader
 
 _DECODED: Final = 6
-"""In long segments, each stored byte becomes at least this many decoded bytes."""
+"""If a segment is long, its decoded entries have at least this many bytes for each stored byte."""
 
 _MANY: Final = 2
-"""If a look-up in a large run needs more than one in this many chunks of a file, the look-up
+"""If a look-up in a large run needs more than the fraction ``1 / _MANY`` of a file's chunks, it
 decodes the whole file as one chunk."""
 
 
 class Run:
-    """A run of a version; a look-up reads and decodes only the files that can hold the keys.
+    """A run of a version. A look-up reads and decodes only files that can contain the wanted keys.
 
-    An unreadable file fails only the look-ups that need the file. The failure is cached. Until
-    `retry`, later look-ups get the same error without another read.
+    If a file is unreadable, only the look-ups that need the file fail. The reader keeps the error.
+    Until a call of `retry`, later look-ups raise the same error and do not read the file again.
 
     Args:
-        run: the manifest's entry for the run.
-        cache: holds run files and decoded chunks.
+        run: the manifest's record of the run.
+        cache: keeps run files and decoded chunks in memory.
     """
 
     def __init__(self, store: Reader, index_dir: str, run: RunRef, cache: FileCache) -> None:
@@ -59,7 +59,7 @@ class Run:
 
     @property
     def has_maps(self) -> bool:
-        """Returns whether the run has hash maps, for look-ups of single keys."""
+        """Whether the run has hash maps, in which look-ups can find single keys."""
         return len(self._hashes.first) > 0
 
     @property
@@ -68,20 +68,22 @@ class Run:
         return self._codes.span
 
     def locations_in(self, intervals: CodeIntervals) -> Flags:
-        """Returns the locations that can hold a key in one of the intervals.
+        """Returns the locations that can contain a key in at least one of the intervals.
 
         Args:
-            intervals: int64[k, 2], key codes from first to last, both inclusive, in any order; an
-                interval whose first is above its last is empty.
+            intervals: int64[k, 2], the first and the last key code of each interval, both included.
+                The intervals can be in any order. If an interval's first code is above its last,
+                the interval is empty.
 
         Returns:
             bool[locations of the run]: True for all locations with such a key, and possibly for
-            others. A more precise shape flags fewer other locations.
+            some others. The more precise the index, the fewer others.
 
         Raises:
-            CorruptError: a file does not match the manifest.
-            UnavailableError: a file cannot be read (GoneError: it does not exist).
-            UnsupportedError: a later version of Sieve wrote the file.
+            CorruptError: a file contradicts the manifest.
+            UnavailableError: the store cannot read a file. The subclass GoneError means that the
+                file does not exist.
+            UnsupportedError: a later release of Sieve wrote the file.
         """
         wanted = merge(intervals)
         found = np.zeros(self._n_locations, np.bool_)
@@ -100,13 +102,13 @@ class Run:
         return found
 
     def locations_of(self, hashes: Hashes) -> Flags:
-        """Returns the locations that can hold a key with one of the hashes; needs a run with maps.
+        """Returns the locations that can contain a key with one of the hashes. Requires hash maps.
 
         Args:
-            hashes: uint64[q], in any order.
+            hashes: uint64[q], hashes of keys, in any order.
 
         Returns:
-            bool[locations of the run]; raises the errors of `locations_in`.
+            bool[locations of the run]. The method raises the errors of `locations_in`.
         """
         found = np.zeros(self._n_locations, np.bool_)
         for number in self._hashes.files_of(_points(np.sort(hashes.view(np.int64)))):
@@ -116,15 +118,15 @@ class Run:
         return found
 
     def locations_in_each(self, intervals: CodeIntervals) -> Flags:
-        """Returns for each interval the locations that can hold a key in the interval.
+        """Returns for each interval the locations that can contain a key in this interval.
 
         The method decodes each chunk of the run only once.
 
         Args:
-            intervals: int64[k, 2], in the form for `locations_in`.
+            intervals: int64[k, 2], as in `locations_in`.
 
         Returns:
-            bool[k, locations of the run]; raises the errors of `locations_in`.
+            bool[k, locations of the run]. The method raises the errors of `locations_in`.
         """
         found = np.zeros((len(intervals), self._n_locations), np.bool_)
         for number in self._codes.files_of(merge(intervals)):
@@ -138,13 +140,13 @@ class Run:
         return found
 
     def locations_of_each(self, hashes: Hashes) -> Flags:
-        """Returns for each hash the locations that can hold such a key; needs a run with maps.
+        """Returns for each hash the locations that can contain such a key. The run must have maps.
 
         Args:
-            hashes: uint64[q], in any order.
+            hashes: uint64[q], hashes of keys, in any order.
 
         Returns:
-            bool[q, locations of the run]; raises the errors of `locations_in`.
+            bool[q, locations of the run]. The method raises the errors of `locations_in`.
         """
         found = np.zeros((len(hashes), self._n_locations), np.bool_)
         for number in self._hashes.files_of(_points(np.sort(hashes.view(np.int64)))):
@@ -177,7 +179,7 @@ class Run:
         """Returns for each hash whether `locations_of` would find the location by this hash alone.
 
         Args:
-            hashes: uint64[q], distinct, ascending as signed numbers.
+            hashes: uint64[q], distinct. Interpreted as signed numbers, the hashes are ascending.
             location: the ordinal of a location in the run.
 
         Returns:
@@ -192,7 +194,7 @@ class Run:
 
     @property
     def entry_bytes(self) -> int:
-        """Bytes of the files that `ends` reads."""
+        """Total size of the files that `ends` reads, in bytes."""
         return sum(file.length for file in self._files if file.codes)
 
     def ends(self) -> Iterator[Ends]:
@@ -209,9 +211,10 @@ class Run:
                         yield segment
 
     def retry(self) -> None:
-        """Tries to read the unreadable files again, and does not touch other files."""
+        """Tries to read those files again that were unreadable."""
         for number in tuple(self._failed):
-            # Until the read succeeds, look-ups get the cached error instead of waiting.
+            # Until this read succeeds, other look-ups raise the cached error and do not wait for
+            # the read.
             with contextlib.suppress(SieveError):
                 self._read(number)
                 self._failed.pop(number, None)
@@ -228,12 +231,12 @@ class Run:
         return file
 
     def _is_large(self) -> bool:
-        """Returns whether the cache is too small for all decoded entries of the run."""
-        # Without a cache, packing would be useless.
+        """Returns whether a cache exists that is too small for all decoded entries of the run."""
+        # If there is no cache, packed chunks have no advantage.
         return 0 < (self._cache.max_bytes or 0) < self._decoded_bytes
 
     def _chunk(self, number: int, file: RunFile, k: int) -> Chunk | PackedChunk:
-        """One decoded chunk of a file."""
+        """Returns one decoded chunk of a file."""
         key = (self._uris[number], self._files[number].sha256, k)
         decode = file.packed if self._is_large() else file.decoded
         with self._remembered(number):
@@ -242,9 +245,9 @@ class Run:
         return chunk
 
     def _whole(self, number: int) -> Chunk | PackedChunk:
-        """All chunks of a file as one.
+        """Returns the entries of all chunks of a file as one chunk.
 
-        Look-ups do not need the file as long as the cache contains this chunk.
+        As long as the cache contains this chunk, look-ups do not need the file itself.
         """
         with self._remembered(number):
             chunk: Chunk | PackedChunk = self._cache.get(
@@ -261,7 +264,8 @@ class Run:
         """Caches the first error of a file; every look-up raises the same error until `retry`."""
         failed = self._failed.get(number)
         if failed is not None:
-            # Cache a new error object, because a raised error keeps its stack frames alive.
+            # Raise a new error object, because a raised object keeps the stack frames alive that it
+            # passed.
             raise type(failed)(failed.condition, failed.message)
         try:
             yield
@@ -270,7 +274,7 @@ class Run:
             raise
 
     def _check(self, number: int, named: int) -> None:
-        """Raises CorruptError for an ordinal outside the run, which shows a file of another run."""
+        """Raises CorruptError if a file names a location outside the run."""
         if named > self._n_locations:
             raise CorruptError(
                 "SIEVE_CORRUPT_RUN",
@@ -280,12 +284,12 @@ class Run:
 
 
 def _points(codes: Codes) -> CodeIntervals:
-    """The ascending codes as intervals of one code each."""
+    """Returns intervals of one code each, given ascending codes."""
     return np.stack([codes, codes], axis=1)
 
 
 class _Ranges:
-    """The key ranges of all files, and the file of each range."""
+    """The key ranges of all files of a run, each with the number of its file."""
 
     def __init__(self, files: Sequence[tuple[Range, ...]]) -> None:
         ranges = np.array([range_ for file in files for range_ in file], np.int64).reshape(-1, 2)
@@ -295,7 +299,7 @@ class _Ranges:
         self._file = np.repeat(np.arange(len(files)), [len(file) for file in files])
 
     def files_of(self, wanted: CodeIntervals) -> list[int]:
-        """The numbers of the files that can hold a key in one of the merged intervals."""
+        """Returns the numbers of the files that can contain a key in one of the intervals."""
         start, stop = meeting(wanted, self.first, self.last)
         numbers: list[int] = np.unique(self._file[start < stop]).tolist()
         return numbers

@@ -1,19 +1,21 @@
-"""Top-k: the locations that can hold one of the first k rows when rows are sorted by a column.
+"""Top-k: finds the locations that can contain one of the first k rows in the order of a column.
 
-ORDER BY ... LIMIT k, MIN and MAX need the locations that can have one of the first k rows. Only
-*certain* rows count towards k: rows that the scan returns in any case. Each row has one of three
-classes: NULL, NaN or key. The order defines which class is first. The function `needed` adds up the
-certain rows, class by class, until there are k rows. The scan needs no class after the class of the
-k-th row. If the k-th row has a key, the scan needs only keys up to a bound.
+A query with ORDER BY ... LIMIT k, MIN or MAX needs only these locations. A row is *certain* if the
+scan returns it whatever the query's filters are evaluated to. Each row belongs to one of three
+classes: NULL, NaN or key. The sort order also orders the classes. The function `needed` adds up the
+certain rows, class by class, until it has k rows. The scan needs no rows of the classes that come
+after the class of the k-th row. If the k-th row has a key, the scan needs only rows with keys up to
+a bound.
 
-Example: ``ORDER BY x DESC NULLS LAST LIMIT 10`` has the classes NaN, key, NULL. With 3 certain NaNs
-and 100 keys, the bound is the 7th key from the end, or a smaller code if `Extents` is imprecise.
-Locations without NaN whose keys are all below the bound are not needed. NULLs are not needed.
+Example: ``ORDER BY x DESC NULLS LAST LIMIT 10`` sorts the classes as NaN, key, NULL. If there are 3
+certain rows with NaN and 100 with keys, the bound is the 7th greatest key, or a smaller code if
+`Extents` is imprecise. The scan does not need a location that has no NaN and only keys below the
+bound. It needs no NULLs.
 
-A bound is a key code. Rows of the same code are ties; if codes are inexact, ties can have different
-values. The scan reads all ties, so that another column of ORDER BY can order the ties. MIN and MAX
-need only a value. If equal codes are equal values, one location with the value is enough for MIN
-and MAX.
+The bound is a key code. Rows with the same code are ties. If codes are inexact, ties can have
+different values. The scan reads all ties of the bound, because another column of ORDER BY may order
+them. MIN and MAX need only one value. If rows with equal codes always have equal values, MIN and
+MAX need only one location with the value.
 """
 
 from __future__ import annotations
@@ -30,27 +32,28 @@ from sieve.predicate.tree import Column, Predicate
 from sieve.reader.extents import Extents, bounds
 
 BOUNDING_FORMATS: Final = frozenset(("parquet", "orc", "hudi", "delta", "iceberg"))
-"""In these formats, a query returns all rows that the file list counts. Exceptions are files with
-log files, and files of which `Present` says that some rows are hidden. For a Delta scan that
-filters by deletion vectors, the driver does not request the first rows."""
+"""In these formats, a query without filters returns all rows that the file list counts. There are
+two exceptions: Hudi slices with log files, and files with rows that queries hide (`Present.hide`).
+If a Delta scan applies deletion vectors, the driver does not ask for the first rows."""
 
 BOUNDING_ANY_TIME: Final = frozenset(("iceberg",))
-"""In these formats, the same holds for a query of an earlier state, a branch or a tag."""
+"""In these formats, this is also true of a query of an earlier state of the table, a branch or a
+tag."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Order:
-    """A sort order by one column, and the number k of first rows that a scan needs.
+    """The sort order of a scan by one column, and the number of first rows that the scan needs.
 
     Attributes:
-        descending: whether greater values come first; NaN is the greatest.
-        nulls: the position of rows with NULL: ``first``, ``last`` or ``never`` (the query drops
-            these rows).
-        rows: the number of rows needed, 1 or more.
-        ties: whether the query needs all rows that are equal in this column; if not, one row is
-            enough.
-        against: a predicate that is true for every row that the filters exclude. For rows that the
-            query drops, the predicate may be false.
+        descending: whether greater values come first. NaN is greater than all other values.
+        nulls: where rows with NULL come: ``first``, ``last`` or ``never`` (the query ignores these
+            rows).
+        rows: the number of rows that the scan needs, 1 or more.
+        ties: whether the query needs all rows with equal values in this column. If false, the query
+            needs only one of them.
+        against: a predicate that is true for each row that the query's filters exclude. Only for
+            rows that the query ignores anyway, it may be false.
     """
 
     column: Column
@@ -61,7 +64,7 @@ class Order:
     against: Predicate
 
     def classes(self) -> tuple[str, ...]:
-        """The classes of rows, in the order in which the query sorts the rows."""
+        """Returns the classes of rows, in the sort order of the query."""
         values = ("nan", "key") if self.descending else ("key", "nan")
         if self.nulls == "never":
             return values
@@ -70,13 +73,13 @@ class Order:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Present:
-    """The listed files of a scan, by group; only files that are unchanged since an index saw them.
+    """The files that a scan lists and that have not changed since the index read them, by group.
 
     Attributes:
-        numbering: the numbering that `groups` refers to.
+        numbering: the name of the file numbering to which `groups` refers.
         groups: int64[n], the group of each numbered file, from 0; -1 for a file that the scan does
-            not list. The query needs the first rows of each group.
-        hide: bool[n], whether queries hide rows of the file. The rows of such a file do not count.
+            not list. The query needs the first rows of each group separately.
+        hide: bool[n], whether queries hide some rows of the file. No row of such a file is certain.
     """
 
     numbering: str
@@ -93,26 +96,28 @@ def needed(
     *,
     one_value: bool,
 ) -> Flags | None:
-    """Returns the locations that can hold one of the first rows of the location's group.
+    """Returns the locations that can contain one of the first rows of their group.
 
     Args:
-        order: the order; `extents` must have the same direction.
-        extents: the extents of the m locations.
-        counts: the row counts of the locations.
-        groups: int64[m], the group of each location, from 0; -1 for a location that the scan does
-            not list.
-        sure: bool[m], whether the scan returns all rows of the location, except for dropped rows.
-        one_value: whether equal codes are equal values.
+        order: the sort order. `extents` must have the same direction.
+        extents: the first keys, and the minimum numbers of rows up to a key, of the m locations.
+        counts: the numbers of rows in the locations.
+        groups: int64[m], the group of each location, from 0; -1 for a location in a file that the
+            scan does not list.
+        sure: bool[m], whether the rows of the location are certain. The scan returns them all,
+            except rows that the query ignores.
+        one_value: whether rows with equal codes always have equal values.
 
     Returns:
-        bool[m], also true for locations without a group; None if no group has enough certain rows.
+        bool[m], True also for each location that belongs to no group. None if no group has enough
+        certain rows.
     """
     listed = groups >= 0
     counted = np.where(sure, groups, -1)
     wanting = np.full(int(groups.max(initial=-1)) + 1, order.rows, np.int64)
     keep = ~listed
     for there, rows, is_key in _classes(order, extents, counts):
-        # A group that has enough rows needs no further class.
+        # A group that already has enough certain rows needs no rows of later classes.
         open_groups = wanting > 0
         still = there & listed & np.append(open_groups, False)[groups]
         if is_key:
@@ -126,7 +131,8 @@ def needed(
         keep |= still
         own = counted >= 0
         np.subtract.at(wanting, counted[own], rows[own])
-    # The MIN of a group that has only NULLs is NULL. So the scan must read a file of this group.
+    # If a group has only NULLs, its MIN is NULL. The scan must read a file of the group to find
+    # this.
     keep |= listed & np.append(wanting > 0, False)[groups]
     return keep if np.any(wanting <= 0) else None
 
@@ -134,7 +140,7 @@ def needed(
 def _classes(
     order: Order, extents: Extents, counts: FileRanges
 ) -> Iterator[tuple[Flags, Counts, bool]]:
-    """Yields for each class the possible locations, the certain rows, and whether it has keys."""
+    """Yields per class: locations that can have it, their numbers of rows, whether it is "key"."""
     for name in order.classes():
         if name == "key":
             yield extents.has_keys, counts.rows - counts.nulls - counts.nans, True

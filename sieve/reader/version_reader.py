@@ -1,7 +1,8 @@
-"""Version reader: one opened version of an index, which evaluates key ranges to locations.
+"""Version reader: looks up key ranges in one version of an index, and finds locations.
 
-A version consists of runs, like an LSM tree, and a file list. A look-up queries each run. The slots
-in the file list translate the run's ordinals to the version's locations.
+A version consists of a file list and, like an LSM tree, of one or more runs. A look-up searches
+each run, which returns ordinals of locations in the run. The slots in the file list map these
+ordinals to the version's locations.
 """
 
 from __future__ import annotations
@@ -28,15 +29,16 @@ from sieve.reader.run_reader import Run, verified
 from sieve.storage.interface import Store
 
 MOST_EXTENT_BYTES: Final = 512 << 10
-"""If the run files of a version have more bytes, a scan with ORDER BY and LIMIT uses only the
-bounds of the locations. Decoding all entries would take longer than a scan waits."""
+"""If a version's run files have more bytes than this, a scan with ORDER BY and LIMIT uses only the
+least and greatest key of each location. To decode all entries would take longer than a scan waits
+for an answer."""
 
 _NO_FLAGS: Final = np.zeros(0, np.bool_)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Stored:
-    """A stored and verified part of a file list, with a few bytes for each file."""
+    """The verified bytes of one part of a file list; a few bytes for each file."""
 
     data: bytes
 
@@ -47,9 +49,9 @@ class _Stored:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OpenVersion:
-    """An open version of an index, whose files look-ups read lazily.
+    """An open version of an index. A look-up reads a file of the version when it first needs it.
 
-    Only `cache` holds the files in memory.
+    The version's files are in memory only as long as `cache` contains them.
     """
 
     store: Store
@@ -61,11 +63,11 @@ class OpenVersion:
 
     @property
     def null_proof(self) -> bool:
-        """Returns whether NULL counts are valid for every query."""
+        """Returns whether every query may rely on the numbers of NULLs in the file list."""
         return self.manifest.null_proof
 
     def locations(self) -> Locations:
-        """The file list, verified and decoded at each call; raises the errors of `open_version`."""
+        """Verifies and decodes the file list at each call; raises the errors of `open_version`."""
         roots = self.manifest.roots
         return merge(
             [
@@ -75,17 +77,17 @@ class OpenVersion:
         )
 
     def placement(self) -> Placement:
-        """The part of the file list that look-ups need; raises the errors of `open_version`."""
+        """Returns the part of the file list that look-ups need. Raises as `open_version`."""
         placed: Placement = self.cache.get(
-            # Two versions can share these parts and have different roots, so the key contains the
-            # roots.
+            # Two versions can have the same parts and different roots, so the cache key contains
+            # the roots, too.
             (self.directory, self.manifest.locations.parts, self.manifest.roots),
             lambda: place(self.locations()),
         )
         return placed
 
     def counts(self) -> FileRanges:
-        """The row counts of the version's locations, for queries with ORDER BY and LIMIT.
+        """Returns the numbers of rows in each location, for queries with ORDER BY and LIMIT.
 
         Raises the errors of `open_version`.
         """
@@ -95,9 +97,9 @@ class OpenVersion:
         return counts
 
     def merged_slices(self) -> tuple[Counts, Counts]:
-        """The ordinals of Hudi slices with log files, and of Hudi slices in several runs.
+        """Returns the positions of Hudi slices with log files, and of Hudi slices in several runs.
 
-        The two arrays of ordinals are int64[k], and empty for other table formats.
+        Each of the two arrays is an int64[k]; for other table formats, both are empty.
 
         Raises the errors of `open_version`.
         """
@@ -117,12 +119,12 @@ class OpenVersion:
         return stored
 
     def keep(self, key_ranges: KeyRanges) -> Flags:
-        """Returns bool[m]: the version's locations that can hold a value in the key ranges.
+        """Returns bool[m]: True for each location that can contain a value in the key ranges.
 
         Raises:
-            CorruptError, UnavailableError: a file that the answer needs is damaged, missing or
+            CorruptError, UnavailableError: a file that the look-up needs is damaged, missing or
                 unreachable.
-            UnsupportedError: a later release wrote the file.
+            UnsupportedError: a later release of Sieve wrote the file.
         """
         placed = self.placement()
         if self._every_key(key_ranges):
@@ -141,12 +143,13 @@ class OpenVersion:
         return keep
 
     def extents(self, *, descending: bool) -> Extents | None:
-        """The first and last keys of each location; None if this takes too long to compute.
+        """Returns the extents of all locations; None if this would take too long.
 
-        If the version has many entries, extents require the bounds of all locations.
+        If the version has many entries, the method computes extents only from key bounds, and
+        returns None if a location's key bounds are unknown.
 
         Args:
-            descending: whether the order is descending.
+            descending: whether the query's sort order is descending.
 
         Raises:
             CorruptError, UnavailableError, UnsupportedError: see `keep`.
@@ -159,7 +162,7 @@ class OpenVersion:
         return found
 
     def _has_extents(self) -> bool:
-        """Returns whether the entries are few, or the bounds of all locations are known."""
+        """Returns whether there are few entries, or the key bounds of all locations are known."""
         if not self._has_many_entries():
             return True
         placed = self.placement()
@@ -177,7 +180,8 @@ class OpenVersion:
         if self._has_many_entries():
             return extents(ends_of(bounds), keyed, bounds)
         in_runs = np.flatnonzero(slots >= 0)
-        # Some ordinals of a run can belong to locations that the version no longer has.
+        # Some ordinals of a run belong to locations that the version no longer has. Their value is
+        # -1.
         location = np.full(sum(run.locations for run in self.manifest.runs), -1, np.int64)
         location[slots[in_runs]] = in_runs
         first, segments, places = 0, [], []
@@ -196,12 +200,12 @@ class OpenVersion:
         return found
 
     def retry(self) -> None:
-        """Reads run files again that an earlier look-up could not read."""
+        """Tries to read those run files again that an earlier look-up could not read."""
         for run in self.runs:
             run.retry()
 
     def _every_key(self, key_ranges: KeyRanges) -> bool:
-        """Returns whether key ranges include every key, so that row counts answer the look-up."""
+        """Returns whether key ranges include every key; then no run needs to be searched."""
         if len(key_ranges.intervals) != 1 or key_ranges.hashes is not None:
             return False
         first, last = key_ranges.intervals[0].tolist()
@@ -210,14 +214,14 @@ class OpenVersion:
 
 
 def open_version(store: Store, index_dir: str, manifest: Manifest, cache: FileCache) -> OpenVersion:
-    """Opens a version and reads its file list; look-ups read the version's run files lazily.
+    """Opens a version and reads its file list. Later look-ups read the run files that they need.
 
     Args:
-        cache: holds the version's files; versions and indexes can share a cache.
+        cache: keeps the version's files in memory; several versions and indexes can share a cache.
 
     Raises:
         CorruptError, UnavailableError: the file list is damaged, missing or unreachable.
-        UnsupportedError: a later release wrote the file list.
+        UnsupportedError: a later release of Sieve wrote the file list.
     """
     encoders = {Encoder.from_json(dict(run.encoder)) for run in manifest.runs}
     if len(encoders) > 1:
@@ -234,7 +238,7 @@ def open_version(store: Store, index_dir: str, manifest: Manifest, cache: FileCa
 
 
 def read_locations(store: Store, index_dir: str, manifest: Manifest) -> Locations:
-    """The verified file list of a version.
+    """Reads and verifies a version's file list.
 
     Raises CorruptError or UnavailableError.
     """
@@ -242,25 +246,25 @@ def read_locations(store: Store, index_dir: str, manifest: Manifest) -> Location
 
 
 def read_parts(store: Store, index_dir: str, manifest: Manifest) -> tuple[Locations, ...]:
-    """The verified parts of a version's file list; raises the errors of `read_locations`."""
+    """Reads and verifies a version's file list, part by part. Raises as `read_locations`."""
     roots = manifest.roots
     return tuple(read_part(store, index_dir, ref, roots) for ref in manifest.locations.parts)
 
 
 def read_part(store: Store, index_dir: str, ref: PartRef, roots: Sequence[str]) -> Locations:
-    """Reads and verifies one part of a file list."""
+    """Reads, verifies and decodes one part of a file list."""
     return parse_locations(verified_part(store, index_dir, ref), roots, ref.rows)
 
 
 def verified_part(store: Store, index_dir: str, ref: PartRef) -> bytes:
-    """The bytes of one part of a file list, verified."""
+    """Reads and verifies one part of a file list; returns the part's bytes."""
     return verified(store, locations_file(index_dir, ref.name), ref)
 
 
 def whole_list(manifest: Manifest, parts: Sequence[Locations]) -> Locations:
     """Merges the parts of a version's file list.
 
-    Raises CorruptError if the parts do not match the version.
+    Raises CorruptError if the parts contradict the version's manifest.
     """
     listed = merge(parts)
     check_list(listed, manifest.locations.count, _slots(manifest))
@@ -268,5 +272,5 @@ def whole_list(manifest: Manifest, parts: Sequence[Locations]) -> Locations:
 
 
 def _slots(manifest: Manifest) -> int:
-    """Returns the total number of locations in the version's runs."""
+    """Returns the number of locations in each run, summed over the version's runs."""
     return sum(run.locations for run in manifest.runs)
