@@ -1,1 +1,1 @@
-"""Index builds: Spark executors read a column and write the runs of a version."""
+"""Index builds: Spark executors read a column, and write the index data of a version."""

@@ -1,8 +1,8 @@
-"""Arrow jobs: run a step over record batches on executors, without Spark's overhead per task.
+"""Arrow jobs: run a build step over record batches on executors, with little work per task.
 
-A Python worker of Spark runs many tasks. Before each task, Spark invalidates all import caches.
-Each importer of an archive then rereads the archive's file list. After each task, Spark runs a
-garbage collection over all imported modules.
+A Python worker of Spark runs many tasks. Before each task, Spark invalidates all import caches, so
+the importer of each archive reads the archive's file list again. After each task, Spark runs a
+garbage collection, which visits the objects of all imported modules. This module avoids both.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ def map_batches(
 
 
 def map_batches(rows: Rows, step: Callable[[Batches], Batches], schema: pa.Schema) -> Rows:
-    """Applies a step to the rows of each task of a data frame, or to all local rows at once.
+    """Applies a step to the rows of each partition of a data frame, or to all local rows at once.
 
     Args:
-        rows: rows with the columns of the batches.
-        step: a function from a task's batches to the output batches.
+        rows: the input rows, with the columns that the step needs.
+        step: a function that converts the input batches of a task to output batches.
         schema: the schema of the output batches.
     """
     if isinstance(rows, LocalRows):
@@ -57,7 +57,7 @@ def map_batches(rows: Rows, step: Callable[[Batches], Batches], schema: pa.Schem
 
 
 class _Unchanging(zipimporter):
-    """An importer that reads an archive's file list once and never rereads the list."""
+    """An importer that reads an archive's file list only once."""
 
     def invalidate_caches(self) -> None:
         """Does nothing, because the archive does not change."""
@@ -65,22 +65,24 @@ class _Unchanging(zipimporter):
 
 @functools.cache
 def _freeze_imports() -> None:
-    # The function's cache records that this worker has frozen its objects. `gc.get_freeze_count`
-    # would visit each object.
+    # `functools.cache` records that this worker process has frozen its objects.
+    # `gc.get_freeze_count` would visit each object instead.
     gc.collect()
     gc.freeze()
 
 
 def spare_next_task() -> None:
-    """Reduces Spark's work between two tasks from 110 ms of CPU to 0.5 ms (`bench worker`).
+    """Reduces Spark's work between two tasks from 110 ms of CPU time to 0.5 ms (`bench worker`).
 
-    Freezing the modules' objects saves 48 ms. Caching the archives' file lists saves 62 ms.
+    The garbage collection no longer visits the modules' objects, which saves 48 ms. Importers no
+    longer read archives' file lists again, which saves 62 ms.
     """
     _freeze_imports()
     loaders = (getattr(sys.modules.get(name), "__loader__", None) for name in ("pyspark", "sieve"))
     archives = {loader.archive for loader in loaders if isinstance(loader, zipimporter)}
     for path, importer in list(sys.path_importer_cache.items()):
-        # No task changes these archives. Archives that users add keep their own importers.
+        # No task changes these archives. Other archives, such as those that users add, keep their
+        # importers.
         if type(importer) is zipimporter and (
             importer.archive in archives or importer.archive.endswith(".jar")
         ):

@@ -1,4 +1,4 @@
-"""The budget ``auto``: decides how many intervals an index gets, and whether to add a map."""
+"""The budget ``auto``: decides how many intervals an index has, and whether it has a hash map."""
 
 from __future__ import annotations
 
@@ -19,34 +19,37 @@ from sieve.segments.hash_map.size import estimate_bytes
 from sieve.segments.stopping_rule import FREE_BYTES, KINDS, NEAR, Stop, Trial, near, served
 
 MOST_MAP_BYTES: Final = 1 << 30
-"""Maximum bytes of a map that the user has not requested."""
+"""Maximum size in bytes of a hash map that the user has not asked for."""
 MOST_MAP_TIMES: Final = 3
-"""The maximum time for building a map, as a multiple of the build's time without the map."""
+"""Maximum build time of a hash map that the user has not asked for, divided by the time of the
+build without the map."""
 
-# Seconds that four steps take on two cores: read and weigh a few keys; open a file; read a row if
-# keys are scattered; hash, sort and place a key.
+# Seconds on two cores for: a build with few keys; one more file; one more row with scattered keys;
+# one more key in a hash map.
 _BUILD_SECONDS: Final = 6.0
 _FILE_SECONDS: Final = 2e-3
 _ROW_SECONDS: Final = 7e-7
 _KEY_SECONDS: Final = 1.5e-6
 
-# A map is larger if keys are in several files, and the number of such keys is known only roughly. A
-# map may therefore take this multiple of its estimated size.
+# If keys are in several files, a hash map is larger. Before the build, the number of such keys is
+# known only roughly, so a map can have up to this multiple of its estimated size.
 _SHARED: Final = 3
 
 _SCATTERED: Final = 0.5
-"""If this share of neighbouring keys is in different locations, intervals rarely suffice."""
+"""If at least this share of neighbouring keys is in different locations, intervals are rarely
+enough."""
 
 Limit = Literal["bytes", "seconds"]
 
 
 def stop_for(profile: Profile, options: IndexOptions, probes: Probes, hits: Counts) -> Stop:
-    """The criterion by which a build stops adding intervals to a column's index.
+    """Returns the criterion by which a build decides that an index has enough intervals.
 
     Args:
         options: the options, with the budget ``auto``.
-        probes: k probe queries.
-        hits: int64[2, k], number and total bytes of the locations that hold a key of each probe.
+        probes: k probes.
+        hits: int64[2, k], for each probe, the number and the total bytes of the locations that
+            contain one of its keys.
     """
     intervals, least = [], {}
     for number, kind in enumerate(KINDS):
@@ -68,10 +71,10 @@ def stop_for(profile: Profile, options: IndexOptions, probes: Probes, hits: Coun
 
 
 def expected_of(trial: Trial, stop: Stop, location_bytes: float) -> tuple[Expected, ...]:
-    """The bytes that a trial expects each kind of query to read.
+    """Returns how much each kind of query reads with the intervals of a trial.
 
     Args:
-        stop: the stop criterion whose probes the trial evaluated.
+        stop: the stop criterion, with the probes that the trial evaluated.
         location_bytes: mean size of a location in bytes.
     """
     found = []
@@ -85,12 +88,12 @@ def expected_of(trial: Trial, stop: Stop, location_bytes: float) -> tuple[Expect
 
 @dataclass(frozen=True, slots=True)
 class MapPlan:
-    """A plan for a map that saves queries more bytes than the map costs.
+    """A plan for a hash map that costs less than the bytes that queries need not read with it.
 
     Attributes:
-        options: the options with which to build the map.
-        limit: the limit that the map exceeds, or None. The limits apply to maps that the user has
-            not requested.
+        options: the options with which the build would make the map.
+        limit: the limit that the map exceeds, or None. Only maps that the user has not asked for
+            have limits.
     """
 
     options: IndexOptions
@@ -104,11 +107,11 @@ def plan_map(
     keys: int,
     index_bytes: int,
 ) -> MapPlan | None:
-    """Plans a map with few intervals; returns None if the map does not fit or pay back.
+    """Plans a hash map with few intervals; None if it exceeds the budget or does not pay back.
 
     Args:
         options: the options, with the budget ``auto``.
-        expected: the expected reads of the intervals.
+        expected: the expected reads of queries with intervals alone.
         keys: number of distinct keys per location, summed over all locations.
     """
     reads = files_read(expected, profile.location_bytes)
@@ -134,9 +137,10 @@ def plan_map(
 
 
 def map_is_likely(profile: Profile, options: IndexOptions) -> bool:
-    """Returns whether the reading step should collect pairs for a map, to save a second reading.
+    """Returns whether a build is likely to choose a hash map.
 
-    The build discards the collected pairs if intervals cost less than the map.
+    If so, the reading step collects the pairs for the map, and the build need not read the column
+    again. If intervals cost less after all, the build discards the pairs.
     """
     if options.shape == "map":
         return True
@@ -154,7 +158,7 @@ def map_is_likely(profile: Profile, options: IndexOptions) -> bool:
 
 
 def map_limit(size: int, keys: int, rows: int, n_files: int) -> Limit | None:
-    """Returns the limit that prevents a build from adding an unrequested map, or None.
+    """Returns the limit that a hash map which the user has not asked for exceeds, or None.
 
     Args:
         keys: number of distinct keys per location, summed over all locations.
@@ -167,13 +171,13 @@ def map_limit(size: int, keys: int, rows: int, n_files: int) -> Limit | None:
 
 
 def map_left_out(manifest: Manifest) -> Limit | None:
-    """Returns the limit that prevented the build from choosing a map, or None.
+    """Returns the limit because of which a version has no hash map, or None.
 
-    The result is None if the user has set the budget or the shape, if the version has a map, or if
-    a map would save nothing.
+    Returns None if the user has set the budget or the shape, if the version has a map, or if
+    queries would not read less with a map.
     """
     stats, options = manifest.stats, manifest.options
-    # Only the ratio of `reads` to `least` matters below, so the size of a location can be 1.
+    # The code below uses only the ratio of `reads` to `least`, so any location size is right.
     reads, least = files_read(stats.expected, 1), least_read(stats.expected, 1)
     if "present" not in reads or not options.automatic or options.shape != "auto":
         return None
@@ -188,12 +192,12 @@ def map_left_out(manifest: Manifest) -> Limit | None:
 def more_may_pay(
     profile: Profile, options: IndexOptions, expected: Sequence[Expected], cuts: int, size: int
 ) -> bool:
-    """Returns whether queries could read far fewer bytes after a second reading with more cuts.
+    """Returns whether queries may read far fewer bytes if the build makes more cuts.
 
     Args:
         options: the options, with the budget ``auto``.
-        expected: the expected reads of the version.
-        cuts: number of cuts that the reading step produced.
+        expected: the expected reads of queries with the present cuts.
+        cuts: number of cuts that the reading step has made.
     """
     each = profile.location_bytes
     if near(files_read(expected, each), least_read(expected, each)):

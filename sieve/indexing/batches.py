@@ -1,4 +1,4 @@
-"""Batches: the type of Arrow record batches in build steps, and a helper, without PySpark."""
+"""Batches: the type of a build step's input and output; needs no PySpark."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Batches: TypeAlias = Iterator[pa.RecordBatch]
 
 
 def together(batch: pa.RecordBatch, column: int) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Yields the rows of each value of a column; the batch must be sorted by this column."""
+    """Yields each value of a column with the consecutive rows that have the value."""
     if batch.num_rows == 0:
         return
     runs = pc.run_end_encode(batch.column(column))

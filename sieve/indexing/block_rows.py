@@ -1,4 +1,4 @@
-"""Rows of a run of the shape `sieve`: the keys of all locations, sorted and cut into blocks."""
+"""Makes rows of a run of the shape `sieve`: sorts the keys of all locations, and makes blocks."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from sieve.reader.run_file import SCHEMA
 
 _PAIRS_PER_TASK: Final = 4_000_000
 _HOLES_PER_SPAN: Final = 100
-"""A gap closes a segment if it exceeds the keys' span divided by this number (Tong et al., PVLDB
-2023)."""
+"""If a gap between keys is larger than the span of all keys divided by this number, a new segment
+begins after the gap (Tong et al., PVLDB 2023)."""
 
 
 def block_rows(cuts: Rows, n: int, span: int, error: int) -> Rows:
-    """Returns the rows of a run file of the shape `sieve`.
+    """Returns the rows of a run of the shape `sieve`.
 
     Args:
-        cuts: n packed cuts, each with one key.
-        span: difference between the greatest and the least key code.
-        error: error bound of the shrinking cone.
+        cuts: n packed cuts, each of which has one key.
+        span: the difference between the greatest and the least key code.
+        error: error bound of the shrinking cone algorithm.
     """
     partitions = math.ceil(n / _PAIRS_PER_TASK)
     ordered = map_batches(cuts, unpack_pairs, PAIRS)

@@ -1,4 +1,4 @@
-"""The tasks that build segments of the shape `sieve` on executors, without PySpark."""
+"""Tasks on executors that make segments of the shape `sieve`; they need no PySpark."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PAIRS: Final = pa.schema([("code", pa.int64()), ("location", pa.int32()), ("rows
 
 
 def unpack_pairs(batches: Batches) -> Batches:
-    """Returns a step that unpacks cuts with one key each into rows of `PAIRS`."""
+    """A step that unpacks cuts, each of which has one key, to rows of `PAIRS`."""
     for batch in batches:
         cuts = unpack(batch.column("cuts").to_pylist())
         columns = [pa.array(each) for each in (cuts.first, cuts.location, cuts.rows)]
@@ -26,11 +26,11 @@ def unpack_pairs(batches: Batches) -> Batches:
 
 
 def segment_pairs(error: int, hole: int) -> Callable[[Batches], Batches]:
-    """Returns a step that turns sorted rows of `PAIRS` into run-file rows of the shape `sieve`.
+    """Returns a step that makes rows of a run of the shape `sieve` from sorted rows of `PAIRS`.
 
     Args:
-        error: error bound of the shrinking cone.
-        hole: length of the longest gap between keys within a segment.
+        error: error bound of the shrinking cone algorithm.
+        hole: maximum difference between two neighbouring keys in a segment.
     """
 
     def run(batches: Batches) -> Batches:
@@ -44,7 +44,7 @@ def segment_pairs(error: int, hole: int) -> Callable[[Batches], Batches]:
 
 
 class _Counter:
-    """Yields the pairs of the batches, and counts the pairs."""
+    """Yields the pairs in record batches, and counts them."""
 
     def __init__(self, batches: Batches) -> None:
         self._batches = batches
@@ -57,9 +57,10 @@ class _Counter:
             yield codes, locations, rows
 
     def take(self) -> int:
-        """Returns the number of pairs since the last call.
+        """Returns the number of pairs that were yielded since the last call.
 
-        Only the sum over a task's segments is exact, because the cutter reads ahead.
+        The number for a single segment is approximate, because `cut_segments` reads ahead. The sum
+        over all segments of a task is exact.
         """
         seen, self._seen = self._seen, 0
         return seen

@@ -1,4 +1,4 @@
-"""Hash maps of a run: each map finds the locations of the keys in one range of hashes."""
+"""Hash maps of a run. Each map finds the locations of keys whose hashes are in one range."""
 
 from __future__ import annotations
 
@@ -22,23 +22,24 @@ from sieve.segments.hash_map.size import estimate_bytes, fingerprint_for
 from sieve.tables.table import LOCATION
 
 _PAIRS_PER_MAP = 1 << 19
-"""One task builds one map. With this many keys, the arrays fit in a core's cache while the map is
-constructed ("peeling"). Compared with maps of four times as many keys, peeling takes a third less
-time, and the maps take 1.4 % more bytes."""
-# If files share keys, the size of a map is only an estimate. A map is therefore planned for this
-# share of the budget.
+"""Number of pairs of key and location for each map. One task builds one map. With so many pairs,
+the arrays of the construction ("peeling") fit into a core's cache. Compared with maps of four times
+as many pairs, peeling takes a third less time, and the maps have 1.4 % more bytes."""
+# If a key is in several files, the size of a map is only an estimate. So the build plans maps for
+# this share of the budget.
 _CAUTION = 0.97
 _WORTHWHILE_BITS = 6
-"""With this many fingerprint bits, a look-up of an absent key reads 1.6 % of a file on average."""
+"""If fingerprints have this many bits, a query for an absent key reads 1.6 % of a file on
+average."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CollectedPairs:
-    """Pairs of hash and location that the reading step has collected.
+    """The pairs of hash and location that the reading step has collected.
 
     Attributes:
-        rows: rows of `hash_map_tasks.PACKED`, persisted by the reading step.
-        parts: number of hash ranges into which the pairs are packed.
+        rows: rows of `hash_map_tasks.PACKED`, which the reading step has persisted.
+        parts: number of hash ranges by which the pairs are grouped.
     """
 
     rows: Rows
@@ -46,13 +47,13 @@ class CollectedPairs:
 
 
 class SharedPairs:
-    """The pairs of key hash and location, which are read once for all maps of a `with` block.
+    """The pairs of key hash and location, from which one or more runs with hash maps are made.
 
     Args:
-        values: the column as ``v``, and `LOCATION`; see `value_columns`.
+        values: all rows: the column as ``v``, and the `LOCATION`; see `value_columns`.
         sample: a sample of the column.
-        seen: the counts of the column's locations.
-        collected: the pairs, if the reading step has collected them; with None, the first call of
+        seen: the counts of the reading step.
+        collected: the pairs, if the reading step has collected them. If None, the first call of
             `map_rows` reads the column.
     """
 
@@ -77,7 +78,8 @@ class SharedPairs:
             return self._collected
         sample, seen = self._sample, self._seen
         parts = parts_of(int(seen.rows.sum()))
-        # Transfer from Spark to Python costs time, so Spark passes only the needed columns.
+        # The transfer of rows from Spark to Python takes time, so Spark passes only the needed
+        # columns.
         encoder = sample.encoder
         zoomed = not encoder.exact and sample.domain_sample is not None
         names = ["v" if encoder.exact else "hash", LOCATION, *(["v"] if zoomed else [])]
@@ -88,7 +90,7 @@ class SharedPairs:
         return CollectedPairs(pairs.persist(StorageLevel.MEMORY_AND_DISK), parts)
 
     def map_rows(self, budget: int, worth: float = math.inf) -> Rows:
-        """Returns the rows of a run file, one per map; valid until the `with` block ends.
+        """Returns the rows of a run, one for each map. They are valid until the `with` block ends.
 
         Args:
             budget: maximum bytes of all maps.
@@ -96,8 +98,8 @@ class SharedPairs:
                 absent key.
 
         Raises:
-            InvalidInputError: the budget is too small for a map of so many keys; the message names
-                a budget that suffices.
+            InvalidInputError: the budget is too small for so many keys. The message names a budget
+                that is large enough.
         """
         if self._pairs is None:
             packed = self._packed()
@@ -108,8 +110,8 @@ class SharedPairs:
         step = hash_map_tasks.write_maps(n_files, bits)
         if isinstance(pairs, LocalRows):
             return map_batches(pairs, step, SCHEMA)
-        # There are at most as many maps as ranges. With fewer maps, neighbouring ranges share a
-        # map.
+        # There are at most as many maps as hash ranges. If there are fewer, a map contains several
+        # neighbouring ranges.
         joined = sf.floor(sf.col("part") * maps / self._parts).cast("int")
         number = sf.get(sf.lit(partition_keys(maps).tolist()), joined)
         ranges = pairs.withColumn("part", number).drop("smallest")
@@ -118,7 +120,7 @@ class SharedPairs:
 
 
 def parts_of(rows: int) -> int:
-    """The number of hash ranges into which pairs are packed; a run has at most as many maps."""
+    """Returns the number of hash ranges for pairs. A run has at most as many hash maps."""
     return max(1, math.ceil(rows / _PAIRS_PER_MAP))
 
 
@@ -133,23 +135,23 @@ def _counts(pairs: Rows) -> tuple[int, int]:
 def fit_maps(
     pairs: int, keys: int, n_files: int, budget: int, worth: float = math.inf
 ) -> tuple[int, int]:
-    """Returns the number of maps, and the bits per fingerprint that fit the budget.
+    """Returns the number of maps, and the number of bits per fingerprint that the budget allows.
 
-    Without a fingerprint, a look-up of an absent key returns the locations of another key. Each
-    fingerprint bit halves the probability of these wrong locations. The cost model counts at least
-    one location for an absent key.
+    If a map has no fingerprints, a look-up of an absent key returns the locations of another key.
+    Each bit of the fingerprints halves the probability of such an error. The cost model assumes
+    that a query for an absent key reads at least one location.
 
     Args:
         pairs: number of pairs of key and location.
         keys: approximate number of distinct keys.
         n_files: number of locations.
         budget: maximum bytes of all maps.
-        worth: maximum bytes of fingerprints to pay for one location less per query for an absent
-            key. With infinity, only the budget limits the fingerprints.
+        worth: maximum bytes of fingerprints for each location that they save in a query for an
+            absent key. If infinite, only the budget limits the fingerprints.
 
     Raises:
-        InvalidInputError: the budget is too small for a map of so many keys; the message names a
-            budget that suffices.
+        InvalidInputError: the budget is too small for so many keys. The message names a budget that
+            is large enough.
     """
     parts = max(1, math.ceil(pairs / _PAIRS_PER_MAP))
     keys = min(keys, pairs)

@@ -1,10 +1,10 @@
-"""Builds a run with Spark: executors read the keys and write the run; the driver reads a sample.
+"""Builds a run with Spark: executors read the keys and write the run's files.
 
-The default build reads the column twice. The first reading draws a sample. From the sample, the
-build estimates the skip probability of each gap between keys. The second reading reads all rows,
-and divides each location's keys at the gaps that are worth one more interval. Whatever the size of
-the table, the intermediate data is a few times as large as the budget. A build of the shape `sieve`
-instead keeps every key.
+By default, a build reads the column twice. The first reading draws a sample. From the sample, the
+build estimates for each gap between keys how probable it is that a query lies in the gap. The
+second reading reads all rows, and divides each location's keys at those gaps that are worth one
+more interval. Even for a large table, the intermediate data is only a few times as large as the
+budget. But if the shape is `sieve`, the intermediate data contains every key.
 """
 
 from __future__ import annotations
@@ -41,15 +41,15 @@ from sieve.tables.column import Column
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BuiltRun:
-    """A run and the statistics of its build.
+    """A run, and what its build counted.
 
     Attributes:
-        run: the run, or None if no location has a key.
+        run: the run; None if no location has a key.
         tiling: the locations of the run.
-        rows, nulls, nans: int64[n], counts for each location; rows is -1 for a location whose file
-            every query must read.
-        width: mean size of a value in bytes.
-        bounds: the extreme keys of each location, or None if the build did not read them.
+        rows, nulls, nans: int64[n], number of rows, NULLs and NaNs in each location. If every query
+            must read a location's file, the number of rows is -1.
+        width: mean size of the column's values in bytes.
+        bounds: the least and greatest key of each location; None if the build read no files.
     """
 
     run: RunRef | None
@@ -77,22 +77,22 @@ def build_run(
     added: npt.NDArray[np.bool_] | None = None,
     write_file: WriteFile | None = None,
 ) -> BuiltRun:
-    """Reads a column of some files and writes its run.
+    """Reads a column in some files, and writes a run for them.
 
     Args:
-        frame: all rows of some files with their `LOCATION`, read as a query reads the files.
+        frame: all rows of some files and their `LOCATION`, read as a query reads the files.
         whole: the same rows, with whole files as `LOCATION`.
-        counting: the rows to count without reading a column, or the row count of each file; None
-            if neither exists. Every query must read a file of which the build reads another number
-            of rows.
-        encoder: the encoder of the version's reused runs, if any.
-        added: bool[n], files of which the build reads only a part. The part may have no rows. Other
-            runs contain the other rows of these files. If there is such a file, the build chooses
-            no map.
-        write_file: writes files of a small run in this process.
+        counting: the same rows for a count that reads no column, or the number of rows of each
+            file; None if Spark cannot count without reading a column. If the build reads fewer or
+            more rows of a file, every query must read the file.
+        encoder: the encoder of the runs that the version reuses; None if there are none.
+        added: bool[n], files of which the build reads only appended rows, if any. Other runs
+            contain the earlier rows of these files. If there is such a file, the build chooses no
+            hash map.
+        write_file: writes the files of a small run in this process.
 
     Raises:
-        Py4JJavaError: a file cannot be read; the message names the file.
+        Py4JJavaError: Spark cannot read a file; the message names the file.
     """
     profile = column_profile(
         frame,
@@ -104,8 +104,8 @@ def build_run(
         write_file=write_file,
     )
     if profile.write_file and not surely_shared(index_dir, frame.sparkSession.sparkContext):
-        # Executors perhaps do not share the driver's storage. The tasks that write the run check
-        # this.
+        # Perhaps executors and driver do not share this storage. So executors write the run, and
+        # their tasks check this.
         profile = replace(profile, write_file=None)
     in_parts = np.zeros(profile.n_files, np.bool_) if added is None else added[profile.owners]
     probes = make_probes(profile.sample)
@@ -134,17 +134,17 @@ def build_run(
 
 
 def _with_likely_map(profile: ColumnProfile, choice: Choice[RunRef]) -> ColumnProfile:
-    """Returns the profile, set to the fewest cuts if the build is likely to choose a map."""
+    """Returns the profile; if a hash map is likely, with as few cuts as possible."""
     may_map = choice.with_maps and choice.options.shape == "auto"
     return replace(profile, few=may_map and map_is_likely(profile, choice.options))
 
 
 @dataclass(frozen=True, slots=True)
 class _Builder:
-    """Reads the column and writes runs to the index.
+    """Reads the column, and writes runs to the index's folder.
 
     Attributes:
-        in_parts: bool[n], locations of files that the build reads only in part; these get no maps.
+        in_parts: bool[n], locations of files of which the build reads only appended rows.
     """
 
     options: IndexOptions
@@ -156,7 +156,7 @@ class _Builder:
 
     @contextlib.contextmanager
     def reading(self, profile: ColumnProfile) -> Iterator[Shared]:
-        """Reads the column, and collects pairs for a map if a map is likely."""
+        """Reads the column; if a hash map is likely, also collects the pairs for it."""
         self.describe_job(f"reading {profile.owners[-1] + 1} files")
         with_pairs = not self.in_parts.any() and map_is_likely(profile, self.options)
         with (
@@ -168,12 +168,12 @@ class _Builder:
             yield shared
 
     def make(self, rows: Make, profile: ColumnProfile, options: IndexOptions) -> MadeRun[RunRef]:
-        """Writes a run and reads it back."""
+        """Writes a run, and opens it for look-ups."""
         self.describe_job("writing")
         run = write_within(rows, profile, options, self.store, self.index_dir)
         opened = Run(self.store, self.index_dir, run, FileCache(0))
         return MadeRun(run, run.bytes, run.keys, opened)
 
     def discard(self, run: RunRef) -> None:
-        """Deletes a run to which no version refers."""
+        """Deletes the files of a run to which no version refers."""
         discard_run(self.store, self.index_dir, run.id)

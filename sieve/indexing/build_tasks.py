@@ -1,4 +1,4 @@
-"""Stretches of the domain: ranges of key codes. One build task writes each stretch."""
+"""Stretches: ranges of key codes that together cover the domain; a task writes each stretch."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from sieve.indexing.local_rows import LocalRows, Rows
 from sieve.segments.query_model import QueryModel
 
 CUTS_PER_TASK: Final = 500_000
-"""A stretch of the domain has about this many cuts; one task writes them to one run file."""
+"""The approximate number of cuts in a stretch. One task writes a stretch to one run file."""
 
 
 def stretches_of(n: int, query_model: QueryModel) -> int:
-    """Number of stretches for n cuts; each stretch contains at least one sampled key."""
+    """Returns the number of stretches for n cuts; each contains at least one sampled key."""
     return min(math.ceil(n / CUTS_PER_TASK), len(query_model.codes))
 
 
 def run_files(n: int, sample: Sample) -> int:
-    """Number of run files of a column whose sample has n cuts."""
+    """Returns the number of run files for a whole column, of which the sample has n cuts."""
     return math.ceil(n / sample.share / CUTS_PER_TASK)
 
 

@@ -1,8 +1,8 @@
-"""Check rounds: divide the look-ups of CHECK so that each part fits in the executors' memory.
+"""Check rounds: divide the look-ups of CHECK into parts that fit into executors' memory.
 
-Each round loads some run files and looks up the keys of one stretch of the domain. Together, the
-stretches cover the whole domain. Therefore CHECK looks up every key, even a key outside the ranges
-of all run files.
+In each round, executors load some run files and look up the keys in one range of key codes.
+Together, the ranges of all rounds include all key codes. So CHECK looks up every key, even if no
+run file covers it.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from sieve.encoding.encoder import GREATEST, LEAST
 from sieve.metadata.records import Range, RunFileRef, RunRef
 
 ROUND_BYTES: Final = 128 << 20
-"""Maximum bytes of run files in a round. A larger file is a round of its own."""
+"""Maximum size of a round's run files in bytes. A file that is larger has a round of its own."""
 
 _ALL: Final = (LEAST, GREATEST)
 
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """The part of a run that one round loads, and the keys that the round looks up.
+    """The run files that executors load in one round, and the keys that they look up.
 
     Attributes:
-        run: the run, restricted to the files that can hold keys of the round.
-        codes: the range of key codes to look up; None to look up no key code.
-        hashes: the range of hashes to look up in the run's maps, as signed numbers; None to look up
-            no hash.
+        run: the run, restricted to the files that can contain keys of the round.
+        codes: the range of key codes that the round looks up; None if it looks up no key code.
+        hashes: the range of hashes, as signed numbers, that the round looks up in the run's hash
+            maps; None if it looks up no hash.
     """
 
     run: RunRef
@@ -40,9 +40,10 @@ class Round:
 
 
 def rounds_of(run: RunRef, limit: int = ROUND_BYTES) -> list[Round]:
-    """Divides a run into rounds; a run of at most `limit` bytes is a single round.
+    """Divides a run into rounds. If the run has at most `limit` bytes, there is one round.
 
-    A larger run has rounds by key codes, followed by rounds by hashes if the run has maps.
+    For a larger run, the first rounds look up key codes. If the run has hash maps, further rounds
+    look up hashes.
     """
     has_maps = any(file.hashes for file in run.files)
     if run.bytes <= limit:
@@ -56,10 +57,10 @@ def rounds_of(run: RunRef, limit: int = ROUND_BYTES) -> list[Round]:
 
 
 def by_runs(runs: Counts) -> Iterator[tuple[list[int], list[int]]]:
-    """Groups files by the runs that hold the files' rows; yields each group's files and runs.
+    """Groups files by the runs that contain their rows; yields each group's files and runs.
 
     For each run, the files that are only in this run form one group. All files that are in several
-    runs form one more group. CHECK looks up this group in each run of the group's files.
+    runs form one more group, and CHECK looks up their keys in each of these runs.
     """
     several = (runs >= 0).sum(axis=1) > 1
     only = runs.max(axis=1, initial=-1)
@@ -72,17 +73,18 @@ def by_runs(runs: Counts) -> Iterator[tuple[list[int], list[int]]]:
 
 
 def ordinals_in(places: Counts, begin: int, end: int) -> Counts:
-    """Returns int64[n]: each file's ordinal in the run with the slots `begin` to `end`, or -1."""
+    """Returns int64[n]: each file's ordinal in the run of the slots `begin` to `end` - 1, or -1."""
     there = (places >= begin) & (places < end)
     ordinals: Counts = np.where(there, places - begin, -1).max(axis=1)
     return ordinals
 
 
 def shared_rounds(runs: Sequence[RunRef], limit: int = ROUND_BYTES) -> list[list[Round]]:
-    """Divides look-ups in several runs into rounds; a key is found if one run holds the key.
+    """Divides look-ups into rounds if the rows of files are in several runs.
 
-    In a round, all runs look up the keys of one stretch of the domain. A single run gets the rounds
-    of `rounds_of`. Several runs never have maps. Without runs, there is one empty round.
+    A round looks up a range of key codes in all these runs, and finds a key if one of the runs
+    contains it. If there is one run, the rounds are those of `rounds_of`. If there are several,
+    none has hash maps. If there is none, the only round is empty.
     """
     if not runs:
         return [[]]
@@ -108,7 +110,7 @@ def _common(one: Range | None, other: Range | None) -> Range | None:
 def _parts(
     run: RunRef, ranges: Sequence[tuple[Range, ...]], limit: int
 ) -> Iterator[tuple[RunRef, Range]]:
-    """Yields stretches that cover the domain, each with the run files that overlap the stretch."""
+    """Yields ranges that together include all key codes, and the run files that each overlaps."""
     begins = _begins(run.files, ranges, limit)
     for first, last in zip(begins, [*(b - 1 for b in begins[1:]), GREATEST], strict=True):
         files = [

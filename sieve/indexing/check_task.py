@@ -1,4 +1,4 @@
-"""Tasks of CHECK on executors, without PySpark: look up every key of a file as queries do."""
+"""Tasks of CHECK on executors: look up each key of a file as queries do. Need no PySpark."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ SEEN: Final = pa.schema(
     + [("key", pa.string()), ("least", pa.int64()), ("greatest", pa.int64())]
 )
 
-# A cache of run files and decoded chunks that the tasks of a worker share.
+# The tasks of a worker process share this cache of run files and decoded chunks.
 _HELD = FileCache(256 << 20)
 _SHOWN_CHARACTERS: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
 class FilesInMemory:
-    """Run files in memory, by URI."""
+    """A store of run files in memory, by URI."""
 
     files: Mapping[str, bytes]
 
     def read(self, uri: str, limit: int = READ_LIMIT) -> bytes:  # noqa: ARG002 - a store's
-        """Returns the whole file."""
+        """Returns the contents of a file."""
         return self.files[uri]
 
 
@@ -49,16 +49,17 @@ def look_up_keys(
     ordinals: Sequence[Sequence[int]],
     files: Callable[[], Mapping[str, bytes]],
 ) -> Callable[[Batches], Batches]:
-    """Returns a step that sums up (value, location, hash) rows in a row of `SEEN`.
+    """Returns a step that looks up rows of value, location and hash, and yields rows of `SEEN`.
 
-    In the row of a corrupt record, the location column is -1 minus the location's number; see
-    `LOCATION`. A key is lost if no run holds the key at its location. Rows need hashes only if
-    codes are inexact and the rounds have hashes.
+    For a corrupt record, the input has a row whose location column is -1 minus the location's
+    number; see `LOCATION`. A key is lost if no run finds its location. The rows need hashes only if
+    codes are inexact and the rounds look up hashes.
 
     Args:
-        rounds: one round for each run that has rows of the locations; may be empty.
-        ordinals: for each run, the ordinal of each location; -1 for a location outside the run.
-        files: returns the run files of the rounds, by URI.
+        rounds: one round for each run that contains rows of the locations; can be empty.
+        ordinals: for each run, the ordinal of each location; -1 if the run does not contain the
+            location.
+        files: returns the contents of the rounds' run files, by URI.
     """
 
     def run(batches: Batches) -> Batches:
@@ -75,7 +76,7 @@ def look_up_keys(
 
 
 def _open(rounds: Sequence[Round], index_dir: str, files: Mapping[str, bytes]) -> list[Run]:
-    # This function is at module level so that each executor uses the cache in its own process.
+    # This function is at module level, so it refers to the cache of the executor's own process.
     return [Run(FilesInMemory(files), index_dir, one.run, _HELD) for one in rounds]
 
 
@@ -87,7 +88,7 @@ def _seen(
     location: int,
     ordinals: Sequence[int],
 ) -> pa.RecordBatch:
-    """Returns an output row for some input rows: counts, a lost key, and the extreme codes."""
+    """Returns the output row for input rows of a location: counts, a lost key, extreme codes."""
     values = part.column(0)
     encoded = encoder.encode(values)
     keys = np.flatnonzero(encoded.valid & ~encoded.nan)
@@ -122,7 +123,7 @@ def _line(
 def _missed_by(
     wanted: Round, run: Run, ordinal: int, codes: Codes, hashes: Integers | None
 ) -> Flags:
-    """Returns for each key (code and hash) whether the run lacks the key at the location."""
+    """Returns for each key, given as code and hash, whether the run does not find its location."""
     missed = _lost(codes, wanted.codes, lambda some: run.holds_codes(some, ordinal))
     if hashes is not None:
         missed |= _lost(
@@ -132,7 +133,7 @@ def _missed_by(
 
 
 def _lost(words: Integers, judged: Range | None, holds: Callable[[Integers], Flags]) -> Flags:
-    """Returns bool[n]: True for each code (or hash) in `judged` that the run does not hold."""
+    """Returns bool[n]: True for each word in the range `judged` for which `holds` is False."""
     if judged is None:
         return np.zeros(len(words), np.bool_)
     distinct = np.unique(words)
@@ -142,12 +143,12 @@ def _lost(words: Integers, judged: Range | None, holds: Callable[[Integers], Fla
 
 
 def _shown(value: pa.Scalar) -> str:
-    """A value as text, with bytes in hex; long values are cut."""
+    """Returns a value as text, with bytes in hexadecimal; truncates a long text."""
     if pa.types.is_binary(value.type) or pa.types.is_large_binary(value.type):
         text = value.as_py().hex()
     elif pa.types.is_timestamp(value.type):
-        # The text names no time zone, because zone names need a time zone database, which can be
-        # missing.
+        # The text contains no time zone. To convert zone names, Arrow needs a time zone database,
+        # which can be missing.
         text = str(pc.cast(pc.cast(value, pa.timestamp("us")), pa.string()))
     else:
         text = str(pc.cast(value, pa.string()))

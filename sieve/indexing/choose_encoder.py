@@ -1,4 +1,4 @@
-"""Encoder choice: picks the encoder with the most distinct codes on a sample of a column."""
+"""Encoder choice: chooses the encoder that distinguishes the most values of a sample."""
 
 from __future__ import annotations
 
@@ -15,20 +15,23 @@ from sieve.encoding.split_points import LONGEST_POINT, MOST_BYTES, MOST_DIGITS
 from sieve.indexing.choose_split_points import STRAYS, Fronts, split
 
 FRONT: Final = MAX_PREFIX + LONGEST_POINT + MOST_DIGITS
-"""Maximum number of leading bytes of a value that can affect its code."""
+"""The code of a value depends on at most this many of its leading bytes."""
 
 _STEPS: Final = (1, 16, 64, 256, 512, 1024)
-"""Numbers of split points to try. More split points would cost more digits than they save."""
+"""The numbers of split points that the choice tries. With more split points, codes would have room
+for fewer bytes of a value."""
 _VALUES_A_POINT: Final = 8
-"""Minimum mean number of sampled values per split point; fewer values do not show their common
-bytes."""
+"""The sample must have at least this many values per split point on average. Fewer values would not
+show which bytes they have in common."""
 _SHARE_OF_COLUMN: Final = 1000
-"""Split points take at most 1/1000 of the column's bytes. That is a tenth of an index with a budget
+"""The size of the split points is at most 1/1000 of the column's size, which is a tenth of a budget
 of 1 %."""
 _ALWAYS_ALLOWED: Final = 1024
-"""Bytes of split points that are negligible compared with the rest of a manifest."""
+"""Split points with up to this many bytes are negligible compared with the other contents of a
+manifest."""
 _GAIN: Final = 0.01
-"""A costlier encoder must increase the share of distinct codes by at least this number."""
+"""The choice prefers an encoder with more split points only if it increases the share of distinct
+codes by more than this number."""
 
 
 def choose_encoder(type_name: str, values: pa.ChunkedArray, rows: int, size: int) -> Encoder:
@@ -36,7 +39,7 @@ def choose_encoder(type_name: str, values: pa.ChunkedArray, rows: int, size: int
 
     Args:
         type_name: Spark's simple name of the column's type.
-        values: a sample of the column; strings and binary can be cut to `FRONT` bytes.
+        values: a sample of the column; strings and binary values can be truncated to `FRONT` bytes.
         rows: number of rows of the column.
     """
     values = values.drop_null()
@@ -50,7 +53,8 @@ def choose_encoder(type_name: str, values: pa.ChunkedArray, rows: int, size: int
     best = Encoder.for_type(type_name, distinct[0], distinct[-1])
     fronts = Fronts(distinct, len(best.prefix))
     sample = pa.array(distinct, pa.large_binary())
-    # Values use only some of the 256 possible bytes, so a byte has fewer than 8 effective bits.
+    # The values contain only some of the 256 possible bytes, so each byte has less than 8 bits of
+    # information.
     byte = math.log2(max(2, len(np.unique(fronts.bytes[:, :8]))))
     score = _told_apart(best, sample, spare * 8 / byte)
     most = min(MOST_BYTES, max(_ALWAYS_ALLOWED, size // _SHARE_OF_COLUMN))
@@ -68,9 +72,9 @@ def choose_encoder(type_name: str, values: pa.ChunkedArray, rows: int, size: int
 
 
 def _spare_bits(values: pa.ChunkedArray, rows: int) -> float:
-    """Estimates how many bits more the table needs than the sample to distinguish neighbours."""
-    # The share of values that occur once in the sample estimates the share of unseen values (Good,
-    # "The population frequencies of species").
+    """Estimates how many more bits neighbouring values need in the table than in the sample."""
+    # The share of the sample's rows whose value occurs only once estimates the share of the table's
+    # rows whose value is not in the sample (Good, "The population frequencies of species").
     counts = pc.value_counts(values).field("counts")
     unseen = pc.sum(pc.equal(counts, 1)).as_py() / len(values)
     return math.log2(1 + unseen * max(0.0, rows / len(values) - 1))
@@ -92,13 +96,13 @@ def _of_decimals(type_name: str, distinct: pa.Array, spare: float) -> Encoder:
 
 
 def _unscaled(value: pa.Scalar, of: pa.DataType) -> int:
-    # Decimal arithmetic would round to 28 digits, so this code joins the digits as text.
+    # Python's decimal arithmetic would round to 28 digits, so this code joins the digits as text.
     sign, digits, exponent = value.as_py().as_tuple()
     unscaled: int = int("".join(map(str, digits))) * 10 ** (exponent + of.scale)
     return -unscaled if sign else unscaled
 
 
 def _told_apart(encoder: Encoder, distinct: pa.Array, spare: float) -> float:
-    """The share of distinct values whose codes stay unique without the last `spare` bits."""
+    """Returns the number of distinct codes, without their last `spare` bits, per distinct value."""
     codes = encoder.of_bytes.encode(distinct).codes.view(np.uint64) ^ np.uint64(1 << 63)
     return len(np.unique(codes >> np.uint64(min(63, round(spare))))) / len(distinct)

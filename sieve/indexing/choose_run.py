@@ -1,9 +1,9 @@
-"""Chooses the shape, price and granularity of a run, for CREATE, REFRESH and ESTIMATE alike.
+"""Chooses the shape, price and granularity of a run, in CREATE, REFRESH and ESTIMATE.
 
-A choice makes up to five runs and keeps the run of least cost. Besides intervals, the choice tries
-three alternatives if they can pay back: a map, more cuts, and whole files instead of ranges. A
-`Maker` reads the column and makes runs. The maker of a build writes runs to storage; the maker of
-an estimate keeps runs in memory.
+A choice makes up to five runs and keeps the run of least cost. The first run has intervals. If an
+alternative can pay back, the choice also makes a run with a hash map, with more cuts, or with whole
+files instead of ranges as locations. A `Maker` reads the column and makes runs. CREATE and REFRESH
+have a maker that writes runs to storage; the maker of ESTIMATE keeps runs in memory.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MadeRun(Generic[R]):
-    """A run that a maker has made: its identity, size in bytes, number of keys, and reader."""
+    """A run that a maker has made: its reference, size in bytes, number of keys, and reader."""
 
     run: R
     bytes: int
@@ -39,26 +39,26 @@ class MadeRun(Generic[R]):
 
 
 class Maker(Protocol[R]):
-    """Reads a column, and makes the candidate runs."""
+    """Reads a column, and makes the runs among which `Choice` chooses."""
 
     def reading(self, profile: ColumnProfile) -> contextlib.AbstractContextManager[Shared]:
-        """Reads the column and yields the results, which are valid until the block ends."""
+        """Reads the column and yields the results, which callers can use until the block ends."""
 
     def make(self, rows: Make, profile: ColumnProfile, options: IndexOptions) -> MadeRun[R]:
-        """Makes a run that fits the budget; `rows` takes a multiple of the cost per byte."""
+        """Makes a run that fits the budget; `rows` makes its rows, given a factor of the cost."""
 
     def discard(self, run: R) -> None:
-        """Deletes a run that is not chosen."""
+        """Deletes a run that `Choice` does not choose."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Attempt(Generic[R]):
-    """A candidate for the run, with the figures by which candidates are compared.
+    """A run that the choice has made, with the numbers by which it compares runs.
 
     Attributes:
-        cost: the bytes that queries read, plus the index's bytes if the budget is `auto`. The run
-            of lower cost is better.
-        more_may_pay: whether more cuts can pay back.
+        cost: the number of bytes that queries read and, with the budget `auto`, the price of the
+            index's size. The run with the lower cost is better.
+        more_may_pay: whether a run with more cuts could cost less.
     """
 
     made: MadeRun[R]
@@ -73,9 +73,9 @@ class Choice(Generic[R]):
     """Chooses a run for a column.
 
     Attributes:
-        maker: makes the runs.
-        probes: the queries that measure a run.
-        with_maps: whether the choice is allowed to choose a run with a map.
+        maker: reads the column and makes the runs.
+        probes: the queries with which the choice measures how much a run lets queries skip.
+        with_maps: whether the choice can choose a run with a hash map.
     """
 
     maker: Maker[R]
@@ -85,9 +85,9 @@ class Choice(Generic[R]):
     with_maps: bool = True
 
     def best(self, profile: ColumnProfile) -> tuple[Attempt[R] | None, Seen]:
-        """Returns the best run for a profile (None without a key), and the reading step's counts.
+        """Returns the best run, or None if there is no key; and the counts of the reading step.
 
-        The method reads the column once or twice.
+        If more cuts may pay back, the method reads the column a second time.
         """
         best, seen = self._of_reading(profile)
         wider = profile.wider(self.options)
@@ -99,9 +99,9 @@ class Choice(Generic[R]):
         return best, seen
 
     def files_may_pay(self, by_file: ColumnProfile, best: Attempt[R]) -> bool:
-        """Returns whether a run over whole files could cost clearly less than the best run.
+        """Returns whether a run with whole files as locations could cost clearly less than `best`.
 
-        If whole files are the locations, a query reads all ranges of each file with a match.
+        With such a run, a query reads all ranges of each file that contains a match.
         """
         least = least_read(best.expected, by_file.location_bytes)
         return NEAR * self._cost(by_file, 0, least) < best.cost
@@ -115,7 +115,7 @@ class Choice(Generic[R]):
 
     @contextlib.contextmanager
     def discarded_on_failure(self, run: R) -> Iterator[None]:
-        """Discards the run on failure, because no version refers to the run yet."""
+        """Discards a run if the block fails, because no version refers to the run yet."""
         try:
             yield
         except BaseException:
@@ -129,7 +129,7 @@ class Choice(Generic[R]):
         return mean_read(reads) * profile.location_bytes
 
     def _of_reading(self, profile: ColumnProfile) -> tuple[Attempt[R] | None, Seen]:
-        """Reads the column once; returns the best run from this reading, and the counts."""
+        """Reads the column once; returns the best run from this reading, and the counts of rows."""
         with self.maker.reading(profile) as shared:
             if self.options.automatic:
                 best = self._automatic(profile, shared)
@@ -138,7 +138,7 @@ class Choice(Generic[R]):
             return best, shared.seen
 
     def _within_budget(self, profile: ColumnProfile, shared: Shared) -> Attempt[R] | None:
-        """Makes intervals that fill the budget, or a map that fits and lets queries read less."""
+        """Makes intervals that fill the budget, or a hash map if queries read less with it."""
         plain = self._attempt(profile, shared, self.options)
         if plain is None or self.options.shape != "auto" or not self.with_maps:
             return plain
@@ -148,7 +148,7 @@ class Choice(Generic[R]):
         return self._or_mapped(plain, profile, shared, replace(self.options, shape="map"))
 
     def _automatic(self, profile: ColumnProfile, shared: Shared) -> Attempt[R] | None:
-        """Makes intervals whose bytes pay back, or a map that saves more than it costs."""
+        """Makes intervals whose size pays back, or a hash map if that costs less in total."""
         stop = stop_for(profile, self.options, self.probes, shared.seen.hits)
         mapped, pays = self._mapped_first(profile, shared, stop)
         if mapped is None:
@@ -169,7 +169,7 @@ class Choice(Generic[R]):
         if planned is None:
             return replace(plain, more_may_pay=more)
         if planned.limit is not None:
-            # Beyond the limit, making the map only to compare costs would take too long.
+            # The map exceeds a limit. To make it only to compare costs would take too long.
             return plain
         plain = replace(plain, more_may_pay=more)
         worth = profile.payback(self.options).absent
@@ -178,10 +178,10 @@ class Choice(Generic[R]):
     def _mapped_first(
         self, profile: ColumnProfile, shared: Shared, stop: Stop
     ) -> tuple[Attempt[R] | None, bool]:
-        """Makes a run with a map first, if a trial shows that intervals cost more.
+        """Makes a run with a hash map first, if a trial shows that intervals cost more.
 
-        Returns the run or None, and a flag. The flag is true if the run costs clearly less than the
-        cheapest intervals of the trial. The caller then need not make intervals.
+        Returns the run, or None, and a flag. If the flag is true, the run costs clearly less than
+        the intervals of the trial, and the caller need not make intervals.
         """
         if self.options.shape != "auto" or not self.with_maps:
             return None, False
@@ -228,7 +228,7 @@ class Choice(Generic[R]):
     ) -> Attempt[R] | None:
         """Makes a run with the given options and measures its cost.
 
-        The result is None if there is no key.
+        Returns None if the column has no key.
         """
         rows = run_maker(profile, options, shared, self.describe_job, stop, worth)
         if rows is None:

@@ -1,4 +1,4 @@
-"""Chooses split points that group sampled values by the longest possible common prefixes."""
+"""Chooses split points that divide sampled values into groups with long common prefixes."""
 
 from __future__ import annotations
 
@@ -21,16 +21,18 @@ from sieve.encoding.split_points import (
 
 _WIDTH: Final = LONGEST_POINT + MOST_DIGITS
 STRAYS: Final = 1 / 200
-"""This share of the values can get poor codes, so that all other values get good codes."""
+"""The choice may give this share of the values codes that do not distinguish them, if this improves
+the codes of all other values."""
 
 
 class Fronts:
-    """The first bytes of distinct values after their shared prefix.
+    """The first bytes of distinct values that follow the values' common prefix.
 
     Attributes:
-        bytes: uint8[n, w], zero padded, ascending.
-        shared: int64[n - 1], length of the common prefix of each value and the next.
-        radix: number of distinct bytes, including zero, or 256 if an alphabet would be too large.
+        bytes: uint8[n, w], w bytes of each value, padded with zeros, ascending.
+        shared: int64[n - 1], the length of the common prefix of each value and the next value.
+        radix: the number of distinct bytes, including zero; 256 if there are too many for an
+            alphabet.
     """
 
     __slots__ = ("bytes", "radix", "shared")
@@ -45,11 +47,11 @@ class Fronts:
 
 
 class _Group(NamedTuple):
-    """The values of one group, which share a prefix: from `first` up to, but not including, `stop`.
+    """A group of consecutive values with a common prefix: from `first` to `stop` - 1.
 
     Attributes:
-        unresolved: minus the number of values whose code equals the next value's code. Groups sort
-            by this number, so that a heap yields the group with the most equal codes first.
+        unresolved: the number of values whose code equals the next value's code, negated. So a heap
+            of groups yields the group with the most equal codes first.
     """
 
     unresolved: int
@@ -59,16 +61,18 @@ class _Group(NamedTuple):
 
 
 def split(fronts: Fronts, count: int, spare: float, most: int) -> Splits | None:
-    """Returns at most `count` split points in at most `most` bytes, or None if this is impossible.
+    """Returns at most `count` split points, or None if they have more than `most` bytes.
 
-    Each step takes the group with the most equal codes, and cuts the group between the neighbours
-    with the shortest common prefix. Only such a cut gives the two new groups longer prefixes.
+    Each step divides the group with the most equal codes. It divides the group between those
+    neighbours that have the shortest common prefix, because only then the two new groups have
+    longer prefixes.
 
     Args:
         fronts: the first bytes of the sampled values.
-        count: maximum number of points.
-        spare: bits that a code must have beyond the bits that distinguish neighbours.
-        most: maximum bytes of the points.
+        count: maximum number of split points.
+        spare: number of bits that a code must have in addition to the bits that distinguish
+            neighbours in the sample.
+        most: maximum size of the split points in bytes.
     """
     room = 64 - math.log2(count)
     reach = max(1, int((room - spare) / math.log2(fronts.radix)))
@@ -83,8 +87,8 @@ def split(fronts: Fronts, count: int, spare: float, most: int) -> Splits | None:
     if packed_size(points) > most:
         return None
     skipped = np.repeat([g.shared for g in groups], [g.stop - g.first for g in groups])
-    # The number of digits and the alphabet's size depend on each other. The second call refines the
-    # first call's guess.
+    # The number of digits in a code and the size of the alphabet depend on each other. So the
+    # second call uses the number of digits that results from the first call's alphabet.
     guess = Splits(tuple(points), _digits_of(fronts, skipped, int(room / math.log2(fronts.radix))))
     return Splits(tuple(points), _digits_of(fronts, skipped, guess.digits))
 
@@ -98,7 +102,7 @@ def _group(fronts: Fronts, first: int, stop: int, reach: int) -> _Group:
 
 
 def _middle(fronts: Fronts, group: _Group, reach: int) -> int:
-    """Returns where to cut: near the middle, between neighbours that share the fewest bytes."""
+    """Returns where to divide a group: between neighbours with the fewest common bytes."""
     steps = fronts.shared[group.first : group.stop - 1]
     done = np.cumsum(steps >= group.shared + reach)
     places = np.flatnonzero(steps == group.shared)
@@ -106,7 +110,7 @@ def _middle(fronts: Fronts, group: _Group, reach: int) -> int:
 
 
 def _points(fronts: Fronts, groups: Sequence[_Group]) -> list[Point]:
-    """Returns the prefix of each group, and the shortest bytes that separate adjacent groups."""
+    """Returns the groups' points: the shortest bytes that separate a group from the one before."""
     points: list[Point] = []
     for group in groups:
         apart = int(fronts.shared[group.first - 1]) + 1 if group.first else 0
@@ -115,21 +119,21 @@ def _points(fronts: Fronts, groups: Sequence[_Group]) -> list[Point]:
         if not group.first:
             start = start.rstrip(b"\0")
         # A point must be above all values of the previous group. If no such point exists, the two
-        # groups share the previous point.
+        # groups have the same point.
         if apart <= size and (not group.first or not start.endswith(b"\0")):
             points.append(Point(start, min(group.shared, len(start))))
     return points
 
 
 def _digits_of(fronts: Fronts, skipped: npt.NDArray[np.int64], digits: int) -> bytes:
-    """Returns the alphabet of the bytes that follow the shared bytes of each value."""
+    """Returns the alphabet of the bytes that follow each value's common prefix with its group."""
     columns = np.minimum(skipped[:, None] + np.arange(digits), _WIDTH - 1)
     counts = np.bincount(np.take_along_axis(fronts.bytes, columns, 1).ravel(), minlength=256)
     return _alphabet(counts, len(skipped) * STRAYS)
 
 
 def _alphabet(counts: npt.NDArray[np.int64], strays: float) -> bytes:
-    """Returns the bytes that occur, except the rarest; returns none if too many bytes occur."""
+    """Returns the bytes that occur, except the rarest ones; no bytes if too many occur."""
     counts = counts.copy()
     counts[0] = 0
     rarest = np.argsort(counts, kind="stable")

@@ -1,4 +1,4 @@
-"""Column profile: row counts per file and a sample, taken before a build reads all rows."""
+"""Column profile: what a build knows of a column before it reads all rows."""
 
 from __future__ import annotations
 
@@ -27,22 +27,25 @@ from sieve.tables.table import LOCATION, PLACE, CatalogTable
 
 _SHARE_BESIDE_MAP = 20
 _LITTLE = 100
-"""Index bytes are negligible up to 1/100 of the column's bytes, or up to `_LEAST_LITTLE`."""
+"""The size of an index is negligible up to 1/100 of the column's size, and up to `_LEAST_LITTLE`
+bytes."""
 _LEAST_LITTLE = 8 << 10
 _ALLOWED = 320 << 10
-"""A build reads cuts for at least this many bytes of intervals. One task can weigh so many cuts."""
+"""A build makes enough cuts for at least this many bytes of intervals. One task can process so many
+cuts."""
 _WIDER = 8
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Profile:
-    """The profile of a column, and the index bytes that a budget allows.
+    """Sizes and a sample of a column, and the size of index that a budget allows for the column.
 
     Attributes:
-        sizes: int64[n], bytes of each location, which is a file or a range of a large file.
-        sample: a sample of the column, or of part of its domain.
-        wide: whether to read more cuts than most columns need, for the budget ``auto``.
-        few: whether to read as few cuts as possible, because the build is likely to choose a map.
+        sizes: int64[n], size of each location in bytes.
+        sample: a sample of the column, or of windows of its domain.
+        wide: with the budget ``auto``: whether to make more cuts than most columns need.
+        few: whether to make as few cuts as possible, because the build is likely to choose a hash
+            map.
     """
 
     sizes: Counts
@@ -57,7 +60,7 @@ class Profile:
 
     @property
     def table_bytes(self) -> int:
-        """Bytes of all locations."""
+        """Total size of all locations in bytes."""
         return int(self.sizes.sum())
 
     @property
@@ -67,20 +70,21 @@ class Profile:
 
     @property
     def weights(self) -> Weights | None:
-        """float32[n], bytes of each location divided by the mean.
+        """float32[n], size of each location divided by the mean size.
 
-        The result is None if all locations have the same size.
+        None if all locations have the same size.
         """
         return weights_of(self.sizes)
 
     def least_by_map(self, least: float) -> float:
-        """Estimates what a query for one value reads with a map, in locations of mean size.
+        """Estimates what a query for one value reads with a hash map, in locations of mean size.
 
-        Only a map distinguishes the values that share a key code. A larger location is more likely
-        to hold the value. A value with several rows can be in several locations.
+        Several values can have the same key code, and only a hash map distinguishes them. A large
+        location is more likely to contain the value than a small one. The rows of a value can be in
+        several locations.
 
         Args:
-            least: total weight of the locations that hold the value's key code.
+            least: total weight of the locations that contain the value's key code.
         """
         if self.sample.encoder.exact:
             return least
@@ -89,20 +93,20 @@ class Profile:
 
     @property
     def column_bytes(self) -> int:
-        """Uncompressed bytes of the column."""
+        """Size of the column's uncompressed values in bytes."""
         return int(self.sample.rows * self.sample.width)
 
     @property
     def little(self) -> float:
-        """Bytes that are negligible compared with the column."""
+        """The size in bytes up to which an index is negligible compared with the column."""
         return self.sample.share * max(_LEAST_LITTLE, self.column_bytes // _LITTLE)
 
     def payback(self, options: IndexOptions) -> Payback:
-        """The trade-off between index bytes and bytes read, for the budget ``auto``."""
+        """Returns how the budget ``auto`` weighs the index's size against the bytes read."""
         return Payback(self.n_files, self.table_bytes, options.payback, self.sample.share)
 
     def budget(self, options: IndexOptions) -> int:
-        """Maximum bytes of a run."""
+        """Returns the maximum size of a run in bytes."""
         if options.automatic:
             whole = max(SMALLEST_SHARE, self.table_bytes // MOST_OF_TABLE)
         else:
@@ -110,17 +114,17 @@ class Profile:
         return max(1, int(whole * self.sample.share))
 
     def most(self, options: IndexOptions) -> float:
-        """The size in bytes above which the build makes a run again.
+        """Returns the size in bytes above which a build makes the run again, but smaller.
 
-        A run with every key or with a map has no such limit. The choice of bits per key keeps a map
-        within the budget.
+        The size is infinite for two kinds of runs. A run with every key has no budget. For a hash
+        map, the build chooses the bits per key by the budget.
         """
         return math.inf if options.every_key or options.shape == "map" else self.budget(options)
 
     def intervals_budget(self, options: IndexOptions, shape: str) -> int:
-        """The budget for intervals: the whole budget, or a small share if there is a map.
+        """Returns the budget for intervals: the whole budget, or a small part if the run has a map.
 
-        With the budget ``auto``, the result limits the cuts that the reading step passes on.
+        With the budget ``auto``, the result limits the number of cuts that the reading step makes.
         """
         budget = self.budget(options)
         if options.automatic:
@@ -130,14 +134,14 @@ class Profile:
         return beside_map(budget) if shape == "map" else budget
 
     def most_cuts(self, options: IndexOptions) -> int:
-        """Maximum number of cuts that a build keeps. For random keys, the number is approximate."""
+        """Returns the maximum number of cuts that a build keeps; approximate if keys are random."""
         if options.every_key:
             return max(1, self.sample.shown)
         budget = self.intervals_budget(options, options.shape)
         return max(1, overprovisioned_total(self.sample.shown, self.n_files, budget))
 
     def wider(self, options: IndexOptions) -> Self | None:
-        """Returns a profile with more cuts, or None if this profile has the maximum already."""
+        """Returns a profile for more cuts, or None if this profile already has the maximum."""
         if self.wide or not options.automatic:
             return None
         wider = replace(self, wide=True, few=False)
@@ -147,14 +151,14 @@ class Profile:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class ColumnProfile(Profile):
-    """The profile of a column of some files.
+    """The profile of a column in some files, with all rows of the column.
 
     Attributes:
-        values: all rows, with the column as ``v`` and their `LOCATION`; see `value_columns`.
-        owners: int64[n], the file of each location.
-        counted: int64, rows of each file according to a count that reads no column; None if the
+        values: all rows: the column as ``v``, and the `LOCATION`; see `value_columns`.
+        owners: int64[n], the number of each location's file.
+        counted: int64, number of rows of each file, counted without reading a column; None if the
             format has no row counts.
-        write_file: writes files of a small run in this process; with None, executors write them.
+        write_file: writes the files of a small run in this process. If None, executors write them.
     """
 
     values: Rows
@@ -163,14 +167,14 @@ class ColumnProfile(Profile):
     write_file: WriteFile | None = None
 
     def by_file(self, frame: DataFrame, column: Column, tiling: Tiling) -> ColumnProfile:
-        """The same column with whole files as locations."""
+        """Returns the profile of the same column with each whole file as one location."""
         values = column_values(frame, column)
         files = np.arange(len(tiling.lengths))
         return replace(self, sizes=tiling.lengths, values=values, owners=files)
 
 
 def beside_map(budget: int) -> int:
-    """The bytes of a map's budget that are left to the intervals that answer range queries."""
+    """Returns the part of a budget, in bytes, for the intervals of a run that has a hash map."""
     return max(budget // _SHARE_BESIDE_MAP, min(budget // 2, SMALLEST_SHARE // 2))
 
 
@@ -184,16 +188,17 @@ def column_profile(
     encoder: Encoder | None = None,
     write_file: WriteFile | None = None,
 ) -> ColumnProfile:
-    """Counts rows and draws a sample.
+    """Counts rows, and draws a sample.
 
-    If the sample consists of all rows and is small, the rest of the build runs in this process.
+    If the column has few rows, the sample consists of all rows, and the later steps of the build
+    run in this process.
 
     Args:
-        frame: all rows of some files with their `LOCATION`, read as a query reads the files.
-        counting: the same rows with their files as `LOCATION`, or the row count of each file, or
-            None if neither is known without reading a column.
-        encoder: the encoder of the values, or None to choose one by the sample.
-        write_file: writes files of a small run in this process; with None, executors do the whole
+        frame: all rows of some files and their `LOCATION`, read as a query reads the files.
+        counting: the same rows with whole files as `LOCATION`, or the number of rows of each file.
+            None if Spark cannot count the rows without reading a column.
+        encoder: the encoder of the values; None to choose it by the sample.
+        write_file: writes the files of a small run in this process. If None, executors do the whole
             build.
     """
     values = column_values(frame, column)
@@ -220,10 +225,10 @@ def column_profile(
 def rows_to_count(
     table: CatalogTable, files: Sequence[DataFile], whole: DataFrame, column: Column
 ) -> DataFrame | Counts | None:
-    """The argument `counting` of `column_profile` for some files of a table.
+    """Returns the argument `counting` of `column_profile` for some files of a table.
 
     Args:
-        whole: all rows of the files with their files as `LOCATION`.
+        whole: all rows of the files, with whole files as `LOCATION`.
     """
     if column.kind is not None or table.info.format_name not in COUNTED:
         return None
@@ -234,7 +239,7 @@ def rows_to_count(
 
 def _row_counts(frame: DataFrame, n_files: int) -> Counts:
     counts = np.zeros(n_files, np.int64)
-    # With `PLACE`, Spark finds the row's file without evaluating the indexed expression.
+    # If the frame has `PLACE`, Spark finds a row's file without evaluating the indexed expression.
     place = PLACE if PLACE in frame.columns else LOCATION
     for location, rows in frame.groupBy(place).count().collect():
         counts[location] = rows

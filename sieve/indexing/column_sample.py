@@ -1,4 +1,4 @@
-"""Column sample: width of values, distribution of keys and number of rows, before a build."""
+"""Column sample: some rows of a column, from which a build estimates keys, widths and rows."""
 
 from __future__ import annotations
 
@@ -23,32 +23,33 @@ from sieve.tables.column import Column
 from sieve.tables.table import LOCATION
 
 WANTED = 40_000
-"""Rows to sample: a share of 1 % is then estimated with a relative error of about 5 %."""
-# Text files have no row counts; a minimum size per row bounds the number of rows.
+"""The number of rows in a sample. If 1 % of all rows have some property, the sample estimates this
+share with a relative error of about 5 %."""
+# Text files have no row counts. An assumed minimum size per row limits the number of rows.
 _BYTES_PER_ROW = 20
 _WIDTHS = {"boolean": 1, "tinyint": 1, "smallint": 2, "int": 4, "date": 4, "float": 4}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sample:
-    """A sample of a column.
+    """A sample of a column, and estimates from it.
 
     Attributes:
         encoder: maps the column's values to key codes.
-        query_model: the distribution of the keys, or None if no key was sampled.
-        codes: int64[n], key code of each sampled value.
-        hashes: uint64[n], hash of each sampled value.
-        rows: number of rows of the table, counted or estimated.
+        query_model: the distribution of the keys; None if the sample contains no key.
+        codes: int64[n], the key code of each sampled value.
+        hashes: uint64[n], the hash of each sampled value.
+        rows: number of rows of the column, counted or estimated.
         width: mean size of a value in bytes.
-        shown: number of rows in the windows, or of all rows if there are no windows.
-        spread: mean number of locations that hold the value of a row; 0 if key codes distinguish
+        shown: number of rows in the windows; equal to `rows` if there are no windows.
+        spread: mean number of locations that contain the value of a row; 0 if key codes distinguish
             all values.
-        scattered: share of pairs of neighbouring sampled keys whose rows are in different
-            locations. The share is about 0 if each location has its own range of keys.
-        domain_sample: the windows of the domain to which `query_model`, `codes` and `hashes` are
-            restricted; None for the whole domain.
-        drawn: all rows of the column, if all were sampled; otherwise None. The columns are ``v``
-            (the value or the value's leading bytes), `LOCATION`, and the value's hash.
+        scattered: if the sampled keys are sorted, the share of neighbouring pairs that are in
+            different locations. The share is about 0 if each location has its own range of keys.
+        domain_sample: the windows of the domain from which `query_model`, `codes` and `hashes` are;
+            None for the whole domain.
+        drawn: if the sample consists of all rows, these rows; otherwise None. Their columns are
+            ``v`` (the value or its leading bytes), `LOCATION`, and the value's hash.
     """
 
     encoder: Encoder
@@ -65,20 +66,22 @@ class Sample:
 
     @property
     def share(self) -> float:
-        """The share of all queried keys that are in the windows."""
+        """The share of queries for single keys whose key is in the windows."""
         return 1.0 if self.domain_sample is None else self.domain_sample.share
 
 
 def zoomed(sample: Sample, share: float, asked: CodeIntervals) -> Sample:
-    """Restricts a sample to windows of the domain that contain a given share of the column.
+    """Restricts a sample to windows of the domain that contain a given share of the keys.
 
-    With windows, ESTIMATE of 5 million scattered ids takes 19 s. Without windows, ESTIMATE was
-    still running after 250 s.
+    For a column of 5 million scattered ids, ESTIMATE takes 19 s with windows. Without windows, it
+    had not ended after 250 s.
 
     Args:
         sample: a sample of the whole domain.
-        share: the share of the column, above 0; a share of 1 or more takes everything.
-        asked: int64[k, 2], key codes of a query that the windows must include.
+        share: the share of the keys, above 0. If it is 1 or more, the function returns the whole
+            sample.
+        asked: int64[k, 2], intervals of key codes of a query. The windows include the ends of
+            these.
     """
     if sample.query_model is None or share >= 1 or has_only_heavy_keys(sample.query_model):
         return sample
@@ -87,7 +90,7 @@ def zoomed(sample: Sample, share: float, asked: CodeIntervals) -> Sample:
     query_model = domain_sample.of_mass(sample.query_model)
     if query_model is None:
         return sample
-    # The rows are drawn again here, by weight. All later draws can then be unweighted.
+    # Draws rows again, by weight. So all later steps can draw rows without weights.
     weights = domain_sample.rates(sample.query_model, sample.codes[inside])
     drawn = np.random.default_rng(3).choice(inside, len(inside), p=weights / weights.sum())
     return Sample(
@@ -111,16 +114,16 @@ def take_sample(
     size: int,
     encoder: Encoder | None = None,
 ) -> Sample:
-    """Samples a column uniformly over all files.
+    """Draws a uniform random sample of a column's rows from all files.
 
     Args:
-        values: the column of all files as ``v``, and their `LOCATION`.
-        counted: number of rows of the column, if the format's metadata has row counts.
-        encoder: the encoder of the values, or None to choose one by the sample.
+        values: all rows: the column as ``v``, and the `LOCATION`.
+        counted: number of rows of the column; None if the format's metadata has no row counts.
+        encoder: the encoder of the values; None to choose it by the sample.
     """
     expected = max(1, counted if counted is not None else size // _BYTES_PER_ROW)
     share = min(1.0, WANTED / expected)
-    # Without an explicit seed, Spark 4.1 uses a different seed for each draw.
+    # If the caller gives no seed, Spark 4.1 draws different rows each time.
     drawn = values.sample(fraction=share, seed=1) if share < 1 else values
     text = column.any_width
     length = sf.octet_length("v") if text else sf.lit(None).cast("int")
@@ -158,20 +161,20 @@ def take_sample(
 
 
 def _hashed(table: pa.Table) -> pa.Table:
-    """Returns all rows of a column with the hash of each value; a NULL gets no hash."""
+    """Returns all rows of a column with the hash of each value; the hash of a NULL is NULL."""
     hashes = pc.if_else(pc.is_valid(table["v"]), table["hash"], None)
     return table.select(["v", LOCATION]).append_column("hash", hashes)
 
 
 def _scattered(codes: Codes, locations: Ordinals) -> float:
-    """The share of pairs of neighbouring distinct keys that are in different locations."""
+    """Sorts distinct keys; returns the share of neighbouring pairs in different locations."""
     codes, first = np.unique(codes, return_index=True)
     of_each = locations[first]
     return float(np.mean(of_each[1:] != of_each[:-1])) if len(codes) > 1 else 0.0
 
 
 def _width(type_name: str) -> int:
-    """Bytes of a value of a fixed-width type."""
+    """Returns the number of bytes of each value of a fixed-width type."""
     if type_name.startswith("decimal"):
         return 8 if int(type_name[8:].partition(",")[0]) <= 18 else 16
     return _WIDTHS.get(type_name, 8)

@@ -1,8 +1,8 @@
-"""The first build step on executors, without PySpark: reads a column, sorts and cuts the codes.
+"""The reading step of a build on executors: reads a column, sorts its codes, and makes cuts.
 
-The step makes *cuts*. A cut is an interval of keys of one location, or a single key for the shape
-`sieve`. The later steps (`segment_tasks`) never process rows, only cuts, which are few. All steps
-exchange Arrow record batches in bounded memory.
+A *cut* is an interval of key codes of one location; for the shape `sieve`, a cut is a single key.
+The later steps (`segment_tasks`) process cuts instead of rows, because cuts are far fewer. All
+steps exchange Arrow record batches, in limited memory, and need no PySpark.
 """
 
 from __future__ import annotations
@@ -32,28 +32,31 @@ FILE = pa.struct(
     + [(name, pa.int64()) for name in ("n_cuts", "keys", "first", "last")]
     + [("cuts", pa.binary())]
 )
-"""The columns for a location: its rows, its corrupt records, and its packed cuts."""
+"""The fields for a location: its numbers of rows and corrupt records, and its packed cuts."""
 PROBE = pa.struct([("number", pa.int32()), ("locations", pa.int64()), ("bytes", pa.int64())])
-"""The columns for a probe: the number and bytes of a task's locations that hold a key of the
-probe."""
+"""The fields for a probe: the number and the bytes of those locations of a task that contain a key
+of the probe."""
 LINES = pa.schema([("file", FILE), ("probe", PROBE), ("pairs", pa.struct(hash_map_tasks.PACKED))])
-"""The output of the first step; a line has a value in one column and NULL in the others."""
+"""The columns of the step's output lines. Each line has a value in one column, and NULL in the
+others."""
 _HELD = 1 << 22
-"""Codes buffered before they are sorted and cut: 32 MB."""
+"""After buffering this many codes (32 MB), a task sorts them and makes cuts."""
 _ORDERED = 16
-"""Codes count as mostly sorted if at most one in this many codes is below its predecessor."""
+"""Codes count as mostly sorted if fewer than the fraction ``1 / _ORDERED`` of them are below the
+code before them."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cutting:
-    """How finely the reading step cuts a location's keys.
+    """How finely the reading step divides a location's keys into cuts.
 
     Attributes:
-        sizes: int64[n], bytes of each location.
-        query_model: the distribution of queries; with None, every key is a cut.
-        threshold: minimum bytes that a gap must save per expected query. A gap saves the product of
-            the gap's skip probability and the location's bytes.
-        budget: maximum bytes of the run.
+        sizes: int64[n], size of each location in bytes.
+        query_model: the expected queries. If None, every key is a cut.
+        threshold: the step divides keys at a gap only if the gap saves at least this many bytes per
+            expected query. A gap saves the location's size, times the probability that a query lies
+            in the gap.
+        budget: maximum size of the run's intervals in bytes.
     """
 
     sizes: Counts
@@ -63,7 +66,7 @@ class Cutting:
     rows: int = 0
 
     def of(self, codes: Codes, rows: npt.NDArray[np.int64], location: int) -> Intervals:
-        """The cuts of distinct, ascending keys of a location."""
+        """Returns the cuts of a location, given its distinct keys in ascending order."""
         if self.query_model is None:
             place = np.full(len(codes), location, np.int32)
             return Intervals(codes, codes, place, np.ones_like(rows), rows)
@@ -79,18 +82,19 @@ def read_column(
     probes: CodeIntervals,
     parts: int | None = None,
 ) -> Callable[[Batches], Batches]:
-    """Returns the first step, which turns (value, location) rows into `LINES`.
+    """Returns the reading step, which converts rows of value and location to `LINES`.
 
-    In the row of a corrupt record, the location is -1 minus the location's number; see `LOCATION`.
+    For a corrupt record, the input has a row whose location column is -1 minus the location's
+    number; see `LOCATION`.
 
     Args:
-        domain_sample: the windows of the domain to index, or None for the whole domain.
-        cutting: the granularity of cuts.
-        probes: int64[k, 2], intervals of key codes; the step counts the locations with a key in
-            each interval.
-        parts: number of hash ranges into which the step packs pairs for hash maps; with None, the
-            step yields no pairs. With pairs, the input needs the JVM's hash in a third column
-            unless the encoder is exact. Pairs are not allowed with a domain sample.
+        domain_sample: the windows of the domain that the index covers; None for the whole domain.
+        cutting: how finely to divide keys into cuts.
+        probes: int64[k, 2], intervals of key codes. The step counts the locations that have a key
+            in each interval.
+        parts: number of hash ranges into which the step packs pairs for hash maps; None to yield no
+            pairs. If the step yields pairs and the encoder is not exact, the input needs the JVM's
+            hash as third column. A domain sample allows no pairs.
     """
 
     def run(batches: Batches) -> Batches:
@@ -119,7 +123,7 @@ def read_column(
 
 
 def members(kind: str, names: Sequence[str]) -> Callable[[Batches], Batches]:
-    """Returns a step that selects the `LINES` of one kind, with some fields as columns."""
+    """Returns a step that selects the lines with one column of `LINES`, and some of its fields."""
 
     def run(batches: Batches) -> Batches:
         for batch in batches:
@@ -131,7 +135,7 @@ def members(kind: str, names: Sequence[str]) -> Callable[[Batches], Batches]:
 
 
 def with_cuts(whole: Sequence[int] | None) -> Callable[[Batches], Batches]:
-    """Returns a step that keeps rows with cuts of the given locations; None means all locations."""
+    """Returns a step that selects the rows with cuts; only of the given locations unless None."""
 
     def run(batches: Batches) -> Batches:
         for batch in batches:
@@ -145,7 +149,7 @@ def with_cuts(whole: Sequence[int] | None) -> Callable[[Batches], Batches]:
 
 
 def counts_of(batches: Iterable[pa.RecordBatch], names: Sequence[str]) -> Iterator[Sequence[Any]]:
-    """Yields counts from one task's `LINES`: location, probe, counts, extreme codes, probe hits."""
+    """Yields one task's counts from its `LINES`, in the columns that `read_column` sums up."""
     of_file, of_probe = ["location", *names, "first", "last"], ["number", "locations", "bytes"]
     for batch in members("file", of_file)(iter(batches)):
         for location, *counts in zip(*batch.to_pydict().values(), strict=True):
@@ -156,7 +160,7 @@ def counts_of(batches: Iterable[pa.RecordBatch], names: Sequence[str]) -> Iterat
 
 
 def _lines(name: str, columns: Sequence[object]) -> pa.RecordBatch:
-    """Lines of one kind."""
+    """Returns output lines with values in one column of `LINES`."""
     kinds = LINES.field(name).type
     arrays = [pa.array(c, kind.type) for c, kind in zip(columns, kinds, strict=True)]
     made = pa.StructArray.from_arrays(arrays, fields=list(kinds))
@@ -184,7 +188,7 @@ def _of_file(
 
 
 class _File:
-    """The codes and counts of one location while a task reads its rows."""
+    """The buffered codes and the counts of one location, while a task reads the location's rows."""
 
     def __init__(
         self,
@@ -207,7 +211,7 @@ class _File:
         self._counts = [0, 0, 0]
 
     def add(self, batch: pa.RecordBatch) -> Batches:
-        """Adds rows; yields packed pairs, and output lines with cuts if the buffer is full."""
+        """Adds rows. Yields packed pairs; if the buffer is full, also yields lines with cuts."""
         values = batch.column(0)
         encoded = self._encoder.encode(values)
         keys = encoded.codes[encoded.valid & ~encoded.nan]
@@ -224,7 +228,7 @@ class _File:
             yield from self.finish()
 
     def finish(self) -> Batches:
-        """Yields the output lines for the rows that arrived since the last call."""
+        """Yields the output lines for all rows that were added since the last call."""
         if not any(self._counts):
             return
         cuts = None
@@ -245,12 +249,12 @@ class _File:
 
 
 def _distinct(codes: Codes) -> tuple[Codes, npt.NDArray[np.int64]]:
-    """Returns the distinct codes, ascending, and their counts.
+    """Returns the distinct codes, ascending, and how often each code occurs.
 
-    Sorts `codes` in place; `codes` must not be empty.
+    Sorts `codes`, which must not be empty, in place.
     """
-    # numpy's stable sort merges sorted runs. A merge is faster if most codes are in order, as in a
-    # file with a few late rows.
+    # numpy's stable sort merges sorted sequences. If most codes are in order, as in a file with a
+    # few late rows, this is faster than the default sort.
     falls = np.count_nonzero(codes[1:] < codes[:-1])
     if falls:
         codes.sort(kind="stable" if falls * _ORDERED < len(codes) else None)

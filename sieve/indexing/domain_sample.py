@@ -1,13 +1,13 @@
-"""Domain sample: windows of a column's domain, and the column restricted to the windows.
+"""Domain sample: windows of a column's domain, from which ESTIMATE builds a smaller index.
 
-Two figures depend on which files have neighbouring keys: the size of an index, and the number of
-files that queries read. A sample of rows does not show neighbouring keys, but whole stretches of
-the domain do. A window contains every key of every file in its stretch. After the gaps between
-windows are removed, every algorithm for a column also works on the windows. The windows contain a
-known share of the column.
+The size of an index, and the number of files that queries read, depend on which files contain
+neighbouring keys. A sample of rows does not show this. A window does: it contains all keys of all
+files in an interval of key codes. The sample moves the windows together, so that there are no gaps
+between them. Then each algorithm for a column also works on the windows, which contain a known
+share of the column's keys.
 
-Source: stratified sampling (Cochran, "Sampling Techniques", chapter 5), with one window per
-stratum.
+Source: stratified sampling (Cochran, "Sampling Techniques", chapter 5). Each stratum has one
+window.
 """
 
 from __future__ import annotations
@@ -29,14 +29,15 @@ _BISECTIONS: Final = 64
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DomainSample:
-    """Disjoint windows of the domain, to which the key codes of a query are mapped.
+    """Disjoint windows of the domain, and a mapping of key codes to positions in the windows.
 
     Attributes:
-        first: int64[w], first code of each window, ascending.
-        last: int64[w], last code of each window, not below `first`.
-        asked: int64[k, 2], ranges of key codes of the query, ascending and disjoint. A queried code
-            between two windows is mapped to the last code of the lower window.
-        share: approximate share of all queried keys that are in the windows.
+        first: int64[w], the first code of each window, ascending.
+        last: int64[w], the last code of each window, not below its first.
+        asked: int64[k, 2], ranges of key codes of a query, ascending and disjoint. If a key of the
+            column is in such a range and between two windows, its code becomes the last code of the
+            lower window.
+        share: approximate share of queries for single keys whose key is in the windows.
     """
 
     first: Codes
@@ -45,13 +46,13 @@ class DomainSample:
     share: float
 
     def of_mass(self, query_model: QueryModel) -> QueryModel | None:
-        """The query model restricted to the windows; None if the windows contain no key."""
+        """Returns the query model restricted to the windows; None if they contain no key."""
         inside = np.flatnonzero(self.within(query_model.codes))
         if len(inside) == 0:
             return None
         codes = self.codes(query_model.codes[inside])
-        # Heavy keys are always in a window. Without this correction of the rows, the heavy keys
-        # would weigh too much.
+        # Heavy keys are always in a window, whereas other keys are sampled. So the code multiplies
+        # the rows of other keys by the inverse of their share.
         rows = np.maximum(
             1, (query_model.rows * self.rates(query_model, query_model.codes))[inside].round()
         )
@@ -81,14 +82,13 @@ class DomainSample:
         return np.append(moved, self._moved(self.last[window[wanted]], window[wanted]))
 
     def within(self, codes: Codes) -> npt.NDArray[np.bool_]:
-        """Returns for each key code whether the code is in a window."""
+        """Returns for each key code whether it is in a window."""
         return locate(self.first, self.last, codes)[1]
 
     def intervals(self, intervals: CodeIntervals) -> CodeIntervals:
-        """Intervals restricted to windows.
+        """Returns intervals restricted to the windows, with moved codes.
 
-        An interval that lies between two windows becomes empty: its first code exceeds its last
-        code.
+        If an interval is between two windows, it becomes empty: its first code is above its last.
         """
         low = np.searchsorted(self.last, intervals[:, 0], side="left")
         high = np.searchsorted(self.first, intervals[:, 1], side="right") - 1
@@ -101,7 +101,7 @@ class DomainSample:
         return seen
 
     def _moved(self, codes: Codes, window: npt.NDArray[np.intp]) -> Codes:
-        # Lengths and distances can need all 64 bits, so they are computed modulo 2^64.
+        # Lengths and distances can need all 64 bits, so the code computes them modulo 2^64.
         lengths = self.last.view(np.uint64) - self.first.view(np.uint64) + np.uint64(1)
         begin = np.cumsum(lengths) - lengths + np.int64(LEAST).view(np.uint64)
         within = codes.view(np.uint64) - self.first[window].view(np.uint64)
@@ -110,19 +110,19 @@ class DomainSample:
 
 
 def windows(query_model: QueryModel, share: float, asked: CodeIntervals) -> DomainSample:
-    """Windows that cover about `share` of all queried keys: one random window in each stratum.
+    """Chooses windows for about `share` of all queries for single keys, one in each stratum.
 
     Args:
-        query_model: a model with a key that is not heavy.
-        share: the share of queried keys, above 0 and below 1.
-        asked: int64[k, 2], a query; each end of its ranges gets a window around the end.
+        query_model: a model in which at least one key is not heavy.
+        share: the share of queries whose key is in the windows, above 0 and below 1.
+        asked: int64[k, 2], the ranges of a query. There is a window around each end of a range.
     """
     random = np.random.default_rng(2)
     begin = (np.arange(_STRATA) + (1 - share) * random.random(_STRATA)) / _STRATA
     ends = np.clip(asked.ravel(), query_model.codes[0], query_model.codes[-1])
     begin = np.append(begin, query_model.up_to(ends) - share / _STRATA / 2)
-    # A window contains all of a key's weight or none of it, so all keys are equally likely to be
-    # sampled.
+    # A window contains a key completely or not at all, so all keys are equally likely to be in a
+    # window.
     both = np.concatenate([begin, begin + share / _STRATA])
     first, last = np.split(_code_at(query_model, both), 2)
     first += first < last
@@ -139,7 +139,7 @@ def windows(query_model: QueryModel, share: float, asked: CodeIntervals) -> Doma
 
 
 def has_only_heavy_keys(query_model: QueryModel) -> bool:
-    """Returns whether all keys are heavy, so that windows would leave out no key."""
+    """Returns whether all keys are heavy. Windows would then contain all keys."""
     return len(_heavy(query_model)) == len(query_model.codes)
 
 

@@ -1,4 +1,4 @@
-"""Finds the unreadable data file of a failed build; Spark 3.5 does not name Parquet files."""
+"""Finds the unreadable data file after a failed build, because Spark may not name the file."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from sieve.tables.table import CatalogTable
 
 _FAILURES = (Py4JJavaError, PySparkException)
 _READER: Final = "FileScanRDD"
-"""This class is in the stack trace if a task fails to read a file, but not if a job is
-cancelled."""
+"""If a task fails to read a file, this class is in the stack trace. If a job is cancelled, it is
+not."""
 
 
 @contextmanager
@@ -31,17 +31,18 @@ def named_if_unreadable(
     numbers: Sequence[int],
     environment: Environment,
 ) -> Iterator[None]:
-    """Raises an error that names the unreadable file, if the block fails to read a file.
+    """If the block fails to read a data file, raises an error that names the file.
 
-    The search bisects the files and reads them again. The search takes one to two times as long as
-    reading all files.
+    Spark 3.5 does not name an unreadable Parquet file. So the function searches by bisection: it
+    reads half of the files, then half of the suspects, and so on. The search takes as long as one
+    to two readings of all files.
 
     Args:
         files: the files that the block reads.
-        numbers: the files' numbers in the table's last listing.
+        numbers: the files' numbers in the last list of the table's files.
 
     Raises:
-        UnavailableError: a file cannot be read; the cause is Spark's error.
+        UnavailableError: Spark cannot read a file. The exception's cause is Spark's error.
         Py4JJavaError, PySparkException: the read was cancelled, the message names the file already,
         or all files can be read.
     """
@@ -56,7 +57,7 @@ def named_if_unreadable(
             half = suspects[: len(suspects) // 2]
             suspects = half if _fails(table, column, half) else suspects[len(half) :]
         if not _fails(table, column, suspects):
-            # The error was transient or had another cause.
+            # The error was temporary or had another cause.
             raise
         raise UnavailableError(
             "SIEVE_FILE_UNREADABLE",

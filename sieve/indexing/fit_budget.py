@@ -1,4 +1,4 @@
-"""Budget fitting: finds the cost per byte for a budget, and makes segments and maps."""
+"""Budget fitting: finds the cost per byte for a budget, and makes the rows of a run."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ from sieve.segments.query_model import QueryModel
 from sieve.segments.stopping_rule import Stop, Trial
 
 FILE_OVERHEAD = 2_100
-"""Bytes of a run file besides its segments: Parquet's footer and page headers."""
+"""The bytes of a run file that are not in its segments: Parquet's footer and page headers."""
 
 Make = Callable[[float], Rows]
 
 
 @dataclass(frozen=True, eq=False)
 class Shared:
-    """The data from one reading of the column, from which several runs are made.
+    """The data from one reading of the column. A build can make several runs from the data.
 
     Attributes:
-        pairs: pairs of key hash and location, for maps.
+        pairs: pairs of key hash and location, for hash maps.
     """
 
     cuts: Rows
@@ -50,13 +50,13 @@ class Shared:
 
     @cached_property
     def pieces(self) -> Rows:
-        """The cuts, clipped to stretches of the domain; computed at first use, then kept."""
+        """The cuts, split at the borders of stretches. The first use computes and persists them."""
         query_model = _query_model(self.seen, self.column_profile)
         pieces = in_stretches(self.cuts, query_model, stretches_of(self.seen.cuts[0], query_model))
         return pieces.persist(StorageLevel.MEMORY_AND_DISK)
 
     def unpersist(self) -> None:
-        """Frees the persisted pieces, if any."""
+        """Frees the pieces if they are persisted."""
         if "pieces" in vars(self):
             self.pieces.unpersist()
 
@@ -68,10 +68,10 @@ def shared_by_runs(
     column_profile: ColumnProfile,
     collected: CollectedPairs | None = None,
 ) -> Iterator[Shared]:
-    """Yields the data that several runs share, and frees the data when the block ends.
+    """Yields the data from which a build makes several runs; frees the data when the block ends.
 
     Args:
-        collected: the pairs that the reading step has collected.
+        collected: the pairs, if the reading step has collected them.
     """
     with SharedPairs(column_profile.values, column_profile.sample, seen, collected) as pairs:
         shared = Shared(cuts, seen, column_profile, pairs)
@@ -89,19 +89,20 @@ def run_maker(
     stop: Stop | None = None,
     worth: float = math.inf,
 ) -> Make | None:
-    """Returns a function that makes a run's rows at a given multiple of the cost per byte.
+    """Returns a function that makes a run's rows, given a factor of the cost per byte.
 
-    Returns None if there is no key. The rows must be used before the block of `shared` ends.
+    Returns None if the column has no key. The caller must use the rows before the block of
+    `shared_by_runs` ends.
 
     Args:
-        shared: the input from `shared_by_runs`.
-        stop: the stop criterion for intervals, or None to use the whole budget. In a run with a
-            map, only the criterion's price applies to the intervals.
-        worth: maximum bytes of fingerprints to pay for one location less per query for an absent
-            key.
+        shared: the data from `shared_by_runs`.
+        stop: the stop criterion for intervals; None to use the whole budget. If the run has a hash
+            map, only the criterion's price applies.
+        worth: maximum bytes of fingerprints that a hash map may have for each location that they
+            save in a query for an absent key.
 
     Raises:
-        InvalidInputError: the budget is too small for a map.
+        InvalidInputError: the budget is too small for a hash map.
     """
     n, least, greatest = shared.seen.cuts
     if not n:
@@ -127,7 +128,8 @@ def _priced(
 ) -> Make:
     n, query_model = seen.cuts[0], _query_model(seen, column_profile)
     if options.shape == "map":
-        # The map answers queries for single keys, so the intervals are planned for range queries.
+        # The hash map answers queries for single keys, so the intervals only need to serve range
+        # queries.
         query_model = query_model.of_ranges
     planner = _planner(query_model, column_profile)
 
@@ -150,7 +152,7 @@ def _priced(
         stop = replace(stop, budget=left)
         prices = stop.prices(column_profile.n_files)
     if stretches_of(n, query_model) == 1:
-        # One task has all cuts, so the task finds the cost per byte itself.
+        # Since one task processes all cuts, this task finds the cost per byte itself.
         def whole(times: float) -> Rows:
             if stop is None:
                 step = segment_tasks.write_whole(planner, prices, left, times)
@@ -171,10 +173,10 @@ def _priced(
 def trial_of_least_cost(
     pieces: Rows, seen: Seen, column_profile: ColumnProfile, stop: Stop
 ) -> Trial | None:
-    """Estimates the intervals at the lowest price, at which the last byte just pays back.
+    """Estimates the intervals at the price at which the last byte just pays back.
 
-    Returns None if there are no cuts. Also returns None if one task has all cuts and a map is not
-    likely. In this case, making the intervals takes little more time than a trial.
+    Returns None if there are no cuts, or if one task processes all cuts and a hash map is unlikely:
+    to make the intervals then takes little more time than a trial.
     """
     query_model = _query_model(seen, column_profile)
     stretches = stretches_of(seen.cuts[0], query_model)
@@ -188,9 +190,10 @@ def _planner(query_model: QueryModel, column_profile: ColumnProfile) -> segment_
 
 
 def _query_model(seen: Seen, column_profile: ColumnProfile) -> QueryModel:
-    """The query model of the sample.
+    """Returns the query model of the sample.
 
-    If the column has keys but the sample has none, the model consists of the extreme keys.
+    If the column has keys and the sample contains none, the model consists of the least and the
+    greatest key.
     """
     ends = np.array(seen.cuts[1:], np.int64)
     return column_profile.sample.query_model or QueryModel.of_sample(ends)
@@ -199,7 +202,7 @@ def _query_model(seen: Seen, column_profile: ColumnProfile) -> QueryModel:
 def _price_of(
     pieces: DataFrame, planner: segment_tasks.Planner, prices: Numbers, budget: float, n: int
 ) -> float:
-    """The cost per byte at which the segments of all `n` pieces together use the budget."""
+    """Returns the cost per byte at which the segments of all `n` pieces fill the budget."""
     curve = np.zeros(len(prices))
     weigh = segment_tasks.weigh_stretches(planner, prices, budget / n)
     weighed = map_batches(pieces, weigh, segment_tasks.CURVE).groupBy("price").agg(sf.sum("bytes"))
@@ -209,7 +212,7 @@ def _price_of(
 
 
 def _trial(pieces: Rows, planner: segment_tasks.Planner, price: float, stop: Stop) -> Trial:
-    """Returns the index's bytes and the files read at one cost per byte, summed over stretches."""
+    """Returns the index's bytes, and the locations that probes read, at one cost per byte."""
     tried = map_batches(
         pieces,
         segment_tasks.try_stretches(planner, float(price), stop),

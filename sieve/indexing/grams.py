@@ -1,7 +1,7 @@
-"""Grams: the 4-byte sequences of texts, which are the keys of an index on substrings.
+"""Grams: sequences of 4 bytes in texts, which are the keys of an index on substrings.
 
-A gram consists of 4 consecutive bytes of a text in UTF-8. The gram's key is the big-endian number
-of these bytes.
+A gram consists of 4 consecutive bytes of a text in UTF-8. The key of a gram is these bytes, read as
+a big-endian number.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from sieve.index_key import GRAM_BYTES
 from sieve.indexing.batches import Batches, together
 
 _HELD: Final = 1 << 22
-"""Grams buffered before duplicates are removed: 16 MB."""
+"""After buffering this many grams (16 MB), a task removes duplicates."""
 _BATCH: Final = 1 << 16
 
 Grams = npt.NDArray[np.int32]
 
 
 def distinct_grams(location: str) -> Callable[[Batches], Batches]:
-    """Returns a step that turns (binary text, location) rows into each location's distinct grams.
+    """Returns a step that converts rows of binary text and location to distinct grams per location.
 
-    A location whose texts have no gram becomes one row with NULL. Each row with a negative location
-    also becomes one row with NULL.
+    For a location whose texts contain no gram, the step yields one row with NULL. For each row with
+    a negative location, it also yields one row with NULL.
 
     Args:
         location: the name of the second column.
@@ -41,12 +41,12 @@ def distinct_grams(location: str) -> Callable[[Batches], Batches]:
 
 
 def schema_of(location: str) -> pa.Schema:
-    """The columns of `distinct_grams`."""
+    """Returns the schema of the rows that `distinct_grams` yields."""
     return pa.schema([("v", pa.int32()), (location, pa.int32())])
 
 
 def _by_location(batches: Batches) -> Iterator[tuple[pa.Array, pa.Array]]:
-    """Yields the columns of the output of `distinct_grams`: grams and locations."""
+    """Yields the two output columns of `distinct_grams`: grams and locations."""
     location: int | None = None
     found: list[Grams] = []
     held = 0
@@ -69,7 +69,7 @@ def _by_location(batches: Batches) -> Iterator[tuple[pa.Array, pa.Array]]:
 
 
 def grams_of(texts: pa.Array) -> Grams:
-    """The distinct grams of texts, ascending."""
+    """Returns the distinct grams of texts, ascending."""
     offsets_type = np.int64 if pa.types.is_large_binary(texts.type) else np.int32
     _, offsets, data = texts.buffers()
     none = np.empty(0, np.int32)
@@ -81,7 +81,7 @@ def grams_of(texts: pa.Array) -> Grams:
         return none
     words = np.lib.stride_tricks.sliding_window_view(characters, GRAM_BYTES)
     grams = np.ascontiguousarray(words).view(">i4")[:, 0].astype(np.int32)
-    # A gram must not extend from one text into the next.
+    # Removes sequences that extend from one text into the next.
     begins = np.ones(len(grams), np.bool_)
     last = (ends[1:] - ends[0])[:, None] - np.arange(1, GRAM_BYTES)
     begins[last[(last >= 0) & (last < len(grams))]] = False
@@ -89,7 +89,7 @@ def grams_of(texts: pa.Array) -> Grams:
 
 
 def _once(grams: Grams) -> Grams:
-    """Sorts grams in place and removes duplicates; numpy's `unique` takes longer."""
+    """Sorts grams in place and removes duplicates. This is faster than numpy's `unique`."""
     grams.sort()
     return grams[np.append(True, grams[1:] != grams[:-1])] if len(grams) else grams
 

@@ -1,7 +1,8 @@
-"""The tasks that build hash maps on executors, on Arrow record batches, without PySpark.
+"""Tasks on executors that build hash maps from Arrow record batches; they need no PySpark.
 
-Pairs of hash and location are packed. One row holds all of a task's pairs in one range of hashes,
-as two byte arrays. With one row per pair, Spark would take about twenty times as long as numpy.
+A row contains many pairs of hash and location, packed into two byte arrays: all pairs of a task
+whose hashes are in one range. If each pair were a row, Spark would take about twenty times as long
+for the pairs as numpy does.
 """
 
 from __future__ import annotations
@@ -27,25 +28,27 @@ PACKED: Final = pa.schema(
 )
 SKETCHES: Final = pa.schema([("pairs", pa.int64()), ("smallest", pa.binary())])
 SKETCH: Final = 4_096
-"""A sketch for distinct counts keeps this many smallest hashes, and is accurate to 1.6 %."""
+"""A sketch consists of this many smallest hashes. Its estimate of the number of distinct hashes has
+an error of about 1.6 %."""
 _HELD: Final = 1 << 20
-"""Pairs buffered before they are packed: 12 MB."""
+"""After buffering this many pairs (12 MB), a task packs them."""
 _SIGN: Final = np.uint64(1 << 63)
 
 
 def pack_hashes(
     encoder: Encoder, domain_sample: DomainSample | None, parts: int, proves: Flags | None
 ) -> Callable[[Batches], Batches]:
-    """Returns a step that turns (key, location) rows into packed pairs, mostly without duplicates.
+    """Returns a step that converts rows of key and location to packed pairs, with few duplicates.
 
     If the encoder is exact, the key is the value; otherwise, the key is the JVM's hash of the
-    value. Keys may be NULL. With a domain sample, rows with a hash have the value in a third
-    column.
+    value. Keys can be NULL. If the key is a hash and there is a domain sample, a third column
+    contains the value.
 
     Args:
-        domain_sample: the windows of the domain to index, or None for the whole domain.
-        parts: number of hash ranges, which are equally long and in signed order.
-        proves: bool[n], the locations to take, or None for all.
+        domain_sample: the windows of the domain that the index covers; None for the whole domain.
+        parts: number of hash ranges, which have equal lengths and are in the order of signed
+            numbers.
+        proves: bool[n], the locations whose pairs the step yields; None for all.
     """
 
     def run(batches: Batches) -> Batches:
@@ -61,10 +64,11 @@ def pack_hashes(
 
 
 class PairPacker:
-    """Buffers a task's pairs of hash and location, and packs them.
+    """Buffers pairs of hash and location, and packs them.
 
     Args:
-        parts: number of hash ranges, which are equally long and in signed order.
+        parts: number of hash ranges, which have equal lengths and are in the order of signed
+            numbers.
     """
 
     def __init__(self, parts: int) -> None:
@@ -80,14 +84,14 @@ class PairPacker:
             yield from self.finish()
 
     def finish(self) -> Batches:
-        """Yields the rows of all pairs in the buffer, and clears the buffer."""
+        """Yields all pairs in the buffer as rows of `PACKED`, and clears the buffer."""
         if self._n:
             yield packed(*_joined(self._buffered), self._parts)
             self._buffered, self._n = [], 0
 
 
 def hashed_once(hashes: pa.Array) -> Hashes:
-    """Returns the distinct hashes in a column of the JVM's hashes, without NULLs."""
+    """Returns the distinct values, except NULL, of a column of hashes from the JVM."""
     return _once(np.sort(hashes.drop_null().to_numpy())).view(np.uint64)
 
 
@@ -100,14 +104,14 @@ def _hashes(encoder: Encoder, domain_sample: DomainSample | None, rows: pa.Recor
         return hash_codes(_once(np.sort(encoded.codes[keys])))
     hashes = rows.column(0)
     if domain_sample is not None:
-        # The codes of NULLs are undefined. The hash of a NULL is NULL, and `hashed_once` drops
-        # NULLs.
+        # The code of a NULL is undefined, so the filter may pass it. But its hash is NULL, and
+        # `hashed_once` drops NULLs.
         hashes = hashes.filter(domain_sample.within(encoder.encode(rows.column(2)).codes))
     return hashed_once(hashes)
 
 
 def _once(words: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Removes duplicates from sorted words; numpy's `unique` takes ten times as long."""
+    """Removes duplicates from sorted words, ten times as fast as numpy's `unique`."""
     return words[np.append(True, words[1:] != words[:-1])] if len(words) else words
 
 
@@ -118,12 +122,13 @@ def _joined(buffered: list[tuple[Hashes, Ordinals]]) -> tuple[Hashes, Ordinals]:
 
 
 def packed(hashes: Hashes, locations: Ordinals, parts: int) -> pa.RecordBatch:
-    """Returns rows of `PACKED`, one for each range that has hashes; needs at least one pair.
+    """Packs one or more pairs; returns a row of `PACKED` for each range that contains hashes.
 
-    The hashes of a range are in no particular order.
+    The hashes of a range are not sorted.
     """
     upper = (hashes ^ _SIGN) >> np.uint64(32)
-    # numpy sorts 16-bit numbers by radix sort, many times faster than it sorts whole hashes.
+    # numpy sorts 16-bit numbers with radix sort, which is many times as fast as sorting whole
+    # hashes.
     number = np.uint16 if parts <= 1 << 16 else np.int32
     part = ((upper * np.uint64(parts)) >> np.uint64(32)).astype(number)
     order = np.argsort(part, kind="stable")
@@ -145,7 +150,7 @@ def packed(hashes: Hashes, locations: Ordinals, parts: int) -> pa.RecordBatch:
 
 
 def _smallest(hashes: Hashes) -> Hashes:
-    """The `SKETCH` smallest distinct hashes; a hash that occurs several times is returned twice."""
+    """Returns the `SKETCH` smallest distinct hashes; twice if a hash occurs more than once."""
     signed, few = hashes.view(np.int64), 4 * SKETCH
     if few < len(signed):
         copies, ranks = _at_most_twice(np.sort(np.partition(signed, few)[:few]))
@@ -158,9 +163,9 @@ def _smallest(hashes: Hashes) -> Hashes:
 def _at_most_twice(
     hashes: npt.NDArray[np.int64],
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Returns at most two copies of each sorted hash, and the rank of each distinct hash.
+    """Given sorted hashes, returns at most two copies of each hash, and the ranks of the copies.
 
-    Ranks start at 1.
+    The rank of a hash is its position among the distinct hashes, from 1.
     """
     third = np.append([False, False], hashes[2:] == hashes[:-2])[: len(hashes)]
     copies = hashes[~third]
@@ -182,15 +187,15 @@ def merge_sketches(batches: Batches) -> Batches:
 
 
 def distinct(pairs: int, smallest: bytes) -> int:
-    """Estimated number of distinct hashes.
+    """Estimates the number of distinct hashes.
 
-    If no hash of the sketch occurs twice, for example with unique keys, the result is exactly the
-    number of pairs. With an error of one percent, the build would assume that some unique keys are
-    in several locations. The planned maps would then take several times the bytes.
+    If no hash of the sketch occurs twice, as with unique keys, the result is exactly the number of
+    pairs. If this result had an error of one percent, the build would assume that some unique keys
+    are in several locations, and would plan maps of several times the size.
 
     Args:
-        pairs: number of all pairs.
-        smallest: uint64, the sketch from `merge_sketches`.
+        pairs: number of pairs of all tasks.
+        smallest: the sketch from `merge_sketches`, as the bytes of a uint64 array.
 
     Source: Bar-Yossef et al., "Counting Distinct Elements in a Data Stream" (k minimum values).
     """
@@ -204,13 +209,13 @@ def distinct(pairs: int, smallest: bytes) -> int:
 
 
 def write_maps(n_locations: int, fingerprint_bits: int) -> Callable[[Batches], Batches]:
-    """Returns a step that turns packed pairs, grouped by range, into rows of a run file.
+    """Returns a step that builds hash maps from packed pairs, and yields rows of a run.
 
-    Each range gets one map.
+    All pairs with the same number in the column ``part`` are in one map.
 
     Args:
         n_locations: number of locations of the run.
-        fingerprint_bits: bits of a fingerprint in a map.
+        fingerprint_bits: number of bits of each fingerprint in a map.
     """
 
     def run(batches: Batches) -> Batches:

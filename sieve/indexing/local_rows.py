@@ -1,7 +1,7 @@
-"""Local rows: few rows or cuts in the front end's memory, in place of a data frame.
+"""Local rows: a small number of rows in the front end's memory, in place of a data frame.
 
-In this process, a step over a few thousand rows takes milliseconds. As a Spark job, the step takes
-100 ms. The first such job takes a second more, because it starts Python on the executors.
+For a few thousand rows, a step takes milliseconds in this process, but 100 ms as a Spark job. The
+first such job takes another second, because it starts Python on the executors.
 """
 
 from __future__ import annotations
@@ -17,65 +17,65 @@ from pyspark.sql import DataFrame, Row
 from sieve.indexing.batches import Batches
 
 MOST: Final = 8_192
-"""Maximum number of local rows. Steps over so many rows take up to 0.3 s of a core that also serves
-scans."""
+"""Maximum number of local rows. The steps for so many rows take up to 0.3 s of CPU time, on a core
+that also answers scans."""
 
 
 class WriteFile(Protocol):
-    """Writes rows to a Parquet file in the driver, without a job; see `CatalogTable.write_file`."""
+    """Writes a Parquet file in the driver, without a Spark job; see `CatalogTable.write_file`."""
 
     def __call__(
         self, path: str, schema: pa.Schema, rows: Sequence[Sequence[Any]], **options: str
     ) -> None:
-        """Writes the rows; the writer appends the extension of its format to the path."""
+        """Writes the rows, and appends the file format's extension to the path."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LocalRows:
-    """Record batches with the data frame methods that builds use.
+    """Record batches, with those methods of a data frame that builds use.
 
     Attributes:
-        write_file: writes a file of a run.
+        write_file: writes rows to a file of a run.
     """
 
     batches: Sequence[pa.RecordBatch]
     write_file: WriteFile
 
     def mapped(self, step: Callable[[Batches], Batches]) -> LocalRows:
-        """Applies a step to all rows."""
+        """Applies a build step to all rows."""
         return self._of(list(step(iter(self.batches))))
 
     def select(self, *names: str) -> LocalRows:
-        """Returns the named columns."""
+        """Returns the rows with only the named columns."""
         return self._of([batch.select(names) for batch in self.batches])
 
     def sortWithinPartitions(self, *names: str) -> LocalRows:  # noqa: N802 - PySpark's name
-        """Sorts all rows."""
+        """Sorts all rows by the named columns."""
         if not self.batches:
             return self
         table = pa.Table.from_batches(self.batches).sort_by([(name, "ascending") for name in names])
         return self._of(table.to_batches())
 
     def coalesce(self, partitions: int) -> LocalRows:
-        """Returns the same rows, which are all in one process."""
+        """Returns the same rows, because local rows are already in one partition."""
         assert partitions == 1
         return self
 
     repartition = coalesce
 
     def persist(self, _level: StorageLevel) -> LocalRows:
-        """Returns the same rows, which are in memory."""
+        """Returns the same rows, because local rows are already in memory."""
         return self
 
     def unpersist(self) -> None:
-        """Does nothing."""
+        """Does nothing, because local rows are in memory anyway."""
 
     def collect(self) -> list[Row]:
-        """All rows."""
+        """Returns all rows."""
         return [Row(**row) for batch in self.batches for row in batch.to_pylist()]
 
     def write(self, folder: str, **options: str) -> None:
-        """Writes one Parquet file; requires a row."""
+        """Writes the rows to one Parquet file; requires at least one row."""
         rows = [[*row.values()] for batch in self.batches for row in batch.to_pylist()]
         self.write_file(f"{folder}/part-00000", self.batches[0].schema, rows, **options)
 
@@ -84,7 +84,7 @@ class LocalRows:
 
 
 def fetched(frame: DataFrame) -> list[pa.RecordBatch]:
-    """Runs a data frame, and returns its rows in the order of its partitions."""
+    """Computes a data frame, and returns its rows in the order of its partitions."""
     batches: list[pa.RecordBatch] = frame._collect_as_arrow()  # noqa: SLF001 - public since Spark 4
     return batches
 
@@ -93,7 +93,7 @@ Rows: TypeAlias = DataFrame | LocalRows
 
 
 def both(one: Rows, other: Rows) -> Rows:
-    """Returns the union of two results of the same schema; local rows if both are local."""
+    """Returns all rows of both arguments, which have the same schema; local if both are local."""
     if isinstance(one, LocalRows):
         if isinstance(other, LocalRows):
             return replace(one, batches=[*one.batches, *other.batches])

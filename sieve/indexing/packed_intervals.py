@@ -1,6 +1,6 @@
-"""Packed cuts: many intervals as one binary value of a row.
+"""Packed cuts: many intervals, stored as one binary value of a row.
 
-Spark's time grows with the number of rows, so many small cuts share one row.
+Spark takes time for each row, so one row contains many small cuts.
 """
 
 from __future__ import annotations
@@ -27,6 +27,6 @@ def pack(intervals: Intervals) -> bytes:
 
 
 def unpack(values: Iterable[bytes]) -> Intervals:
-    """The intervals of several values, one after another."""
+    """Unpacks the intervals of several values, one after another."""
     packed = np.frombuffer(b"".join(values), _CUT)
     return Intervals(*(np.ascontiguousarray(packed[field.name]) for field in fields(Intervals)))

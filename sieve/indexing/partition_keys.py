@@ -1,8 +1,8 @@
-"""Partition keys: numbers that make Spark assign exactly one stretch to each partition.
+"""Partition keys: numbers for stretches with which Spark puts each into its own partition.
 
-`DataFrame.repartition(n, column)` hashes the column. With two partitions, the numbers 0 and 1 could
-share one partition, and a core would be idle. Repartitioning by range would read the rows once more
-for a sample.
+`DataFrame.repartition(n, column)` hashes the column. If the numbers of two stretches were 0 and 1,
+both could be in the same partition, and a core would be idle. `repartitionByRange` would read the
+rows once more to sample them.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ _SEED: Final = 42
 
 
 def partition_keys(n: int) -> npt.NDArray[np.int32]:
-    """Returns, for each of n partitions, a number that Spark's hash partitioning puts there.
+    """Returns for each of n partitions a number that Spark's hash partitioning puts into it.
 
-    Source: MurmurHash3 (32 bits), as `HashPartitioning` applies it to an INT.
+    Spark's `HashPartitioning` applies MurmurHash3 (32 bits) to an INT.
     """
     keys = np.full(n, -1, np.int32)
     start = 0
     while (keys < 0).any():
         numbers = np.arange(start, start + 8 * n, dtype=np.int32)
         partition = _murmur3(numbers).view(np.int32) % n
-        # Among numbers of one partition, the last assignment wins. The reversal lets the first
-        # number win.
+        # If several numbers are for the same partition, numpy stores the last one. So the code
+        # reverses the numbers to store the first one.
         missing = keys[partition] < 0
         keys[partition[missing][::-1]] = numbers[missing][::-1]
         start += 8 * n

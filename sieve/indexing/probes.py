@@ -1,4 +1,4 @@
-"""Probes: queries drawn from the sample, with which a build measures the expected reads."""
+"""Probes: random queries with which a build measures how much queries read with an index."""
 
 from __future__ import annotations
 
@@ -20,25 +20,26 @@ from sieve.segments.query_model import SHORT_RANGE
 from sieve.segments.stopping_rule import KINDS
 
 EACH: Final = 400
-"""The number of probes per kind. The standard error of a mean over so many probes is a twentieth of
-the standard deviation."""
+"""The number of probes of each kind. The standard error of a mean over so many probes is a
+twentieth of the standard deviation."""
 _FLAG_BYTES: Final = 64 << 20
-"""Maximum bytes of the flags of one batch of probes."""
-# A map saves nothing if queries with intervals read at most this multiple of the locations that
-# hold a match.
+"""The probes of a batch have a flag for each location. This is the maximum size of these flags in
+bytes."""
+# If queries with intervals read at most this multiple of the locations that contain a match, a hash
+# map cannot save anything.
 _CLOSE: Final = 1.01
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Probes:
-    """The probe queries.
+    """The queries of a build's probes.
 
     Attributes:
-        intervals: int64[k, 2], ranges of key codes, both ends included. The first probes are keys
-            that occur, weighted by rows. The next are keys anywhere in the domain. The last are
-            ranges of 0.05 % of the domain.
-        kinds: int64[k], index of each probe's kind in `KINDS`.
-        hashes: uint64[k], hash of each probe's key; unused for ranges.
+        intervals: int64[k, 2], ranges of key codes, both ends included. The first probes are for
+            keys that occur; a key with more rows is more likely. The next are for keys anywhere in
+            the domain. The last are for ranges of 0.05 % of the domain.
+        kinds: int64[k], the position of each probe's kind in `KINDS`.
+        hashes: uint64[k], the hash of each probe's key. For ranges, it has no meaning.
     """
 
     intervals: npt.NDArray[np.int64]
@@ -47,7 +48,7 @@ class Probes:
 
 
 def make_probes(sample: Sample) -> Probes:
-    """Draws probes from the key distribution of a sample; draws none if there is no key."""
+    """Draws probes from the key distribution of a sample; none if the sample contains no key."""
     query_model = sample.query_model
     if query_model is None:
         none = np.empty(0, np.int64)
@@ -67,8 +68,8 @@ def make_probes(sample: Sample) -> Probes:
             axis=1,
         ),
         np.repeat(np.arange(len(KINDS)), EACH),
-        # An absent key gets the hash of its code. If the encoder is inexact, no value has this
-        # hash.
+        # If the encoder is inexact, no value has the hash of its code. So the code gives this hash
+        # to absent keys.
         np.concatenate([sample.hashes[drawn], hash_codes(anywhere), hash_codes(begin)]),
     )
 
@@ -76,16 +77,16 @@ def make_probes(sample: Sample) -> Probes:
 def expectations(
     probes: Probes, run: Run, sizes: Counts, hits: Counts, least: Counts, greatest: Counts
 ) -> Iterator[Expected]:
-    """Yields expected reads by kind of query: with the index, a perfect index, and min/max.
+    """Yields the reads of each kind of query with the index, with an exact index, and by min/max.
 
     Args:
-        probes: k probe queries.
-        run: a run over n locations.
-        sizes: int64[n], bytes of each location.
-        hits: int64[2, k], number and total bytes of the locations that truly hold a key of each
-            probe.
-        least: int64[n], least key code of each location; above `greatest` for a location without
-            keys.
+        probes: k probes.
+        run: a run that covers n locations.
+        sizes: int64[n], size of each location in bytes.
+        hits: int64[2, k], for each probe, the number and the total bytes of the locations that
+            really contain one of its keys.
+        least: int64[n], least key code of each location. If a location has no keys, it is above
+            `greatest`.
         greatest: int64[n], greatest key code of each location.
     """
     read = _read(probes, run, sizes)
@@ -96,7 +97,7 @@ def expectations(
     for number, kind in enumerate(KINDS):
         chosen = probes.kinds == number
         if kind == "absent":
-            # In a dense domain, a key that was drawn as an absent key can be present.
+            # If most codes of the domain occur as keys, a random code may be a key.
             chosen &= hits[0] == 0
         if chosen.any():
             counts = (read[0], hits[0], by_ends, read[1], hits[1])
@@ -104,9 +105,9 @@ def expectations(
 
 
 def _read(probes: Probes, run: Run, sizes: Counts) -> Counts:
-    """Returns for each probe the number and bytes of the locations that the run does not skip."""
+    """Returns for each probe the number and the bytes of the locations that it reads."""
     found = np.empty((len(probes.intervals), -(-len(sizes) // 8)), np.uint8)
-    # The probes are sorted by key, so that two batches seldom decode the same part of the run.
+    # Sorts the probes by key, so that two batches rarely decode the same part of the run.
     for some in _batches(np.argsort(probes.intervals[:, 0]), len(sizes)):
         found[some] = np.packbits(run.locations_in_each(probes.intervals[some]), axis=1)
     if run.has_maps:
@@ -120,13 +121,13 @@ def _read(probes: Probes, run: Run, sizes: Counts) -> Counts:
 
 
 def _batches(order: Places, n_locations: int) -> Iterator[Places]:
-    """Divides probes into batches, so that the flags of all locations fit in memory."""
+    """Divides probes into batches, so that the flags of a batch fit into memory."""
     most = max(1, _FLAG_BYTES // max(1, n_locations))
     return (order[at : at + most] for at in range(0, len(order), most))
 
 
 def files_read(expected: Sequence[Expected], location_bytes: float) -> dict[str, float]:
-    """For each kind of query: the bytes that the query reads, in units of mean size.
+    """Returns for each kind of query the mean bytes it reads, divided by the mean location size.
 
     Args:
         location_bytes: mean size of a location in bytes.
@@ -135,16 +136,16 @@ def files_read(expected: Sequence[Expected], location_bytes: float) -> dict[str,
 
 
 def least_read(expected: Sequence[Expected], location_bytes: float) -> dict[str, float]:
-    """For each kind of query: the bytes of locations with a match, in units of mean size."""
+    """As `files_read`, but counts only the bytes of locations that contain a match."""
     return {kind.kind: kind.exact_bytes / location_bytes for kind in expected}
 
 
 def with_value(expected: Sequence[Expected], profile: Profile) -> tuple[Expected, ...]:
-    """Adds the kind `VALUE` to the expected reads, to count the locations with the value itself.
+    """Adds the kind `VALUE` to the expected reads, for locations that contain the value itself.
 
-    If several values share a key code, the exact numbers of the kind ``present`` count the
-    locations that hold the code. The exact numbers of `VALUE` count only the locations that hold
-    the value.
+    Several values can have the same key code. The exact numbers of the kind ``present`` then count
+    the locations that contain the code. The exact numbers of `VALUE` count only the locations that
+    contain the value.
     """
     found = list(expected)
     present = next((one for one in expected if one.kind == "present"), None)
@@ -157,11 +158,12 @@ def with_value(expected: Sequence[Expected], profile: Profile) -> tuple[Expected
 
 
 def map_may_pay(profile: Profile, expected: Sequence[Expected], keys: int, budget: int) -> bool:
-    """Returns whether queries could read fewer bytes with a map in the budget than with intervals.
+    """Returns whether queries may read less with a hash map within the budget than with intervals.
 
     Args:
         expected: the expected reads of the intervals.
-        keys: lower bound of the number of distinct keys per location, summed over locations.
+        keys: lower bound for the number of distinct keys in each location, summed over all
+            locations.
     """
     reads = files_read(expected, profile.location_bytes)
     least = least_read(expected, profile.location_bytes)

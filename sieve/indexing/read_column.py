@@ -1,4 +1,4 @@
-"""The reading step reads the whole column once to make cuts and count rows."""
+"""The reading step of a build: reads the whole column once, makes cuts and counts rows."""
 
 from __future__ import annotations
 
@@ -29,13 +29,14 @@ from sieve.tables.table import LOCATION
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReadCuts:
-    """The result of the reading step.
+    """What the reading step of a build yields.
 
     Attributes:
-        cuts: the cuts of all completely read locations; local rows if the cuts are few.
-        seen: the counts.
-        pairs: the pairs for hash maps. None if the step collected no pairs, or if a location was
-            not read completely.
+        cuts: the cuts of all locations that were read completely; `LocalRows` if there are few
+            cuts.
+        seen: the counts of rows and keys.
+        pairs: the pairs of hash and location for hash maps. None if the step collected no pairs, or
+            if it did not read a location completely.
     """
 
     cuts: Rows
@@ -52,17 +53,16 @@ def read_cuts(
     *,
     with_pairs: bool = False,
 ) -> Iterator[ReadCuts]:
-    """Reads the column once; the results are persisted until the block ends.
+    """Reads the column once, and persists the results until the block ends.
 
     Args:
-        probes: the probes for which to count the locations that hold a key.
-        may_be_empty: bool[n], locations that queries can skip even if the build found no rows in
-            them; None for no location.
-        with_pairs: whether to collect pairs for hash maps, too; not allowed for the shape
-            ``sieve``.
+        probes: the probes; for each, the step counts the locations that contain one of its keys.
+        may_be_empty: bool[n], whether queries can skip a location even if the build finds no rows
+            in it; None if they can skip no such location.
+        with_pairs: whether to collect pairs for hash maps, too. False for the shape ``sieve``.
 
     Raises:
-        Py4JJavaError: a file cannot be read; the message names the file.
+        Py4JJavaError: Spark cannot read a file; the message names the file.
     """
     sample, encoder = column_profile.sample, column_profile.sample.encoder
     parts = parts_of(sample.rows) if with_pairs else None
@@ -92,14 +92,14 @@ def read_cuts(
 
 
 def _members(lines: Rows, kind: str, *names: str) -> Rows:
-    """The lines of one kind."""
+    """Returns the output lines of one kind, as rows with the given fields."""
     if isinstance(lines, LocalRows):
         return lines.mapped(cut_tasks.members(kind, names))
     return lines.where(sf.col(kind).isNotNull()).select(*(f"{kind}.{name}" for name in names))
 
 
 def _cuts(lines: Rows, whole: list[int] | None) -> Rows:
-    """The cuts of the locations in `whole`; None means all locations."""
+    """Returns the cuts of the locations in `whole`, or of all locations if `whole` is None."""
     cuts = _members(lines, "file", "location", "cuts")
     if isinstance(cuts, LocalRows):
         return cuts.mapped(cut_tasks.with_cuts(whole))
@@ -116,8 +116,8 @@ def _cutting(column_profile: ColumnProfile, options: IndexOptions) -> cut_tasks.
     budget = column_profile.intervals_budget(options, options.shape)
     threshold = overprovisioned_threshold(column_profile.n_files, budget)
     if options.automatic:
-        # The price assumes one byte per interval. An interval takes at least two bytes, so the
-        # threshold keeps every useful cut.
+        # The price assumes that an interval has one byte. In fact it has at least two bytes, so the
+        # threshold removes no useful cut.
         threshold = max(threshold, column_profile.payback(options).price)
     return cut_tasks.Cutting(
         column_profile.sizes,
@@ -129,7 +129,7 @@ def _cutting(column_profile: ColumnProfile, options: IndexOptions) -> cut_tasks.
 
 
 def _sums(lines: Rows, names: Sequence[str]) -> Iterable[Sequence[Any]]:
-    """Sums the counts of each location and probe: rows of location, probe, sums and extremes."""
+    """Yields for each location and each probe its number, its summed counts, and extreme codes."""
     if isinstance(lines, LocalRows):
         return cut_tasks.counts_of(lines.batches, names)
     grouped = lines.groupBy("file.location", "probe.number").agg(
@@ -142,7 +142,7 @@ def _sums(lines: Rows, names: Sequence[str]) -> Iterable[Sequence[Any]]:
 
 
 def _seen(lines: Rows, column_profile: ColumnProfile, n_probes: int, may_be_empty: Flags) -> Seen:
-    """Sums the reading step's counts over all tasks."""
+    """Adds up the counts of all tasks of the reading step."""
     n = column_profile.n_files
     names = ("rows", "nulls", "nans", "damaged", "n_cuts", "keys")
     counts = {name: np.zeros(n, np.int64) for name in names}
@@ -158,9 +158,10 @@ def _seen(lines: Rows, column_profile: ColumnProfile, n_probes: int, may_be_empt
                 least[location] = min(least[location], low)
                 greatest[location] = max(greatest[location], high)
     read = counts["rows"]
-    # Queries must always read a file without rows, and a file that was read incompletely. Queries
-    # can skip a range without rows if its file was read completely. The columns of the query
-    # determine the rows of a corrupt record, so queries must always read the record's file.
+    # Queries must always read a file in which the build found no rows, or of which it read only
+    # some rows. But if the build read a file completely, queries can skip a range without rows. A
+    # corrupt record has different rows depending on a query's columns, so queries must always read
+    # its file.
     owners = column_profile.owners
     firsts = np.flatnonzero(np.diff(owners, prepend=-1))
     of_files, damaged, allowed = (

@@ -1,8 +1,9 @@
-"""Reuse planning: selects the runs of a version that remain valid for the current table.
+"""Reuse planning: selects which runs of a version a REFRESH can use for the current table.
 
-A refresh reads only files that no reused run covers. A refresh merges runs if there are many, and
-rebuilds the index if little of the base remains. Log-structured merge trees have the same two
-compactions.
+A refresh reads only files that no reused run covers. The first run of a version is its base; later
+runs are deltas. If there are many deltas, a refresh replaces them by one new run. If the base
+covers too little of the table, a refresh builds a new base. Log-structured merge trees have the
+same two kinds of compaction.
 """
 
 from __future__ import annotations
@@ -23,24 +24,25 @@ from sieve.tables.file_status import AS_IT_WAS, file_statuses
 from sieve.tables.snapshot import Snapshot
 
 MOST_DELTAS: Final = 8
-"""Maximum number of deltas, which are the runs in addition to the base. A refresh that would exceed
-this number merges the deltas, and rereads their data (minor compaction).
+"""Maximum number of deltas. If a refresh would exceed this number, it reads the files of all deltas
+again, and replaces the deltas by one (minor compaction).
 """
 LEAST_BASE: Final = 0.5
-"""The base must cover at least this share of the table's bytes, and keep this share of its own
-locations. Otherwise, a refresh reads the whole table and makes a new base (major compaction).
+"""The base must cover at least this share of the table's bytes, and at least this share of its own
+locations must be valid. Otherwise, a refresh reads the whole table and makes a new base (major
+compaction).
 """
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReusedRuns:
-    """The part of a version that a refresh reuses.
+    """The runs and locations of a version that a refresh reuses.
 
     Attributes:
-        runs: runs with at least one valid location, the base first.
-        locations: the valid locations, with their slots in these runs.
-        stats: the statistics of the version, or None if nothing is reused.
-        appended: paths of locations to which log files were appended. The version describes the
+        runs: runs with at least one valid location; the base is first.
+        locations: the valid locations, with slots that refer to these runs.
+        stats: the statistics of the version; None if the refresh reuses nothing.
+        appended: paths of locations to which writers appended log files. The runs contain the
             earlier rows of these locations.
     """
 
@@ -53,7 +55,7 @@ class ReusedRuns:
     def encoder(self) -> Encoder | None:
         """The encoder that all runs share, so that one look-up serves all runs.
 
-        The result is None without a run.
+        None if there is no run.
         """
         return Encoder.from_json(dict(self.runs[0].encoder)) if self.runs else None
 
@@ -69,9 +71,9 @@ NOTHING: Final = ReusedRuns((), NO_LOCATIONS, None)
 
 
 def is_current(known: Locations, snapshot: Snapshot) -> bool:
-    """Returns whether a version's locations are exactly the table's current files.
+    """Returns whether the files that a version lists are exactly the table's current files.
 
-    A file that was racy at the build and is still racy counts as unchanged.
+    A file counts as unchanged if it was racy at the build and is still racy.
     """
     found = zip(file_statuses(known, snapshot.files), snapshot.stable, strict=True)
     same = all(status in AS_IT_WAS if stable else status == "racy" for status, stable in found)
@@ -79,13 +81,13 @@ def is_current(known: Locations, snapshot: Snapshot) -> bool:
 
 
 def is_one_run(base: Manifest, known: Locations) -> bool:
-    """Returns whether a version is one run without removed locations, or has no keys."""
+    """Returns whether a version has no run, or one run all of whose locations are valid."""
     held = int(known.range_counts[known.slots >= 0].sum())
     return len(base.runs) <= 1 and held == sum(run.locations for run in base.runs)
 
 
 def _unchanged(known: Locations, snapshot: Snapshot) -> Flags:
-    """bool[n]: the locations of a version that are stable, unchanged files of the table."""
+    """Returns bool[n]: which files of a version's list are stable and unchanged in the table."""
     found = zip(snapshot.files, file_statuses(known, snapshot.files), snapshot.stable, strict=True)
     same = {f.path for f, status, stable in found if stable and status in AS_IT_WAS}
     return np.array([path in same for path in known.paths], np.bool_)
@@ -94,11 +96,11 @@ def _unchanged(known: Locations, snapshot: Snapshot) -> Flags:
 def plan_reuse(
     base: Manifest, known: Locations, snapshot: Snapshot, appended: frozenset[str] = frozenset()
 ) -> ReusedRuns:
-    """The runs that a refresh reuses, or `NOTHING` if the refresh must build a new base.
+    """Returns what a refresh reuses; `NOTHING` if the refresh must build a new base.
 
     Args:
-        appended: paths of changed locations to which only log files were appended. The index data
-            on the earlier rows of these locations remains valid.
+        appended: paths of changed locations to which writers have only appended log files. The
+            index data on the earlier rows of these locations is still valid.
     """
     still = _unchanged(known, snapshot) | np.array([p in appended for p in known.paths], np.bool_)
     number = runs_of(known.places, base.runs)
@@ -112,7 +114,7 @@ def plan_reuse(
 
 
 def runs_of(slots: npt.NDArray[np.int64], runs: Sequence[RunRef]) -> npt.NDArray[np.int64]:
-    """The number of each slot's run, in the shape of `slots`; -1 for a location in no run."""
+    """Returns the number of the run of each slot, in the shape of `slots`; -1 for no run."""
     ends = np.cumsum([run.locations for run in runs])
     return np.where(slots < 0, -1, np.searchsorted(ends, slots, side="right"))
 
@@ -121,7 +123,7 @@ def _base_is_worth_it(
     number: npt.NDArray[np.int64], runs: Sequence[RunRef], left: Locations, snapshot: Snapshot
 ) -> bool:
     if not runs:
-        # No location has a key, so a new base would not help.
+        # The version has no run, because no location has a key. A new base would not help.
         return True
     in_base = number == 0
     total = sum(file.length for file in snapshot.files)
@@ -135,7 +137,7 @@ def _base_is_worth_it(
 def _left(
     base: Manifest, left: Locations, number: npt.NDArray[np.int64], appended: frozenset[str]
 ) -> ReusedRuns:
-    """Returns the runs that are still needed, and renumbers the slots for these runs."""
+    """Selects the runs that contain valid locations, and renumbers the slots for these runs."""
     used = [k for k in range(len(base.runs)) if np.any(number == k)]
     before = np.cumsum([0, *(run.locations for run in base.runs)])
     now = np.cumsum([0, *(base.runs[k].locations for k in used)])

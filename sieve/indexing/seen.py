@@ -1,4 +1,4 @@
-"""The counts of the reading step, by location and by probe."""
+"""What the reading step of a build counts, by location and by probe."""
 
 from __future__ import annotations
 
@@ -11,18 +11,20 @@ from sieve.arrays.dtypes import Counts, Flags
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Seen:
-    """Counts of rows and keys, by location and by probe.
+    """Numbers of rows, keys and cuts of locations, and the locations that contain probes' keys.
 
     Attributes:
-        rows, nulls, nans: int64[n], counts for each location.
-        least, greatest: int64[n], extreme key codes of each location; in a location without keys,
-            least is above greatest.
-        hits: int64[2, k], number and total bytes of the locations that hold a key of each probe.
-        partial: bool[n], locations whose file queries must always read. Such a file has no rows,
-            has a corrupt record, or was read incompletely.
-        cuts: number of cuts, least key code, and greatest key code of the locations that are not
+        rows, nulls, nans: int64[n], number of rows, NULLs and NaNs in each location.
+        least, greatest: int64[n], least and greatest key code of each location. If a location has
+            no keys, least is above greatest.
+        hits: int64[2, k], for each probe, the number and the total bytes of the locations that
+            contain one of its keys.
+        partial: bool[n], whether queries must always read the location's file, because the build
+            found no rows or a corrupt record in it, or did not read all its rows.
+        cuts: number of cuts, least key code, and greatest key code of all locations that are not
             partial.
-        keys: number of distinct keys per location, summed over the locations that are not partial.
+        keys: number of distinct keys in each location, summed over all locations that are not
+            partial.
     """
 
     rows: Counts
@@ -37,5 +39,5 @@ class Seen:
 
     @property
     def whole(self) -> list[int] | None:
-        """The locations that were read completely, or None for all."""
+        """The locations that are not partial, or None if no location is partial."""
         return [int(k) for k in np.flatnonzero(~self.partial)] if self.partial.any() else None

@@ -1,8 +1,9 @@
-"""The later build steps on executors: weigh cuts, merge cuts into segments, write run rows.
+"""The later steps of a build on executors: make segments from cuts, as rows of a run.
 
-The first of these steps splits cuts into pieces at the borders between stretches of the domain. One
-task gets all pieces of a stretch. The task tries several costs per byte, and writes the segments at
-the chosen cost. The steps do not use PySpark.
+The domain is divided into stretches (ranges of key codes). The first of these steps splits cuts
+into pieces at the borders between stretches. One task gets all pieces of a stretch, estimates
+segments for several costs per byte, and makes the segments for the chosen cost. The steps need no
+PySpark.
 """
 
 from __future__ import annotations
@@ -32,18 +33,18 @@ CURVE = pa.schema([("price", pa.int32()), ("bytes", pa.float64())])
 TRIAL = pa.schema([(name, pa.float64()) for name in ("bytes", *KINDS)])
 
 Planner = Callable[[Intervals], Plan]
-"""`plan` with all its arguments except the intervals; sent with every task."""
+"""The function `plan` with all arguments but the intervals. Spark sends it with every task."""
 
 _FITTED = 0.98
-"""The share of a budget for payloads; the rest is for page headers and varying compression."""
+"""Payloads get this share of a budget. The remainder is for page headers, and for payloads that
+compress less than expected."""
 
 
 def split_cuts(borders: Codes) -> Callable[[Batches], Batches]:
-    """Returns a step that splits packed cuts at the borders between stretches.
+    """Returns a step that splits packed cuts at the borders between stretches of the domain.
 
-    The step splits all cuts of a batch together. Each output row has the pieces of one stretch. A
-    stretch's number is chosen so that Spark's hash partitioning gives the stretch a partition of
-    its own.
+    Each output row contains those pieces of an input batch that are in one stretch. The number of a
+    stretch is its partition key, so that each stretch has its own partition.
     """
     keys = partition_keys(len(borders) + 1)
 
@@ -64,11 +65,11 @@ def split_cuts(borders: Codes) -> Callable[[Batches], Batches]:
 def weigh_stretches(
     planner: Planner, prices: Numbers, budget_each: float
 ) -> Callable[[Batches], Batches]:
-    """Returns a step that estimates, from pieces sorted by stretch, the index's bytes at each cost.
+    """Returns a step that estimates the index's size at each cost, from pieces sorted by stretch.
 
     Args:
-        prices: float64[p], costs per byte, descending.
-        budget_each: bytes of the budget for each piece.
+        prices: float64[p], the costs per byte, descending.
+        budget_each: the budget in bytes, divided by the number of all pieces.
     """
 
     def run(batches: Batches) -> Batches:
@@ -83,11 +84,12 @@ def weigh_stretches(
 
 
 def try_stretches(planner: Planner, price: float, stop: Stop) -> Callable[[Batches], Batches]:
-    """Returns a step that estimates, from sorted pieces, the bytes and the files read at one cost.
+    """Returns a step that estimates the index's size and the probes' reads at one cost per byte.
 
     Args:
-        price: cost per byte: how many files per query each byte must save.
-        stop: the stop criterion, which has the probes.
+        price: cost per byte: the number of locations per query that each byte of the index must
+            save.
+        stop: the stop criterion, which contains the probes.
     """
 
     def run(batches: Batches) -> Batches:
@@ -102,11 +104,11 @@ def try_stretches(planner: Planner, price: float, stop: Stop) -> Callable[[Batch
 def write_until(
     planner: Planner, prices: Numbers, stop: Stop, times: float
 ) -> Callable[[Batches], Batches]:
-    """Returns a step that makes run rows of one stretch; the stop criterion sets the cost.
+    """Returns a step that makes a run's rows at the cost that the stop criterion chooses.
 
     Args:
-        prices: float64[p], costs per byte, descending.
-        times: factor of the cost per byte.
+        prices: float64[p], the costs per byte, descending.
+        times: factor by which the step multiplies the cost per byte.
     """
 
     def made(planned: Plan) -> Iterable[Segment]:
@@ -117,19 +119,19 @@ def write_until(
 
 
 def write_stretches(planner: Planner, price: float) -> Callable[[Batches], Batches]:
-    """Returns a step that turns pieces, sorted by stretch, into rows of a run file."""
+    """Returns a step that makes a run's rows from pieces, sorted by stretch, at a given cost."""
     return _writer(planner, lambda planned: planned.emit(price))
 
 
 def write_whole(
     planner: Planner, prices: Numbers, budget: float, times: float
 ) -> Callable[[Batches], Batches]:
-    """Returns a step that makes run rows of one stretch, at a cost that fits the budget.
+    """Returns a step that makes all rows of a run, at the cost at which they fit the budget.
 
     Args:
-        prices: float64[p], costs per byte, descending.
-        budget: maximum bytes of the whole run.
-        times: factor of the cost per byte.
+        prices: float64[p], the costs per byte, descending.
+        budget: maximum size of the whole run in bytes.
+        times: factor by which the step multiplies the cost per byte.
     """
 
     def made(planned: Plan) -> Iterable[Segment]:
@@ -152,18 +154,18 @@ def _writer(
 
 
 def _stretches(batches: Batches) -> Iterator[Intervals]:
-    """The pieces of each stretch in turn; the batches of a stretch are contiguous."""
+    """Yields the pieces of each stretch. The input rows of a stretch must be consecutive."""
     rows = (row for batch in batches for row in zip(*batch.to_pydict().values(), strict=True))
     for _, own in groupby(rows, itemgetter(0)):
         yield unpack(pieces for _, pieces in own)
 
 
 def only_if_seen(witness: str, failure: str) -> Callable[[Batches], Batches]:
-    """Returns a step that passes rows on if it sees a file of the driver, and else fails the task.
+    """Returns a step that passes rows on; fails if the executor does not see a file of the driver.
 
     Args:
-        witness: URI of the driver's file.
-        failure: text that identifies the job's error.
+        witness: URI of the file that the driver has written.
+        failure: the error condition by which the driver recognizes this failure.
     """
 
     def run(batches: Batches) -> Batches:
@@ -175,6 +177,6 @@ def only_if_seen(witness: str, failure: str) -> Callable[[Batches], Batches]:
 
 
 def run_row(shape: str, numbers: Sequence[int], payload: bytes) -> pa.RecordBatch:
-    """A row of a run file; the numbers are first key, last key, keys, rows and blocks."""
+    """Returns a row of a run file; the numbers are first key, last key, keys, rows and blocks."""
     columns = [pa.array([shape]), *(pa.array([number], pa.int64()) for number in numbers)]
     return pa.RecordBatch.from_arrays([*columns, pa.array([payload], pa.binary())], schema=SCHEMA)

@@ -1,4 +1,4 @@
-"""Shared storage: checks that executors write to the driver's storage, not to local disks."""
+"""Shared storage: checks that executors write to the driver's storage, not to their own disks."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _CONDITION: Final = "SIEVE_ROOT_NOT_SHARED"
 
 
 def seen_by_all(rows: DataFrame, witness: str) -> DataFrame:
-    """Adds a check to a run's rows: a task fails if it does not find a file of the driver.
+    """Adds a check to a run's rows: a task fails if it does not see a file of the driver.
 
-    A listing by the driver does not prove that the storage is shared. Executors on the driver's
-    machine write into the listed folder even if the storage is not shared. The listing would not
-    show that the files of executors on other machines are missing.
+    The driver cannot check this by listing the folder after the job. If the storage is not shared,
+    the list still contains files of executors on the driver's machine, and the driver would not
+    notice that files of other executors are missing.
 
     Args:
-        rows: the rows of the run, about to be written.
+        rows: the rows of the run, which the caller then writes.
         witness: URI of a file that the driver has just created.
     """
     if surely_shared(witness, rows.sparkSession.sparkContext):
@@ -38,21 +38,21 @@ def seen_by_all(rows: DataFrame, witness: str) -> DataFrame:
 
 
 def surely_shared(path: str, context: SparkContext) -> bool:
-    """Returns whether executors see the driver's files without a check."""
-    # Every file system except the local one shows the same files to all machines.
+    """Returns whether executors certainly see the driver's files at a path."""
+    # Only the local file system can contain other files on another machine.
     return split(path)[0] != "file" or on_this_machine(context)
 
 
 def on_this_machine(context: SparkContext) -> bool:
-    """Returns whether executors are threads of the driver."""
+    """Returns whether the executors run in the driver's process."""
     return context.master.startswith("local") and not context.master.startswith("local-cluster")
 
 
 @contextmanager
 def named_if_unseen(folder: str) -> Iterator[None]:
-    """Turns the failure of tasks that do not see the driver's file into a one-line error.
+    """If tasks of the block did not see the driver's file, raises a short error about the folder.
 
-    Raises UnavailableError.
+    Raises UnavailableError, as `not_shared` returns it.
     """
     try:
         yield
@@ -63,7 +63,7 @@ def named_if_unseen(folder: str) -> Iterator[None]:
 
 
 def not_shared(folder: str) -> UnavailableError:
-    """The error for a folder that executors and driver do not share."""
+    """Returns the error for a folder that executors and driver do not share."""
     return UnavailableError(
         _CONDITION,
         f"the driver cannot see all files that the executors write to {folder}; set "

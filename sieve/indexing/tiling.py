@@ -1,4 +1,4 @@
-"""Tiling: the locations of a build, which are files or byte ranges of large files."""
+"""Tiling: divides files into locations; each location is a file or a byte range of a large file."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from sieve.tables.formats import reads_whole_files
 from sieve.tables.table import CatalogTable
 
 LEAST_RANGE: Final = 1 << 20
-"""Neighbouring row groups and stripes are joined into ranges of at least this many bytes. If the
-size from which files are cut is smaller, that size applies. A smaller range would not pay: to read
-a range, a query must open the file and read its footer."""
+"""The minimum size of a range in bytes; a range consists of neighbouring row groups or stripes. If
+`range_bytes` is smaller, that number applies. To read a range, a query must open the file and read
+its footer, so smaller ranges would not be worthwhile."""
 
 _LEAST_OF_TEXT: Final = 100
-"""Minimum bytes of a range of a text file, whatever the setting."""
+"""The minimum size of a range of a text file in bytes, even if the setting is smaller."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tiling:
-    """n files, cut into m ranges; a range is one location.
+    """n files, divided into m ranges. Each range is a location.
 
     Attributes:
         lengths: int64[n], length of each file in bytes.
-        cuts: for each file, the ascending offsets at which the file is cut; a file without offsets
-            is one location.
-        footers: int64[n], bytes of the footer of each cut file; 0 for other files.
+        cuts: for each file, the ascending byte offsets at which ranges begin, except 0. A file
+            without offsets is one location.
+        footers: int64[n], length of the footer of each file with cuts, in bytes; 0 for other files.
     """
 
     lengths: Counts
@@ -45,33 +45,33 @@ class Tiling:
 
     @property
     def counts(self) -> Counts:
-        """int64[n]: number of ranges of each file."""
+        """int64[n], the number of ranges in each file."""
         return np.array([len(some) + 1 for some in self.cuts], np.int64)
 
     @property
     def owners(self) -> Counts:
-        """int64[m]: the file of each range, ascending."""
+        """int64[m], the number of each range's file, ascending."""
         return np.repeat(np.arange(len(self.cuts)), self.counts)
 
     @property
     def firsts(self) -> Counts:
-        """int64[n]: the first range of each file."""
+        """int64[n], the number of each file's first range."""
         return np.cumsum(self.counts) - self.counts
 
     @property
     def within(self) -> Counts:
-        """int64[m]: the position of each range in its file."""
+        """int64[m], the position of each range among the ranges of its file."""
         return np.arange(int(self.counts.sum())) - self.firsts[self.owners]
 
     @property
     def starts(self) -> Counts:
-        """int64[m]: the offset of the first byte of each range."""
+        """int64[m], the offset of each range's first byte."""
         every = chain.from_iterable((0, *some) for some in self.cuts)
         return np.fromiter(every, np.int64, int(self.counts.sum()))
 
     @property
     def sizes(self) -> Counts:
-        """int64[m]: length of each range in bytes."""
+        """int64[m], the length of each range in bytes."""
         ends = chain.from_iterable(
             (*some, length) for some, length in zip(self.cuts, self.lengths.tolist(), strict=True)
         )
@@ -79,27 +79,27 @@ class Tiling:
 
     @property
     def is_cut(self) -> bool:
-        """Returns whether a file is cut into several locations."""
+        """Whether at least one file has several ranges."""
         return any(self.cuts)
 
     def chosen(self, files: Sequence[int]) -> Tiling:
-        """The tiling of the chosen files."""
+        """Returns the tiling of some of the files."""
         some = [*files]
         return Tiling(self.lengths[some], tuple(self.cuts[k] for k in some), self.footers[some])
 
     def of_files(self, counts: Counts) -> Counts:
-        """Returns int64[n]: the sum of the given counts over the ranges of each file."""
+        """Given a count for each range, returns int64[n]: each file's sum over its ranges."""
         total: Counts = np.add.reduceat(counts, self.firsts) if len(self.cuts) else counts
         return total
 
     @property
     def whole(self) -> Tiling:
-        """The tiling of the same files with each file as one location."""
+        """The tiling of the same files in which each file is one location."""
         return whole_files(self.lengths.tolist())
 
 
 def whole_files(lengths: Sequence[int]) -> Tiling:
-    """A tiling in which each file is one location."""
+    """Returns the tiling of files in which each file is one location."""
     n = len(lengths)
     return Tiling(np.array(lengths, np.int64), ((),) * n, np.zeros(n, np.int64))
 
@@ -111,14 +111,15 @@ def tile(
     options: IndexOptions,
     range_bytes: int,
 ) -> Tiling:
-    """The locations of the files that a build reads.
+    """Divides the files that a build reads into locations.
 
     Args:
-        numbers: the files' numbers in the table's last listing.
+        numbers: the files' numbers in the last list of the table's files.
         files: the files that the build reads.
-        options: the options; their granularity is the finest that the build is allowed to choose.
-        range_bytes: a file below this size is one location. Text files are divided at each multiple
-            of this size.
+        options: the options of the index. If their granularity is ``file``, each file is one
+            location.
+        range_bytes: a size in bytes. A file that is smaller is one location. Text files are divided
+            at each multiple of this size.
     """
     whole, info = whole_files([file.length for file in files]), table.info
     is_text = info.format_name in TEXT_FORMATS
@@ -146,13 +147,14 @@ def locations_of(
     first_slot: int | None,
     bounds: KeyBounds | None = None,
 ) -> Locations:
-    """Returns the file-list entries of the files that a build read.
+    """Returns the rows of the file list for the files that a build read.
 
     Args:
-        counts: rows, NULLs and NaNs of each range.
-        proven: bool[n], files that were read completely and did not change during the read.
-        first_slot: slot of the first range, or None if the files are in no run.
-        bounds: the bounds of each range.
+        counts: numbers of rows, NULLs and NaNs in each range.
+        proven: bool[n], whether the build read a file completely and the file did not change
+            meanwhile.
+        first_slot: the slot of the first range; None if the files are in no run.
+        bounds: the least and greatest key of each range.
     """
     columns = [np.where(proven[tiling.owners], column, 0) for column in counts]
     rows, nulls, nans = map(tiling.of_files, columns)

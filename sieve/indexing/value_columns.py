@@ -1,4 +1,4 @@
-"""Value columns: what the JVM computes from the indexed column ``v`` for build steps."""
+"""Value columns: the columns that the JVM computes from indexed values, as input of steps."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from sieve.tables.table import LOCATION
 
 
 def column_values(frame: DataFrame, column: tables.Column) -> DataFrame:
-    """Returns the indexed values as ``v``, and their `LOCATION`.
+    """Returns the values that the index contains as ``v``, and their `LOCATION`.
 
     Args:
-        frame: rows of `CatalogTable.frame`.
+        frame: the rows that `CatalogTable.frame` returns.
     """
     values = frame.select(sf.col(column.in_frame).alias("v"), LOCATION)
     if column.kind != SUBSTRING:
@@ -28,13 +28,14 @@ def column_values(frame: DataFrame, column: tables.Column) -> DataFrame:
 
 
 def value_columns(values: Rows, encoder: Encoder, *names: str) -> Rows:
-    """Returns columns for a step, in the given order.
+    """Returns the columns that a step needs, in the given order.
 
     Args:
-        values: the column as ``v``; local rows contain the leading bytes and the hash of each
-            value.
+        values: rows with the column as ``v``. Local rows already contain each value's leading bytes
+            and its hash.
         encoder: the encoder of the column.
-        names: ``v`` for `encoded_bytes`, ``hash`` for `hash_of_value`, or other columns.
+        names: ``v`` (see `encoded_bytes`), ``hash`` (see `hash_of_value`), or names of other
+            columns.
     """
     if isinstance(values, LocalRows):
         return values.select(*names)
@@ -48,27 +49,29 @@ def value_columns(values: Rows, encoder: Encoder, *names: str) -> Rows:
 
 
 def encoded_bytes(encoder: Encoder) -> Column:
-    """The part of a value that determines its code: for strings and binary, the leading bytes.
+    """Returns the part of a value that determines its code: of strings and binary, leading bytes.
 
-    Leading bytes have a bounded length, so a batch needs no limit on bytes (`reading_conf`).
+    The leading bytes have a maximum length, so Spark need not limit the bytes of a batch
+    (`reading_conf`).
 
     Args:
-        encoder: the encoder of the column, whose `of_bytes` takes the result.
+        encoder: the encoder of the column. Its `of_bytes` encodes the result.
     """
     most = encoder.leading_bytes
     return sf.col("v") if most is None else leading_bytes(most)
 
 
 def leading_bytes(most: int) -> Column:
-    """The first bytes of a string or binary, as binary.
+    """Returns the first bytes of a string or binary value, as binary.
 
-    The string is cast to binary first. On a string, Spark's `substring` counts characters. If the
-    last character of the string is incomplete, `substring` reads bytes after the end of the string.
+    The expression casts the string to binary first, because Spark's `substring` counts the
+    characters of a string. If the last character of a string is incomplete, `substring` would even
+    read bytes beyond the string.
     """
     return sf.substring(sf.col("v").cast("binary"), 1, most)
 
 
 def hash_of_value() -> Column:
-    """The hash of the whole value; NULL for NULL."""
+    """Returns the hash of the whole value; the hash of NULL is NULL."""
     value = sf.col("v")
     return sf.when(value.isNotNull(), sf.xxhash64(value))

@@ -1,7 +1,8 @@
-"""Value spread: estimates the number of locations that hold one value of a column.
+"""Value spread: estimates in how many locations a value of a column occurs.
 
-Several long values can have the same key code, so a count of the locations of a code is too high.
-Therefore the estimate uses the hash and the location of each sampled value.
+Several long values can have the same key code. The number of locations with a code can then be
+larger than the number of locations with a value. So the estimate uses the hash and the location of
+each sampled value.
 """
 
 from __future__ import annotations
@@ -11,20 +12,22 @@ import numpy as np
 from sieve.arrays.dtypes import Counts, Hashes, Numbers, Ordinals
 
 _STEPS = 60
-"""How often the bisection for the number of locations halves its interval."""
+"""How often the bisection that finds the number of locations halves its interval."""
 
 
 def value_spread(hashes: Hashes, locations: Ordinals, share: float) -> float:
-    """Mean number of locations that hold the value of a row; 0 without rows.
+    """Returns the mean number of locations that contain the value of a row; 0 if there are no rows.
 
-    The estimate treats locations as boxes. A value was drawn s times and found in d locations. The
-    estimate is the number of boxes G for which s random throws hit d boxes on average. If all draws
-    of a value were in different locations, G is unknown, and the estimate is d.
+    The sample contains s rows with a value, in d different locations. The function regards rows as
+    throws, and locations as boxes. It finds the number of boxes of which s random throws hit d on
+    average, and then the number of these boxes that all rows with the value hit. If each row of the
+    sample with the value is in a different location, the number of boxes is unknown, and the
+    estimate is d.
 
     Args:
-        hashes: uint64[n], hash of the value of each sampled row.
-        locations: int[n], location of each sampled row.
-        share: share of all rows that was sampled.
+        hashes: uint64[n], the hash of each sampled row's value.
+        locations: int[n], the location of each sampled row.
+        share: the share of all rows that the sample contains.
     """
     if not len(hashes):
         return 0.0
@@ -39,7 +42,7 @@ def value_spread(hashes: Hashes, locations: Ordinals, share: float) -> float:
 
 
 def _hit(boxes: Numbers, throws: Numbers | Counts) -> Numbers:
-    """Mean number of boxes that are hit at least once."""
+    """Returns the mean number of boxes that random throws hit at least once."""
     with np.errstate(divide="ignore"):
         missed = np.exp(throws * np.log1p(-1 / boxes))
     hit: Numbers = boxes * (1 - missed)
@@ -47,7 +50,7 @@ def _hit(boxes: Numbers, throws: Numbers | Counts) -> Numbers:
 
 
 def _boxes(throws: Counts, hit: Counts) -> Numbers:
-    """Returns the number of boxes for which `throws` random throws hit `hit` boxes on average.
+    """Returns the number of boxes of which `throws` random throws hit `hit` boxes on average.
 
     `hit` must be below `throws`.
     """

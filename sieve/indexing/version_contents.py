@@ -1,4 +1,4 @@
-"""Builds the contents of a version: reads the table, and writes the run and the file list."""
+"""Builds the contents of a version: reads data files, and writes a run and the file list."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _NO_RUN = BuiltRun(None, whole_files(()), _NONE, _NONE, _NONE, (), 0.0)
 
 
 class ReaderChangedError(ConflictError):
-    """A setting of the reader changed during the build, so the build's reads are inconsistent."""
+    """A setting changed during the build, so that Spark may have read files in different ways."""
 
 
 def build_contents(
@@ -53,20 +53,22 @@ def build_contents(
     reused: ReusedRuns = NOTHING,
     before: Stored = NOTHING_STORED,
 ) -> Contents:
-    """Reads and indexes the files that a refresh does not reuse.
+    """Reads and indexes the files for which a refresh reuses no index data.
 
-    No version refers to the result yet. A failed build deletes the files that it has written.
+    No version refers to the result yet. If the build fails, it deletes the run that it has written.
 
     Args:
-        reused: the reused part of an earlier version. The build does not read reused files, except
-            for log files that writers appended.
-        before: the file list of the earlier version, with which the new list is merged.
+        reused: the runs and locations that the new version reuses from an earlier one. Of their
+            files, the build reads only log files that writers have appended since.
+        before: the file list of the earlier version, whose parts the new list can reuse.
 
     Raises:
-        UnsupportedError: a build cannot read the table; see `refuse_build`.
-        Py4JJavaError: Spark failed; if a data file cannot be read, the message names the file.
-        UnavailableError: a data file cannot be read, and Spark's message does not name the file.
-        ReaderChangedError: a setting that affects how files are read changed during the build.
+        UnsupportedError: Sieve cannot build indexes on the table; see `refuse_build`.
+        Py4JJavaError: Spark failed. If Spark cannot read a data file, the message names the file.
+        UnavailableError: Spark cannot read a data file, and Spark's own message does not name it.
+            This error does.
+        ReaderChangedError: a setting that affects how Spark reads the files changed during the
+            build.
     """
     refuse_build(table.info)
     started = time.monotonic()
@@ -108,8 +110,8 @@ def build_contents(
     first_slot = sum(run.locations for run in reused.runs)
     try:
         environment.check_cancelled()
-        # Only formats with immutable files can be listed incrementally. Such files cannot have
-        # changed, so a second listing is needless.
+        # If the snapshot took over files from an earlier one, the table's format has immutable
+        # files. So no file can have changed during the build, and a second list is needless.
         now = snapshot.files if snapshot.taken_over else table.files()
         if files:
             _check_reader(table)
@@ -176,18 +178,18 @@ def _unchanged(
     *,
     is_text: bool,
 ) -> Locations:
-    """Returns the locations read; a location that changed during the build matches no file.
+    """Returns the file list of the files read. Files that changed meanwhile count as unproven.
 
-    The result omits files that are now missing. Otherwise, a rename of the table could make a
-    missing file exist again, under the new path and with the old time. No refresh would then read
-    the file.
+    The result omits files that no longer exist. If it contained them, a later rename of the table
+    could move another file to the path of such a file, with the same time, and no refresh would
+    read that file.
     """
     now = {file.path: (file.length, file.mtime) for file in after}
     same = np.array([now.get(f.path) == (f.length, f.mtime) for f in files], np.bool_)
     proven = same & (built.rows[built.tiling.firsts] >= 0)
     if is_text:
-        # If a text file's header is not in the first range, a later range contains the header as a
-        # row.
+        # If the header of a text file is not in the first range, Spark reads the header as a row of
+        # a later range.
         proven &= (built.tiling.counts == 1) | (built.rows[built.tiling.firsts] > 0)
     counts = (built.rows, built.nulls, built.nans)
     slot = first_slot if built.run else None
@@ -214,19 +216,19 @@ def _with_appended(reused: ReusedRuns, read: Locations) -> Locations:
             appended.key_bounds, (_keyed(before)[at], _keyed(appended))
         ),
     )
-    # Locations that were read incompletely or changed during the build are left to the next
-    # refresh.
+    # Omits locations that the build read incompletely or that changed during the build. The next
+    # refresh reads them.
     both = both.chosen(appended.states != FileState.UNPROVEN)
     return concat(reused.locations.chosen(~grew), read.chosen(~added), both)
 
 
 def _keyed(locations: Locations) -> Counts:
-    """int64[n]: number of each file's rows that have a key."""
+    """Returns int64[n]: the number of rows in each file that have a key."""
     return locations.rows - locations.nulls - locations.nans
 
 
 def _damaged(locations: Locations, files: Sequence[DataFile]) -> int:
-    """The number of non-empty files that queries must always read."""
+    """Returns the number of unproven files, which queries must always read, except empty files."""
     filled = {file.path for file in files if file.length}
     unproven = (locations.states == FileState.UNPROVEN).tolist()
     return len(
@@ -235,14 +237,14 @@ def _damaged(locations: Locations, files: Sequence[DataFile]) -> int:
 
 
 def _packed(places: Counts) -> Counts:
-    """Moves -1 to the end of each row of positions, int64[n, k]; drops columns that are all -1."""
+    """Moves each -1 to the end of its row of `places`; drops columns in which all are -1."""
     order = np.argsort(places < 0, axis=1, kind="stable")
     packed = np.take_along_axis(places, order, axis=1)
     return packed[:, : max(1, int((places >= 0).sum(axis=1).max(initial=0)))]
 
 
 def _racy(files: list[DataFile]) -> Locations:
-    """Returns the entries of racy files, which a later refresh must read."""
+    """Returns the rows of the file list for racy files, which a later refresh must read."""
     none = np.zeros(len(files), np.int64)
     states = states_of(len(files), FileState.RACY)
     times = np.array([file.mtime for file in files], np.int64)

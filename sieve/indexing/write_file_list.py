@@ -1,9 +1,10 @@
-"""Writes the file list of a version: one new part, merged onto the previous version's parts.
+"""Writes the file list of a version: a new part, which adds to parts of the previous list.
 
-Each part has at least four times the rows of the next part. So a list of n locations has about
-log4(n) parts, and each row is rewritten only a few times. The new part absorbs each earlier part
-that is too small for this rule. If even the first part is too small, the new part is the whole
-list. This is the logarithmic method of Bentley and Saxe, as used by log-structured merge trees.
+Each part has at least four times as many rows as the next part. So a list of n files has about
+log4(n) parts, and versions rewrite each row only a few times. If earlier parts are too small for
+this rule, the new part replaces them. If even the first part is too small, the new part is the
+whole list. This is the logarithmic method of Bentley and Saxe, which log-structured merge trees
+also use.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from sieve.reader.version_reader import read_parts, whole_list
 from sieve.storage.interface import Store
 
 STEP: Final = 4
-"""A part has at least this many times the rows of the next part."""
+"""A part has at least this many times as many rows as the next part."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,10 +39,10 @@ class Stored:
     """The stored file list of a version.
 
     Attributes:
-        refs: references to the list's parts.
+        refs: the manifest's references to the list's parts.
         parts: the decoded parts of the list.
-        roots: the folders to which the paths in the parts are relative.
-        whole: the merged list.
+        roots: the folders to which paths in the parts are relative.
+        whole: the whole list, merged from the parts.
     """
 
     refs: tuple[PartRef, ...]
@@ -72,17 +73,17 @@ def store_list(
     """Writes the file list of a version.
 
     Args:
-        before: a list whose parts the new list can reuse.
+        before: the list of the previous version, whose parts the new list can reuse.
 
     Returns:
-        The reference to the list, and the roots to which paths in its parts are relative.
+        The reference to the list, and the folders to which paths in its parts are relative.
 
     Raises:
-        UnavailableError: the list cannot be written.
+        UnavailableError: the store cannot write the list.
     """
     part, refs = _part_over(before, locations)
-    # Parts refer to roots by number, so an unused root remains until the whole list is written
-    # again.
+    # Parts refer to roots by number. So a root that no path uses remains until a version writes the
+    # whole list again.
     had = set(before.roots)
     joined = (*before.roots, *(root for root in roots if root not in had))
     if len(joined) > MAX_ROOTS:
@@ -94,7 +95,7 @@ def store_list(
 
 
 def _part_over(before: Stored, now: Locations) -> tuple[Locations, tuple[PartRef, ...]]:
-    """Returns the part to write and the parts that remain; or the whole list and no parts."""
+    """Returns the new part, and the earlier parts that remain in the list."""
     part, left = diff(before.whole, now), len(before.refs)
     rows = len(part.paths)
     while left and before.refs[left - 1].rows < STEP * max(1, rows):

@@ -1,4 +1,4 @@
-"""Writes a run to the index's files and verifies the run, before a version refers to it."""
+"""Writes the files of a run and reads them back, before a version refers to the run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sieve.reader.run_file import describe_run
 from sieve.segments.budget import within_budget
 from sieve.storage.interface import Store, join
 
-# The statistics in the footer are truncated, so that they do not repeat two whole payloads.
+# Truncates the statistics in Parquet's footer, which otherwise contain two whole payloads.
 _OPTIONS: Final = {"parquet.statistics.truncate.length": "1", "compression": "zstd"}
 
 
@@ -30,10 +30,10 @@ def write_within(
     store: Store,
     index_dir: str,
 ) -> RunRef:
-    """Writes a run, and adjusts the estimated cost per byte until the run fits the budget.
+    """Writes a run; if it exceeds the budget, writes it again with a higher cost per byte.
 
     Args:
-        make: makes rows of a run file at a multiple of the estimated cost per byte.
+        make: makes the rows of the run, given a factor of the estimated cost per byte.
     """
 
     def write(times: float) -> tuple[RunRef, float]:
@@ -60,9 +60,10 @@ def _write(rows: Rows, column_profile: ColumnProfile, store: Store, index_dir: s
 
 
 def write_rows(rows: Rows, target: str, claim: str) -> None:
-    """Writes the rows of a run to its files: local rows in the driver, others on executors.
+    """Writes the rows of a run to files: the driver writes local rows; executors write others.
 
-    The executors must see `claim`, the pending write that the driver has recorded.
+    `claim` is the file of the pending write that the driver has recorded. The executors check that
+    they see this file.
     """
     if isinstance(rows, LocalRows):
         rows.write(target, **_OPTIONS)

@@ -1,8 +1,9 @@
-"""The front end's cache: bounded, evicts the least recently used value, loads each value once.
+"""A bounded cache that evicts the least recently used value and loads no value twice at once.
 
-A cache is bounded by bytes, by entries, or by both. Threads that request the same key at the same
-time wait for one load (single flight). An entry can have a time to live. The cache still returns a
-stale entry, while one background thread reloads the value (stale-while-revalidate, RFC 5861).
+The bound is a number of bytes, a number of entries, or both. Threads that request the same key at
+the same time wait for one load (single flight). A caller can give a time to live. If a value is
+older, the cache still returns it, and one background thread reloads it (stale-while-revalidate, RFC
+5861).
 """
 
 from __future__ import annotations
@@ -27,10 +28,10 @@ class _Entry(Generic[Value]):
 
 
 class Cache(Generic[Key, Value]):
-    """A thread-safe cache of values by key.
+    """A thread-safe mapping of keys to values, with a maximum size.
 
     Args:
-        max_bytes: maximum sum of the values' ``nbytes``, 0 or more; None for no limit.
+        max_bytes: maximum sum of ``nbytes`` over all values, 0 or more; None for no limit.
         max_entries: maximum number of values; None for no limit.
     """
 
@@ -44,46 +45,47 @@ class Cache(Generic[Key, Value]):
 
     @property
     def nbytes(self) -> int:
-        """The number of bytes in the cache, at most `max_bytes`."""
+        """The sum of ``nbytes`` over all values in the cache, at most `max_bytes`."""
         return self._nbytes
 
     @property
     def max_bytes(self) -> int | None:
-        """Maximum bytes in the cache."""
+        """The maximum of `nbytes`; None for no limit."""
         return self._max_bytes
 
     def resize(self, max_bytes: int) -> None:
-        """Sets a new bound in bytes, and evicts entries at once until the bound is met."""
+        """Sets `max_bytes`, and immediately evicts entries until `nbytes` is not above it."""
         with self._lock:
             self._max_bytes = max_bytes
             self._shrink()
 
     def get(self, key: Key, load: Callable[[], Value]) -> Value:
-        """The cached value of a key, loaded on a miss.
+        """Returns the value of a key; loads the value if the cache does not contain it.
 
         Threads that request the same key at the same time wait for one load. If the load fails,
-        each thread gets the error. A value larger than the bound is returned but not cached. Errors
-        are not cached.
+        each of these threads gets the error, and the cache does not keep the error. If a value is
+        larger than `max_bytes`, the cache returns it and does not keep it.
 
         Args:
-            key: identifies the value.
-            load: makes the value; it can call `get` for other keys, but not in a cycle.
+            key: the key of the value.
+            load: makes the value. It can call `get` for other keys, but these calls must not form a
+                cycle.
         """
         value, _ = self._get(key, load)
         return value
 
     def get_fresh(self, key: Key, load: Callable[[Value | None], Value], ttl_s: float) -> Value:
-        """Returns the cached value of a key.
+        """Returns the value of a key, which can be older than ``ttl_s`` seconds.
 
-        A value older than ``ttl_s`` seconds is reloaded in the background.
+        If the cached value is older, the cache returns it at once and reloads it in the background.
 
-        A cached value of any age is returned at once. If the background load fails, the old value
-        stays for another ``ttl_s``.
+        If the background load fails, the old value stays for another ``ttl_s`` seconds.
 
         Args:
-            key: identifies the value.
-            load: makes the value, given the cached value or None.
-            ttl_s: time to live, seconds.
+            key: the key of the value.
+            load: makes the value, given the cached value; the argument is None if no value is
+                cached.
+            ttl_s: time to live in seconds.
         """
         value, loaded_s = self._get(key, lambda: load(None))
         if time.monotonic() - loaded_s > ttl_s:
@@ -91,15 +93,16 @@ class Cache(Generic[Key, Value]):
         return value
 
     def peek(self, key: Key) -> Value | None:
-        """The cached value of a key, or None. The call does not change the order of eviction."""
+        """Returns the cached value of a key, or None; does not affect the order of eviction."""
         with self._lock:
             entry = self._entries.get(key)
             return None if entry is None else entry.value
 
     def invalidate(self, key: Key) -> None:
-        """Removes a key.
+        """Removes the value of a key.
 
-        A load in progress still returns its value, but the value is not cached.
+        If a load of the value is in progress, its callers get the value, but the cache does not
+        keep it.
         """
         with self._lock:
             self._loading.pop(key, None)
@@ -130,8 +133,8 @@ class Cache(Generic[Key, Value]):
             flight.set_exception(error)
             raise
         with self._lock:
-            # If `invalidate` removed this load before it ended, the value can be older than the
-            # change.
+            # If `invalidate` was called during this load, the value can be older than the change
+            # that caused the call.
             if self._loading.get(key) is flight:
                 del self._loading[key]
                 self._keep(key, _Entry(value, nbytes, started_s))
@@ -177,4 +180,5 @@ class Cache(Generic[Key, Value]):
 
 
 FileCache: TypeAlias = Cache[Hashable, Any]
-"""Parts of index files, by name and checksum; index files are immutable."""
+"""A cache of decoded index data. Index files are immutable, so their names and checksums are
+keys."""

@@ -1,8 +1,8 @@
-"""Entry table: decoded segments as flat arrays, searched for intervals of keys.
+"""Entry table: the entries of decoded segments in flat arrays, which look-ups search.
 
-The table supports interval search without a tree, because its entries never change. The entries are
-sorted by their low ends. The running maximum of the high ends (`Chunk.reach`) shows the first entry
-that can reach a key. Two binary searches find the first and the last candidate for a key.
+The entries never change, so sorted arrays replace an interval tree. The entries are sorted by their
+low ends. A binary search in the running maximum of the high ends (`Chunk.reach`) finds the first
+entry that can contain a key. Another binary search in the low ends finds the last such entry.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from sieve.arrays.dtypes import CodeIntervals, Flags
 from sieve.errors import CorruptError
 from sieve.segments.entries import Entries
 
-# A linear pass over this many entries takes as long as a binary search for one interval.
+# The binary searches for one interval take as long as a linear pass through this many entries.
 _PASS: Final = 8192
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Chunk:
-    """The entries of several disjoint segments, sorted.
+    """The entries of several disjoint segments, sorted by `low`.
 
     Attributes:
-        low: int64[n], ascending.
-        high: int64[n].
-        reach: int64[n], running maximum of `high`; if ``reach[i]`` is below a key, no entry up to i
-            holds the key.
-        location: int32[n], location ordinals of the run.
-        n_locations: greatest ordinal plus one; 0 without entries.
+        low: int64[n], the first key code of each entry, ascending.
+        high: int64[n], the last key code of each entry.
+        reach: int64[n], running maximum of `high`. If ``reach[i]`` is below a key, no entry up to i
+            contains the key.
+        location: int32[n], the location of each entry, as its ordinal in the run.
+        n_locations: greatest ordinal plus one; 0 if there are no entries.
     """
 
     low: npt.NDArray[np.int64]
@@ -43,16 +43,17 @@ class Chunk:
 
     @property
     def nbytes(self) -> int:
-        """Bytes that the arrays take in memory."""
+        """The number of bytes that the arrays have in memory."""
         arrays = (getattr(self, field.name) for field in fields(self))
         return sum(array.nbytes for array in arrays if isinstance(array, np.ndarray))
 
     def mark(self, wanted: CodeIntervals, found: Flags) -> None:
-        """Sets the flags of the locations that can hold a key in one of the intervals.
+        """Sets the flags of all locations that can contain a key in at least one of the intervals.
 
         Args:
-            wanted: int64[k, 2], ascending and disjoint intervals, as `merge` returns them.
-            found: bool[at least n_locations], updated in place.
+            wanted: int64[k, 2], ascending and disjoint intervals, as from `merge`.
+            found: bool[at least n_locations], a flag for each location; the method updates the
+                array.
         """
         if len(wanted) <= 1 or len(wanted) * _PASS < len(self.low):
             for first, last in wanted.tolist():
@@ -61,9 +62,8 @@ class Chunk:
                 meets = self.high[start:stop] >= first
                 found[self.location[start:stop][meets]] = True
             return
-        # Compare each entry only with the first interval that ends at or after the begin of the
-        # entry. If a later interval overlaps the entry, this first interval overlaps the entry,
-        # too.
+        # Compare each entry only with the first interval that ends at or after the start of the
+        # entry. If any interval overlaps the entry, this one does.
         stops = self.low.searchsorted(wanted[:, 1], side="right")
         begun = stops.copy()
         begun[1:] -= stops[:-1]
@@ -71,22 +71,22 @@ class Chunk:
         found[self.location[met]] = True
 
     def holds(self, codes: npt.NDArray[np.int64], location: int) -> Flags:
-        """Returns for each code whether `mark` would flag the location for this code alone."""
+        """Returns for each code whether `mark` flags the location if only this code is wanted."""
         own = np.flatnonzero(self.location == location)
         if len(own) == 0:
             return np.zeros(len(codes), np.bool_)
         before = self.low[own].searchsorted(codes, side="right") - 1
-        # The location holds a code if one of the entries that begin at or below the code reaches
-        # the code.
+        # The location can contain a code if one of its entries begins at or below the code and ends
+        # at or above it.
         reach = np.maximum.accumulate(self.high[own])
         return (before >= 0) & (reach[before] >= codes)
 
 
 def assemble(segments: Iterable[Entries]) -> Chunk:
-    """Builds a chunk from segments in any order.
+    """Builds a chunk from segments, which can be in any order.
 
     Args:
-        segments: disjoint decoded segments.
+        segments: the entries of each segment; two segments have no key code in common.
 
     Raises:
         CorruptError: two segments overlap.

@@ -1,13 +1,14 @@
-"""File numbering: the common numbers of all files and ranges that several index versions list.
+"""File numbering: common numbers for all files and ranges that several index versions list.
 
 Each version numbers its own locations by ordinals. A scan can use several versions, so the front
-end numbers the locations of all versions together. The driver caches the list of numbered files as
-its dictionary. An answer to a scan has one bit per number. Example: version A lists the files x, y
-and version B lists y, z; the numbering is x=0, y=1, z=2, and the ordinals of B are -1, 0, 1.
+end numbers the files of all these versions together. The driver caches the list of numbered files.
+An answer to a scan then has only one bit per number. Example: version A lists the files x and y,
+and version B lists y and z. The numbers are x=0, y=1 and z=2. The ordinals of B are -1 for number
+0, 0 for number 1, and 1 for number 2.
 
-Two versions can cut a large file at different offsets. The file is then cut at the offsets of all
-versions, and each range between two neighbouring offsets has a number. A version that rules out a
-range also rules out each part of the range.
+Two versions can cut a large file into ranges at different offsets. The numbering then cuts the file
+at the offsets of all versions, and numbers each range between neighbouring offsets. If a version
+shows that a scan does not need one of its ranges, the scan needs no part of this range.
 """
 
 from __future__ import annotations
@@ -39,11 +40,12 @@ from sieve.reader.version_reader import OpenVersion
 
 MAX_NUMBERINGS = 256
 _TWO_ZEROS: Final = frozenset(("float", "double"))
-"""Types in which two different values, 0.0 and -0.0, share one exact code."""
+"""Types in which two different values, 0.0 and -0.0, have the same key code, although codes are
+exact."""
 
 
 class UnreadableIndexError(Exception):
-    """An index is unreadable; the exception carries the index's manifest and the error."""
+    """A version of an index is unreadable. The exception contains the manifest and the error."""
 
     def __init__(self, manifest: Manifest, cause: SieveError) -> None:
         super().__init__(manifest, cause)
@@ -61,15 +63,17 @@ def _blaming(index: OpenVersion) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FileNumbering:
-    """The files that several versions list, and the number of each file.
+    """The files that several versions list, in the order of their common numbers.
 
-    A path has one number for each pair of length and time that a version lists for the path.
+    If versions list a path with different lengths or times, each pair of length and time has its
+    own number.
 
     Attributes:
-        name: identity of the numbering, 64 hex digits.
-        files: the compressed list of files in order of their numbers; each range has a number.
-        ordinals: for each version and range, the ordinal of the version's location that contains
-            the range; -1 if the version does not list the file.
+        name: the name that identifies the numbering, 64 hex digits.
+        files: the compressed list of files, in the order of their numbers. Each range has a number,
+            too.
+        ordinals: for each version and each range, the position of the version's location that
+            contains the range; -1 if the version does not list the file.
     """
 
     name: str
@@ -78,23 +82,24 @@ class FileNumbering:
 
     @property
     def n(self) -> int:
-        """Number of ranges; an uncut file is one range."""
+        """Number of ranges of all files. A file without cuts is one range."""
         return self.files.n_ranges
 
     @property
     def nbytes(self) -> int:
-        """Bytes in memory."""
+        """The number of bytes in memory."""
         return self.files.nbytes + sum(one.nbytes for one in self.ordinals.values())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NumberedVersions:
-    """Versions of an index with the same encoder, and the common numbering of their files.
+    """Versions of an index that have the same encoder, and the common numbering of their files.
 
     Attributes:
-        versions: one or more versions; a file is skipped if one version rules the file out.
+        versions: one or more versions. If one of them shows that a scan does not need a file, the
+            scan skips the file.
         files: the numbering of the versions' files.
-        partial: whether the scan can see rows that queries of the table's present state do not see.
+        partial: whether the scan returns rows that queries of the table's current state hide.
     """
 
     versions: tuple[OpenVersion, ...]
@@ -103,19 +108,19 @@ class NumberedVersions:
 
     @property
     def encoder(self) -> Encoder:
-        """The encoder of the versions."""
+        """The encoder that all versions have."""
         return self.versions[0].encoder
 
     @property
     def null_proof(self) -> bool:
-        """Returns whether NULL counts are valid for every query."""
+        """Returns whether every query may rely on the numbers of NULLs in the file lists."""
         return all(version.null_proof for version in self.versions)
 
     def keep(self, key_ranges: KeyRanges) -> Flags:
-        """Returns bool[n]: the numbered ranges that can hold a value in the key ranges.
+        """Returns bool[n]: True for each numbered range that can contain a value in the key ranges.
 
         Raises:
-            UnreadableIndexError: a file that the answer needs cannot be read.
+            UnreadableIndexError: a file of the index that the answer needs is unreadable.
         """
         found = [self._keep(version, key_ranges) for version in self.versions]
         return found[0] if len(found) == 1 else np.logical_and.reduce(found)
@@ -128,10 +133,10 @@ class NumberedVersions:
         return self._renumbered(version, found, unknown=True)
 
     def knows_all_rows(self) -> Flags:
-        """Returns bool[n]: ranges of files in which a version indexed all rows, even hidden rows.
+        """Returns bool[n]: True if a version indexed all rows of a range's file, even hidden rows.
 
         Raises:
-            UnreadableIndexError: a version's file list cannot be read.
+            UnreadableIndexError: a version's file list is unreadable.
         """
         knows = np.zeros(self.files.n, np.bool_)
         for version in self.versions:
@@ -141,19 +146,20 @@ class NumberedVersions:
         return knows
 
     def needed(self, order: Order, groups: Counts, sure: Flags) -> Flags | None:
-        """Returns the numbered ranges that can hold one of the first k rows of a sort order.
+        """Returns the numbered ranges that can contain one of the first k rows of a sort order.
 
         Args:
-            order: the sort order and the number k.
-            groups: int64[n], the group of each range, from 0; -1 for a range that the scan does not
-                list.
-            sure: bool[n], whether the scan returns all rows of the range, except for dropped rows.
+            order: the sort order, with the number k.
+            groups: int64[n], the group of each range, from 0; -1 for a range of a file that the
+                scan does not list.
+            sure: bool[n], whether the scan returns all rows of the range, except rows that the
+                query ignores.
 
         Returns:
-            bool[n], or None if the first version cannot tell.
+            bool[n], or None if the first version cannot determine these ranges.
 
         Raises:
-            UnreadableIndexError: a file that the answer needs cannot be read.
+            UnreadableIndexError: a file of the index that the answer needs is unreadable.
         """
         version = self.versions[0]
         ordinals = self.files.ordinals[version.manifest.id].positions()
@@ -164,15 +170,16 @@ class NumberedVersions:
         if extents is None or version.manifest.format_name not in BOUNDING_FORMATS:
             return None
         known = ordinals >= 0
-        # A location of the version can have several numbers, because other versions cut the
-        # location into ranges.
+        # If another version cuts a location of this version into ranges, the location has several
+        # numbers.
         own = np.full(len(counts.rows), -1, np.int64)
         own[ordinals[known]] = groups[known]
         of_sure = np.ones(len(counts.rows), np.bool_)
         of_sure[ordinals[known & ~sure]] = False
-        # A reader that merges log files can return fewer rows than the index counts.
+        # Hudi's reader merges log files, so it can return fewer rows of a slice than the index
+        # counts.
         of_sure[logged] = False
-        # If a slice is in several runs, the extents cover only the slice's rows in the first run.
+        # If a slice is in several runs, its extents describe only its rows in the first run.
         own[several] = -1
         one_value = version.encoder.exact and version.manifest.type not in _TWO_ZEROS
         found = needed(order, extents, counts, own, of_sure, one_value=one_value)
@@ -183,32 +190,31 @@ class NumberedVersions:
 
 
 class FileNumberings:
-    """The numberings of tables that scans have used, in order of last use.
+    """The numberings that scans use, sorted by the time of last use.
 
     Args:
-        cache: holds the numberings; an evicted numbering is built again.
+        cache: keeps the numberings in memory. If the cache evicts a numbering, the next scan that
+            needs it builds it again.
     """
 
     def __init__(self, cache: FileCache) -> None:
         self._cache = cache
         self._lock = threading.Lock()
-        # The versions of each numbering, which remain even if the numbering is evicted from the
-        # cache.
+        # The versions of each numbering. They remain here even if the cache evicts the numbering.
         self._versions: OrderedDict[str, tuple[OpenVersion, ...]] = OrderedDict()
 
     def of(self, used: Sequence[OpenVersion], known: Sequence[OpenVersion]) -> FileNumbering:
-        """Returns a numbering of the files that the used versions list, and perhaps of other files.
+        """Returns a numbering that includes all files that the used versions list.
 
-        The method reuses the most recent numbering that includes all used versions. The driver's
-        dictionary therefore stays valid if an index that the predicate does not use gets a new
-        version.
+        The method returns the most recently used numbering of all used versions, if any. So if
+        another index of the table gets a new version, the driver's list of files stays valid.
 
         Args:
-            used: versions that the predicate uses.
-            known: the used versions and other versions of the same table.
+            used: the versions that the scan uses.
+            known: the used versions, and other versions of indexes on the same table.
 
         Raises:
-            UnreadableIndexError: the file list of a used version cannot be read.
+            UnreadableIndexError: the file list of a used version is unreadable.
         """
         wanted = {index.manifest.id for index in used}
         name, versions = self._latest(wanted, known)
@@ -217,7 +223,8 @@ class FileNumberings:
         except UnreadableIndexError as failed:
             if failed.manifest.id in wanted:
                 raise
-        # An error in an unused version, which was perhaps dropped, must not make the scan fail.
+        # The unreadable version belongs to an index that the scan does not use, and that was
+        # perhaps dropped. So the numbering of only the used versions replaces this numbering.
         own = _in_order(used)
         with self._lock:
             self._versions.pop(name, None)
@@ -226,11 +233,11 @@ class FileNumberings:
         return self._load(name, own)
 
     def by_name(self, name: str) -> FileNumbering:
-        """Returns a numbering by the identity that an earlier answer gave to the driver.
+        """Returns the numbering with a name that an earlier answer gave to the driver.
 
         Raises:
-            UnsupportedError: numberings of other tables evicted this numbering.
-            SieveError: the file list of a version in the numbering cannot be read.
+            UnsupportedError: this numbering was removed, to make room for others.
+            SieveError: the file list of one of the numbering's versions is unreadable.
         """
         with self._lock:
             versions = self._versions.get(name)
@@ -270,21 +277,21 @@ class FileNumberings:
 
 
 def _in_order(indexes: Iterable[OpenVersion]) -> tuple[OpenVersion, ...]:
-    """Sorts versions into the order in which their files are numbered."""
+    """Sorts versions into the order in which a numbering numbers their files."""
     return tuple(sorted(indexes, key=lambda index: index.manifest.id))
 
 
 def _name_of(indexes: Sequence[OpenVersion]) -> str:
-    """The identity of the numbering of these versions, 64 hex digits."""
+    """Returns the name that identifies the numbering of these versions, 64 hex digits."""
     ids = json.dumps([index.manifest.id for index in indexes])
     return hashlib.sha256(ids.encode()).hexdigest()
 
 
 def _number(name: str, indexes: Sequence[OpenVersion]) -> FileNumbering:
-    """Numbers the files of several versions, of one or more indexes.
+    """Numbers the files of several versions, which belong to one or more indexes.
 
     Raises:
-        UnreadableIndexError: the file list of a version cannot be read.
+        UnreadableIndexError: the file list of a version is unreadable.
     """
     packed = []
     for index in indexes:
@@ -292,7 +299,7 @@ def _number(name: str, indexes: Sequence[OpenVersion]) -> FileNumbering:
             packed.append(index.placement().files)
     ids = [index.manifest.id for index in indexes]
     if packed[0].is_distinct and all(files.same(packed[0]) for files in packed):
-        # The versions usually belong to indexes of one table, and then list the same files.
+        # Usually, all versions list the same files.
         every = gather(np.arange(packed[0].n_ranges))
         return FileNumbering(name, packed[0], dict.fromkeys(ids, every))
     lists = [files.unpacked() for files in packed]
@@ -329,10 +336,10 @@ def _joined(columns: Sequence[Counts]) -> Counts:
 
 
 def _numbers(lists: Sequence[Files]) -> tuple[Counts, Counts]:
-    """Returns the number of each file in some lists, and the first occurrence of each file.
+    """Returns the number of each file in the lists, and the first occurrence of each number.
 
-    Files of the same path, length and time have the same number; numbers follow the order in which
-    files first occur.
+    Files that have the same path, length and time have the same number. The numbers are in the
+    order in which the files first occur.
     """
     paths = concat_paths([files.paths for files in lists]).numbered()
     facts = np.stack(
@@ -345,7 +352,7 @@ def _numbers(lists: Sequence[Files]) -> tuple[Counts, Counts]:
     order = np.lexsort(facts)
     differs = (facts[:, order[1:]] != facts[:, order[:-1]]).any(axis=0)
     begins = np.flatnonzero(np.append(True, differs)[: len(order)])
-    # The sort is stable, so the first file of each group is the one that occurs first.
+    # The sort is stable, so the first element of each group of equal files is the first occurrence.
     found = order[begins]
     ranks = np.empty(len(found), np.int64)
     ranks[np.argsort(found)] = np.arange(len(found))
@@ -355,7 +362,7 @@ def _numbers(lists: Sequence[Files]) -> tuple[Counts, Counts]:
 
 
 def _every_range(starts: Sequence[Counts]) -> Counts:
-    """Returns the file and the start of each range: int64[2, n], cut at all versions' offsets."""
+    """Returns int64[2, n]: file and start of each range, if all versions' offsets cut the files."""
     every = np.hstack(starts)
     every = every[:, np.lexsort(every[::-1])]
     differs = (every[:, 1:] != every[:, :-1]).any(axis=0)
@@ -363,19 +370,18 @@ def _every_range(starts: Sequence[Counts]) -> Counts:
 
 
 def _containing(ranges: Counts, files: Counts, of: Files) -> Counts:
-    """Returns int64[n]: the version's location that contains each range; -1 if there is none.
+    """Returns int64[n]: a version's location that contains each range; -1 if there is none.
 
     Args:
-        ranges: int64[2, n], from `_every_range`.
-        files: int64[k], the number of each file of the version.
+        ranges: int64[2, n], the result of `_every_range`.
+        files: int64[k], the common number of each file of the version.
         of: the files of the version.
     """
     if not len(files):
         return np.full(ranges.shape[1], -1, np.int64)
     starts = of.range_starts
     owner, n = files[of.range_owners], len(starts)
-    # The sort is by file and offset. It puts a location before the ranges that begin in the
-    # location.
+    # The sort is by file and offset, and puts each location before the ranges that begin in it.
     file, start = np.append(owner, ranges[0]), np.append(starts, ranges[1])
     order = np.lexsort((np.arange(len(file)) >= n, start, file))
     latest = np.maximum.accumulate(np.where(order < n, np.arange(len(order)), 0))

@@ -1,9 +1,9 @@
-"""Gather: copies flags from one numbering to another, in slices if the slices are long enough.
+"""Gather: copies flags from one order of files to another, in slices if they are long enough.
 
-File lists keep their order from version to version. Therefore the files of one list have
-consecutive positions in another list, over long stretches. Each stretch is copied as a slice.
-Example: the positions 0 1 2 7 8 -1 form the stretches (0, 3), (7, 2), and one stretch of an absent
-flag.
+The file lists of two versions usually have the same order. So many consecutive files of one list
+are also consecutive in the other list. The code copies the flags of such files as one slice.
+Example: the positions 0 1 2 7 8 -1 form three slices: three flags from 0 on, two from 7 on, and one
+absent flag.
 """
 
 from __future__ import annotations
@@ -16,23 +16,24 @@ import numpy as np
 from sieve.arrays.dtypes import Counts, Flags
 
 NOWHERE: Final = -1
-"""The position of a flag that the source does not have."""
+"""The position that stands for a flag that the source does not contain."""
 
 _WORTH: Final = 256
-"""If the stretches are longer than this on average, copying slices is faster than indexing."""
+"""If the mean length of the slices is above this, to copy slices is faster than to index flags one
+by one."""
 
 _NARROW: Final = np.iinfo(np.int32).max
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Gather:
-    """The positions of n flags in a source, compressed by `gather`.
+    """The positions of n flags in a source array, as `gather` compresses them.
 
     Attributes:
         n: number of flags.
-        starts: int64[k], the begin of each stretch in the source, or `NOWHERE` for a stretch of
-            absent flags. Without `lengths`, int32[n] or int64[n], the position of each flag.
-        lengths: int64[k], the length of each stretch, or None.
+        starts: int64[k], the start of each slice in the source, or `NOWHERE` for a slice of absent
+            flags. If `lengths` is None: int32[n] or int64[n], the position of each flag.
+        lengths: int64[k], the length of each slice, or None.
     """
 
     n: int
@@ -41,11 +42,11 @@ class Gather:
 
     @property
     def nbytes(self) -> int:
-        """Bytes in memory."""
+        """The number of bytes in memory."""
         return self.starts.nbytes + (0 if self.lengths is None else self.lengths.nbytes)
 
     def positions(self) -> Counts:
-        """int64[n]: the position of each flag."""
+        """Returns int64[n]: the position of each flag."""
         if self.lengths is None:
             return self.starts.astype(np.int64)
         within = np.arange(self.n) - np.repeat(np.cumsum(self.lengths) - self.lengths, self.lengths)
@@ -65,7 +66,7 @@ class Gather:
 
 
 def gather(positions: Counts) -> Gather:
-    """Compresses positions, int64[n]; each position is `NOWHERE`, or 0 or more."""
+    """Compresses positions, int64[n], each of which is `NOWHERE`, 0 or more."""
     n, before, after = len(positions), positions[:-1], positions[1:]
     goes_on = np.where(before < 0, after < 0, after == before + 1)
     begins = np.flatnonzero(np.append(True, ~goes_on)[:n])

@@ -1,10 +1,11 @@
-"""Packed cuts: the compressed offsets at which files are cut, readable file by file.
+"""Packed cuts: the byte offsets that cut files into ranges, compressed but readable per file.
 
-An answer to a scan contains cuts only for the files that the scan reads in part. Two levels map a
-range to its file, as in a succinct rank structure. The first level stores the first range of each
-page of files. The second level stores the number of ranges of each file in the page. Example: with
-pages of two files, files of 1, 3, 2 and 2 ranges have ``first`` 0, 4, 8. Range 6 lies in the second
-page, whose files end before the ranges 6 and 8, so range 6 is the first range of file 3.
+An answer to a scan needs the cuts only of files of which the scan reads some ranges. A structure of
+two levels finds the file of a range, as in a succinct rank structure. The first level contains the
+number of the first range of each page of files. The second level contains the number of ranges of
+each file in a page. Example, with pages of two files: four files have 1, 3, 2 and 2 ranges. So
+``first`` is 0, 4, 8. The second page contains the ranges 4 to 7: its first file has the ranges 4
+and 5, and its second file has 6 and 7. So range 6 is the first range of the last file.
 """
 
 from __future__ import annotations
@@ -20,23 +21,25 @@ from sieve.arrays.framed_column import FramedColumn
 from sieve.arrays.interval_set import spelled_out
 
 PAGE: Final = 1024
-"""The number of files in a page. Counting the ranges of so many files takes some microseconds."""
+"""The number of files in a page. To add up the numbers of ranges in a page takes some
+microseconds."""
 
-# If more than one range in `_DENSE` is flagged, counting all ranges is faster than a search for
-# each flagged range.
+# If more than the fraction ``1 / _DENSE`` of the ranges is flagged, it is faster to find the files
+# of all ranges than to search for the file of each flagged range.
 _DENSE: Final = 16
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FileParts:
-    """The files that a scan reads in part, because some of their ranges are skipped.
+    """The files of which a scan reads some ranges and skips others.
 
     Attributes:
         numbers: int64[k], the number of each file, ascending.
-        counts: int64[k], ranges of each file, 2 or more.
-        footers: int64[k], bytes of each footer.
-        sizes: int64, bytes of each range except the last range of each file, file after file.
-        skip: bool[sum of counts], ranges that are skipped.
+        counts: int64[k], number of ranges in each file, 2 or more.
+        footers: int64[k], length of each file's footer in bytes.
+        sizes: int64, length of each range in bytes, one file after another, without each file's
+            last range.
+        skip: bool[sum of counts], True for each range that the scan skips.
     """
 
     numbers: Counts
@@ -52,15 +55,15 @@ NO_PARTS: Final = FileParts(_NONE, _NONE, _NONE, _NONE, np.zeros(0, np.bool_))
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PackedCuts:
-    """The cuts of n files in p pages.
+    """The cuts of n files, which are divided into p pages.
 
     Attributes:
         n: number of files.
-        counts: unsigned[p, PAGE], ranges of each file; 0 after the last file.
-        first: int64[p + 1], the first range of each page, and at the end the total number of
+        counts: unsigned[p, PAGE], number of ranges in each file; 0 after the last file.
+        first: int64[p + 1], the number of the first range of each page, then the total number of
             ranges.
-        footers: bytes of the footer of each file.
-        sizes: bytes of each range except the last range of each file.
+        footers: length of each file's footer in bytes.
+        sizes: length of each range in bytes, without each file's last range.
     """
 
     n: int
@@ -71,7 +74,7 @@ class PackedCuts:
 
     @classmethod
     def of(cls, cut_counts: Counts, footers: Counts, cuts: Counts) -> PackedCuts:
-        """Packs columns of `sieve.reader.packed_files.Files`; requires at least one file."""
+        """Packs three columns of `sieve.reader.packed_files.Files`, which has at least one file."""
         n, ends = len(cut_counts), np.cumsum(cut_counts)
         starts = (ends - cut_counts)[cut_counts > 0]
         sizes = np.diff(cuts, prepend=0)
@@ -84,38 +87,38 @@ class PackedCuts:
 
     @property
     def nbytes(self) -> int:
-        """Bytes in memory."""
+        """The number of bytes in memory."""
         columns = self.footers.nbytes + self.sizes.nbytes
         return self.counts.nbytes + self.first.nbytes + columns
 
     def same(self, other: PackedCuts) -> bool:
-        """Returns whether cuts and footers are equal; the cuts per file must already be equal."""
+        """Returns whether cuts and footers are equal; the numbers of cuts must already be equal."""
         return self.footers.same(other.footers) and self.sizes.same(other.sizes)
 
     def unpacked(self) -> tuple[Counts, Counts]:
-        """Footers and cuts of all files."""
+        """Returns the lengths of all files' footers, and the cuts of all files."""
         cut_counts = self._counts.astype(np.int64) - 1
         sizes = self.sizes.take(np.arange(int(self.first[-1]) - self.n))
-        # The sums can wrap around, but their differences are exact.
+        # The sums can overflow, but their differences are nevertheless exact.
         total = np.append(0, np.cumsum(sizes))
         before = total[np.cumsum(cut_counts) - cut_counts]
         return self.footers.take(np.arange(self.n)), total[1:] - np.repeat(before, cut_counts)
 
     def to_ranges(self, values: Counts) -> Counts:
-        """Copies the value of each file to each range of the file."""
+        """Given a value for each file, returns for each range the value of its file."""
         return np.repeat(values, self._counts)
 
     def every(self, flags: Flags) -> Flags:
-        """Returns bool[n]: True for a file if all its ranges have the flag."""
+        """Given a flag for each range, returns bool[n]: whether all flags of a file are True."""
         every = np.ones(self.n, np.bool_)
         every[self._owners(~flags)[0]] = False
         return every
 
     def skipped(self, keep: Flags) -> tuple[Flags, FileParts]:
-        """Returns the files without a range to read, bool[n], and the files to read in part.
+        """Returns the files that a scan skips, bool[n], and those of which it reads some ranges.
 
         Args:
-            keep: a flag for each range.
+            keep: a flag for each range: whether the scan reads it.
         """
         owners, firsts = self._owners(keep)
         whole = np.ones(self.n, np.bool_)
@@ -139,7 +142,7 @@ class PackedCuts:
         return self.counts.reshape(-1)[: self.n]
 
     def _owners(self, flags: Flags) -> tuple[Counts, Counts]:
-        """Returns the file of each flagged range, and the first range of that file, ascending."""
+        """Returns the file of each flagged range, ascending, and the first range of this file."""
         ranges = np.flatnonzero(flags)
         if len(ranges) * _DENSE > len(flags):
             ends = np.cumsum(self._counts, dtype=np.int64)

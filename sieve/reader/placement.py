@@ -1,7 +1,7 @@
-"""Placement: where a version's runs hold each location, and which locations have NULLs and NaNs.
+"""Placement: where each location is in a version's runs, and whether it has NULLs or NaNs.
 
-A placement is the part of a file list that look-ups need: for each range, a few bits and the bounds
-of the range's keys.
+Look-ups need only this part of a file list: for each range, its slots, a few bits, and its least
+and greatest key.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Bits:
         return cls(len(flags), np.packbits(flags))
 
     def flags(self) -> Flags:
-        """bool[n], a new array."""
+        """Returns the flags as bool[n], a new array."""
         return np.unpackbits(self.packed, count=self.n).view(np.bool_)
 
 
@@ -41,16 +41,16 @@ class Placement:
     """The part of a version's file list that look-ups need.
 
     Attributes:
-        files: the files, compressed.
-        slots: the position of each range among the locations of all runs, and further positions for
-            files that several runs cover.
-        slots_end: the greatest position plus one.
-        keys: the ranges with a key.
-        nulls: the ranges with a NULL.
-        nans: the ranges with a NaN.
-        all_rows: the files of which all rows were indexed, including hidden rows; see
+        files: the compressed list of files.
+        slots: the slot of each range in the version's runs. If several runs contain rows of a file,
+            further elements have the file's other slots.
+        slots_end: the greatest slot plus one.
+        keys: whether each range has a key.
+        nulls: whether each range has a NULL.
+        nans: whether each range has a NaN.
+        all_rows: whether the version indexed all rows of each file, including hidden rows; see
             `Locations.all_rows`.
-        bounds: the bounds of the ranges, or None if none are known.
+        bounds: the least and greatest key of each range, or None if they are not known.
     """
 
     files: PackedFiles
@@ -64,14 +64,14 @@ class Placement:
 
     @property
     def nbytes(self) -> int:
-        """Bytes in memory."""
+        """The number of bytes in memory."""
         bits = (self.keys, self.nulls, self.nans, self.all_rows)
         packed = sum(one.packed.nbytes for one in bits)
         bounds = 0 if self.bounds is None else self.bounds.nbytes
         return self.files.nbytes + sum(one.nbytes for one in self.slots) + packed + bounds
 
     def check(self, n_files: int, n_slots: int) -> None:
-        """Raises CorruptError if the number of files is not `n_files`, or a position is too big."""
+        """Raises CorruptError if the number of files is not `n_files`, or a slot is too big."""
         if self.files.n != n_files:
             raise CorruptError("SIEVE_LOCATIONS_CORRUPT", f"list is not of {n_files} files")
         if self.slots_end > n_slots:
@@ -88,7 +88,7 @@ class Placement:
 
 
 def place(listed: Locations) -> Placement:
-    """The placement of a file list. Raises CorruptError for a position below -1."""
+    """Returns the placement of a file list. Raises CorruptError if a slot is below -1."""
     every, places = listed.every_range, listed.places
     if places.min(initial=-1) < -1:
         raise CorruptError("SIEVE_LOCATIONS_CORRUPT", "list of locations names an unknown place")

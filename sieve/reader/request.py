@@ -1,7 +1,6 @@
-"""Prune request and answer: a scan's request and its answer, as typed records.
+"""Prune request and answer: a scan's request, and the answer to the request, as typed records.
 
-``sql_ext/frontend/pruning.py`` converts the records from and to their wire form, so the package
-`sieve` passes no dicts.
+``sql_ext/frontend/pruning.py`` converts between these records and the form in which they are sent.
 """
 
 from __future__ import annotations
@@ -20,23 +19,27 @@ from sieve.reader.top_k import Order, Present
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PruneRequest:
-    """One scan of one table.
+    """A scan of one table asks which files it can skip.
 
     Attributes:
-        registrations: the indexes in the table's properties; None for an unreadable registration.
-        fingerprints: parts of the reader's fingerprint, once by the settings of the session that
-            made the relation, and once by the settings of the executing session. Both sessions must
-            read an index's column as the index's build did.
-        instant: the earlier instant at which the scan reads, ISO 8601, or None for the present.
-        partially_visible: whether the reader ignores records that were appended to a slice's log
-            files after the instant.
-        timeout_s: seconds that the scan waits for an answer.
-        ttl_s: seconds after which the front end checks whether an index has a newer version.
-        cache_bytes: maximum bytes of the cache of index files.
-        check_root: raises RootRefusedError if indexes of this table are not allowed in a root.
-        orders: sort orders (ORDER BY, MIN or MAX) in which the scan needs only the first rows; if
-            empty, the scan needs all rows.
-        present: the files that the scan lists, or None if the scan does not know their numbers yet.
+        registrations: the registrations in the table's properties; None for each registration that
+            is unreadable.
+        fingerprints: parts of the reader's fingerprint under the settings of two sessions: the
+            session that resolved the table, and the session that runs the query. Both must read an
+            index's column as the index's build did.
+        instant: the earlier instant (ISO 8601) whose state of the table the scan reads; None for
+            the current state.
+        partially_visible: whether the scan ignores records that writers appended to a Hudi slice's
+            log files after the instant.
+        timeout_s: the time in seconds that the scan waits for an answer.
+        ttl_s: the time in seconds after which the front end checks whether an index has a newer
+            version.
+        cache_bytes: maximum size of the cache of index files in bytes.
+        check_root: raises RootRefusedError if a root must not contain indexes of this table.
+        orders: the sort orders of ORDER BY with LIMIT, MIN or MAX. The scan needs only the first
+            rows of each order. If empty, the scan needs all rows.
+        present: the files that the scan lists; None if the scan does not know the files' numbers
+            yet.
     """
 
     table: TableIdentity
@@ -55,11 +58,12 @@ class PruneRequest:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PartialVisibility:
-    """The flags that an answer adds for file slices that are partially visible to a scan.
+    """Additional flags for scans that see only some records of a Hudi slice's log files.
 
     Attributes:
-        skip: bool[n], files in which no row matches, not even a hidden row.
-        known: bool[n], files for which some version indexed all rows ever written.
+        skip: bool[n], True if no row of a file matches, not even a row that other queries hide.
+        known: bool[n], True if at least one version indexed all rows that were ever written to the
+            file.
     """
 
     skip: Flags
@@ -68,15 +72,15 @@ class PartialVisibility:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Skip:
-    """The files that a scan is allowed to skip.
+    """The files and ranges that a scan is allowed to skip.
 
     Attributes:
-        numbering: identity of the numbering of the table's files.
-        skip: bool[n], True for files that cannot match.
-        parts: files in which some ranges cannot match.
-        used: the versions that the answer is based on, as ``name@version``.
-        narrows: whether the versions evaluated more of the predicate than IS NOT NULL.
-        partial: flags for partially visible file slices, or None for other scans.
+        numbering: the name of the numbering of the table's files.
+        skip: bool[n], True for each file that contains no matching row.
+        parts: the files in which some ranges, but not all, contain no matching row.
+        used: the versions that found this, as ``name@version``.
+        narrows: whether the versions evaluated any part of the predicate but IS NOT NULL.
+        partial: additional flags if the scan asks with ``partially_visible``, else None.
     """
 
     numbering: str
@@ -89,14 +93,15 @@ class Skip:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PruneAnswer:
-    """The answer to a scan.
+    """The answer to a scan's request.
 
     Attributes:
-        skip: the files that the scan is allowed to skip, or None to read all files.
-        reasons: for each reason, the number of indexes, or parts of the predicate, that were not
-            used.
+        skip: the files that the scan is allowed to skip; None if the scan must read all files.
+        reasons: for each reason, the number of indexes or parts of the predicate that the answer
+            does not use.
         detail: details of the last reason, as text.
-        functions: the functions that no index can evaluate, or other causes of an unused part.
+        functions: for the unused parts of the predicate, the functions that no index can evaluate,
+            or other causes.
     """
 
     skip: Skip | None

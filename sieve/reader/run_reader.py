@@ -64,7 +64,7 @@ class Run:
 
     @property
     def span(self) -> Range:
-        """A range of codes that includes all keys; without keys, the first is above the last."""
+        """A range of codes that includes all keys; empty (first above last) if there is no key."""
         return self._codes.span
 
     def locations_in(self, intervals: CodeIntervals) -> Flags:
@@ -156,7 +156,7 @@ class Run:
         return found
 
     def holds_codes(self, codes: Codes, location: int) -> Flags:
-        """Returns for each code whether `locations_in` would find the location by this code alone.
+        """Returns for each code whether `locations_in`, given only this code, finds the location.
 
         Args:
             codes: int64[k], distinct and ascending.
@@ -176,7 +176,7 @@ class Run:
         return may_hold
 
     def holds_hashes(self, hashes: Hashes, location: int) -> Flags:
-        """Returns for each hash whether `locations_of` would find the location by this hash alone.
+        """Returns for each hash whether `locations_of`, given only this hash, finds the location.
 
         Args:
             hashes: uint64[q], distinct. Interpreted as signed numbers, the hashes are ascending.
@@ -261,7 +261,7 @@ class Run:
 
     @contextlib.contextmanager
     def _remembered(self, number: int) -> Iterator[None]:
-        """Caches the first error of a file; every look-up raises the same error until `retry`."""
+        """Caches a file's error; until `retry`, each look-up that needs the file raises it."""
         failed = self._failed.get(number)
         if failed is not None:
             # Raise a new error object, because a raised object keeps the stack frames alive that it

@@ -1,4 +1,4 @@
-"""Decides whether a scan is allowed to use a version of an index."""
+"""Decides whether a scan can use a version of an index."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sieve.storage.interface import GoneError
 
 
 def reason_of(error: SieveError) -> Reason:
-    """The reason for an index that could not be read."""
+    """Returns the reason that users see if this error prevented the use of an index."""
     if isinstance(error, GoneError):
         return Reason.INDEX_GONE
     if isinstance(error, CorruptError):
@@ -23,12 +23,14 @@ def reason_of(error: SieveError) -> Reason:
 def why_unusable(
     manifest: Manifest, table: TableIdentity, fingerprints: Iterable[Mapping[str, str]]
 ) -> Reason | None:
-    """Returns why a scan must not use a version, or None if the scan can use the version.
+    """Returns why a scan must not use a version; None if the scan can use it.
 
     Args:
-        fingerprints: the parts of the reader's fingerprint in each session that reads.
+        fingerprints: the parts of the reader's fingerprint, for each session that takes part in the
+            scan.
     """
-    # The table can be another one: a copy with the same properties, or a new table of this name.
+    # The version may be of another table: the scan's table is a copy with the same properties, or a
+    # new table with the same name.
     if not same_table(manifest.table, table):
         return Reason.NO_INDEX
     if manifest.state != "ready":

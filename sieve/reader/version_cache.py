@@ -1,8 +1,8 @@
-"""Version cache: the open index versions that scans use.
+"""Version cache: keeps the index versions that scans use open in memory.
 
-The cache reads the newest version of an index when a scan first needs the index. After the time to
-live, a background thread checks for a newer version. Earlier versions, which scans at an earlier
-instant use, are immutable.
+When a scan first needs an index, the cache reads the index's newest version. If a scan needs the
+index after the time to live, a background thread checks whether a newer version exists. Scans of an
+earlier instant use earlier versions, which are immutable.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ from sieve.storage.interface import Store
 MAX_INDEXES = 256
 MAX_INSTANTS = 4096
 MAX_VERSIONS = 8
-"""Maximum number of versions that a scan of partially visible file slices uses, per index."""
+"""The maximum number of versions of an index that a scan of partially visible slices uses."""
 
 Versions = tuple[OpenVersion, ...]
 _PastVersion = tuple[str, int]
-"""Folder of an index and number of a version."""
+"""The folder of an index, and the number of a version."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CachedVersion:
-    """The result of the last read of an index.
+    """What the last read of an index found.
 
     Attributes:
-        index: the newest version, or None if there is no usable version.
-        reason: why there is no usable version, otherwise None.
-        detail: the reason as text.
+        index: the newest version, or None if it does not exist or is unreadable.
+        reason: why `index` is None; otherwise None.
+        detail: details of the reason, as text.
     """
 
     index: OpenVersion | None
@@ -51,11 +51,11 @@ class CachedVersion:
 
 
 class VersionCache:
-    """Index versions in memory.
+    """Open index versions in memory.
 
     Args:
-        open_store: opens the store of a URI.
-        files: the cache of the versions' files.
+        open_store: opens the store to which a URI belongs.
+        files: the cache that keeps the versions' files in memory.
     """
 
     def __init__(self, open_store: Callable[[str], Store], files: FileCache) -> None:
@@ -66,16 +66,16 @@ class VersionCache:
         self._instants = Cache[_PastVersion, str](max_entries=MAX_INSTANTS)
 
     def invalidate(self, directory: str) -> None:
-        """Drops the cached version of an index that a statement has changed.
+        """Forgets the cached newest version of an index, because a statement has changed the index.
 
         The next scan reads the index again.
         """
         self._newest.invalidate(directory)
 
     def newest(self, registration: Registration, ttl_s: float) -> CachedVersion:
-        """The newest version of an index; reread in the background after ``ttl_s`` seconds.
+        """Returns the newest version of an index; after ``ttl_s`` seconds, also starts a reread.
 
-        If the index cannot be read, the result has the reason instead of a version.
+        If the index is unreadable, the result contains the reason instead of a version.
         """
         return self._newest.get_fresh(
             registration.directory, lambda known: self._read(registration, known), ttl_s
@@ -84,7 +84,7 @@ class VersionCache:
     def in_memory(
         self, registrations: Iterable[Registration | None], request: PruneRequest
     ) -> dict[Column, OpenVersion]:
-        """The indexes of a table that are already in memory and usable for a scan."""
+        """Returns those indexes of a table that are already in memory and that a scan can use."""
         cached = [self._newest.peek(one.directory) for one in registrations if one is not None]
         indexes = [one.index for one in cached if one is not None and one.index is not None]
         return {
@@ -94,11 +94,11 @@ class VersionCache:
         }
 
     def versions_for(self, newest: OpenVersion, request: PruneRequest) -> Versions:
-        """Returns the versions that a scan uses.
+        """Returns the versions of an index that a scan uses.
 
-        A scan uses the newest version, or the version of the scan's earlier instant. A scan of
-        partially visible file slices also uses later versions. Later versions cover the log files
-        that were appended after the instant.
+        A scan of the current state uses the newest version; a scan of an earlier instant uses the
+        version of that instant. A scan of partially visible slices also uses later versions,
+        because these cover log files that were appended after the instant.
         """
         found: list[OpenVersion] = []
         partial = request.partially_visible
@@ -112,13 +112,13 @@ class VersionCache:
         return tuple(usable if partial else usable[:1])
 
     def _as_of(self, newest: OpenVersion, instant: str, most: int) -> list[OpenVersion]:
-        """Returns the last version up to an instant, and later versions; at most ``most`` versions.
+        """Returns the last version up to an instant, and the next ones; at most ``most`` versions.
 
-        A scan at any instant can use any version, because a version proves something only about
-        locations with an unchanged identity. The version of the instant has more of the scan's
-        locations than other versions. If all versions are later, the first result is the oldest
-        retained version. If the newest version is the only one, or is not later than the instant,
-        the result is empty.
+        A scan of any instant can use any version, because each version identifies the files that it
+        describes by path, length and time. But the version of the instant lists more of the scan's
+        files than other versions. If all versions are later than the instant, the first result is
+        the oldest retained version. If the newest version is the only one, or is not later than the
+        instant, the result is empty.
         """
         if newest.manifest.instant <= instant:
             return []
@@ -132,7 +132,7 @@ class VersionCache:
             return []
 
         def version(number: int) -> OpenVersion | None:
-            # If this version is unreadable, the scan can still use the other versions.
+            # If one version is unreadable, the scan can still use the others.
             with contextlib.suppress(SieveError):
                 return self._past.get(
                     (directory, number), lambda: self._open(store, directory, number)
@@ -142,7 +142,8 @@ class VersionCache:
         if all(self._past.peek((directory, number)) is not None for number in chosen):
             found = [version(number) for number in chosen]
         else:
-            # The versions are read in parallel, so that a remote store costs one round trip.
+            # Threads read the versions in parallel, so that the scan waits for a remote store only
+            # once.
             with ThreadPoolExecutor(most, "sieve-past") as pool:
                 found = list(pool.map(version, chosen))
         return [one for one in found if one is not None]
@@ -157,7 +158,7 @@ class VersionCache:
         return open_version(store, directory, read_version(store, directory, number), self._files)
 
     def _read(self, registration: Registration, known: CachedVersion | None) -> CachedVersion:
-        """Looks up the newest version, given the cached result."""
+        """Reads the newest version, given the cached result of the last read."""
         directory = registration.directory
         index = known.index if known is not None else None
         try:
