@@ -53,7 +53,7 @@ class CorruptError(SieveError):
 
 
 def corrupt_segment(problem: str) -> CorruptError:
-    """Returns the error for a segment whose payload violates the segment format."""
+    """The error for a segment whose payload violates the segment format."""
     return CorruptError(
         "SIEVE_CORRUPT_SEGMENT", f"a segment's payload {problem}; REFRESH the index FULL"
     )

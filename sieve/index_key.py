@@ -1,9 +1,9 @@
 """The key of an index: what the index is on, namely a column or an expression of columns.
 
-A key is a tuple of strings. A column's key is the column's path in the data files. An expression's
-key consists of an empty string, which is no column's name, and of the expression's SQL, with column
-names as in the data files: ``("", "lower(email)")``. Releases without support for expressions
-refuse to register a key that contains an empty string.
+A key is a tuple of strings. A column's key is its path in the data files. An expression's key
+consists of an empty string, which no column has as a name, and the expression's SQL, with column
+names as in the data files: ``("", "lower(email)")``. Releases without expressions refuse a
+registration with an empty string.
 
 An ordinary index has one value per row. If an index can have several values per row, its key also
 contains the kind of the index: ``("", "tags", "elements")``.
@@ -28,22 +28,22 @@ same number."""
 
 
 def expression_key(sql: str) -> Key:
-    """Returns the key of an expression, given the expression's SQL."""
+    """The key of an expression, given the expression's SQL."""
     return ("", sql)
 
 
 def expression_of(key: Sequence[str]) -> str | None:
-    """Returns the SQL that an expression's key contains; None for a column's key."""
+    """The SQL that an expression's key contains; None for a column's key."""
     if not key or key[0]:
         return None
     return key[1] if len(key) == 2 or (len(key) == 3 and key[2] in KINDS) else None
 
 
 def kind_of(key: Sequence[str]) -> str | None:
-    """Returns the kind of index that a key contains; None if the index has one value per row."""
+    """The kind of index that a key contains; None if the index has one value per row."""
     return key[2] if len(key) == 3 and expression_of(key) is not None else None
 
 
 def shown(key: Sequence[str]) -> str:
-    """Returns the text that users see for a key: an expression's SQL, or a path with dots."""
+    """The text that users see for a key: an expression's SQL, or a path with dots."""
     return expression_of(key) or ".".join(key)

@@ -35,15 +35,13 @@ def file_rows(
     """Returns one row for each file of the table.
 
     Args:
-        scan: the driver's report on the scan, a mapping. ``files`` contains the paths of all files
-            of the table. ``listed`` contains the paths that remain after Spark's own pruning, each
-            with the number of ranges in the file. ``kept`` contains the paths of the files that the
-            scan reads, each with the number of ``ranges`` and ``bytes`` to read. If the index does
-            not cover a file, ``unproven`` gives the reason for the file's path in ``kept``.
-            ``used`` names the indexes that the scan used, and ``reasons`` says why the scan did not
-            use other indexes. If Spark plans no scan, ``unread`` says why, and ``listed``,
-            ``kept``, ``used`` and ``reasons`` are missing. ``partitioned`` is true if the table is
-            partitioned.
+        scan: the driver's report on the scan. ``files`` contains all paths. ``listed`` contains the
+            paths that remain after Spark's own pruning, each with its number of ranges. ``kept``
+            contains the paths that the scan reads, each with the ``ranges`` and ``bytes`` to read;
+            ``unproven`` is the reason if the index does not cover the file. ``used`` names the
+            indexes that the scan used, and ``reasons`` says why it did not use others. If Spark
+            plans no scan, ``unread`` says why, and ``listed``, ``kept``, ``used`` and ``reasons``
+            are missing. ``partitioned`` is true if the table is partitioned.
     """
     listed, kept = scan.get("listed", {}), scan.get("kept", {})
     used = ", ".join(scan.get("used", ()))

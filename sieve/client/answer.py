@@ -21,8 +21,8 @@ row for each file."""
 _EXPECTED: Final = re.compile(
     r"([\d.]+) of (\d+) expected; at least [\d.]+, by min and max ([\d.]+)"
 )
-"""Matches the text in which DESCRIBE states three numbers of files: how many a query reads with the
-index, how many exist, and how many a query reads with min/max statistics."""
+"""Matches three numbers of files in an answer of DESCRIBE: read with the index, existing, and read
+with min/max statistics."""
 
 _CELL: Final = "padding:2px 8px;text-align:{align};vertical-align:top;white-space:pre-wrap"
 _TRACK: Final = "position:relative;height:6px;min-width:80px;background:rgba(128,128,128,.2)"
@@ -68,7 +68,7 @@ class Answer(Sequence[Record], Generic[Record]):
         return "\n".join([*(row.rstrip() for row in rows), *self._rest()])
 
     def _repr_html_(self) -> str:
-        """Returns the answer as an HTML table; notebooks call this method."""
+        """The answer as an HTML table; notebooks call this method."""
         head = "".join(_cell("th", escape(name), number=False) for name in self.columns)
         body = "".join(
             f"<tr>{''.join(self._cells(row, texts))}</tr>"

@@ -1,9 +1,8 @@
 """Records: the row types of the statements' answers.
 
-A record has the columns of its statement, in the same order. docs/sql.md describes the columns. If
-a later release of Sieve runs the statement and adds columns, the record omits them. Some columns
-count a part of a total, such as the files that a scan reads. ``wholes`` maps such a column to the
-column or property that contains the total. Notebooks draw the ratio as a bar.
+A record has the columns of its statement, in the same order; docs/sql.md describes them. It omits
+columns that later releases add. Some columns count a part of a total, which another column or
+property contains. ``wholes`` maps such a column to the total. Notebooks draw the ratio as a bar.
 """
 
 from __future__ import annotations

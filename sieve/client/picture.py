@@ -21,5 +21,5 @@ class Picture:
         return self.summary
 
     def _repr_png_(self) -> bytes:
-        """Returns the picture; notebooks call this method."""
+        """The picture; notebooks call this method."""
         return self.png

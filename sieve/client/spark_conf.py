@@ -53,7 +53,7 @@ def wiring(jar: Path) -> Settings:
 
 
 def user_conf_dir(spark: SparkHome, environ: Mapping[str, str]) -> Path:
-    """Returns the folder in which Spark looks for the user's configuration files."""
+    """The folder in which Spark looks for the user's configuration files."""
     return Path(environ.get("SPARK_CONF_DIR") or spark.path / "conf")
 
 

@@ -1,7 +1,6 @@
 """Finds the Spark installation, and the shim jar for this version of Spark.
 
-Each shim jar is compiled for one minor version of Spark and one of Scala:
-``sieve-spark-3.5_2.12.jar`` is for Spark 3.5 and Scala 2.12.
+``sieve-spark-3.5_2.12.jar``, for example, is for Spark 3.5 and Scala 2.12.
 """
 
 from __future__ import annotations
@@ -74,7 +73,7 @@ def inspect(home: Path) -> SparkHome:
 
 
 def shim_jar(spark: SparkHome, jars: Path = JARS) -> Path:
-    """Returns the path of the jar that contains Sieve's classes for a Spark installation.
+    """The path of the jar that contains Sieve's classes for a Spark installation.
 
     Raises:
         UnsupportedError: Sieve has no jar for this version of Spark and Scala. The message names

@@ -1,9 +1,9 @@
 """Statements as functions of a Spark session, for programs and notebooks.
 
-Each function sends one statement through ``spark.sql``. So the functions also work in a session of
-Spark Connect. `inspect` returns a `Picture`; each other function returns an `Answer`. Callers spell
-names of tables, columns and databases as in SQL: ``shop.orders``, with backquotes where SQL needs
-them. If the statement fails, PySpark raises the error.
+Each function sends one statement through ``spark.sql``, so the functions also work with Spark
+Connect. `inspect` returns a `Picture`; the others return an `Answer`. Callers spell names as in
+SQL: ``shop.orders``, with backquotes where SQL needs them. If a statement fails, PySpark raises its
+error.
 """
 
 from __future__ import annotations
@@ -212,8 +212,8 @@ def estimate(
         columns: one or more columns, as in `create`.
         predicate: condition of a query, as after WHERE. If it is given, the answer also estimates
             the files and bytes that the query reads.
-        extended: whether to show all estimates. If the options do not name a budget, the answer
-            then has a row for each of several budgets.
+        extended: whether to show all estimates and, unless the options name a budget, several
+            budgets.
         **options: options of the index.
     """
     arguments = {"table": table, "columns": _listed(columns), "predicate": predicate}

@@ -1,8 +1,8 @@
 """Arrow jobs: run a build step over record batches on executors, with little work per task.
 
 A Python worker of Spark runs many tasks. Before each task, Spark invalidates all import caches, so
-the importer of each archive reads the archive's file list again. After each task, Spark runs a
-garbage collection, which visits the objects of all imported modules. This module avoids both.
+importers reread the file lists of archives. After each task, Spark's garbage collection visits all
+imported modules. This module avoids both.
 """
 
 from __future__ import annotations
@@ -74,8 +74,7 @@ def _freeze_imports() -> None:
 def spare_next_task() -> None:
     """Reduces Spark's work between two tasks from 110 ms of CPU time to 0.5 ms (`bench worker`).
 
-    The garbage collection no longer visits the modules' objects, which saves 48 ms. Importers no
-    longer read archives' file lists again, which saves 62 ms.
+    Without the visit to modules, it saves 48 ms; without rereading file lists, 62 ms.
     """
     _freeze_imports()
     loaders = (getattr(sys.modules.get(name), "__loader__", None) for name in ("pyspark", "sieve"))

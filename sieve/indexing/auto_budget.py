@@ -21,8 +21,7 @@ from sieve.segments.stopping_rule import FREE_BYTES, KINDS, NEAR, Stop, Trial, n
 MOST_MAP_BYTES: Final = 1 << 30
 """Maximum size in bytes of a hash map that the user has not asked for."""
 MOST_MAP_TIMES: Final = 3
-"""Maximum build time of a hash map that the user has not asked for, divided by the time of the
-build without the map."""
+"""Maximum build time of such a map, as a multiple of the build time of the index without it."""
 
 # Seconds on two cores for: a build with few keys; one more file; one more row with scattered keys;
 # one more key in a hash map.
@@ -43,7 +42,7 @@ Limit = Literal["bytes", "seconds"]
 
 
 def stop_for(profile: Profile, options: IndexOptions, probes: Probes, hits: Counts) -> Stop:
-    """Returns the criterion by which a build decides that an index has enough intervals.
+    """The criterion by which a build decides that an index has enough intervals.
 
     Args:
         options: the options, with the budget ``auto``.
@@ -112,7 +111,7 @@ def plan_map(
     Args:
         options: the options, with the budget ``auto``.
         expected: the expected reads of queries with intervals alone.
-        keys: number of distinct keys per location, summed over all locations.
+        keys: number of distinct keys in each location, summed over all locations.
     """
     reads = files_read(expected, profile.location_bytes)
     least = least_read(expected, profile.location_bytes)
@@ -139,8 +138,7 @@ def plan_map(
 def map_is_likely(profile: Profile, options: IndexOptions) -> bool:
     """Returns whether a build is likely to choose a hash map.
 
-    If so, the reading step collects the pairs for the map, and the build need not read the column
-    again. If intervals cost less after all, the build discards the pairs.
+    If so, the reading step collects the map's pairs, which saves another reading of the column.
     """
     if options.shape == "map":
         return True
@@ -161,7 +159,7 @@ def map_limit(size: int, keys: int, rows: int, n_files: int) -> Limit | None:
     """Returns the limit that a hash map which the user has not asked for exceeds, or None.
 
     Args:
-        keys: number of distinct keys per location, summed over all locations.
+        keys: number of distinct keys in each location, summed over all locations.
         n_files: number of locations.
     """
     if size > MOST_MAP_BYTES:

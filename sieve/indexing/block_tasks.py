@@ -59,8 +59,7 @@ class _Counter:
     def take(self) -> int:
         """Returns the number of pairs that were yielded since the last call.
 
-        The number for a single segment is approximate, because `cut_segments` reads ahead. The sum
-        over all segments of a task is exact.
+        Only the sum over a task's segments is exact, because `cut_segments` reads ahead.
         """
         seen, self._seen = self._seen, 0
         return seen

@@ -22,9 +22,9 @@ from sieve.segments.hash_map.size import estimate_bytes, fingerprint_for
 from sieve.tables.table import LOCATION
 
 _PAIRS_PER_MAP = 1 << 19
-"""Number of pairs of key and location for each map. One task builds one map. With so many pairs,
-the arrays of the construction ("peeling") fit into a core's cache. Compared with maps of four times
-as many pairs, peeling takes a third less time, and the maps have 1.4 % more bytes."""
+"""Number of pairs in a map, which one task builds. With so many pairs, the arrays of the
+construction ("peeling") fit into a core's cache. Compared with four times as many pairs, peeling
+takes a third less time, and the maps have 1.4 % more bytes."""
 # If a key is in several files, the size of a map is only an estimate. So the build plans maps for
 # this share of the budget.
 _CAUTION = 0.97
@@ -73,7 +73,7 @@ class SharedPairs:
             self._pairs.unpersist()
 
     def _packed(self) -> CollectedPairs:
-        """Returns the pairs that the reading step collected, or reads the column for the pairs."""
+        """Returns the pairs of the reading step; if it collected none, reads the column again."""
         if self._collected is not None:
             return self._collected
         sample, seen = self._sample, self._seen
@@ -93,8 +93,8 @@ class SharedPairs:
         """Returns the rows of a run, one for each map. They are valid until the `with` block ends.
 
         Args:
-            budget: maximum bytes of all maps.
-            worth: maximum bytes of fingerprints to pay for one location less per query for an
+            budget: maximum size of all maps together, in bytes.
+            worth: maximum bytes of fingerprints for each location that they save in a query for an
                 absent key.
 
         Raises:
@@ -120,12 +120,12 @@ class SharedPairs:
 
 
 def parts_of(rows: int) -> int:
-    """Returns the number of hash ranges for pairs. A run has at most as many hash maps."""
+    """The number of hash ranges for pairs. A run has at most as many hash maps."""
     return max(1, math.ceil(rows / _PAIRS_PER_MAP))
 
 
 def _counts(pairs: Rows) -> tuple[int, int]:
-    """Returns the number of (key, location) pairs and the approximate number of distinct keys."""
+    """Returns the number of pairs of key and location, and the approximate number of keys."""
     merge, schema = hash_map_tasks.merge_sketches, hash_map_tasks.SKETCHES
     of_tasks = pairs.select("pairs", "smallest").repartition(1)
     ((n, smallest),) = map_batches(of_tasks, merge, schema).collect()
@@ -137,15 +137,15 @@ def fit_maps(
 ) -> tuple[int, int]:
     """Returns the number of maps, and the number of bits per fingerprint that the budget allows.
 
-    If a map has no fingerprints, a look-up of an absent key returns the locations of another key.
-    Each bit of the fingerprints halves the probability of such an error. The cost model assumes
-    that a query for an absent key reads at least one location.
+    Without fingerprints, a look-up of an absent key returns another key's locations. Each
+    fingerprint bit halves the probability of this. The cost model counts at least one location for
+    an absent key.
 
     Args:
         pairs: number of pairs of key and location.
         keys: approximate number of distinct keys.
         n_files: number of locations.
-        budget: maximum bytes of all maps.
+        budget: maximum size of all maps together, in bytes.
         worth: maximum bytes of fingerprints for each location that they save in a query for an
             absent key. If infinite, only the budget limits the fingerprints.
 

@@ -1,10 +1,10 @@
 """Builds a run with Spark: executors read the keys and write the run's files.
 
-By default, a build reads the column twice. The first reading draws a sample. From the sample, the
-build estimates for each gap between keys how probable it is that a query lies in the gap. The
-second reading reads all rows, and divides each location's keys at those gaps that are worth one
-more interval. Even for a large table, the intermediate data is only a few times as large as the
-budget. But if the shape is `sieve`, the intermediate data contains every key.
+By default, a build reads the column twice. The first reading draws a sample, from which the build
+estimates how often queries lie in each gap between keys. The second reading reads all rows, and
+divides each location's keys at those gaps that are worth one more interval. Even for a large table,
+the intermediate data is only a few times as large as the budget. But for the shape `sieve`, it
+contains every key.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ class BuiltRun:
     Attributes:
         run: the run; None if no location has a key.
         tiling: the locations of the run.
-        rows, nulls, nans: int64[n], number of rows, NULLs and NaNs in each location. If every query
-            must read a location's file, the number of rows is -1.
+        rows, nulls, nans: int64[n], counts for each location. Rows are -1 if every query must read
+            the location's file.
         width: mean size of the column's values in bytes.
         bounds: the least and greatest key of each location; None if the build read no files.
     """

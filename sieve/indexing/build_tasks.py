@@ -28,7 +28,7 @@ def run_files(n: int, sample: Sample) -> int:
 
 
 def in_stretches(cuts: Rows, query_model: QueryModel, stretches: int) -> Rows:
-    """Clips cuts to stretches; the pieces of a stretch are adjacent rows of one partition."""
+    """Splits cuts into pieces by stretch; a stretch's pieces are adjacent rows of a partition."""
     places = np.arange(1, stretches) * len(query_model.codes) // stretches
     borders = query_model.codes[places]
     pieces = map_batches(cuts, segment_tasks.split_cuts(borders), segment_tasks.PIECES)

@@ -82,9 +82,9 @@ def ordinals_in(places: Counts, begin: int, end: int) -> Counts:
 def shared_rounds(runs: Sequence[RunRef], limit: int = ROUND_BYTES) -> list[list[Round]]:
     """Divides look-ups into rounds if the rows of files are in several runs.
 
-    A round looks up a range of key codes in all these runs, and finds a key if one of the runs
-    contains it. If there is one run, the rounds are those of `rounds_of`. If there are several,
-    none has hash maps. If there is none, the only round is empty.
+    A round looks up the same key codes in all these runs; one run must find a key. A single run
+    gets the rounds of `rounds_of`. Several runs have no hash maps. If there is no run, the only
+    round is empty.
     """
     if not runs:
         return [[]]

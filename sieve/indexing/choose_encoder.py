@@ -18,11 +18,11 @@ FRONT: Final = MAX_PREFIX + LONGEST_POINT + MOST_DIGITS
 """The code of a value depends on at most this many of its leading bytes."""
 
 _STEPS: Final = (1, 16, 64, 256, 512, 1024)
-"""The numbers of split points that the choice tries. With more split points, codes would have room
-for fewer bytes of a value."""
+"""The numbers of split points that the choice tries. More points would leave less room in a
+code."""
 _VALUES_A_POINT: Final = 8
-"""The sample must have at least this many values per split point on average. Fewer values would not
-show which bytes they have in common."""
+"""Minimum mean number of sampled values per split point. Fewer values would not show their common
+bytes."""
 _SHARE_OF_COLUMN: Final = 1000
 """The size of the split points is at most 1/1000 of the column's size, which is a tenth of a budget
 of 1 %."""
@@ -30,8 +30,7 @@ _ALWAYS_ALLOWED: Final = 1024
 """Split points with up to this many bytes are negligible compared with the other contents of a
 manifest."""
 _GAIN: Final = 0.01
-"""The choice prefers an encoder with more split points only if it increases the share of distinct
-codes by more than this number."""
+"""A costlier encoder must increase the share of distinct codes by more than this number."""
 
 
 def choose_encoder(type_name: str, values: pa.ChunkedArray, rows: int, size: int) -> Encoder:
@@ -73,8 +72,8 @@ def choose_encoder(type_name: str, values: pa.ChunkedArray, rows: int, size: int
 
 def _spare_bits(values: pa.ChunkedArray, rows: int) -> float:
     """Estimates how many more bits neighbouring values need in the table than in the sample."""
-    # The share of the sample's rows whose value occurs only once estimates the share of the table's
-    # rows whose value is not in the sample (Good, "The population frequencies of species").
+    # The share of sampled values that occur once estimates the share of rows whose value the sample
+    # does not contain (Good, "The population frequencies of species").
     counts = pc.value_counts(values).field("counts")
     unseen = pc.sum(pc.equal(counts, 1)).as_py() / len(values)
     return math.log2(1 + unseen * max(0.0, rows / len(values) - 1))
@@ -103,6 +102,6 @@ def _unscaled(value: pa.Scalar, of: pa.DataType) -> int:
 
 
 def _told_apart(encoder: Encoder, distinct: pa.Array, spare: float) -> float:
-    """Returns the number of distinct codes, without their last `spare` bits, per distinct value."""
+    """The number of distinct codes, without their last `spare` bits, per distinct value."""
     codes = encoder.of_bytes.encode(distinct).codes.view(np.uint64) ^ np.uint64(1 << 63)
     return len(np.unique(codes >> np.uint64(min(63, round(spare))))) / len(distinct)

@@ -1,9 +1,8 @@
 """Chooses the shape, price and granularity of a run, in CREATE, REFRESH and ESTIMATE.
 
-A choice makes up to five runs and keeps the run of least cost. The first run has intervals. If an
-alternative can pay back, the choice also makes a run with a hash map, with more cuts, or with whole
-files instead of ranges as locations. A `Maker` reads the column and makes runs. CREATE and REFRESH
-have a maker that writes runs to storage; the maker of ESTIMATE keeps runs in memory.
+A choice makes up to five runs and keeps the run of least cost. In addition to intervals, it tries
+those alternatives that can pay back: a hash map, more cuts, and whole files instead of ranges. A
+`Maker` reads the column and makes the runs: in storage for a build, in memory for ESTIMATE.
 """
 
 from __future__ import annotations
@@ -74,7 +73,7 @@ class Choice(Generic[R]):
 
     Attributes:
         maker: reads the column and makes the runs.
-        probes: the queries with which the choice measures how much a run lets queries skip.
+        probes: the queries with which the choice measures a run.
         with_maps: whether the choice can choose a run with a hash map.
     """
 

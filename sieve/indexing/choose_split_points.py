@@ -21,8 +21,8 @@ from sieve.encoding.split_points import (
 
 _WIDTH: Final = LONGEST_POINT + MOST_DIGITS
 STRAYS: Final = 1 / 200
-"""The choice may give this share of the values codes that do not distinguish them, if this improves
-the codes of all other values."""
+"""This share of the values may get codes that do not distinguish them, so that other codes
+improve."""
 
 
 class Fronts:
@@ -30,7 +30,7 @@ class Fronts:
 
     Attributes:
         bytes: uint8[n, w], w bytes of each value, padded with zeros, ascending.
-        shared: int64[n - 1], the length of the common prefix of each value and the next value.
+        shared: int64[n - 1], length of the common prefix of each value and the next value.
         radix: the number of distinct bytes, including zero; 256 if there are too many for an
             alphabet.
     """
@@ -70,8 +70,8 @@ def split(fronts: Fronts, count: int, spare: float, most: int) -> Splits | None:
     Args:
         fronts: the first bytes of the sampled values.
         count: maximum number of split points.
-        spare: number of bits that a code must have in addition to the bits that distinguish
-            neighbours in the sample.
+        spare: number of bits that a code needs in addition to those that distinguish sampled
+            neighbours.
         most: maximum size of the split points in bytes.
     """
     room = 64 - math.log2(count)
@@ -87,8 +87,8 @@ def split(fronts: Fronts, count: int, spare: float, most: int) -> Splits | None:
     if packed_size(points) > most:
         return None
     skipped = np.repeat([g.shared for g in groups], [g.stop - g.first for g in groups])
-    # The number of digits in a code and the size of the alphabet depend on each other. So the
-    # second call uses the number of digits that results from the first call's alphabet.
+    # The number of digits and the alphabet's size depend on each other. So the second call uses the
+    # number of digits from the first.
     guess = Splits(tuple(points), _digits_of(fronts, skipped, int(room / math.log2(fronts.radix))))
     return Splits(tuple(points), _digits_of(fronts, skipped, guess.digits))
 

@@ -79,9 +79,8 @@ class Profile:
     def least_by_map(self, least: float) -> float:
         """Estimates what a query for one value reads with a hash map, in locations of mean size.
 
-        Several values can have the same key code, and only a hash map distinguishes them. A large
-        location is more likely to contain the value than a small one. The rows of a value can be in
-        several locations.
+        Only a hash map distinguishes values with the same key code. A larger location is more
+        likely to contain the value, and the rows of a value can be in several locations.
 
         Args:
             least: total weight of the locations that contain the value's key code.
@@ -114,7 +113,7 @@ class Profile:
         return max(1, int(whole * self.sample.share))
 
     def most(self, options: IndexOptions) -> float:
-        """Returns the size in bytes above which a build makes the run again, but smaller.
+        """The size in bytes above which a build makes the run again, but smaller.
 
         The size is infinite for two kinds of runs. A run with every key has no budget. For a hash
         map, the build chooses the bits per key by the budget.
@@ -122,7 +121,7 @@ class Profile:
         return math.inf if options.every_key or options.shape == "map" else self.budget(options)
 
     def intervals_budget(self, options: IndexOptions, shape: str) -> int:
-        """Returns the budget for intervals: the whole budget, or a small part if the run has a map.
+        """The budget for intervals: the whole budget, or a small part if the run has a map.
 
         With the budget ``auto``, the result limits the number of cuts that the reading step makes.
         """
@@ -155,7 +154,7 @@ class ColumnProfile(Profile):
 
     Attributes:
         values: all rows: the column as ``v``, and the `LOCATION`; see `value_columns`.
-        owners: int64[n], the number of each location's file.
+        owners: int64[n], number of each location's file.
         counted: int64, number of rows of each file, counted without reading a column; None if the
             format has no row counts.
         write_file: writes the files of a small run in this process. If None, executors write them.
@@ -167,14 +166,14 @@ class ColumnProfile(Profile):
     write_file: WriteFile | None = None
 
     def by_file(self, frame: DataFrame, column: Column, tiling: Tiling) -> ColumnProfile:
-        """Returns the profile of the same column with each whole file as one location."""
+        """The profile of the same column with each whole file as one location."""
         values = column_values(frame, column)
         files = np.arange(len(tiling.lengths))
         return replace(self, sizes=tiling.lengths, values=values, owners=files)
 
 
 def beside_map(budget: int) -> int:
-    """Returns the part of a budget, in bytes, for the intervals of a run that has a hash map."""
+    """The part of a budget, in bytes, for the intervals of a run that has a hash map."""
     return max(budget // _SHARE_BESIDE_MAP, min(budget // 2, SMALLEST_SHARE // 2))
 
 
@@ -225,7 +224,7 @@ def column_profile(
 def rows_to_count(
     table: CatalogTable, files: Sequence[DataFile], whole: DataFrame, column: Column
 ) -> DataFrame | Counts | None:
-    """Returns the argument `counting` of `column_profile` for some files of a table.
+    """The argument `counting` of `column_profile` for some files of a table.
 
     Args:
         whole: all rows of the files, with whole files as `LOCATION`.

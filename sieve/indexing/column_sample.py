@@ -37,8 +37,8 @@ class Sample:
     Attributes:
         encoder: maps the column's values to key codes.
         query_model: the distribution of the keys; None if the sample contains no key.
-        codes: int64[n], the key code of each sampled value.
-        hashes: uint64[n], the hash of each sampled value.
+        codes: int64[n], key code of each sampled value.
+        hashes: uint64[n], hash of each sampled value.
         rows: number of rows of the column, counted or estimated.
         width: mean size of a value in bytes.
         shown: number of rows in the windows; equal to `rows` if there are no windows.

@@ -53,9 +53,8 @@ class Cutting:
     Attributes:
         sizes: int64[n], size of each location in bytes.
         query_model: the expected queries. If None, every key is a cut.
-        threshold: the step divides keys at a gap only if the gap saves at least this many bytes per
-            expected query. A gap saves the location's size, times the probability that a query lies
-            in the gap.
+        threshold: minimum bytes that a gap must save per expected query to divide the keys. A gap
+            saves the location's bytes, times the probability that a query lies in the gap.
         budget: maximum size of the run's intervals in bytes.
     """
 
@@ -66,7 +65,7 @@ class Cutting:
     rows: int = 0
 
     def of(self, codes: Codes, rows: npt.NDArray[np.int64], location: int) -> Intervals:
-        """Returns the cuts of a location, given its distinct keys in ascending order."""
+        """The cuts of a location, given its distinct keys in ascending order."""
         if self.query_model is None:
             place = np.full(len(codes), location, np.int32)
             return Intervals(codes, codes, place, np.ones_like(rows), rows)

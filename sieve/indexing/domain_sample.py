@@ -1,10 +1,9 @@
 """Domain sample: windows of a column's domain, from which ESTIMATE builds a smaller index.
 
-The size of an index, and the number of files that queries read, depend on which files contain
-neighbouring keys. A sample of rows does not show this. A window does: it contains all keys of all
-files in an interval of key codes. The sample moves the windows together, so that there are no gaps
-between them. Then each algorithm for a column also works on the windows, which contain a known
-share of the column's keys.
+The size of an index, and the files that queries read, depend on which files have neighbouring keys.
+A sample of rows does not show this, but windows do: a window contains all keys in an interval of
+key codes. The windows are moved together, so that each algorithm for a column also works on them.
+They contain a known share of the column.
 
 Source: stratified sampling (Cochran, "Sampling Techniques", chapter 5). Each stratum has one
 window.
@@ -32,11 +31,10 @@ class DomainSample:
     """Disjoint windows of the domain, and a mapping of key codes to positions in the windows.
 
     Attributes:
-        first: int64[w], the first code of each window, ascending.
-        last: int64[w], the last code of each window, not below its first.
-        asked: int64[k, 2], ranges of key codes of a query, ascending and disjoint. If a key of the
-            column is in such a range and between two windows, its code becomes the last code of the
-            lower window.
+        first: int64[w], first code of each window, ascending.
+        last: int64[w], last code of each window, not below its first.
+        asked: int64[k, 2], ranges of key codes of a query, ascending and disjoint. A key in such a
+            range, but between two windows, gets the last code of the lower window.
         share: approximate share of queries for single keys whose key is in the windows.
     """
 
@@ -46,13 +44,13 @@ class DomainSample:
     share: float
 
     def of_mass(self, query_model: QueryModel) -> QueryModel | None:
-        """Returns the query model restricted to the windows; None if they contain no key."""
+        """The query model restricted to the windows; None if they contain no key."""
         inside = np.flatnonzero(self.within(query_model.codes))
         if len(inside) == 0:
             return None
         codes = self.codes(query_model.codes[inside])
-        # Heavy keys are always in a window, whereas other keys are sampled. So the code multiplies
-        # the rows of other keys by the inverse of their share.
+        # Heavy keys are always in a window; other keys are sampled. So other keys' rows get more
+        # weight.
         rows = np.maximum(
             1, (query_model.rows * self.rates(query_model, query_model.codes))[inside].round()
         )
@@ -66,7 +64,7 @@ class DomainSample:
         )
 
     def rates(self, query_model: QueryModel, codes: Codes) -> Numbers:
-        """The weight of each key in a window. Heavy keys are always sampled and have weight 1."""
+        """Returns each key's weight: 1 for heavy keys, which are always in a window, else more."""
         heavy = np.isin(codes, query_model.codes[_heavy(query_model)])
         rates: Numbers = np.where(heavy, 1.0, 1 / self.share)
         return rates
@@ -144,12 +142,12 @@ def has_only_heavy_keys(query_model: QueryModel) -> bool:
 
 
 def _heavy(query_model: QueryModel) -> npt.NDArray[np.intp]:
-    """Indices of heavy keys, which have too many rows to be sampled at random."""
+    """Returns the positions of heavy keys: they have so many rows that each gets a window."""
     return np.flatnonzero(query_model.rows * 2 * _STRATA >= query_model.rows.sum())
 
 
 def _code_at(query_model: QueryModel, share: Numbers) -> Codes:
-    """The least code at which the cumulative share of queried keys reaches `share`."""
+    """The least code up to which the model expects at least this share of queries."""
     low = np.full(len(share), int(query_model.codes[0]), np.int64)
     high = np.full(len(share), int(query_model.codes[-1]), np.int64)
     for _ in range(_BISECTIONS):

@@ -33,9 +33,8 @@ def named_if_unreadable(
 ) -> Iterator[None]:
     """If the block fails to read a data file, raises an error that names the file.
 
-    Spark 3.5 does not name an unreadable Parquet file. So the function searches by bisection: it
-    reads half of the files, then half of the suspects, and so on. The search takes as long as one
-    to two readings of all files.
+    Spark 3.5 does not name Parquet files. The function bisects the files, which takes one to two
+    times as long as reading all files.
 
     Args:
         files: the files that the block reads.

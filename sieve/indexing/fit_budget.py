@@ -190,7 +190,7 @@ def _planner(query_model: QueryModel, column_profile: ColumnProfile) -> segment_
 
 
 def _query_model(seen: Seen, column_profile: ColumnProfile) -> QueryModel:
-    """Returns the query model of the sample.
+    """The query model of the sample.
 
     If the column has keys and the sample contains none, the model consists of the least and the
     greatest key.
@@ -202,7 +202,7 @@ def _query_model(seen: Seen, column_profile: ColumnProfile) -> QueryModel:
 def _price_of(
     pieces: DataFrame, planner: segment_tasks.Planner, prices: Numbers, budget: float, n: int
 ) -> float:
-    """Returns the cost per byte at which the segments of all `n` pieces fill the budget."""
+    """The cost per byte at which the segments of all `n` pieces fill the budget."""
     curve = np.zeros(len(prices))
     weigh = segment_tasks.weigh_stretches(planner, prices, budget / n)
     weighed = map_batches(pieces, weigh, segment_tasks.CURVE).groupBy("price").agg(sf.sum("bytes"))

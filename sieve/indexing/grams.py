@@ -41,7 +41,7 @@ def distinct_grams(location: str) -> Callable[[Batches], Batches]:
 
 
 def schema_of(location: str) -> pa.Schema:
-    """Returns the schema of the rows that `distinct_grams` yields."""
+    """The schema of the rows that `distinct_grams` yields."""
     return pa.schema([("v", pa.int32()), (location, pa.int32())])
 
 
@@ -69,7 +69,7 @@ def _by_location(batches: Batches) -> Iterator[tuple[pa.Array, pa.Array]]:
 
 
 def grams_of(texts: pa.Array) -> Grams:
-    """Returns the distinct grams of texts, ascending."""
+    """The distinct grams of texts, ascending."""
     offsets_type = np.int64 if pa.types.is_large_binary(texts.type) else np.int32
     _, offsets, data = texts.buffers()
     none = np.empty(0, np.int32)

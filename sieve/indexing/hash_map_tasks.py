@@ -1,8 +1,7 @@
 """Tasks on executors that build hash maps from Arrow record batches; they need no PySpark.
 
-A row contains many pairs of hash and location, packed into two byte arrays: all pairs of a task
-whose hashes are in one range. If each pair were a row, Spark would take about twenty times as long
-for the pairs as numpy does.
+A row contains all of a task's pairs of hash and location in one range of hashes, packed into two
+byte arrays. With a row for each pair, Spark would take about twenty times as long as numpy.
 """
 
 from __future__ import annotations
@@ -28,8 +27,8 @@ PACKED: Final = pa.schema(
 )
 SKETCHES: Final = pa.schema([("pairs", pa.int64()), ("smallest", pa.binary())])
 SKETCH: Final = 4_096
-"""A sketch consists of this many smallest hashes. Its estimate of the number of distinct hashes has
-an error of about 1.6 %."""
+"""A sketch keeps this many smallest hashes, and estimates distinct hashes with an error of 1.6
+%."""
 _HELD: Final = 1 << 20
 """After buffering this many pairs (12 MB), a task packs them."""
 _SIGN: Final = np.uint64(1 << 63)
@@ -77,7 +76,7 @@ class PairPacker:
         self._n = 0
 
     def add(self, hashes: Hashes, location: int) -> Batches:
-        """Adds hashes of a location; yields rows of `PACKED` if the buffer is full."""
+        """Adds hashes of a location; if the buffer is full, yields its pairs as in `finish`."""
         self._buffered.append((hashes, np.full(len(hashes), location, np.int32)))
         self._n += len(hashes)
         if self._n >= _HELD:
@@ -150,7 +149,7 @@ def packed(hashes: Hashes, locations: Ordinals, parts: int) -> pa.RecordBatch:
 
 
 def _smallest(hashes: Hashes) -> Hashes:
-    """Returns the `SKETCH` smallest distinct hashes; twice if a hash occurs more than once."""
+    """The `SKETCH` smallest distinct hashes; twice if a hash occurs more than once."""
     signed, few = hashes.view(np.int64), 4 * SKETCH
     if few < len(signed):
         copies, ranks = _at_most_twice(np.sort(np.partition(signed, few)[:few]))
@@ -174,7 +173,7 @@ def _at_most_twice(
 
 
 def merge_sketches(batches: Batches) -> Batches:
-    """Returns a step that merges (pairs, smallest) rows into one: all pairs' number and sketch."""
+    """A step that merges rows of `SKETCHES` to one: the number of all pairs, and their sketch."""
     pairs, smallest = 0, np.empty(0, np.uint64)
     for batch in batches:
         pairs += sum(batch.column(0).to_pylist())
@@ -190,8 +189,8 @@ def distinct(pairs: int, smallest: bytes) -> int:
     """Estimates the number of distinct hashes.
 
     If no hash of the sketch occurs twice, as with unique keys, the result is exactly the number of
-    pairs. If this result had an error of one percent, the build would assume that some unique keys
-    are in several locations, and would plan maps of several times the size.
+    pairs. With an error of one percent, the build would assume that some unique keys are in several
+    locations, and would plan maps several times as large.
 
     Args:
         pairs: number of pairs of all tasks.
@@ -211,7 +210,7 @@ def distinct(pairs: int, smallest: bytes) -> int:
 def write_maps(n_locations: int, fingerprint_bits: int) -> Callable[[Batches], Batches]:
     """Returns a step that builds hash maps from packed pairs, and yields rows of a run.
 
-    All pairs with the same number in the column ``part`` are in one map.
+    Each number in the column ``part`` gets one map.
 
     Args:
         n_locations: number of locations of the run.

@@ -25,8 +25,7 @@ def partition_keys(n: int) -> npt.NDArray[np.int32]:
     while (keys < 0).any():
         numbers = np.arange(start, start + 8 * n, dtype=np.int32)
         partition = _murmur3(numbers).view(np.int32) % n
-        # If several numbers are for the same partition, numpy stores the last one. So the code
-        # reverses the numbers to store the first one.
+        # Of several numbers for a partition, numpy stores the last. Reversed, that is the first.
         missing = keys[partition] < 0
         keys[partition[missing][::-1]] = numbers[missing][::-1]
         start += 8 * n

@@ -23,8 +23,7 @@ EACH: Final = 400
 """The number of probes of each kind. The standard error of a mean over so many probes is a
 twentieth of the standard deviation."""
 _FLAG_BYTES: Final = 64 << 20
-"""The probes of a batch have a flag for each location. This is the maximum size of these flags in
-bytes."""
+"""Maximum bytes of the flags (one for each probe and location) of a batch of probes."""
 # If queries with intervals read at most this multiple of the locations that contain a match, a hash
 # map cannot save anything.
 _CLOSE: Final = 1.01
@@ -38,8 +37,8 @@ class Probes:
         intervals: int64[k, 2], ranges of key codes, both ends included. The first probes are for
             keys that occur; a key with more rows is more likely. The next are for keys anywhere in
             the domain. The last are for ranges of 0.05 % of the domain.
-        kinds: int64[k], the position of each probe's kind in `KINDS`.
-        hashes: uint64[k], the hash of each probe's key. For ranges, it has no meaning.
+        kinds: int64[k], position of each probe's kind in `KINDS`.
+        hashes: uint64[k], hash of each probe's key. For ranges, it has no meaning.
     """
 
     intervals: npt.NDArray[np.int64]

@@ -92,14 +92,14 @@ def read_cuts(
 
 
 def _members(lines: Rows, kind: str, *names: str) -> Rows:
-    """Returns the output lines of one kind, as rows with the given fields."""
+    """The output lines of one kind, as rows with the given fields."""
     if isinstance(lines, LocalRows):
         return lines.mapped(cut_tasks.members(kind, names))
     return lines.where(sf.col(kind).isNotNull()).select(*(f"{kind}.{name}" for name in names))
 
 
 def _cuts(lines: Rows, whole: list[int] | None) -> Rows:
-    """Returns the cuts of the locations in `whole`, or of all locations if `whole` is None."""
+    """The cuts of the locations in `whole`, or of all locations if `whole` is None."""
     cuts = _members(lines, "file", "location", "cuts")
     if isinstance(cuts, LocalRows):
         return cuts.mapped(cut_tasks.with_cuts(whole))

@@ -1,9 +1,8 @@
 """Reuse planning: selects which runs of a version a REFRESH can use for the current table.
 
 A refresh reads only files that no reused run covers. The first run of a version is its base; later
-runs are deltas. If there are many deltas, a refresh replaces them by one new run. If the base
-covers too little of the table, a refresh builds a new base. Log-structured merge trees have the
-same two kinds of compaction.
+runs are deltas. A refresh merges many deltas into one run, and replaces a base that covers too
+little, as compactions of log-structured merge trees do.
 """
 
 from __future__ import annotations
@@ -24,8 +23,8 @@ from sieve.tables.file_status import AS_IT_WAS, file_statuses
 from sieve.tables.snapshot import Snapshot
 
 MOST_DELTAS: Final = 8
-"""Maximum number of deltas. If a refresh would exceed this number, it reads the files of all deltas
-again, and replaces the deltas by one (minor compaction).
+"""Maximum number of deltas. A refresh that would exceed it reads the deltas' files again, into one
+delta (minor compaction).
 """
 LEAST_BASE: Final = 0.5
 """The base must cover at least this share of the table's bytes, and at least this share of its own
@@ -53,7 +52,7 @@ class ReusedRuns:
 
     @property
     def encoder(self) -> Encoder | None:
-        """The encoder that all runs share, so that one look-up serves all runs.
+        """The encoder of all runs, which must be the same, so that one look-up serves all runs.
 
         None if there is no run.
         """
@@ -61,7 +60,7 @@ class ReusedRuns:
 
     @property
     def column_bytes(self) -> float:
-        """Approximate uncompressed bytes of the column in the reused locations."""
+        """Approximate size of the column's uncompressed values in reused locations, in bytes."""
         if self.stats is None:
             return 0.0
         return self.stats.column_bytes * int(self.locations.rows.sum()) / max(1, self.stats.rows)
@@ -114,7 +113,7 @@ def plan_reuse(
 
 
 def runs_of(slots: npt.NDArray[np.int64], runs: Sequence[RunRef]) -> npt.NDArray[np.int64]:
-    """Returns the number of the run of each slot, in the shape of `slots`; -1 for no run."""
+    """The number of the run of each slot, in the shape of `slots`; -1 for no run."""
     ends = np.cumsum([run.locations for run in runs])
     return np.where(slots < 0, -1, np.searchsorted(ends, slots, side="right"))
 

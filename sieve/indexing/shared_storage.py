@@ -63,7 +63,7 @@ def named_if_unseen(folder: str) -> Iterator[None]:
 
 
 def not_shared(folder: str) -> UnavailableError:
-    """Returns the error for a folder that executors and driver do not share."""
+    """The error for a folder that executors and driver do not share."""
     return UnavailableError(
         _CONDITION,
         f"the driver cannot see all files that the executors write to {folder}; set "

@@ -45,33 +45,33 @@ class Tiling:
 
     @property
     def counts(self) -> Counts:
-        """int64[n], the number of ranges in each file."""
+        """int64[n], number of ranges in each file."""
         return np.array([len(some) + 1 for some in self.cuts], np.int64)
 
     @property
     def owners(self) -> Counts:
-        """int64[m], the number of each range's file, ascending."""
+        """int64[m], number of each range's file, ascending."""
         return np.repeat(np.arange(len(self.cuts)), self.counts)
 
     @property
     def firsts(self) -> Counts:
-        """int64[n], the number of each file's first range."""
+        """int64[n], number of each file's first range."""
         return np.cumsum(self.counts) - self.counts
 
     @property
     def within(self) -> Counts:
-        """int64[m], the position of each range among the ranges of its file."""
+        """int64[m], position of each range among the ranges of its file."""
         return np.arange(int(self.counts.sum())) - self.firsts[self.owners]
 
     @property
     def starts(self) -> Counts:
-        """int64[m], the offset of each range's first byte."""
+        """int64[m], offset of each range's first byte."""
         every = chain.from_iterable((0, *some) for some in self.cuts)
         return np.fromiter(every, np.int64, int(self.counts.sum()))
 
     @property
     def sizes(self) -> Counts:
-        """int64[m], the length of each range in bytes."""
+        """int64[m], length of each range in bytes."""
         ends = chain.from_iterable(
             (*some, length) for some, length in zip(self.cuts, self.lengths.tolist(), strict=True)
         )
@@ -83,7 +83,7 @@ class Tiling:
         return any(self.cuts)
 
     def chosen(self, files: Sequence[int]) -> Tiling:
-        """Returns the tiling of some of the files."""
+        """The tiling of some of the files."""
         some = [*files]
         return Tiling(self.lengths[some], tuple(self.cuts[k] for k in some), self.footers[some])
 

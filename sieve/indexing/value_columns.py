@@ -49,7 +49,7 @@ def value_columns(values: Rows, encoder: Encoder, *names: str) -> Rows:
 
 
 def encoded_bytes(encoder: Encoder) -> Column:
-    """Returns the part of a value that determines its code: of strings and binary, leading bytes.
+    """The part of a value that determines its code: of strings and binary, leading bytes.
 
     The leading bytes have a maximum length, so Spark need not limit the bytes of a batch
     (`reading_conf`).
@@ -62,7 +62,7 @@ def encoded_bytes(encoder: Encoder) -> Column:
 
 
 def leading_bytes(most: int) -> Column:
-    """Returns the first bytes of a string or binary value, as binary.
+    """The first bytes of a string or binary value, as binary.
 
     The expression casts the string to binary first, because Spark's `substring` counts the
     characters of a string. If the last character of a string is incomplete, `substring` would even
@@ -72,6 +72,6 @@ def leading_bytes(most: int) -> Column:
 
 
 def hash_of_value() -> Column:
-    """Returns the hash of the whole value; the hash of NULL is NULL."""
+    """The hash of the whole value; the hash of NULL is NULL."""
     value = sf.col("v")
     return sf.when(value.isNotNull(), sf.xxhash64(value))

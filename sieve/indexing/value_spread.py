@@ -1,8 +1,7 @@
 """Value spread: estimates in how many locations a value of a column occurs.
 
-Several long values can have the same key code. The number of locations with a code can then be
-larger than the number of locations with a value. So the estimate uses the hash and the location of
-each sampled value.
+Several long values can have the same key code, so more locations contain the code than a value.
+Therefore the estimate uses the hash and the location of each sampled value.
 """
 
 from __future__ import annotations
@@ -18,15 +17,14 @@ _STEPS = 60
 def value_spread(hashes: Hashes, locations: Ordinals, share: float) -> float:
     """Returns the mean number of locations that contain the value of a row; 0 if there are no rows.
 
-    The sample contains s rows with a value, in d different locations. The function regards rows as
-    throws, and locations as boxes. It finds the number of boxes of which s random throws hit d on
-    average, and then the number of these boxes that all rows with the value hit. If each row of the
-    sample with the value is in a different location, the number of boxes is unknown, and the
-    estimate is d.
+    Suppose the sample has s rows with a value, in d locations. With locations as boxes, the
+    function finds the number of boxes of which s random throws hit d on average. From this, it
+    estimates how many boxes all rows with the value hit. If s equals d, the number of boxes is
+    unknown, and the estimate is d.
 
     Args:
-        hashes: uint64[n], the hash of each sampled row's value.
-        locations: int[n], the location of each sampled row.
+        hashes: uint64[n], hash of each sampled row's value.
+        locations: int[n], location of each sampled row.
         share: the share of all rows that the sample contains.
     """
     if not len(hashes):

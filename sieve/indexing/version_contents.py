@@ -110,8 +110,8 @@ def build_contents(
     first_slot = sum(run.locations for run in reused.runs)
     try:
         environment.check_cancelled()
-        # If the snapshot took over files from an earlier one, the table's format has immutable
-        # files. So no file can have changed during the build, and a second list is needless.
+        # A snapshot takes over files from a version only if the format's files are immutable. Then
+        # no file can have changed, and a second listing is needless.
         now = snapshot.files if snapshot.taken_over else table.files()
         if files:
             _check_reader(table)
@@ -180,16 +180,14 @@ def _unchanged(
 ) -> Locations:
     """Returns the file list of the files read. Files that changed meanwhile count as unproven.
 
-    The result omits files that no longer exist. If it contained them, a later rename of the table
-    could move another file to the path of such a file, with the same time, and no refresh would
-    read that file.
+    The result omits files that no longer exist. Otherwise, a rename of the table could make such a
+    file exist again, under its new path and with its old time, and no refresh would read it.
     """
     now = {file.path: (file.length, file.mtime) for file in after}
     same = np.array([now.get(f.path) == (f.length, f.mtime) for f in files], np.bool_)
     proven = same & (built.rows[built.tiling.firsts] >= 0)
     if is_text:
-        # If the header of a text file is not in the first range, Spark reads the header as a row of
-        # a later range.
+        # If a text file's header is not in the first range, a later range has the header as a row.
         proven &= (built.tiling.counts == 1) | (built.rows[built.tiling.firsts] > 0)
     counts = (built.rows, built.nulls, built.nans)
     slot = first_slot if built.run else None
@@ -199,7 +197,7 @@ def _unchanged(
 
 
 def _with_appended(reused: ReusedRuns, read: Locations) -> Locations:
-    """Merges reused and read locations; adds the rows of appended log files to the counts."""
+    """Merges reused and new locations; adds the rows of appended log files to the counts."""
     if not reused.appended:
         return concat(reused.locations, read)
     grew = np.array([path in reused.appended for path in reused.locations.paths], np.bool_)
@@ -228,7 +226,7 @@ def _keyed(locations: Locations) -> Counts:
 
 
 def _damaged(locations: Locations, files: Sequence[DataFile]) -> int:
-    """Returns the number of unproven files, which queries must always read, except empty files."""
+    """The number of unproven files, which queries must always read, except empty files."""
     filled = {file.path for file in files if file.length}
     unproven = (locations.states == FileState.UNPROVEN).tolist()
     return len(

@@ -62,8 +62,7 @@ def _write(rows: Rows, column_profile: ColumnProfile, store: Store, index_dir: s
 def write_rows(rows: Rows, target: str, claim: str) -> None:
     """Writes the rows of a run to files: the driver writes local rows; executors write others.
 
-    `claim` is the file of the pending write that the driver has recorded. The executors check that
-    they see this file.
+    The executors check that they see `claim`, the file of the driver's pending write.
     """
     if isinstance(rows, LocalRows):
         rows.write(target, **_OPTIONS)

@@ -54,8 +54,7 @@ _WHY: Final[Mapping[FileStatus, str]] = {
     "record does",
     "changed": CHANGED,
 }
-"""For each status of a file, the reason why queries always read the file. The reason is empty if
-queries can skip the file because of the index."""
+"""For each status, the reason why queries always read the file; empty if they can skip it."""
 _NAMED: Final = 10
 """The maximum number of files that an error message about lost rows names."""
 
@@ -74,8 +73,7 @@ class CheckedFile:
 class _Seen:
     """What CHECK counted in a location: rows, NULL, NaN and missed values, damaged records.
 
-    ``missed`` counts the rows for whose keys the index did not find the location. ``least`` and
-    ``greatest`` are the extreme codes of the location's keys.
+    ``missed`` counts the rows for whose keys the index did not find the location.
     """
 
     rows: int = 0
@@ -130,8 +128,8 @@ def check_index(
     details = [""] * len(chosen)
     for k, owner, one in zip(ranges.positions(at), tiling.owners.tolist(), seen, strict=True):
         details[owner] = details[owner] or _loss(opened, int(k), one)
-    # A writer may replace a file while CHECK reads it. A missing key is then no fault of the index.
-    # So if CHECK misses a key, it lists the files again.
+    # If a key is missing because a writer replaced the file during CHECK, the index is not at
+    # fault. So the code lists the files again.
     now = {f.path: f for f in table.files()} if any(details) else {f.path: f for f in files}
     checked: list[CheckedFile] = []
     for number, detail in zip(chosen, details, strict=True):
@@ -253,13 +251,13 @@ def _loss(index: OpenVersion, place: int, seen: _Seen) -> str:
         return wrong
     where, manifest = index.locations().every_range, index.manifest
     rows, nulls, nans = (int(c[place]) for c in (where.rows, where.nulls, where.nans))
-    # The other columns of a query can affect which rows are NULL. Look-ups then ignore the number
-    # of NULLs in the index, so CHECK does not compare it.
+    # If other columns of a query affect which rows are NULL, look-ups do not use the number of
+    # NULLs.
     told = [("rows", seen.rows, rows), ("NaN", seen.nans, nans)]
     told += [("NULL", seen.nulls, nulls)] if manifest.null_proof else []
     if kind_of(manifest.column) == SUBSTRING:
-        # Each task counts the distinct keys of its own rows. So the sum depends on how Spark
-        # divides the rows into tasks, and CHECK cannot compare it.
+        # Each task counts the distinct keys of its own rows, so the sum depends on how Spark
+        # divides the rows.
         told = []
     for what, there, listed in told:
         if listed < there:

@@ -52,7 +52,7 @@ class _Begun:
 
 
 def default_name(column: Column) -> str:
-    """Returns the default name of an index: ``a_b_sieve`` for column ``a.b``.
+    """The default name of an index: ``a_b_sieve`` for column ``a.b``.
 
     For the expression ``lower(email)``, the name is ``lower_email_sieve``. For a substring index on
     the same expression, the name is ``lower_email_substring_sieve``.
@@ -88,8 +88,8 @@ def create_indexes(
     Raises:
         UnsupportedError: Sieve cannot index a column's type, the store cannot restrict access to
             the index's folder, or other sessions would ignore an index in this folder.
-        UnknownOutcomeError: the store did not confirm that it wrote a version. The version may
-            exist, so CREATE does not delete its files.
+        UnknownOutcomeError: the store did not confirm a version, which may exist. CREATE does not
+            delete its files.
     """
     for one in wanted:
         check_wanted(table, one, options)
@@ -165,9 +165,8 @@ def _begin(
         ) from error
     index = _Begun(one, registration, store, directory)
     try:
-        # The index contains keys of the table. So the code sets permissions while the folder is
-        # still empty: users who cannot read the table can then at no time read its keys in the
-        # index.
+        # Sets permissions while the folder is still empty, so that users who cannot read the table
+        # can at no time read the table's keys in the index.
         tables = environment.open_store(info.identity.location)
         store.restrict(directory, tables.permissions(info.identity.location))
         write_creation_record(store, directory, one.name, info.identity)

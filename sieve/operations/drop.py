@@ -62,8 +62,7 @@ def drop_index(table: RegisteredTable, index: RegisteredIndex, environment: Envi
             at first, nothing has changed. If the metastore does not answer, another DROP can do the
             remaining steps.
     """
-    # Without an answer of the store, DROP could remove only the property. The table's next REFRESH
-    # would then register the index again, because it has no tombstone.
+    # If DROP removed only the property, the table's next REFRESH would register the index again.
     check_reachable(index)
     store = _files_to_delete(index, table.info.identity)
     if isinstance(index, Ready | Disabled):
@@ -82,7 +81,7 @@ def drop_index(table: RegisteredTable, index: RegisteredIndex, environment: Envi
 
 
 def _files_to_delete(index: RegisteredIndex, table: TableIdentity) -> Store | None:
-    """Returns the store of an index's files if they belong to the table, else None."""
+    """The store of an index's files if they belong to the table, else None."""
     match index:
         case Ready() | Disabled() | HalfDropped():
             return index.store

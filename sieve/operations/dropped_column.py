@@ -10,7 +10,7 @@ from sieve.tables.table_info import TableInfo
 
 
 def indexed_column(info: TableInfo, manifest: Manifest) -> Column:
-    """Returns the column of the current table on which an index was created.
+    """The column of the current table on which an index was created.
 
     Raises:
         InvalidInputError: the table no longer has the column.

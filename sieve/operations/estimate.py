@@ -3,11 +3,10 @@
 If a table has many files, ESTIMATE reads a sample of the files. If the statement contains a query,
 ESTIMATE reads all files, because a sample could miss the few files that contain the query's rows.
 
-ESTIMATE reads the column once, and divides each location's keys into cuts (intervals of key codes)
-that are narrow enough for the largest budget. It then builds an index in memory for each budget. If
-a column has many cuts, ESTIMATE builds only some windows (parts of the range of key codes), with a
-proportional part of each budget. If the statement contains a query, the windows include the ends of
-the query's intervals.
+ESTIMATE reads the column once, and divides each location's keys into enough cuts (intervals of key
+codes) for the largest budget. It then builds an index in memory for each budget. If there are many
+cuts, it builds only windows (parts of the range of key codes), with a proportional part of each
+budget. The windows include the ends of the intervals in the statement's query.
 """
 
 from __future__ import annotations
@@ -65,16 +64,14 @@ FRONTIER: Final = ("0.3%", "1%", "3%", "6%", "30%")
 _CUTS: Final = 100_000
 """The maximum number of cuts from which ESTIMATE builds an index in memory.
 
-If the maximum is 500,000, ESTIMATE on a column of 4 million random numbers takes 3 s longer than
-with this maximum. CREATE on the column takes 10 s.
+With 500,000 cuts, ESTIMATE of 4 million random numbers would take 3 s longer. CREATE takes 10 s.
 """
 _LEAST_CUTS: Final = 64
 """The expected number of cuts in each location if the table's files are sorted by key."""
 _PER_CHANGE: Final = 4
-"""If two neighbouring keys of the sample are in different locations, the location changes. This is
-the expected number of cuts for each such change.
+"""The expected number of cuts for each pair of neighbouring sampled keys in different locations.
 
-The number is above 1, because the location also changes between keys that the sample omits.
+It is above 1, because keys between these two can be in further locations.
 """
 _warm: Final[set[str]] = set()
 """The Spark applications in which ESTIMATE has already read a column.
@@ -96,9 +93,8 @@ class Estimate:
         files: number of locations of the table: files, and ranges of large files.
         sampled: number of files that ESTIMATE read; None if ESTIMATE read all files.
         bytes_total: size of the table in bytes.
-        expected: for each kind of query, how much the query is expected to read with the index.
-        asked: how much the statement's query is expected to read; None if the statement contains no
-            query.
+        expected: how much each kind of query is expected to read with the index.
+        asked: how much the statement's query is expected to read; None if there is no query.
     """
 
     options: IndexOptions
@@ -120,7 +116,7 @@ def estimate_index(
     asked: Asked | None,
     environment: Environment,
 ) -> list[Estimate]:
-    """Estimates one or more indexes on a column, from the table's current files.
+    """Estimates indexes on a column of the current table.
 
     Args:
         wanted: the options of each index; all indexes have the same shape.
@@ -205,7 +201,7 @@ def _of_all(of: ColumnProfile, lengths: Sequence[int], chosen: FileSample) -> Pr
 
 
 def _cuts(of: ColumnProfile, options: IndexOptions) -> float:
-    """Returns the expected number of cuts. The number is small if the files are sorted by key."""
+    """The expected number of cuts. The number is small if the files are sorted by key."""
     most = _wide(of, options).most_cuts(options)
     if options.every_key:
         return most
@@ -213,7 +209,7 @@ def _cuts(of: ColumnProfile, options: IndexOptions) -> float:
 
 
 def _wide(of: ColumnProfile, options: IndexOptions) -> ColumnProfile:
-    """Returns the column's profile for the largest number of cuts that a build would make."""
+    """The column's profile for the largest number of cuts that a build would make."""
     return of.wider(options) or of
 
 
@@ -242,7 +238,7 @@ class _Steps:
         self.begun.append((step, time.monotonic()))
 
     def seconds(self, step: str) -> tuple[float, float]:
-        """Returns the seconds that a step has taken until now, and those of all other steps."""
+        """The seconds that a step has taken until now, and those of all other steps."""
         ends = [*(at for _, at in self.begun[1:]), time.monotonic()]
         lasted = [(name, end - at) for (name, at), end in zip(self.begun, ends, strict=True)]
         own = sum(time for name, time in lasted if name == step)
@@ -312,9 +308,9 @@ class _Estimating:
     def _seconds(self, steps: _Steps, cuts: int, wanted: IndexOptions) -> float:
         """Estimates how long CREATE takes to build a run, from how long the same steps took here.
 
-        The build time of a hash map grows with the number of rows; the build time of intervals
-        grows with the number of cuts. A build limits the number of cuts, even if a table has many
-        rows. Tasks build parts of the range of key codes in parallel.
+        Building a hash map takes time for each row; building intervals takes time for each cut. The
+        number of cuts has a maximum, even if a table has many rows. Tasks build parts of an index
+        in parallel.
         """
         mapping, other = steps.seconds("mapping")
         share = self.column_profile.sample.share * self.chosen.share
@@ -357,8 +353,7 @@ class _Estimating:
         files, seen, tiling = self.files, self.shared.seen, self.tiling
         counts = [seen.rows, seen.nulls, seen.nans]
         if not self.chosen.is_all:
-            # The estimate of the file list's size assumes that all files have as many rows as the
-            # chosen files, and that Sieve splits none of them into ranges.
+            # This assumes that other files have as many rows as the chosen files, and no ranges.
             files = self.every
             counts = [np.resize(tiling.of_files(some), len(files)) for some in counts]
             tiling = whole_files([file.length for file in files])
@@ -388,8 +383,8 @@ def _rows(make: Make, of: ColumnProfile, options: IndexOptions) -> tuple[list[Ro
 
     def collect(times: float) -> tuple[tuple[list[Row], int], float]:
         rows = make(times).collect()
-        # In a stored run, Spark compresses pages of at least a hundred rows. So this code
-        # compresses all payloads together to measure the size.
+        # Spark compresses pages of at least a hundred rows, so this code compresses payloads
+        # together.
         page = b"".join(bytes(row["payload"]) for row in rows)
         size = len(pa.compress(page, "zstd", asbytes=True)) + SEGMENT_OVERHEAD * len(rows)
         return (rows, size), size

@@ -36,7 +36,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Reads:
-    """How many files and bytes a query reads, without an index and with it.
+    """How many files and bytes a query reads.
 
     Attributes:
         total: number of files that the query reads without an index.
@@ -52,7 +52,7 @@ class Reads:
 
 
 def ends(asked: Asked | None, column: Column, of: ColumnProfile) -> npt.NDArray[np.int64]:
-    """Returns the intervals of key codes that a query would look up in an index on the column."""
+    """The intervals of key codes that a query would look up in an index on the column."""
     gathered = _Gathered(of.sample.encoder, of.counted is not None, of.n_files)
     if asked is not None:
         evaluate(asked.predicate, {column.key: gathered}, of.n_files)

@@ -58,7 +58,7 @@ class FileSample:
         return count * self.files / max(1, len(self.numbers))
 
     def scaled_budget(self, options: IndexOptions, column_bytes: int) -> IndexOptions:
-        """Returns the options with a budget in proportion to the sample's size.
+        """The options with a budget in proportion to the sample's size.
 
         Args:
             options: the options of an index on all files.
@@ -70,7 +70,7 @@ class FileSample:
         return replace(options, budget=f"{max(1, int(whole * self.share))}B")
 
     def seconds_to_read(self, both: float, cuts: float) -> float:
-        """Returns the seconds that a build on all files takes to read the column.
+        """The seconds that a build on all files takes to read the column.
 
         Args:
             both: seconds that both jobs (sample and cuts) took on the sampled files.

@@ -41,14 +41,13 @@ def follow_table(
     base = newest(store, directory)
     if base is None or base.state == "dropped" or same_table(base.table, now):
         return None
-    # A table that has a copy of the property, or replaced the table, has another creation time. So
-    # the identities must be equal apart from name and location.
+    # An equal creation time shows that nobody copied the property or replaced the table.
     was = replace(now, table=base.table.table, location=base.table.location)
     if not same_table(base.table, was) or exists(base.table):
         return None
     index = with_version(name, registration, store, base)
-    # A rename moves the table's files. A file is unchanged if its path in the table's folder, its
-    # length and its time are unchanged.
+    # A rename moves the files. A file counts as unchanged if its relative path, length and time
+    # are.
     renamed = base.table.table.lower() != now.table.lower()
     change_index(index, Follow(now, moved=renamed), environment)
     return directory

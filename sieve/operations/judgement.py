@@ -11,7 +11,7 @@ from sieve.workload.benefit import Benefit, benefit_of
 
 
 def benefit(expected: Sequence[Expected], locations: int, bytes_total: int) -> Benefit | None:
-    """Returns the benefit of an index with these expected reads; None if the column has no key."""
+    """The benefit of an index with these expected reads; None if the column has no key."""
     each = max(1.0, bytes_total / max(1, locations))
     reads, least = files_read(expected, each), least_read(expected, each)
     if "present" not in reads:
@@ -20,6 +20,6 @@ def benefit(expected: Sequence[Expected], locations: int, bytes_total: int) -> B
 
 
 def benefit_of_version(manifest: Manifest) -> Benefit | None:
-    """Returns the benefit of an index, judged by one of its versions."""
+    """The benefit of an index, judged by one of its versions."""
     stats = manifest.stats
     return benefit(stats.expected, stats.ranges_total, stats.bytes_total)

@@ -42,10 +42,10 @@ def orphans(
 ) -> Iterator[Orphan]:
     """Yields the orphans of one database.
 
-    If an existing table has lost an index's registration, the index is not an orphan, because
-    statements on the table register it again. But this is impossible if another usable index of the
-    table has the same name, or if the index's newest version is damaged. Then the index is an
-    orphan. An index that a later release of Sieve wrote is not an orphan.
+    If an existing table has only lost an index's registration, the index is not an orphan, because
+    statements on the table register it again. But the index is an orphan if another usable index of
+    the table has its name, or if its newest version is damaged. An index that a later release wrote
+    is not an orphan.
 
     Args:
         root: the folder that contains the index folders. It may also contain indexes of other
@@ -114,14 +114,14 @@ def _why(
     manifest: Manifest,
     tables: Mapping[TableIdentity, Mapping[str, Registration]],
 ) -> str:
-    """Returns the reason why an index is an orphan; empty if it may belong to a table."""
+    """The reason why an index is an orphan; empty if it may belong to a table."""
     if manifest.state == "dropped":
         return "it was dropped"
     own = [names for table, names in tables.items() if same_table(manifest.table, table)]
     if not own:
         return "its table is gone"
-    # If two drivers create an index with the same name at the same time, both can succeed. The
-    # table's registration then refers to the later index, and the earlier one is an orphan.
+    # If two drivers create indexes with the same name at the same time, both can succeed. The
+    # registration then refers to the later index.
     other = own[0].get(manifest.name)
     if other is None or other.root != root:
         return ""

@@ -11,8 +11,8 @@ from sieve.tables.column import Column
 from sieve.tables.table_info import TableInfo
 
 _MAX_SHOWN = 60
-"""Some parts of the reader's fingerprint have long values. A message shows the old and new value of
-a changed part only if neither has more characters than this."""
+"""A message shows the old and the new value of a changed part only if neither has more characters
+than this."""
 
 
 def reader_problem(info: TableInfo, manifest: Manifest) -> str | None:

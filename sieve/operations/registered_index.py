@@ -82,7 +82,7 @@ class Disabled(_Usable):
 
 @dataclass(frozen=True, slots=True)
 class _Unusable(_Registered):
-    """An index that has no usable version, or whose version Sieve cannot read.
+    """An index without a usable version.
 
     Attributes:
         problem: the reason why the index is not usable.
@@ -114,7 +114,7 @@ class Unreachable(_Unusable):
     state: ClassVar[str] = "failed"
 
     def error(self) -> UnavailableError:
-        """Returns the error for operations that cannot run while the index's state is unknown."""
+        """The error for operations that cannot run while the index's state is unknown."""
         if isinstance(self.cause, DeniedError):
             return DeniedError(
                 self.cause.condition, f"index {self.name} cannot be used: {self.problem}"
@@ -149,7 +149,7 @@ class HalfDropped(_Unusable):
 
 @dataclass(frozen=True, slots=True)
 class Malformed(_Unusable):
-    """The table has a property with the index's registration, but this release cannot parse it."""
+    """This release cannot parse the index's registration."""
 
     state: ClassVar[str] = "malformed"
 
@@ -185,7 +185,7 @@ def check_reachable(index: RegisteredIndex) -> None:
 
 
 def store_of(index: RegisteredIndex) -> Store:
-    """Returns the store of an index. Raises UnsupportedError if Sieve has not opened the store."""
+    """The store of an index. Raises UnsupportedError if Sieve has not opened the store."""
     if index.store is None:
         raise _not_usable(index)
     return index.store
@@ -221,9 +221,8 @@ def open_index(
     """
     store: Store | None = None
     try:
-        # Checks the root first: any user who can change the table's properties can write a
-        # registration, and a registration must not make Sieve open a location outside the allowed
-        # roots.
+        # Checks the root first, because a registration must not make Sieve open a location outside
+        # the allowed roots.
         environment.check_root(registration.root, identity.namespace)
         store = environment.open_store(registration.root)
         manifest = newest(store, registration.directory)
@@ -287,7 +286,7 @@ def select(
     name: str | None,
     column: Sequence[str] | None,
 ) -> list[RegisteredIndex]:
-    """Returns the indexes that a statement selects: by name, by column, or all of the table.
+    """The indexes that a statement selects: by name, by column, or all of the table.
 
     Args:
         table: the table's name in messages.

@@ -28,8 +28,7 @@ class Vacuumed:
     """What a VACUUM of one index deleted.
 
     Attributes:
-        versions: number of versions that expired: queries of earlier states of the table can no
-            longer use them.
+        versions: number of versions that queries of earlier states can no longer use.
         files: number of files that VACUUM deleted.
         bytes: total size of these files in bytes.
     """

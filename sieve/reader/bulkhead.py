@@ -1,11 +1,10 @@
 """Bulkhead: limits how many scans wait for the same unresponsive store.
 
-If the store of an index does not answer, the index must not block every scan of a driver. If a scan
-waits for longer than a second, it is blocked on the root of its indexes. If it also waits for
-longer than its time-out, it is blocked on its indexes, too. If two scans are blocked on an index,
-or eight on its root, other scans do not use the index and do not wait. So a store that does not
-answer delays about two scans of each index, each by the time-out of 500 ms. It occupies at most
-about 8 of the 32 threads that answer scans.
+A store that does not answer must not block every scan of a driver. A scan that waits for longer
+than a second is blocked on the root of its indexes. If it also waits beyond its time-out, it is
+blocked on its indexes, too. Once two scans are blocked on an index, or eight on its root, other
+scans do not use the index. So a hung store delays only two scans of each index, by the time-out of
+500 ms, and occupies at most 8 of the 32 threads that answer scans.
 
 Source: the pattern "Bulkheads" in Nygard, "Release It!".
 """
@@ -64,8 +63,8 @@ class Bulkhead:
     def invalidate(self, directory: str) -> None:
         """Resets an index's count of blocked scans after a statement changed the index.
 
-        Scans then use the index again. The scans that still wait for the index's old files occupy
-        threads, so they still count for the root.
+        Scans then use the index again. Scans that wait for its old files still count for the root,
+        because they occupy threads.
         """
         with self._lock:
             for ticket, wait in self._waits.items():

@@ -60,11 +60,11 @@ class Cache(Generic[Key, Value]):
             self._shrink()
 
     def get(self, key: Key, load: Callable[[], Value]) -> Value:
-        """Returns the value of a key; loads the value if the cache does not contain it.
+        """The value of a key; loads the value if the cache does not contain it.
 
         Threads that request the same key at the same time wait for one load. If the load fails,
-        each of these threads gets the error, and the cache does not keep the error. If a value is
-        larger than `max_bytes`, the cache returns it and does not keep it.
+        each of them gets the error. The cache keeps neither errors nor values larger than
+        `max_bytes`.
 
         Args:
             key: the key of the value.
@@ -93,7 +93,7 @@ class Cache(Generic[Key, Value]):
         return value
 
     def peek(self, key: Key) -> Value | None:
-        """Returns the cached value of a key, or None; does not affect the order of eviction."""
+        """The cached value of a key, or None; does not affect the order of eviction."""
         with self._lock:
             entry = self._entries.get(key)
             return None if entry is None else entry.value
@@ -101,8 +101,7 @@ class Cache(Generic[Key, Value]):
     def invalidate(self, key: Key) -> None:
         """Removes the value of a key.
 
-        If a load of the value is in progress, its callers get the value, but the cache does not
-        keep it.
+        A load in progress still returns its value, but the cache does not keep it.
         """
         with self._lock:
             self._loading.pop(key, None)
@@ -133,8 +132,7 @@ class Cache(Generic[Key, Value]):
             flight.set_exception(error)
             raise
         with self._lock:
-            # If `invalidate` was called during this load, the value can be older than the change
-            # that caused the call.
+            # If `invalidate` was called during this load, the value may be outdated.
             if self._loading.get(key) is flight:
                 del self._loading[key]
                 self._keep(key, _Entry(value, nbytes, started_s))

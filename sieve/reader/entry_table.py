@@ -27,11 +27,11 @@ class Chunk:
     """The entries of several disjoint segments, sorted by `low`.
 
     Attributes:
-        low: int64[n], the first key code of each entry, ascending.
-        high: int64[n], the last key code of each entry.
+        low: int64[n], first key code of each entry, ascending.
+        high: int64[n], last key code of each entry.
         reach: int64[n], running maximum of `high`. If ``reach[i]`` is below a key, no entry up to i
             contains the key.
-        location: int32[n], the location of each entry, as its ordinal in the run.
+        location: int32[n], location of each entry, as its ordinal in the run.
         n_locations: greatest ordinal plus one; 0 if there are no entries.
     """
 

@@ -10,10 +10,10 @@ code:
   and one in its last cell. If the build split an entry at a cell, this cell does not count
   (`sieve.segments.entries.Ends`).
 
-A list of *steps* combines both rules. A step is a code at which the minimum increases by a number
-of rows. Each entry has a step of one row at the end of its first cell, and another at the end of
-its last cell. The location's other rows form a step at the end of the location's last entry. If a
-location has `KeyBounds`, its first step is at its least key, and no step is after its greatest key.
+A list of *steps*, by which the minimum increases, combines both rules. Each entry has a step of one
+row at the end of its first cell, and another at the end of its last cell. The location's other rows
+form a step at the end of its last entry. If a location has `KeyBounds`, its first step is at its
+least key, and no step is after its greatest key.
 
 Example: a location has five rows, with the keys 1, 2, 3, 900 and 901. Its entries are ``[1, 3]``
 and ``[900, 901]``, and each cell contains one code. The steps are one row at 1, one at 3, one at
@@ -40,9 +40,9 @@ class Steps:
     """The minimum numbers of rows that each location has up to a key, stored as increments.
 
     Attributes:
-        codes: int64[e], the key code of each step, ascending.
-        locations: int64[e], the location of each step.
-        rows: int64[e], the number of rows of each step, 1 or more. The steps of a location add up
+        codes: int64[e], key code of each step, ascending.
+        locations: int64[e], location of each step.
+        rows: int64[e], number of rows of each step, 1 or more. The steps of a location add up
             to the number of its rows that have a key.
     """
 
@@ -56,7 +56,7 @@ class Extents:
     """The least key code and the steps of each location. For a descending order, codes are negated.
 
     Attributes:
-        least: int64[m], the least key code of each location; `GREATEST` for a location without
+        least: int64[m], least key code of each location; `GREATEST` for a location without
             keys.
         has_keys: bool[m], whether the location has a key.
         steps: the steps of all locations.
@@ -80,7 +80,7 @@ class LocationEnds:
     Attributes:
         codes: int64[4, e]. The four rows are, for each entry: the first and the last code of its
             first cell, then the first and the last code of its last cell.
-        locations: int64[e], the location of each entry.
+        locations: int64[e], location of each entry.
         begins, finishes, apart: bool[e], with the meaning that they have in `Ends`.
     """
 
@@ -91,7 +91,7 @@ class LocationEnds:
     apart: Flags
 
     def falling(self) -> LocationEnds:
-        """Returns the same ends for a descending order, with the codes negated."""
+        """The same ends for a descending order, with the codes negated."""
         turned = ~self.codes[::-1]
         return LocationEnds(turned, self.locations, self.finishes, self.begins, self.apart)
 
@@ -128,7 +128,7 @@ def extents(ends: LocationEnds, keyed: Counts, bounds: KeyBounds | None = None) 
 
     Args:
         ends: the ends of all entries. The entries of a location are disjoint.
-        keyed: int64[m], the number of rows in each location that have a key.
+        keyed: int64[m], number of rows in each location that have a key.
         bounds: the least and greatest keys of the locations. These are exact even if the cells of
             entries are wide.
     """
@@ -140,8 +140,7 @@ def extents(ends: LocationEnds, keyed: Counts, bounds: KeyBounds | None = None) 
     order = np.lexsort((high, locations))
     last = order[np.append(locations[order][1:] != locations[order][:-1], True)[: len(order)]]
     early = ends.begins
-    # An entry certainly has a key in its first cell and a key in its last cell. If both are the
-    # same cell, the entry may have only one key.
+    # An entry of a single cell certainly has one key; an entry of several cells has two.
     late = ends.finishes & (ends.apart | ~early)
     late[last] = False
     counted = np.bincount(locations[early], minlength=len(keyed))
@@ -191,12 +190,12 @@ def bounds(steps: Steps, groups: Counts, wanted: Counts) -> tuple[Codes, Counts]
 
     Args:
         steps: the steps of m locations.
-        groups: int64[m], the group of each location, from 0 to n - 1; -1 for a location whose rows
+        groups: int64[m], group of each location, from 0 to n - 1; -1 for a location whose rows
             do not count.
-        wanted: int64[n], the number of rows that each group needs, at least 1.
+        wanted: int64[n], number of rows that each group needs, at least 1.
 
     Returns:
-        int64[n], the least code for each group. int64[n], the location with the step at which the
+        int64[n], least code for each group. int64[n], location with the step at which the
         group has enough rows. For a group with too few rows, the code is `GREATEST`, and the
         location is -1.
     """

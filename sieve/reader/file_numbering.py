@@ -1,14 +1,13 @@
 """File numbering: common numbers for all files and ranges that several index versions list.
 
 Each version numbers its own locations by ordinals. A scan can use several versions, so the front
-end numbers the files of all these versions together. The driver caches the list of numbered files.
-An answer to a scan then has only one bit per number. Example: version A lists the files x and y,
-and version B lists y and z. The numbers are x=0, y=1 and z=2. The ordinals of B are -1 for number
-0, 0 for number 1, and 1 for number 2.
+end numbers the files of all of them together. The driver caches the list of files, so that an
+answer needs one bit per number. Example: version A lists the files x and y, and version B lists y
+and z. The numbers are x=0, y=1 and z=2, and B's ordinals for these numbers are -1, 0 and 1.
 
-Two versions can cut a large file into ranges at different offsets. The numbering then cuts the file
-at the offsets of all versions, and numbers each range between neighbouring offsets. If a version
-shows that a scan does not need one of its ranges, the scan needs no part of this range.
+Two versions can cut a large file at different offsets. The numbering cuts the file at the offsets
+of all versions, and numbers each range in between. If a version excludes one of its ranges, it also
+excludes each part of it.
 """
 
 from __future__ import annotations
@@ -96,8 +95,7 @@ class NumberedVersions:
     """Versions of an index that have the same encoder, and the common numbering of their files.
 
     Attributes:
-        versions: one or more versions. If one of them shows that a scan does not need a file, the
-            scan skips the file.
+        versions: one or more versions. If one of them excludes a file, the scan skips it.
         files: the numbering of the versions' files.
         partial: whether the scan returns rows that queries of the table's current state hide.
     """
@@ -150,7 +148,7 @@ class NumberedVersions:
 
         Args:
             order: the sort order, with the number k.
-            groups: int64[n], the group of each range, from 0; -1 for a range of a file that the
+            groups: int64[n], group of each range, from 0; -1 for a range of a file that the
                 scan does not list.
             sure: bool[n], whether the scan returns all rows of the range, except rows that the
                 query ignores.
@@ -193,8 +191,7 @@ class FileNumberings:
     """The numberings that scans use, sorted by the time of last use.
 
     Args:
-        cache: keeps the numberings in memory. If the cache evicts a numbering, the next scan that
-            needs it builds it again.
+        cache: keeps the numberings. If it evicts one, the next scan that needs it builds it again.
     """
 
     def __init__(self, cache: FileCache) -> None:
@@ -223,8 +220,8 @@ class FileNumberings:
         except UnreadableIndexError as failed:
             if failed.manifest.id in wanted:
                 raise
-        # The unreadable version belongs to an index that the scan does not use, and that was
-        # perhaps dropped. So the numbering of only the used versions replaces this numbering.
+        # The unreadable version is of an unused index, which was perhaps dropped. So the code
+        # numbers only the files of the used versions.
         own = _in_order(used)
         with self._lock:
             self._versions.pop(name, None)
@@ -282,7 +279,7 @@ def _in_order(indexes: Iterable[OpenVersion]) -> tuple[OpenVersion, ...]:
 
 
 def _name_of(indexes: Sequence[OpenVersion]) -> str:
-    """Returns the name that identifies the numbering of these versions, 64 hex digits."""
+    """The name that identifies the numbering of these versions, 64 hex digits."""
     ids = json.dumps([index.manifest.id for index in indexes])
     return hashlib.sha256(ids.encode()).hexdigest()
 

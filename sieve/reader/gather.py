@@ -1,9 +1,8 @@
 """Gather: copies flags from one order of files to another, in slices if they are long enough.
 
-The file lists of two versions usually have the same order. So many consecutive files of one list
-are also consecutive in the other list. The code copies the flags of such files as one slice.
-Example: the positions 0 1 2 7 8 -1 form three slices: three flags from 0 on, two from 7 on, and one
-absent flag.
+File lists keep their order from version to version. So files that are consecutive in one list are
+usually consecutive in another, and their flags are copied as one slice. Example: the positions 0 1
+2 7 8 -1 form three slices: three flags from 0 on, two from 7 on, and one absent flag.
 """
 
 from __future__ import annotations
@@ -19,8 +18,7 @@ NOWHERE: Final = -1
 """The position that stands for a flag that the source does not contain."""
 
 _WORTH: Final = 256
-"""If the mean length of the slices is above this, to copy slices is faster than to index flags one
-by one."""
+"""If slices are longer than this on average, copying slices is faster than indexing flags."""
 
 _NARROW: Final = np.iinfo(np.int32).max
 
@@ -32,8 +30,8 @@ class Gather:
     Attributes:
         n: number of flags.
         starts: int64[k], the start of each slice in the source, or `NOWHERE` for a slice of absent
-            flags. If `lengths` is None: int32[n] or int64[n], the position of each flag.
-        lengths: int64[k], the length of each slice, or None.
+            flags. If `lengths` is None: int32[n] or int64[n], position of each flag.
+        lengths: int64[k], length of each slice, or None.
     """
 
     n: int

@@ -1,10 +1,10 @@
 """Packed chunk: entries of segments in a compact form of six to eight bytes for each entry.
 
-If the cache is too small for a run's decoded entries, the run reader stores the entries in this
-form, in blocks. A look-up unpacks only the blocks that can contain the wanted keys. A block index
-contains two cells for each block: the block's first cell, and the greatest cell of this block's and
-all earlier blocks' entries. Each entry is a record with three fields: the entry's first cell minus
-the block's first cell, the entry's number of cells, and the entry's location.
+If the cache is too small for a run's decoded entries, the run reader keeps them in this form, in
+blocks. A look-up unpacks only blocks that can contain the wanted keys. The block index has two
+cells for each block: its first cell, and the greatest cell of all entries up to its end. Each entry
+is a record of three fields: its first cell minus the block's first cell, its number of cells, and
+its location.
 
 Example, with blocks of two entries: the entries cover the cells [0, 9], [2, 2], [5, 6] and [8, 8].
 The two blocks begin at the cells 0 and 5; for both blocks, the greatest cell is 9. A look-up of a
@@ -61,9 +61,8 @@ class PackedChunk:
     Attributes:
         grid: the grid of the entries.
         n: number of entries, 1 or more.
-        begin: uint64[b], the first cell of each block's first entry.
-        reach: uint64[b], for each block, the greatest cell of this block's and all earlier blocks'
-            entries.
+        begin: uint64[b], first cell of each block's first entry.
+        reach: uint64[b], the greatest cell of all entries up to the end of each block.
         base: the least location.
         fields: the fields of a record: the entry's first cell minus the block's first cell, the
             entry's number of cells minus one, and the entry's location minus `base`.
@@ -120,8 +119,8 @@ class PackedChunk:
         """Does the same as `sieve.reader.entry_table.Chunk.mark`."""
         grid = self.grid
         wanted = wanted[(wanted[:, 1] >= grid.first) & (wanted[:, 0] <= grid.last)]
-        # The intervals are ascending and overlap the grid, so only the first interval can begin
-        # below the grid. The last interval can end above the grid, where no entry has cells.
+        # The intervals are ascending, so only the first one can begin below the grid. The last one
+        # can end above the grid, where no entry has cells.
         ends = wanted.reshape(-1)
         ends[:1] = np.maximum(ends[:1], grid.first)
         cells = grid.cells_of(ends)
@@ -135,8 +134,8 @@ class PackedChunk:
         first = np.append(first, _NO_CELL)
         for at in range(0, len(blocks), _AT_ONCE):
             begin, end, location = self._unpacked(blocks[at : at + _AT_ONCE])
-            # An entry overlaps an interval if it overlaps the first interval that ends at or after
-            # the entry's first cell. So the code compares each entry with this interval only.
+            # Compares each entry only with the first interval that ends at or after the entry's
+            # first cell. If any interval overlaps the entry, this one does.
             behind = last.searchsorted(begin, side="left")
             found[location[end >= first[behind]]] = True
 
@@ -147,7 +146,7 @@ class PackedChunk:
         return assemble([Entries(low, high, locations.astype(np.int32))]).holds(codes, location)
 
     def _unpacked(self, blocks: Places) -> tuple[Words, Words, Places]:
-        """Returns the first cell, the last cell and the location of each entry in some blocks.
+        """The first cell, the last cell and the location of each entry in some blocks.
 
         If the last block has fewer than `BLOCK` entries, copies of its last entry fill it.
         """

@@ -1,11 +1,10 @@
 """Packed cuts: the byte offsets that cut files into ranges, compressed but readable per file.
 
-An answer to a scan needs the cuts only of files of which the scan reads some ranges. A structure of
-two levels finds the file of a range, as in a succinct rank structure. The first level contains the
-number of the first range of each page of files. The second level contains the number of ranges of
-each file in a page. Example, with pages of two files: four files have 1, 3, 2 and 2 ranges. So
-``first`` is 0, 4, 8. The second page contains the ranges 4 to 7: its first file has the ranges 4
-and 5, and its second file has 6 and 7. So range 6 is the first range of the last file.
+An answer to a scan needs cuts only of files that the scan reads in part. Two levels map a range to
+its file, as in a succinct rank structure: the first range of each page of files, and the number of
+ranges of each file in the page. Example, with pages of two files: if four files have 1, 3, 2 and 2
+ranges, ``first`` is 0, 4, 8. The second page contains the ranges 4 to 7, and its files have two
+ranges each. So range 6 is the first range of the fourth file.
 """
 
 from __future__ import annotations
@@ -24,8 +23,8 @@ PAGE: Final = 1024
 """The number of files in a page. To add up the numbers of ranges in a page takes some
 microseconds."""
 
-# If more than the fraction ``1 / _DENSE`` of the ranges is flagged, it is faster to find the files
-# of all ranges than to search for the file of each flagged range.
+# If more than one range in `_DENSE` is flagged, finding the files of all ranges is faster than
+# searching for the file of each flagged range.
 _DENSE: Final = 16
 
 
@@ -34,7 +33,7 @@ class FileParts:
     """The files of which a scan reads some ranges and skips others.
 
     Attributes:
-        numbers: int64[k], the number of each file, ascending.
+        numbers: int64[k], number of each file, ascending.
         counts: int64[k], number of ranges in each file, 2 or more.
         footers: int64[k], length of each file's footer in bytes.
         sizes: int64, length of each range in bytes, one file after another, without each file's
@@ -60,7 +59,7 @@ class PackedCuts:
     Attributes:
         n: number of files.
         counts: unsigned[p, PAGE], number of ranges in each file; 0 after the last file.
-        first: int64[p + 1], the number of the first range of each page, then the total number of
+        first: int64[p + 1], number of the first range of each page, then the total number of
             ranges.
         footers: length of each file's footer in bytes.
         sizes: length of each range in bytes, without each file's last range.

@@ -1,8 +1,8 @@
 """Packed files: the list of a version's or a numbering's files, in compressed form.
 
-Look-ups do not need the paths of files. The front end sends the paths to the driver in this form.
-It unpacks them only if it must number the files of several versions together.
-``sql_ext/frontend/pruning.py`` describes the layout.
+Look-ups need no paths. The front end sends paths to the driver in this form, and unpacks them only
+to number the files of several versions together. ``sql_ext/frontend/pruning.py`` describes the
+layout.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ class Files:
         lengths: int64[n], length of each file in bytes, or a `FileState`; see
             `Locations.stored_lengths`.
         times: int64[n], modification time of each file in ms since the epoch.
-        cut_counts: int64[n], the number of cuts in each file. A file with k cuts has k + 1 ranges.
-        footers: int64[n], the length of the footer of each file with cuts, in bytes; 0 for other
+        cut_counts: int64[n], number of cuts in each file. A file with k cuts has k + 1 ranges.
+        footers: int64[n], length of the footer of each file with cuts, in bytes; 0 for other
             files.
         cuts: int64, the byte offsets of the cuts: ascending within a file, one file after another.
     """
@@ -44,12 +44,12 @@ class Files:
 
     @property
     def range_owners(self) -> Counts:
-        """int64[m], the number of the file to which each range belongs."""
+        """int64[m], number of the file to which each range belongs."""
         return np.repeat(np.arange(len(self.paths)), self.cut_counts + 1)
 
     @property
     def range_starts(self) -> Counts:
-        """int64[m], the offset of the first byte of each range."""
+        """int64[m], offset of the first byte of each range."""
         counts = self.cut_counts + 1
         starts = np.zeros(int(counts.sum()), np.int64)
         is_cut = np.ones(len(starts), np.bool_)
@@ -58,7 +58,7 @@ class Files:
         return starts
 
     def packed(self) -> PackedFiles:
-        """Returns the compressed form of this list."""
+        """The compressed form of this list."""
         array = self.paths.array
         offsets = np.frombuffer(array.buffers()[1], np.int64)[array.offset :][: len(array) + 1]
         rows = np.stack([self.lengths, self.times, self.cut_counts, np.diff(offsets)], axis=1)

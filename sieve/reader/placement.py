@@ -80,7 +80,7 @@ class Placement:
             )
 
     def of_slots(self, flags: Flags) -> Flags:
-        """Returns bool[m], a new array: True for a range if one of its positions has a flag."""
+        """Returns bool[m], a new array: True for a range if the flag of one of its slots is set."""
         first, *others = (one.take(flags, absent=False) for one in self.slots)
         for other in others:
             first |= other
@@ -88,7 +88,7 @@ class Placement:
 
 
 def place(listed: Locations) -> Placement:
-    """Returns the placement of a file list. Raises CorruptError if a slot is below -1."""
+    """The placement of a file list. Raises CorruptError if a slot is below -1."""
     every, places = listed.every_range, listed.places
     if places.min(initial=-1) < -1:
         raise CorruptError("SIEVE_LOCATIONS_CORRUPT", "list of locations names an unknown place")

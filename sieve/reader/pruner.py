@@ -101,11 +101,11 @@ class Pruner:
         self._bulkhead.invalidate(directory)
 
     def numbering(self, name: str) -> FileNumbering:
-        """Returns the numbered files to which the flags of an answer refer.
+        """The numbered files to which the flags of an answer refer.
 
         Raises:
-            UnsupportedError: the cache has evicted this numbering, to make room for those of other
-                tables. The scan then sends a new request.
+            UnsupportedError: numberings of other tables have replaced this numbering. The scan then
+                sends a new request.
         """
         return self._numberings.by_name(name)
 
@@ -153,7 +153,7 @@ class Pruner:
     def _resolve(
         self, registration: Registration | None, request: PruneRequest, unused: _Unused
     ) -> Versions:
-        """Returns the versions of an index that can answer a scan.
+        """The versions of an index that can answer a scan.
 
         If no version can answer the scan, the result is empty, and the method adds the reason to
         `unused`.
@@ -245,11 +245,10 @@ class Pruner:
         by_column: Mapping[Column, Versions],
         files: FileNumbering,
     ) -> Flags | None:
-        """Returns the ranges of files that a scan with ORDER BY and LIMIT, MIN or MAX needs.
+        """The ranges of files that a scan with ORDER BY and LIMIT, MIN or MAX needs.
 
-        These ranges can contain one of the first rows in one of the scan's sort orders. Returns
-        None if the ranges are unknown. For example, they are unknown for an earlier instant of a
-        Hudi table, or if the files have been numbered again since the scan's request.
+        Returns None if these ranges are unknown, for example at an earlier instant of a Hudi table,
+        or if the scan's files refer to another numbering.
 
         Raises:
             UnreadableIndexError: a version is damaged, deleted or unreachable.
@@ -282,8 +281,8 @@ def select(
 ) -> list[Registration | None]:
     """Returns all unreadable registrations, and those on columns of the predicate or ORDER BY.
 
-    The pruner opens only the selected indexes. So a scan never waits until an index opens that the
-    scan does not need.
+    The pruner opens only the selected indexes, so a scan never waits for an index that it does not
+    need.
     """
     named = columns(predicate) | ordered
     names = {column[0] for column in named if expression_of(column) is None}
@@ -333,10 +332,10 @@ def might_match(
     *,
     partial: bool,
 ) -> tuple[Flags, frozenset[Column]]:
-    """Returns the ranges of a table's files that may contain a row that satisfies a predicate.
+    """The ranges of a table's files that may contain a row that satisfies a predicate.
 
-    The function evaluates the predicate with each group of versions. If one group shows that a
-    range contains no such row, the scan need not read the range.
+    Each group of versions evaluates the predicate. If one of them excludes a range, the scan need
+    not read it.
 
     Args:
         groups: for each column that the predicate names, the versions of its index, grouped by

@@ -1,7 +1,7 @@
 """Run file: one file of a run, in memory. Look-ups decode only the chunks that they need.
 
-A chunk is one long segment, or several short segments whose keys are neighbours. To decode several
-short segments together takes fewer numpy calls than to decode them one by one.
+A chunk is one long segment, or several short neighbouring segments. Decoding these together takes
+fewer numpy calls than decoding them one by one.
 """
 
 from __future__ import annotations
@@ -53,10 +53,10 @@ class RunFile:
 
     Attributes:
         payloads: uint8[b], the payloads of all segments, concatenated.
-        begin, end: int64[s], the first position and the end of each segment in `payloads`, sorted
-            by key. Hash maps are not among these segments.
+        begin, end: int64[s], start and end of each segment except hash maps in `payloads`, sorted
+            by key.
         chunk: intp[c + 1], chunk i consists of the segments ``chunk[i]:chunk[i + 1]``.
-        first, last: int64[c], the least and the greatest key code of each chunk.
+        first, last: int64[c], least and the greatest key code of each chunk.
         has_cells: whether all segments that are not hash maps store their entries as cells of a
             grid.
         maps: the hash maps of the file, which share the memory of `payloads`.
@@ -101,7 +101,7 @@ class RunFile:
             yield decode_ends(self._payload(begin, end))
 
     def _payloads(self, chunks: slice) -> list[bytes]:
-        """Returns the payloads of some chunks, in ascending order of keys."""
+        """The payloads of some chunks, in ascending order of keys."""
         begin, end = self.chunk[:-1][chunks], self.chunk[1:][chunks]
         segments = slice(int(begin[0]), int(end[-1]))
         ends = zip(self.begin[segments].tolist(), self.end[segments].tolist(), strict=True)
@@ -151,7 +151,7 @@ def parse_run_file(data: bytes, file: RunFileRef) -> RunFile:
 def describe_run(
     run: RunId, locations: int, encoder: Encoder, files: Iterable[tuple[str, bytes]]
 ) -> RunRef | None:
-    """Returns the manifest's record of a run, or None if no file of the run has a segment.
+    """The manifest's record of a run, or None if no file of the run has a segment.
 
     Args:
         run: the run's id.

@@ -1,8 +1,7 @@
 """Run reader: looks up keys in a run. Reads, decodes and caches only files that look-ups need.
 
-A run resembles a table of an LSM tree: a build writes its files once, nobody changes them, and
-several versions can share them. Before the reader uses a file for the first time, it compares the
-file's length and SHA-256 with the manifest.
+As in an LSM tree, a run's files never change, and several versions can share them. Before the
+reader first uses a file, it compares the file's length and SHA-256 with the manifest.
 """
 
 from __future__ import annotations
@@ -71,9 +70,8 @@ class Run:
         """Returns the locations that can contain a key in at least one of the intervals.
 
         Args:
-            intervals: int64[k, 2], the first and the last key code of each interval, both included.
-                The intervals can be in any order. If an interval's first code is above its last,
-                the interval is empty.
+            intervals: int64[k, 2], first and last key code of each interval, both included, in any
+                order. An interval whose first code is above its last is empty.
 
         Returns:
             bool[locations of the run]: True for all locations with such a key, and possibly for
@@ -299,7 +297,7 @@ class _Ranges:
         self._file = np.repeat(np.arange(len(files)), [len(file) for file in files])
 
     def files_of(self, wanted: CodeIntervals) -> list[int]:
-        """Returns the numbers of the files that can contain a key in one of the intervals."""
+        """The numbers of the files that can contain a key in one of the intervals."""
         start, stop = meeting(wanted, self.first, self.last)
         numbers: list[int] = np.unique(self._file[start < stop]).tolist()
         return numbers

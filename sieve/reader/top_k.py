@@ -1,16 +1,15 @@
 """Top-k: finds the locations that can contain one of the first k rows in the order of a column.
 
 A query with ORDER BY ... LIMIT k, MIN or MAX needs only these locations. A row is *certain* if the
-scan returns it whatever the query's filters are evaluated to. Each row belongs to one of three
-classes: NULL, NaN or key. The sort order also orders the classes. The function `needed` adds up the
-certain rows, class by class, until it has k rows. The scan needs no rows of the classes that come
-after the class of the k-th row. If the k-th row has a key, the scan needs only rows with keys up to
-a bound.
+scan returns it in any case. Each row belongs to one of three classes, which the sort order also
+orders: NULL, NaN or key. The function `needed` adds up the certain rows, class by class, until it
+has k rows. The scan needs no class after the class of the k-th row. If the k-th row has a key, the
+scan needs only rows with keys up to a bound.
 
-Example: ``ORDER BY x DESC NULLS LAST LIMIT 10`` sorts the classes as NaN, key, NULL. If there are 3
-certain rows with NaN and 100 with keys, the bound is the 7th greatest key, or a smaller code if
-`Extents` is imprecise. The scan does not need a location that has no NaN and only keys below the
-bound. It needs no NULLs.
+Example: ``ORDER BY x DESC NULLS LAST LIMIT 10`` sorts the classes as NaN, key, NULL. With 3 certain
+NaNs and 100 certain keys, the bound is the 7th greatest key, or a smaller code if `Extents` is
+imprecise. The scan needs neither NULLs nor a location that has no NaN and only keys below the
+bound.
 
 The bound is a key code. Rows with the same code are ties. If codes are inexact, ties can have
 different values. The scan reads all ties of the bound, because another column of ORDER BY may order
@@ -64,7 +63,7 @@ class Order:
     against: Predicate
 
     def classes(self) -> tuple[str, ...]:
-        """Returns the classes of rows, in the sort order of the query."""
+        """The classes of rows, in the sort order of the query."""
         values = ("nan", "key") if self.descending else ("key", "nan")
         if self.nulls == "never":
             return values
@@ -77,7 +76,7 @@ class Present:
 
     Attributes:
         numbering: the name of the file numbering to which `groups` refers.
-        groups: int64[n], the group of each numbered file, from 0; -1 for a file that the scan does
+        groups: int64[n], group of each numbered file, from 0; -1 for a file that the scan does
             not list. The query needs the first rows of each group separately.
         hide: bool[n], whether queries hide some rows of the file. No row of such a file is certain.
     """
@@ -100,9 +99,9 @@ def needed(
 
     Args:
         order: the sort order. `extents` must have the same direction.
-        extents: the first keys, and the minimum numbers of rows up to a key, of the m locations.
+        extents: the extents of the m locations.
         counts: the numbers of rows in the locations.
-        groups: int64[m], the group of each location, from 0; -1 for a location in a file that the
+        groups: int64[m], group of each location, from 0; -1 for a location in a file that the
             scan does not list.
         sure: bool[m], whether the rows of the location are certain. The scan returns them all,
             except rows that the query ignores.

@@ -12,7 +12,7 @@ from sieve.storage.interface import GoneError
 
 
 def reason_of(error: SieveError) -> Reason:
-    """Returns the reason that users see if this error prevented the use of an index."""
+    """The reason that users see if this error prevented the use of an index."""
     if isinstance(error, GoneError):
         return Reason.INDEX_GONE
     if isinstance(error, CorruptError):

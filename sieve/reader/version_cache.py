@@ -73,7 +73,7 @@ class VersionCache:
         self._newest.invalidate(directory)
 
     def newest(self, registration: Registration, ttl_s: float) -> CachedVersion:
-        """Returns the newest version of an index; after ``ttl_s`` seconds, also starts a reread.
+        """The newest version of an index; after ``ttl_s`` seconds, also starts a reread.
 
         If the index is unreadable, the result contains the reason instead of a version.
         """

@@ -1,8 +1,7 @@
 """Version reader: looks up key ranges in one version of an index, and finds locations.
 
-A version consists of a file list and, like an LSM tree, of one or more runs. A look-up searches
-each run, which returns ordinals of locations in the run. The slots in the file list map these
-ordinals to the version's locations.
+A version consists of a file list and, like an LSM tree, of runs. A look-up finds ordinals of
+locations in each run. The slots in the file list map these ordinals to the version's locations.
 """
 
 from __future__ import annotations
@@ -29,9 +28,8 @@ from sieve.reader.run_reader import Run, verified
 from sieve.storage.interface import Store
 
 MOST_EXTENT_BYTES: Final = 512 << 10
-"""If a version's run files have more bytes than this, a scan with ORDER BY and LIMIT uses only the
-least and greatest key of each location. To decode all entries would take longer than a scan waits
-for an answer."""
+"""If a version's run files have more bytes, a scan with ORDER BY and LIMIT uses only the least and
+greatest key of each location. Decoding all entries would take longer than a scan waits."""
 
 _NO_FLAGS: Final = np.zeros(0, np.bool_)
 
@@ -49,7 +47,7 @@ class _Stored:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OpenVersion:
-    """An open version of an index. A look-up reads a file of the version when it first needs it.
+    """An open version of an index. Look-ups read only the files that they need.
 
     The version's files are in memory only as long as `cache` contains them.
     """
@@ -77,7 +75,7 @@ class OpenVersion:
         )
 
     def placement(self) -> Placement:
-        """Returns the part of the file list that look-ups need. Raises as `open_version`."""
+        """The part of the file list that look-ups need. Raises as `open_version`."""
         placed: Placement = self.cache.get(
             # Two versions can have the same parts and different roots, so the cache key contains
             # the roots, too.
@@ -87,7 +85,7 @@ class OpenVersion:
         return placed
 
     def counts(self) -> FileRanges:
-        """Returns the numbers of rows in each location, for queries with ORDER BY and LIMIT.
+        """The numbers of rows in each location, for queries with ORDER BY and LIMIT.
 
         Raises the errors of `open_version`.
         """
@@ -97,7 +95,7 @@ class OpenVersion:
         return counts
 
     def merged_slices(self) -> tuple[Counts, Counts]:
-        """Returns the positions of Hudi slices with log files, and of Hudi slices in several runs.
+        """The positions of Hudi slices with log files, and of Hudi slices in several runs.
 
         Each of the two arrays is an int64[k]; for other table formats, both are empty.
 
@@ -143,10 +141,9 @@ class OpenVersion:
         return keep
 
     def extents(self, *, descending: bool) -> Extents | None:
-        """Returns the extents of all locations; None if this would take too long.
+        """The extents of all locations; None if this would take too long.
 
-        If the version has many entries, the method computes extents only from key bounds, and
-        returns None if a location's key bounds are unknown.
+        If the version has many entries, the method uses only key bounds, which must all be known.
 
         Args:
             descending: whether the query's sort order is descending.

@@ -1,9 +1,8 @@
 """Benefit: decides whether an index on a column reduces reads enough.
 
-CREATE, REFRESH and DESCRIBE decide from measurements of the index's build. ESTIMATE decides from
-measurements of a sample. ADVISE and Sieve's page in Spark's web UI decide from a test on a sample
-of the table's files. The command ``sieve advise`` reads no data files, so it does not judge the
-benefit.
+CREATE, REFRESH and DESCRIBE decide from measurements of a build, and ESTIMATE from those of a
+sample. ADVISE and Sieve's page in Spark's web UI decide from a test on a sample. The command
+``sieve advise`` reads no data, so it does not decide.
 """
 
 from __future__ import annotations
@@ -14,9 +13,8 @@ from typing import Final
 MOST_SHARE: Final = 0.5
 """An index helps if a query for one value reads at most this share of the table's locations."""
 _UNEVEN: Final = 0.25
-"""Number of locations that a query may read in addition to that share. Locations differ in size. So
-if a table has two files and a value occurs in one, a query often reads slightly more than half of
-the bytes."""
+"""Number of locations allowed in addition to this share. Locations differ in size, so a value in
+one of two files often costs slightly more than half of the bytes."""
 
 
 class Benefit(StrEnum):

@@ -7,11 +7,11 @@ A filter has one use for each of its columns. `all_of` combines the uses of an A
     id = 5 OR id IN (7, 8)       id: in, 3 values
     id = 5 OR day = '...'        id: or, day: or     no index on one column can skip a file
 
-If a column has an index, a query still reads a share of the scan's bytes. `ColumnUse.share_left`
-returns a lower bound for this share. The constants are unknown, so the module assumes a selectivity
-for ranges: one third for a range with one bound, one quarter for a range with two bounds (Selinger
-et al., "Access Path Selection in a Relational Database Management System", 1979). The module
-assumes that each value is in one file, and that the rows of ORDER BY with LIMIT are in ten files.
+`ColumnUse.share_left` is a lower bound for the share of a scan's bytes that a query still reads if
+the column has an index. The constants are unknown, so the module assumes a selectivity for ranges:
+one third with one bound, one quarter with two bounds (Selinger et al., "Access Path Selection in a
+Relational Database Management System", 1979). The module assumes that each value is in one file,
+and that the rows of ORDER BY with LIMIT are in ten files.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class ColumnUse:
     values: int = 1
 
     def share_left(self, files: float) -> float:
-        """Returns the minimum share of a scan's bytes that a query reads with an index, 0 to 1.
+        """The minimum share of a scan's bytes that a query reads with an index, 0 to 1.
 
         Args:
             files: number of files that the scan reads without an index. The method assumes that all
@@ -82,7 +82,7 @@ Uses: TypeAlias = Mapping[Column, ColumnUse]
 
 
 def all_of(parts: Iterable[Uses]) -> Uses:
-    """Returns the uses of an AND: for each column the narrowest; two ranges become ``between``."""
+    """The uses of an AND: for each column the narrowest; two ranges become ``between``."""
     found: dict[Column, ColumnUse] = {}
     for part in parts:
         for column, use in part.items():
@@ -95,7 +95,7 @@ def all_of(parts: Iterable[Uses]) -> Uses:
 
 
 def any_of(parts: Iterable[Uses]) -> Uses:
-    """Returns the uses of an OR: a column's widest use if all operands have one, else ``or``."""
+    """The uses of an OR: a column's widest use if all operands have one, else ``or``."""
     branches = list(parts)
     names = dict.fromkeys(column for branch in branches for column in branch)
     return {
@@ -107,7 +107,7 @@ def any_of(parts: Iterable[Uses]) -> Uses:
 
 
 def negated(uses: Uses) -> Uses:
-    """Returns the uses of a negated filter: kind ``!=``, with which an index skips few files."""
+    """The uses of a negated filter: kind ``!=``, with which an index skips few files."""
     return {column: ColumnUse(Kind.UNEQUAL) for column in uses}
 
 

@@ -8,9 +8,9 @@ equal:
 
     {"table": ["shop", "orders"], "used": ["id_sieve@3"], "filter": {"op": "=", "col": ["id"]}}
 
-``filter`` has the form of the predicate tree in a prune request (``sieve/predicate/tree.py``), but
-``values`` is the number of constants instead of the constants. Additional leaves represent the
-columns of join keys (``join``, ``shuffled join``) and of ORDER BY with LIMIT (``order by limit``).
+``filter`` is the predicate tree of a prune request (``sieve/predicate/tree.py``), but ``values`` is
+only the number of constants. Additional leaves, such as ``join``, represent join keys and the
+columns of ORDER BY with LIMIT.
 """
 
 from __future__ import annotations
@@ -89,8 +89,8 @@ class ScanRecord:
 class IndexWork:
     """Sums over the scans that consulted an index: scans, and bytes and files read and skipped.
 
-    If a scan consulted several indexes, each index gets all bytes that the scan skipped, although
-    one of the indexes alone may have excluded all of them.
+    If a scan consulted several indexes, all bytes that it skipped count for each of them, although
+    one index alone may have excluded all.
 
     Attributes:
         read_alone: bytes that the scans which consulted only this index read.
@@ -138,7 +138,7 @@ def parse_record(text: str | bytes) -> ScanRecord:
 
 
 def encode_record(record: ScanRecord, limit: int) -> bytes:
-    """Returns the JSON of a record; if it exceeds ``limit``, omits the sums with the fewest bytes.
+    """The JSON of a record; if it exceeds ``limit``, omits the sums with the fewest bytes.
 
     Args:
         limit: maximum length of the JSON in bytes.
@@ -167,8 +167,7 @@ def add_up(records: Iterable[ScanRecord], now_ms: int) -> RecordedWork:
 
     Args:
         records: one record for each driver.
-        now_ms: the end of the period that the records cover, in ms since the epoch. The period
-            begins when the first scan ended.
+        now_ms: the end of the period that the records cover, in ms since the epoch.
     """
     workload, indexes = Workload(), dict[tuple[Table, str], IndexWork]()
     since = now_ms
@@ -226,7 +225,7 @@ def _text(value: object) -> str:
 
 
 def tree_uses(node: Mapping[str, Any]) -> Uses:
-    """Returns the uses of columns in a predicate tree that contains no constants."""
+    """The uses of columns in a predicate tree that contains no constants."""
     op = node["op"]
     if op in ("and", "exists"):
         return all_of(map(tree_uses, node["args"]))

@@ -18,7 +18,7 @@ the first name is ``catalog.database``."""
 
 
 def parts(table: Table) -> tuple[str, ...]:
-    """Returns the parts of a table's qualified name, as a statement spells them."""
+    """The parts of a table's qualified name, as a statement spells them."""
     namespace, name = table
     return (*namespace.split(".", 1), name)
 

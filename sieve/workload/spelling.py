@@ -26,15 +26,15 @@ def listed(column: Column) -> str:
 
 
 def create_statement(table: Table, column: Column) -> str:
-    """Returns the statement that creates an index on a column."""
+    """The statement that creates an index on a column."""
     return f"CREATE SIEVE INDEX ON {spelled(parts(table))} ({listed(column)})"
 
 
 def estimate_statement(table: Table, column: Column) -> str:
-    """Returns the statement that estimates an index on a column."""
+    """The statement that estimates an index on a column."""
     return f"ESTIMATE SIEVE INDEX ON {spelled(parts(table))} ({listed(column)})"
 
 
 def drop_statement(table: Table, index: str) -> str:
-    """Returns the statement that drops an index."""
+    """The statement that drops an index."""
     return f"DROP SIEVE INDEX {spelled((index,))} ON {spelled(parts(table))}"

@@ -1,11 +1,10 @@
 """Ranks the indexes that would help a workload, by the bytes that scans skip with each index.
 
-If two indexes serve the same scans, only one of them can be credited with a skipped byte. So this
-module chooses the columns of a table one by one (greedy index selection). Each step chooses the
-column whose index skips the most bytes that the indexes of earlier steps leave. The real number of
-skipped bytes depends on how a column's values are distributed over files. A `ColumnTest` measures
-this on a sample of the files. If a column has no test, its number of skipped bytes is an upper
-bound.
+Two indexes that serve the same scans cannot both skip the same bytes. So this module chooses a
+table's columns one by one (greedy index selection): each step takes the column whose index skips
+the most of the bytes that earlier steps leave. Skipped bytes depend on how a column's values are
+distributed over files. A `ColumnTest` measures them on a sample of the files; without a test, they
+are an upper bound.
 """
 
 from __future__ import annotations
@@ -21,8 +20,7 @@ from sieve.workload.column_use import Column, Kind
 from sieve.workload.record import ScanGroup, Table
 
 WORTHWHILE_SHARE: Final = 0.01
-"""The module suggests an index only if the index saves at least this share of the bytes that scans
-read from the table."""
+"""An index is suggested only if it saves at least this share of the bytes read from the table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +82,11 @@ def suggest(
     indexed: AbstractSet[TableColumn] = frozenset(),
     tests: Tests | None = None,
 ) -> list[Suggestion]:
-    """Returns the suggested indexes, sorted by the bytes that they save, largest first.
+    """The suggested indexes, sorted by the bytes that they save, largest first.
 
     Args:
         groups: the workload's groups of scans.
-        indexed: columns that already have an index; the function does not suggest these columns.
+        indexed: columns that have an index, and need no suggestion.
         tests: the tests of columns, or None if no column was tested. If ``tests`` is not None, the
             function suggests a column only if the column has a test whose benefit is not
             `Benefit.CANNOT`.

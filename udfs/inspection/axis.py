@@ -1,10 +1,9 @@
 """Key axis: maps key codes to positions from 0 (left) to 1 (right) in a picture.
 
-An entry is an interval of key codes; its two ends are its borders. By default, the axis is linear.
-If at least half of the borders are in a small part of the range, most of a linear axis would be
-empty. So the axis then uses quantiles of the borders. Overlapping or adjacent entries form a
-stretch. A column with few values has a few short stretches. The width of each such stretch is then
-proportional to the number of its entries, and the gaps between stretches are narrow.
+The axis is linear by default. If half of the entries' ends are in a small part of the range, most
+of a linear axis would be empty, so the axis uses quantiles of the ends. Overlapping or adjacent
+entries form a stretch. If there are only a few short stretches, as in a column of few values, the
+width of each is proportional to its number of entries, and the gaps between them are narrow.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ import numpy as np
 
 from sieve.arrays.dtypes import Codes, Counts, Numbers
 
-# If half of the borders are in less than this share of the range, the axis uses quantiles.
+# If half of the entries' ends are in less than this share of the range, the axis uses quantiles.
 _CROWDED: Final = 0.1
 _KNOTS: Final = 257
 _FEW: Final = 100
@@ -32,7 +31,7 @@ class KeyAxis:
     Attributes:
         first: the least key code.
         offsets: float64[k], distances of k codes from `first`, ascending.
-        places: float64[k], the position of each offset. Between two offsets, the axis interpolates
+        places: float64[k], position of each offset. Between two offsets, the axis interpolates
             positions linearly.
         even: whether the whole axis is linear.
     """
@@ -44,7 +43,7 @@ class KeyAxis:
 
     @staticmethod
     def over(low: Codes, high: Codes) -> KeyAxis:
-        """Returns the axis for one or more entries, from ``low[k]`` to ``high[k]`` each."""
+        """The axis for one or more entries, from ``low[k]`` to ``high[k]`` each."""
         first, last = int(low.min()), int(high.max())
         ends = np.sort(np.concatenate([_distance(low, first), _after(high, first)]))
         whole = float(last - first) + 1
@@ -62,17 +61,17 @@ class KeyAxis:
         return KeyAxis(first, knots, np.linspace(0, 1, len(knots)), False)
 
     def begin(self, codes: Codes) -> Numbers:
-        """Returns the position at which each code's part of the axis begins."""
+        """The position at which each code's part of the axis begins."""
         placed: Numbers = np.interp(_distance(codes, self.first), self.offsets, self.places)
         return placed
 
     def end(self, codes: Codes) -> Numbers:
-        """Returns the position at which each code's part of the axis ends."""
+        """The position at which each code's part of the axis ends."""
         placed: Numbers = np.interp(_after(codes, self.first), self.offsets, self.places)
         return placed
 
     def code(self, place: float) -> int:
-        """Returns the code at a position; floating-point rounding makes it approximate."""
+        """The code at a position; floating-point rounding makes it approximate."""
         offset = int(np.interp(place, self.places, self.offsets))
         return min(self.first + offset, (1 << 63) - 1)
 
@@ -88,7 +87,7 @@ def _stretches(low: Codes, high: Codes, first: int) -> tuple[Numbers, Counts]:
 
 
 def _after(codes: Codes, first: int) -> Numbers:
-    """Returns the distance of the next code; always greater than the distance of the code."""
+    """The distance of the next code; always greater than the distance of the code."""
     distance = _distance(codes, first)
     after: Numbers = np.maximum(distance + 1, np.nextafter(distance, np.inf))
     return after

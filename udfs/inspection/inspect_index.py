@@ -64,8 +64,7 @@ def _png(version: VersionEntries, layout: FileLayout, title: Sequence[str]) -> b
         if version.has_maps:
             expected["map"] = present.files
     png = io.BytesIO()
-    # By default, a PNG contains the version of matplotlib. The code omits it, so that the same
-    # picture always has the same bytes.
+    # Omits the version of matplotlib from the PNG, so that equal pictures are equal bytes.
     as_text = version.encoder.leading_bytes is not None
     figure = draw(layout, title, version.encoder.decode, expected, as_text=as_text)
     figure.savefig(png, format="png", metadata={"Software": None})

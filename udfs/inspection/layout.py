@@ -78,8 +78,8 @@ def lay_out(entries: Entries, paths: Sequence[str]) -> FileLayout | None:
 def raster(entries: Entries, axis: KeyAxis, n_files: int, rows: int, columns: int) -> Numbers:
     """Returns for each cell of the raster the share of the cell's area that entries cover.
 
-    If a file's entries cover less than the share `_VISIBLE` of a column, they count as this share,
-    so that entries of a single key are visible.
+    If a file's entries cover a smaller share of a column than `_VISIBLE`, this share counts, so
+    that single keys are visible.
 
     Returns:
         float64[rows, columns], 0 to 1.
@@ -98,8 +98,7 @@ def raster(entries: Entries, axis: KeyAxis, n_files: int, rows: int, columns: in
         covered, touched = np.zeros((n, columns + 1)), np.zeros((n, columns + 1), np.int32)
         np.add.at(touched, (file, begin[some]), 1)
         np.add.at(touched, (file, end[some] + 1), -1)
-        # An entry need not cover its first and last column completely. Subtracts the shares of
-        # these columns that the entry does not cover.
+        # Subtracts the shares of its first and last column that each entry does not cover.
         for at, part in ((begin, 1 - head), (end, 1 - tail)):
             np.add.at(covered, (file, at[some]), -part[some])
             np.add.at(covered, (file, at[some] + 1), part[some])
@@ -127,15 +126,13 @@ def reads(entries: Entries, axis: KeyAxis, columns: int) -> tuple[Numbers, Numbe
             np.add.at(into, at + 1, part * times)
     np.maximum.at(most, begin, coverage.locations)
     np.maximum.at(most, end, coverage.locations)
-    # The intervals of `Coverage` are disjoint. So if an interval covers a whole column, no other
-    # interval touches the column.
+    # The intervals of `Coverage` are disjoint, so at most one of them covers a whole column.
     for k in np.flatnonzero(end > begin + 1).tolist():
         inner = most[begin[k] + 1 : end[k]]
         np.maximum(inner, coverage.locations[k], out=inner)
     sums, weights = np.cumsum(sums)[:columns], np.cumsum(weights)[:columns]
     mean = np.clip(sums / np.maximum(weights, _NOTHING), 1, most)
-    # If entries cover so small a share of the column, the share may be a rounding error. Then the
-    # maximum stands in for the mean.
+    # A share as small as `_NOTHING` may be a rounding error. Then the maximum replaces the mean.
     mean = np.where(weights > _NOTHING, mean, most)
     return np.where(most > 0, mean, np.nan), np.where(most > 0, most, np.nan)
 

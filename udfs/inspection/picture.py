@@ -22,8 +22,7 @@ _TITLE_WIDTH: Final = 110
 """The maximum number of characters in a line of the title, small enough for wide characters."""
 _MOST_ROWS: Final = 500
 _BRIDGE: Final = 20
-# If a query for one key can read more files than this, the axis with the number of files is
-# logarithmic.
+# If a query for a key can read more files than this, the lower plot's axis is logarithmic.
 _LINEAR: Final = 20
 _SPAN: Final = np.array([0.80, 0.84, 0.90])
 _ENTRY: Final = np.array([0.05, 0.30, 0.58])
@@ -37,8 +36,7 @@ _BY_INDEX: Final = "#0d4d94"
 _LEAST: Final = "#c2410c"
 _BY_MAP: Final = "#15803d"
 _LEAST_TEXT: Final = 3
-"""The number of characters that a shortened text keeps in its label if all of them belong to a
-key."""
+"""A shortened text keeps at least this many characters if all of them belong to a key."""
 _APART: Final = 0.1
 """The minimum distance between two labels, as a share of the axis."""
 
@@ -54,14 +52,13 @@ def draw(
     """Draws the figure: 1320 pixels wide and 990 pixels high, with 132 dots per inch.
 
     Args:
-        layout: the files that contain keys of the index, with their entries.
+        layout: the files and their entries.
         title: the sentences above the figure. Each sentence begins on a new line, and the function
             wraps it to the figure's width.
         decode: converts a key code to text.
-        expected: mean numbers of files for one key of the table. ``exact`` is the mean number of
-            files that contain the key. ``map`` is the mean number of files that a query with ``=``
-            or IN reads if a hash map answers the query. A number that the index does not record is
-            missing.
+        expected: mean numbers of files for a key that occurs, if recorded. ``exact`` counts the
+            files that contain the key. ``map`` counts the files that a query with ``=`` or IN reads
+            if a hash map answers it.
         as_text: whether keys are texts. The code of a text contains only the text's first
             characters.
     """

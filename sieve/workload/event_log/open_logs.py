@@ -43,7 +43,7 @@ class EventLog:
 
 
 def find_logs(folder: Path) -> list[EventLog]:
-    """Returns the logs in a folder, sorted by name.
+    """The logs in a folder, sorted by name.
 
     The path can also be the folder or the file that contains a single application's log.
     """
@@ -93,8 +93,7 @@ def _gzip(path: Path) -> Iterator[bytes]:
 
 def _zstd(path: Path) -> Iterator[bytes]:
     stream = pa.CompressedInputStream(pa.OSFile(str(path)), "zstd")
-    # An unfinished log ends inside a Zstandard frame. At the file's end, the stream then returns no
-    # bytes instead of raising an error.
+    # An unfinished log ends inside a frame. At the file's end, a read then returns no bytes.
     return _lines(iter(lambda: stream.read(_ZSTD_READ), b""))
 
 

@@ -28,8 +28,7 @@ _JOIN = re.compile(
     r"(BroadcastHashJoin|SortMergeJoin|ShuffledHashJoin) \[(.*?)\], \[(.*?)\], "
     r"(Inner|LeftSemi)(?:, (BuildLeft|BuildRight))?"
 )
-# The keys of a join or an order are at the start of the node's text. Constants of any length can
-# follow the keys, so the patterns search only this many characters.
+# The keys are at the start of a node's text, so the patterns search only this many characters.
 _LONGEST_NODE: Final = 2000
 _KEY = re.compile(r"([^#]+)#\d+L?")
 _TOP = re.compile(r"TakeOrderedAndProject\(limit=\d+, orderBy=\[([^#\]]+#\d+L?) ")
@@ -177,8 +176,8 @@ def _keys_from_parents(
     if join[1] != "BroadcastHashJoin":
         asked = [(0, Kind.SHUFFLED_JOIN), (1, Kind.SHUFFLED_JOIN)]
     else:
-        # In a broadcast join, Sieve knows the keys of the broadcast side before Spark scans the
-        # other side. So these keys can skip files of the other side.
+        # In a broadcast join, Sieve uses keys of the broadcast side to skip files of the other
+        # side.
         asked = [(1, Kind.JOIN)] if join[5] == "BuildLeft" else [(0, Kind.JOIN)]
     for side, kind in asked:
         if filtered[1 - side]:
@@ -186,7 +185,7 @@ def _keys_from_parents(
 
 
 def _row_by_row(top: Node) -> list[Node]:
-    """Returns the nodes below an order, down to and including the first not in `_ROW_BY_ROW`."""
+    """The nodes below an order, down to and including the first not in `_ROW_BY_ROW`."""
     found: list[Node] = []
     children = top.get("children", ())
     while len(children) == 1:

@@ -1,8 +1,7 @@
 """Adds the scans of event logs to a workload, and counts what it cannot read in the logs.
 
 Adaptive execution replaces the plan of a query while the query runs. This module counts only the
-query's last plan, with the values of the plan's metrics. If a scan's metrics have no values, the
-scan did not run, and this module ignores it.
+last plan, with its metrics. A scan whose metrics have no values did not run.
 """
 
 from __future__ import annotations
@@ -20,8 +19,7 @@ from sieve.workload.record import Workload
 
 _DAY_MS: Final = 86_400_000
 _PACKAGE: Final = "org.apache.spark.sql.execution.ui."
-# Only events of SQL executions contain this package name. This module does not parse the other
-# lines, most of which describe tasks.
+# This module parses only lines with this package name. Most other lines describe tasks.
 _OF_SQL = _PACKAGE.encode()
 _DAMAGE = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
 _DAMAGED: Final = "events that are damaged"
@@ -48,7 +46,7 @@ class Replay:
         executions: number of query executions, including the executions that were still running
             when the log ended.
         scans: number of scans in the workload.
-        unread: for each kind of problem, such as a damaged event, the number of times it occurred.
+        unread: number of unreadable parts, for each kind of problem.
     """
 
     workload: Workload = field(default_factory=Workload)
