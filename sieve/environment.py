@@ -1,7 +1,7 @@
 """Environment: the services that an operation gets as an argument (dependency injection).
 
-An operation reads and writes only through its environment. So a test can pass an environment with a
-fake service, such as a store that fails or a user who cancels.
+An operation reads and writes only through its environment, so a test can pass a fake service, such
+as a store that fails.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from sieve.storage.interface import Store
 class Advice:
     """Collects one statement's advice; users see it in the column ``advice`` of the result.
 
-    The advice consists of sentences. Each sentence states a problem and its remedy, and is about
-    one index or about all indexes of the statement.
+    Each sentence of the advice states a problem and its remedy, and is about one index or about all
+    indexes of the statement.
     """
 
     def __init__(self) -> None:
@@ -53,7 +53,7 @@ class Environment:
         software: the versions of Sieve and Spark, recorded in new index versions.
         range_bytes: the minimum size of a file, in bytes, for which an index can point to ranges of
             the file.
-        changing: called before each change that other sessions can see. So a statement that fails
+        changing: called before each change that other sessions can see; a statement that fails
             before the first call has changed nothing.
         advice: collects the statement's advice for the user.
     """

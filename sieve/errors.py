@@ -21,7 +21,7 @@ class SieveError(Exception):
 
 
 class InvalidInputError(SieveError):
-    """The user's statement or setting is wrong. If the user repeats it, it fails again."""
+    """The user's statement or setting is wrong, and fails again if the user repeats it."""
 
 
 class UnsupportedError(SieveError):
@@ -45,7 +45,7 @@ class UnavailableError(SieveError):
 
 
 class DeniedError(UnavailableError):
-    """The user lacks a permission. The same call can succeed after an administrator grants it."""
+    """The user lacks a permission; with the permission, the same call can succeed."""
 
 
 class CorruptError(SieveError):

@@ -1,4 +1,4 @@
-"""The key of an index: what the index is on, namely a column or an expression of columns.
+"""The key of an index: the column or the expression that the index is on.
 
 A key is a tuple of strings. A column's key is its path in the data files. An expression's key
 consists of an empty string, which no column has as a name, and the expression's SQL, with column

@@ -38,10 +38,9 @@ _STORED: Final = ["first", "last", "shape", "blocks", "payload"]
 
 
 def segment_rows(index: Usable) -> list[tuple[object, ...]]:
-    """Returns a row for each segment, numbered from 1. Hash maps are last; keys order the others.
+    """Returns a row for each segment, numbered from 1 in the order of keys; hash maps are last.
 
-    A hash map stores only hashes of keys. So in its row, the keys and the expected number of files
-    are None.
+    A hash map stores only hashes of keys, so its row has None for keys and expected files.
 
     Raises:
         UnsupportedError: a later release of Sieve wrote the index.

@@ -1,6 +1,5 @@
 """Sieve for Python programs: session settings, statements as functions, and their answers.
 
-``import sieve`` imports this package also on executors and in Sieve's Python process. So this
-package imports no part of Sieve but ``sieve.errors``. The functions send statements as text, so
-they also work in a session of Spark Connect.
+``import sieve`` also imports this package on executors and in the front end, so the package imports
+only ``sieve.errors``. The functions send statements as text, so they also work with Spark Connect.
 """

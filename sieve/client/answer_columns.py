@@ -1,7 +1,7 @@
 """Records: the row types of the statements' answers.
 
-A record has the columns of its statement, in the same order; docs/sql.md describes them. It omits
-columns that later releases add. Some columns count a part of a total, which another column or
+A record has the columns of its statement, in the same order; docs/sql.md describes them. A record
+omits columns that later releases add. Some columns count a part of a total, which another column or
 property contains. ``wholes`` maps such a column to the total. Notebooks draw the ratio as a bar.
 """
 

@@ -38,7 +38,7 @@ def configure(builder: _Builder) -> _Builder:
         UnavailableError: no Spark was found.
         UnsupportedError: Sieve has no jar for this version of Spark.
         InvalidInputError: Spark already runs in this process without Sieve, or the builder is for
-            Spark Connect. With Spark Connect, the server must load Sieve.
+            Spark Connect, where the server must load Sieve.
     """
     # A builder has no public method that returns its settings.
     given: Mapping[str, Any] = getattr(builder, "_options", {})

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 EXTENSIONS: Final = "org.apache.spark.sql.sieve.SieveExtensions"
 
-# Each of these settings is a list. If Sieve replaced the user's value, the user's extensions and
-# jars would be missing. So Sieve appends its own entries, with this separator.
+# These settings are lists. Sieve appends its entries to the user's value with this separator,
+# because replacing the value would disable the user's extensions and jars.
 SEPARATORS: Final = {
     "spark.sql.extensions": ",",
     "spark.jars": ",",
@@ -44,8 +44,8 @@ def wiring(jar: Path) -> Settings:
     """Returns the settings that make Spark load Sieve, as for a cluster's spark-defaults.conf."""
     return {
         "spark.sql.extensions": EXTENSIONS,
-        # The driver has the jar on its own class path. So Spark and its Hive clients load the same
-        # classes. Executors get the classes through spark.jars.
+        # The jar is on the driver's own class path, so that Spark and its Hive clients load the
+        # same classes. Executors get the classes through spark.jars.
         "spark.jars": str(jar),
         "spark.driver.extraClassPath": str(jar),
         "spark.sieve.python": sys.executable,
@@ -69,11 +69,11 @@ def merged(ours: Settings, theirs: Settings) -> Settings:
             result[key] = value
         elif separator := SEPARATORS.get(key):
             parts = [part for part in theirs[key].split(separator) if part]
-            # The user's file may already contain the lines of `sieve conf`. So this code adds only
-            # the entries that are missing.
+            # The user's file may already contain the lines of `sieve conf`, so this code adds only
+            # missing entries.
             parts += [part for part in value.split(separator) if part not in parts]
             result[key] = separator.join(parts)
-    # The caller removed all settings of `SEPARATORS` from the command line. So this code restores
+    # The caller removed the settings of `SEPARATORS` from the command line, so this code restores
     # those to which Sieve appends nothing.
     result |= {k: theirs[k] for k in SEPARATORS if k in theirs and k not in result}
     return result

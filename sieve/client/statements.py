@@ -70,8 +70,7 @@ def create(
     Args:
         spark: a session that has loaded Sieve.
         columns: one or more columns, as ``"id, day"`` or as ``["id", "day"]``.
-        index: name of the index, by default ``<column>_sieve``. Callers can name the index only if
-            there is one column.
+        index: name of the index, allowed only for a single column; by default ``<column>_sieve``.
         if_not_exists: whether to do nothing if an index with the same name exists.
         replace: whether to replace an existing index that has the same name.
         comment: any text; DESCRIBE shows it.
@@ -210,8 +209,8 @@ def estimate(
     Args:
         spark: a session that has loaded Sieve.
         columns: one or more columns, as in `create`.
-        predicate: condition of a query, as after WHERE. If it is given, the answer also estimates
-            the files and bytes that the query reads.
+        predicate: condition of a query, as after WHERE, whose files and bytes the answer then also
+            estimates.
         extended: whether to show all estimates and, unless the options name a budget, several
             budgets.
         **options: options of the index.

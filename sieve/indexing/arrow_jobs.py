@@ -2,7 +2,7 @@
 
 A Python worker of Spark runs many tasks. Before each task, Spark invalidates all import caches, so
 importers reread the file lists of archives. After each task, Spark's garbage collection visits all
-imported modules. This module avoids both.
+imported modules. This module avoids the rereading and the visit.
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ class _Unchanging(zipimporter):
 
 @functools.cache
 def _freeze_imports() -> None:
-    # `functools.cache` records that this worker process has frozen its objects.
-    # `gc.get_freeze_count` would visit each object instead.
+    # `functools.cache` records that this worker has frozen its objects; `gc.get_freeze_count` would
+    # visit each object.
     gc.collect()
     gc.freeze()
 
@@ -74,14 +74,13 @@ def _freeze_imports() -> None:
 def spare_next_task() -> None:
     """Reduces Spark's work between two tasks from 110 ms of CPU time to 0.5 ms (`bench worker`).
 
-    Without the visit to modules, it saves 48 ms; without rereading file lists, 62 ms.
+    Freezing the modules' objects saves 48 ms. Caching the archives' file lists saves 62 ms.
     """
     _freeze_imports()
     loaders = (getattr(sys.modules.get(name), "__loader__", None) for name in ("pyspark", "sieve"))
     archives = {loader.archive for loader in loaders if isinstance(loader, zipimporter)}
     for path, importer in list(sys.path_importer_cache.items()):
-        # No task changes these archives. Other archives, such as those that users add, keep their
-        # importers.
+        # No task changes these archives. Archives that users add keep their importers.
         if type(importer) is zipimporter and (
             importer.archive in archives or importer.archive.endswith(".jar")
         ):

@@ -30,8 +30,8 @@ _FILE_SECONDS: Final = 2e-3
 _ROW_SECONDS: Final = 7e-7
 _KEY_SECONDS: Final = 1.5e-6
 
-# If keys are in several files, a hash map is larger. Before the build, the number of such keys is
-# known only roughly, so a map can have up to this multiple of its estimated size.
+# A hash map is larger if keys are in several files. The number of such keys is known only roughly,
+# so a map can have up to this multiple of its estimated size.
 _SHARED: Final = 3
 
 _SCATTERED: Final = 0.5
@@ -91,8 +91,7 @@ class MapPlan:
 
     Attributes:
         options: the options with which the build would make the map.
-        limit: the limit that the map exceeds, or None. Only maps that the user has not asked for
-            have limits.
+        limit: the limit that the map exceeds, or None. A map that the user asked for has no limit.
     """
 
     options: IndexOptions
@@ -138,7 +137,8 @@ def plan_map(
 def map_is_likely(profile: Profile, options: IndexOptions) -> bool:
     """Returns whether a build is likely to choose a hash map.
 
-    If so, the reading step collects the map's pairs, which saves another reading of the column.
+    If the function returns True, the reading step collects the map's pairs, which saves another
+    reading of the column.
     """
     if options.shape == "map":
         return True
@@ -175,7 +175,7 @@ def map_left_out(manifest: Manifest) -> Limit | None:
     queries would not read less with a map.
     """
     stats, options = manifest.stats, manifest.options
-    # The code below uses only the ratio of `reads` to `least`, so any location size is right.
+    # Only the ratio of `reads` to `least` matters below, so the size of a location can be 1.
     reads, least = files_read(stats.expected, 1), least_read(stats.expected, 1)
     if "present" not in reads or not options.automatic or options.shape != "auto":
         return None

@@ -1,4 +1,4 @@
-"""Hash maps of a run. Each map finds the locations of keys whose hashes are in one range."""
+"""Hash maps of a run: each map finds the locations of keys whose hashes are in one range."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _PAIRS_PER_MAP = 1 << 19
 """Number of pairs in a map, which one task builds. With so many pairs, the arrays of the
 construction ("peeling") fit into a core's cache. Compared with four times as many pairs, peeling
 takes a third less time, and the maps have 1.4 % more bytes."""
-# If a key is in several files, the size of a map is only an estimate. So the build plans maps for
+# If a key is in several files, the size of a map is only an estimate, so the build plans maps for
 # this share of the budget.
 _CAUTION = 0.97
 _WORTHWHILE_BITS = 6
@@ -90,7 +90,7 @@ class SharedPairs:
         return CollectedPairs(pairs.persist(StorageLevel.MEMORY_AND_DISK), parts)
 
     def map_rows(self, budget: int, worth: float = math.inf) -> Rows:
-        """Returns the rows of a run, one for each map. They are valid until the `with` block ends.
+        """Returns the rows of a run, one for each map; they are valid until the `with` block ends.
 
         Args:
             budget: maximum size of all maps together, in bytes.
@@ -110,8 +110,7 @@ class SharedPairs:
         step = hash_map_tasks.write_maps(n_files, bits)
         if isinstance(pairs, LocalRows):
             return map_batches(pairs, step, SCHEMA)
-        # There are at most as many maps as hash ranges. If there are fewer, a map contains several
-        # neighbouring ranges.
+        # If there are fewer maps than hash ranges, a map contains several neighbouring ranges.
         joined = sf.floor(sf.col("part") * maps / self._parts).cast("int")
         number = sf.get(sf.lit(partition_keys(maps).tolist()), joined)
         ranges = pairs.withColumn("part", number).drop("smallest")
@@ -120,7 +119,7 @@ class SharedPairs:
 
 
 def parts_of(rows: int) -> int:
-    """The number of hash ranges for pairs. A run has at most as many hash maps."""
+    """The number of hash ranges for pairs, which is the maximum number of hash maps of a run."""
     return max(1, math.ceil(rows / _PAIRS_PER_MAP))
 
 
@@ -138,8 +137,8 @@ def fit_maps(
     """Returns the number of maps, and the number of bits per fingerprint that the budget allows.
 
     Without fingerprints, a look-up of an absent key returns another key's locations. Each
-    fingerprint bit halves the probability of this. The cost model counts at least one location for
-    an absent key.
+    fingerprint bit halves the probability of such a wrong result. The cost model counts at least
+    one location for an absent key.
 
     Args:
         pairs: number of pairs of key and location.

@@ -3,8 +3,8 @@
 By default, a build reads the column twice. The first reading draws a sample, from which the build
 estimates how often queries lie in each gap between keys. The second reading reads all rows, and
 divides each location's keys at those gaps that are worth one more interval. Even for a large table,
-the intermediate data is only a few times as large as the budget. But for the shape `sieve`, it
-contains every key.
+the intermediate data is only a few times as large as the budget, except for the shape `sieve`,
+which needs every key.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class BuiltRun:
     Attributes:
         run: the run; None if no location has a key.
         tiling: the locations of the run.
-        rows, nulls, nans: int64[n], counts for each location. Rows are -1 if every query must read
+        rows, nulls, nans: int64[n], counts for each location; rows is -1 if every query must read
             the location's file.
         width: mean size of the column's values in bytes.
         bounds: the least and greatest key of each location; None if the build read no files.
@@ -87,8 +87,7 @@ def build_run(
             more rows of a file, every query must read the file.
         encoder: the encoder of the runs that the version reuses; None if there are none.
         added: bool[n], files of which the build reads only appended rows, if any. Other runs
-            contain the earlier rows of these files. If there is such a file, the build chooses no
-            hash map.
+            contain the earlier rows. With such a file, the build chooses no hash map.
         write_file: writes the files of a small run in this process.
 
     Raises:
@@ -104,7 +103,7 @@ def build_run(
         write_file=write_file,
     )
     if profile.write_file and not surely_shared(index_dir, frame.sparkSession.sparkContext):
-        # Perhaps executors and driver do not share this storage. So executors write the run, and
+        # Perhaps executors and driver do not share this storage, so executors write the run, and
         # their tasks check this.
         profile = replace(profile, write_file=None)
     in_parts = np.zeros(profile.n_files, np.bool_) if added is None else added[profile.owners]

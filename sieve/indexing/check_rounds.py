@@ -1,8 +1,8 @@
 """Check rounds: divide the look-ups of CHECK into parts that fit into executors' memory.
 
 In each round, executors load some run files and look up the keys in one range of key codes.
-Together, the ranges of all rounds include all key codes. So CHECK looks up every key, even if no
-run file covers it.
+Together, the rounds include all key codes, so CHECK looks up every key, even if no run file covers
+it.
 """
 
 from __future__ import annotations
@@ -82,9 +82,9 @@ def ordinals_in(places: Counts, begin: int, end: int) -> Counts:
 def shared_rounds(runs: Sequence[RunRef], limit: int = ROUND_BYTES) -> list[list[Round]]:
     """Divides look-ups into rounds if the rows of files are in several runs.
 
-    A round looks up the same key codes in all these runs; one run must find a key. A single run
-    gets the rounds of `rounds_of`. Several runs have no hash maps. If there is no run, the only
-    round is empty.
+    A round looks up the same key codes in all these runs, and at least one of the runs must find a
+    key. A single run gets the rounds of `rounds_of`. Several runs have no hash maps. If there is no
+    run, the only round is empty.
     """
     if not runs:
         return [[]]

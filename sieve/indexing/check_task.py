@@ -147,8 +147,8 @@ def _shown(value: pa.Scalar) -> str:
     if pa.types.is_binary(value.type) or pa.types.is_large_binary(value.type):
         text = value.as_py().hex()
     elif pa.types.is_timestamp(value.type):
-        # The text contains no time zone. To convert zone names, Arrow needs a time zone database,
-        # which can be missing.
+        # The text contains no time zone, because Arrow needs a time zone database for that, which
+        # can be missing.
         text = str(pc.cast(pc.cast(value, pa.timestamp("us")), pa.string()))
     else:
         text = str(pc.cast(value, pa.string()))

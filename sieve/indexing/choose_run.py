@@ -100,7 +100,7 @@ class Choice(Generic[R]):
     def files_may_pay(self, by_file: ColumnProfile, best: Attempt[R]) -> bool:
         """Returns whether a run with whole files as locations could cost clearly less than `best`.
 
-        With such a run, a query reads all ranges of each file that contains a match.
+        With whole files as locations, a query reads all ranges of each file that contains a match.
         """
         least = least_read(best.expected, by_file.location_bytes)
         return NEAR * self._cost(by_file, 0, least) < best.cost
@@ -168,7 +168,7 @@ class Choice(Generic[R]):
         if planned is None:
             return replace(plain, more_may_pay=more)
         if planned.limit is not None:
-            # The map exceeds a limit. To make it only to compare costs would take too long.
+            # The map exceeds a limit, so making it only to compare costs would take too long.
             return plain
         plain = replace(plain, more_may_pay=more)
         worth = profile.payback(self.options).absent
@@ -179,8 +179,8 @@ class Choice(Generic[R]):
     ) -> tuple[Attempt[R] | None, bool]:
         """Makes a run with a hash map first, if a trial shows that intervals cost more.
 
-        Returns the run, or None, and a flag. If the flag is true, the run costs clearly less than
-        the intervals of the trial, and the caller need not make intervals.
+        Returns the run or None, and whether it costs so much less than the trial's intervals that
+        the caller need not make intervals.
         """
         if self.options.shape != "auto" or not self.with_maps:
             return None, False

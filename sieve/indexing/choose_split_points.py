@@ -50,8 +50,8 @@ class _Group(NamedTuple):
     """A group of consecutive values with a common prefix: from `first` to `stop` - 1.
 
     Attributes:
-        unresolved: the number of values whose code equals the next value's code, negated. So a heap
-            of groups yields the group with the most equal codes first.
+        unresolved: the number of values whose code equals the next value's code, negated, so that a
+            heap yields the group with the most equal codes first.
     """
 
     unresolved: int
@@ -63,9 +63,9 @@ class _Group(NamedTuple):
 def split(fronts: Fronts, count: int, spare: float, most: int) -> Splits | None:
     """Returns at most `count` split points, or None if they have more than `most` bytes.
 
-    Each step divides the group with the most equal codes. It divides the group between those
-    neighbours that have the shortest common prefix, because only then the two new groups have
-    longer prefixes.
+    Each step divides the group with the most equal codes. The step divides the group between the
+    neighbours with the shortest common prefix, because only then the two new groups have longer
+    prefixes.
 
     Args:
         fronts: the first bytes of the sampled values.
@@ -87,7 +87,7 @@ def split(fronts: Fronts, count: int, spare: float, most: int) -> Splits | None:
     if packed_size(points) > most:
         return None
     skipped = np.repeat([g.shared for g in groups], [g.stop - g.first for g in groups])
-    # The number of digits and the alphabet's size depend on each other. So the second call uses the
+    # The number of digits and the alphabet's size depend on each other, so the second call uses the
     # number of digits from the first.
     guess = Splits(tuple(points), _digits_of(fronts, skipped, int(room / math.log2(fronts.radix))))
     return Splits(tuple(points), _digits_of(fronts, skipped, guess.digits))

@@ -115,8 +115,8 @@ class Profile:
     def most(self, options: IndexOptions) -> float:
         """The size in bytes above which a build makes the run again, but smaller.
 
-        The size is infinite for two kinds of runs. A run with every key has no budget. For a hash
-        map, the build chooses the bits per key by the budget.
+        The size is infinite for a run with every key, which has no budget, and for a run with a
+        hash map, whose bits per key already fit the budget.
         """
         return math.inf if options.every_key or options.shape == "map" else self.budget(options)
 
@@ -157,7 +157,7 @@ class ColumnProfile(Profile):
         owners: int64[n], number of each location's file.
         counted: int64, number of rows of each file, counted without reading a column; None if the
             format has no row counts.
-        write_file: writes the files of a small run in this process. If None, executors write them.
+        write_file: writes the files of a small run in this process; if None, executors write them.
     """
 
     values: Rows

@@ -92,8 +92,8 @@ def read_column(
         probes: int64[k, 2], intervals of key codes. The step counts the locations that have a key
             in each interval.
         parts: number of hash ranges into which the step packs pairs for hash maps; None to yield no
-            pairs. If the step yields pairs and the encoder is not exact, the input needs the JVM's
-            hash as third column. A domain sample allows no pairs.
+            pairs, as with a domain sample. If the encoder is not exact, pairs need the JVM's hash
+            as the input's third column.
     """
 
     def run(batches: Batches) -> Batches:
@@ -134,7 +134,7 @@ def members(kind: str, names: Sequence[str]) -> Callable[[Batches], Batches]:
 
 
 def with_cuts(whole: Sequence[int] | None) -> Callable[[Batches], Batches]:
-    """Returns a step that selects the rows with cuts; only of the given locations unless None."""
+    """Returns a step that selects the rows with cuts of the given locations; of all if None."""
 
     def run(batches: Batches) -> Batches:
         for batch in batches:

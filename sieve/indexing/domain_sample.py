@@ -2,11 +2,11 @@
 
 The size of an index, and the files that queries read, depend on which files have neighbouring keys.
 A sample of rows does not show this, but windows do: a window contains all keys in an interval of
-key codes. The windows are moved together, so that each algorithm for a column also works on them.
-They contain a known share of the column.
+key codes. The windows, which contain a known share of the column, are moved together, so that each
+algorithm for a column also works on them.
 
-Source: stratified sampling (Cochran, "Sampling Techniques", chapter 5). Each stratum has one
-window.
+Source: stratified sampling (Cochran, "Sampling Techniques", chapter 5), with one window in each
+stratum.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ class DomainSample:
         if len(inside) == 0:
             return None
         codes = self.codes(query_model.codes[inside])
-        # Heavy keys are always in a window; other keys are sampled. So other keys' rows get more
-        # weight.
+        # Other keys' rows get more weight than the rows of heavy keys, which are always in a
+        # window.
         rows = np.maximum(
             1, (query_model.rows * self.rates(query_model, query_model.codes))[inside].round()
         )
@@ -113,7 +113,7 @@ def windows(query_model: QueryModel, share: float, asked: CodeIntervals) -> Doma
     Args:
         query_model: a model in which at least one key is not heavy.
         share: the share of queries whose key is in the windows, above 0 and below 1.
-        asked: int64[k, 2], the ranges of a query. There is a window around each end of a range.
+        asked: int64[k, 2], the ranges of a query; a window is around each end of a range.
     """
     random = np.random.default_rng(2)
     begin = (np.arange(_STRATA) + (1 - share) * random.random(_STRATA)) / _STRATA
@@ -137,7 +137,7 @@ def windows(query_model: QueryModel, share: float, asked: CodeIntervals) -> Doma
 
 
 def has_only_heavy_keys(query_model: QueryModel) -> bool:
-    """Returns whether all keys are heavy. Windows would then contain all keys."""
+    """Returns whether all keys are heavy, so that windows would contain all keys."""
     return len(_heavy(query_model)) == len(query_model.codes)
 
 

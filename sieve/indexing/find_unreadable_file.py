@@ -1,4 +1,4 @@
-"""Finds the unreadable data file after a failed build, because Spark may not name the file."""
+"""Finds the unreadable data file of a failed build; Spark 3.5 does not name Parquet files."""
 
 from __future__ import annotations
 
@@ -33,15 +33,14 @@ def named_if_unreadable(
 ) -> Iterator[None]:
     """If the block fails to read a data file, raises an error that names the file.
 
-    Spark 3.5 does not name Parquet files. The function bisects the files, which takes one to two
-    times as long as reading all files.
+    The function bisects the files, which takes one to two times as long as reading all files.
 
     Args:
         files: the files that the block reads.
         numbers: the files' numbers in the last list of the table's files.
 
     Raises:
-        UnavailableError: Spark cannot read a file. The exception's cause is Spark's error.
+        UnavailableError: Spark cannot read a file; the exception's cause is Spark's error.
         Py4JJavaError, PySparkException: the read was cancelled, the message names the file already,
         or all files can be read.
     """

@@ -37,7 +37,7 @@ Make = Callable[[float], Rows]
 
 @dataclass(frozen=True, eq=False)
 class Shared:
-    """The data from one reading of the column. A build can make several runs from the data.
+    """The data from one reading of the column, from which a build can make several runs.
 
     Attributes:
         pairs: pairs of key hash and location, for hash maps.
@@ -50,7 +50,7 @@ class Shared:
 
     @cached_property
     def pieces(self) -> Rows:
-        """The cuts, split at the borders of stretches. The first use computes and persists them."""
+        """The cuts, split at the borders of stretches; computed and persisted at the first use."""
         query_model = _query_model(self.seen, self.column_profile)
         pieces = in_stretches(self.cuts, query_model, stretches_of(self.seen.cuts[0], query_model))
         return pieces.persist(StorageLevel.MEMORY_AND_DISK)

@@ -26,8 +26,8 @@ Grams = npt.NDArray[np.int32]
 def distinct_grams(location: str) -> Callable[[Batches], Batches]:
     """Returns a step that converts rows of binary text and location to distinct grams per location.
 
-    For a location whose texts contain no gram, the step yields one row with NULL. For each row with
-    a negative location, it also yields one row with NULL.
+    The step yields one row with NULL for a location whose texts contain no gram, and for each row
+    with a negative location.
 
     Args:
         location: the name of the second column.
@@ -89,7 +89,7 @@ def grams_of(texts: pa.Array) -> Grams:
 
 
 def _once(grams: Grams) -> Grams:
-    """Sorts grams in place and removes duplicates. This is faster than numpy's `unique`."""
+    """Sorts grams in place and removes duplicates, faster than numpy's `unique`."""
     grams.sort()
     return grams[np.append(True, grams[1:] != grams[:-1])] if len(grams) else grams
 

@@ -103,8 +103,7 @@ def _hashes(encoder: Encoder, domain_sample: DomainSample | None, rows: pa.Recor
         return hash_codes(_once(np.sort(encoded.codes[keys])))
     hashes = rows.column(0)
     if domain_sample is not None:
-        # The code of a NULL is undefined, so the filter may pass it. But its hash is NULL, and
-        # `hashed_once` drops NULLs.
+        # The codes of NULLs are undefined, but their hashes are NULL, which `hashed_once` drops.
         hashes = hashes.filter(domain_sample.within(encoder.encode(rows.column(2)).codes))
     return hashed_once(hashes)
 
@@ -149,7 +148,7 @@ def packed(hashes: Hashes, locations: Ordinals, parts: int) -> pa.RecordBatch:
 
 
 def _smallest(hashes: Hashes) -> Hashes:
-    """The `SKETCH` smallest distinct hashes; twice if a hash occurs more than once."""
+    """Returns the `SKETCH` smallest distinct hashes; each twice if it occurs more than once."""
     signed, few = hashes.view(np.int64), 4 * SKETCH
     if few < len(signed):
         copies, ranks = _at_most_twice(np.sort(np.partition(signed, few)[:few]))

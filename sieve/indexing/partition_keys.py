@@ -25,7 +25,8 @@ def partition_keys(n: int) -> npt.NDArray[np.int32]:
     while (keys < 0).any():
         numbers = np.arange(start, start + 8 * n, dtype=np.int32)
         partition = _murmur3(numbers).view(np.int32) % n
-        # Of several numbers for a partition, numpy stores the last. Reversed, that is the first.
+        # numpy stores the last of several numbers for a partition, so the code reverses their
+        # order.
         missing = keys[partition] < 0
         keys[partition[missing][::-1]] = numbers[missing][::-1]
         start += 8 * n

@@ -35,10 +35,10 @@ class Probes:
 
     Attributes:
         intervals: int64[k, 2], ranges of key codes, both ends included. The first probes are for
-            keys that occur; a key with more rows is more likely. The next are for keys anywhere in
-            the domain. The last are for ranges of 0.05 % of the domain.
+            keys that occur; a key with more rows is more likely. The next probes are for keys
+            anywhere in the domain, and the last for ranges of 0.05 % of the domain.
         kinds: int64[k], position of each probe's kind in `KINDS`.
-        hashes: uint64[k], hash of each probe's key. For ranges, it has no meaning.
+        hashes: uint64[k], hash of each probe's key; meaningless for ranges.
     """
 
     intervals: npt.NDArray[np.int64]
@@ -67,8 +67,8 @@ def make_probes(sample: Sample) -> Probes:
             axis=1,
         ),
         np.repeat(np.arange(len(KINDS)), EACH),
-        # If the encoder is inexact, no value has the hash of its code. So the code gives this hash
-        # to absent keys.
+        # An absent key gets the hash of its code, because no value has this hash if the encoder is
+        # inexact.
         np.concatenate([sample.hashes[drawn], hash_codes(anywhere), hash_codes(begin)]),
     )
 
@@ -84,8 +84,8 @@ def expectations(
         sizes: int64[n], size of each location in bytes.
         hits: int64[2, k], for each probe, the number and the total bytes of the locations that
             really contain one of its keys.
-        least: int64[n], least key code of each location. If a location has no keys, it is above
-            `greatest`.
+        least: int64[n], least key code of each location; above `greatest` if the location has no
+            keys.
         greatest: int64[n], greatest key code of each location.
     """
     read = _read(probes, run, sizes)
@@ -135,7 +135,7 @@ def files_read(expected: Sequence[Expected], location_bytes: float) -> dict[str,
 
 
 def least_read(expected: Sequence[Expected], location_bytes: float) -> dict[str, float]:
-    """As `files_read`, but counts only the bytes of locations that contain a match."""
+    """Returns the same as `files_read`, but counts only locations that contain a match."""
     return {kind.kind: kind.exact_bytes / location_bytes for kind in expected}
 
 

@@ -59,7 +59,7 @@ def read_cuts(
         probes: the probes; for each, the step counts the locations that contain one of its keys.
         may_be_empty: bool[n], whether queries can skip a location even if the build finds no rows
             in it; None if they can skip no such location.
-        with_pairs: whether to collect pairs for hash maps, too. False for the shape ``sieve``.
+        with_pairs: whether to collect pairs for hash maps, too; False for the shape ``sieve``.
 
     Raises:
         Py4JJavaError: Spark cannot read a file; the message names the file.
@@ -116,7 +116,7 @@ def _cutting(column_profile: ColumnProfile, options: IndexOptions) -> cut_tasks.
     budget = column_profile.intervals_budget(options, options.shape)
     threshold = overprovisioned_threshold(column_profile.n_files, budget)
     if options.automatic:
-        # The price assumes that an interval has one byte. In fact it has at least two bytes, so the
+        # The price assumes one byte for an interval, which in fact has at least two bytes, so the
         # threshold removes no useful cut.
         threshold = max(threshold, column_profile.payback(options).price)
     return cut_tasks.Cutting(
@@ -159,9 +159,9 @@ def _seen(lines: Rows, column_profile: ColumnProfile, n_probes: int, may_be_empt
                 greatest[location] = max(greatest[location], high)
     read = counts["rows"]
     # Queries must always read a file in which the build found no rows, or of which it read only
-    # some rows. But if the build read a file completely, queries can skip a range without rows. A
-    # corrupt record has different rows depending on a query's columns, so queries must always read
-    # its file.
+    # some rows. If the build read a file completely, queries can skip a range of the file without
+    # rows. A corrupt record has different rows depending on a query's columns, so queries must
+    # always read its file.
     owners = column_profile.owners
     firsts = np.flatnonzero(np.diff(owners, prepend=-1))
     of_files, damaged, allowed = (

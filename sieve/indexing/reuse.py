@@ -122,7 +122,7 @@ def _base_is_worth_it(
     number: npt.NDArray[np.int64], runs: Sequence[RunRef], left: Locations, snapshot: Snapshot
 ) -> bool:
     if not runs:
-        # The version has no run, because no location has a key. A new base would not help.
+        # The version has no run, because no location has a key, so a new base would not help.
         return True
     in_base = number == 0
     total = sum(file.length for file in snapshot.files)

@@ -154,7 +154,7 @@ def _writer(
 
 
 def _stretches(batches: Batches) -> Iterator[Intervals]:
-    """Yields the pieces of each stretch. The input rows of a stretch must be consecutive."""
+    """Yields the pieces of each stretch, whose input rows must be consecutive."""
     rows = (row for batch in batches for row in zip(*batch.to_pydict().values(), strict=True))
     for _, own in groupby(rows, itemgetter(0)):
         yield unpack(pieces for _, pieces in own)

@@ -118,8 +118,8 @@ def tile(
         files: the files that the build reads.
         options: the options of the index. If their granularity is ``file``, each file is one
             location.
-        range_bytes: a size in bytes. A file that is smaller is one location. Text files are divided
-            at each multiple of this size.
+        range_bytes: a file smaller than this number of bytes is one location; text files are
+            divided at each multiple of it.
     """
     whole, info = whole_files([file.length for file in files]), table.info
     is_text = info.format_name in TEXT_FORMATS

@@ -49,13 +49,13 @@ def value_columns(values: Rows, encoder: Encoder, *names: str) -> Rows:
 
 
 def encoded_bytes(encoder: Encoder) -> Column:
-    """The part of a value that determines its code: of strings and binary, leading bytes.
+    """The part of a value that determines its code: for strings and binary, its leading bytes.
 
     The leading bytes have a maximum length, so Spark need not limit the bytes of a batch
     (`reading_conf`).
 
     Args:
-        encoder: the encoder of the column. Its `of_bytes` encodes the result.
+        encoder: the encoder of the column, whose `of_bytes` encodes the result.
     """
     most = encoder.leading_bytes
     return sf.col("v") if most is None else leading_bytes(most)

@@ -1,7 +1,7 @@
 """Value spread: estimates in how many locations a value of a column occurs.
 
-Several long values can have the same key code, so more locations contain the code than a value.
-Therefore the estimate uses the hash and the location of each sampled value.
+The estimate uses the hash and the location of each sampled value, because several long values can
+have the same key code.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ def value_spread(hashes: Hashes, locations: Ordinals, share: float) -> float:
     """Returns the mean number of locations that contain the value of a row; 0 if there are no rows.
 
     Suppose the sample has s rows with a value, in d locations. With locations as boxes, the
-    function finds the number of boxes of which s random throws hit d on average. From this, it
-    estimates how many boxes all rows with the value hit. If s equals d, the number of boxes is
-    unknown, and the estimate is d.
+    function finds the number of boxes of which s random throws hit d on average. From this number,
+    the function estimates how many boxes all rows with the value hit. If s equals d, the estimate
+    is d.
 
     Args:
         hashes: uint64[n], hash of each sampled row's value.

@@ -110,8 +110,8 @@ def build_contents(
     first_slot = sum(run.locations for run in reused.runs)
     try:
         environment.check_cancelled()
-        # A snapshot takes over files from a version only if the format's files are immutable. Then
-        # no file can have changed, and a second listing is needless.
+        # A snapshot takes over files from a version only if the format's files are immutable, so no
+        # file can have changed, and a second listing is needless.
         now = snapshot.files if snapshot.taken_over else table.files()
         if files:
             _check_reader(table)
@@ -178,7 +178,7 @@ def _unchanged(
     *,
     is_text: bool,
 ) -> Locations:
-    """Returns the file list of the files read. Files that changed meanwhile count as unproven.
+    """Returns the file list of the files read; files that changed meanwhile count as unproven.
 
     The result omits files that no longer exist. Otherwise, a rename of the table could make such a
     file exist again, under its new path and with its old time, and no refresh would read it.
@@ -214,8 +214,8 @@ def _with_appended(reused: ReusedRuns, read: Locations) -> Locations:
             appended.key_bounds, (_keyed(before)[at], _keyed(appended))
         ),
     )
-    # Omits locations that the build read incompletely or that changed during the build. The next
-    # refresh reads them.
+    # The next refresh reads the locations that the build read incompletely or that changed during
+    # the build.
     both = both.chosen(appended.states != FileState.UNPROVEN)
     return concat(reused.locations.chosen(~grew), read.chosen(~added), both)
 

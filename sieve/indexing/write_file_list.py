@@ -1,10 +1,9 @@
 """Writes the file list of a version: a new part, which adds to parts of the previous list.
 
-Each part has at least four times as many rows as the next part. So a list of n files has about
-log4(n) parts, and versions rewrite each row only a few times. If earlier parts are too small for
-this rule, the new part replaces them. If even the first part is too small, the new part is the
-whole list. This is the logarithmic method of Bentley and Saxe, which log-structured merge trees
-also use.
+Each part has at least four times as many rows as the next part. A list of n files therefore has
+about log4(n) parts, and versions rewrite each row only a few times. If earlier parts are too small
+for this rule, the new part replaces them. If even the first part is too small, the new part is the
+whole list. Log-structured merge trees also use this logarithmic method of Bentley and Saxe.
 """
 
 from __future__ import annotations
@@ -82,8 +81,8 @@ def store_list(
         UnavailableError: the store cannot write the list.
     """
     part, refs = _part_over(before, locations)
-    # Parts refer to roots by number. So a root that no path uses remains until a version writes the
-    # whole list again.
+    # Parts refer to roots by number, so an unused root remains until a version writes the whole
+    # list again.
     had = set(before.roots)
     joined = (*before.roots, *(root for root in roots if root not in had))
     if len(joined) > MAX_ROOTS:

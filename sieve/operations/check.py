@@ -1,7 +1,7 @@
 """CHECK: reads data files again, and verifies that the index finds the file of each key.
 
-Executors read the column as a build does. The driver sends them the run files, in which they look
-up each key with the code that queries use. The result has one row per file.
+Executors read the column as a build does. In run files that the driver sends, executors look up
+each key with the code that queries use. The result has one row per file.
 """
 
 from __future__ import annotations
@@ -96,8 +96,8 @@ def check_index(
     """Looks up every key of the chosen files in an index, and reports the keys that it lacks.
 
     Args:
-        percent: percentage of the files covered by the index that CHECK reads, above 0. If the
-            index covers files, CHECK reads at least one.
+        percent: percentage of the files covered by the index that CHECK reads, above 0; at least
+            one file.
         draw: chooses the files that CHECK reads.
 
     Returns:
@@ -128,8 +128,8 @@ def check_index(
     details = [""] * len(chosen)
     for k, owner, one in zip(ranges.positions(at), tiling.owners.tolist(), seen, strict=True):
         details[owner] = details[owner] or _loss(opened, int(k), one)
-    # If a key is missing because a writer replaced the file during CHECK, the index is not at
-    # fault. So the code lists the files again.
+    # If keys are missing, a writer may have replaced a file during CHECK, so the code lists the
+    # files again.
     now = {f.path: f for f in table.files()} if any(details) else {f.path: f for f in files}
     checked: list[CheckedFile] = []
     for number, detail in zip(chosen, details, strict=True):
@@ -275,8 +275,7 @@ def _wrong_bounds(index: OpenVersion, place: int, seen: _Seen) -> str:
     least, greatest = int(bounds.least[place]), int(bounds.greatest[place])
     if seen.least < least or seen.greatest > greatest:
         return "keys that are not between the least and the greatest key in the index"
-    # Hudi's reader merges log files into the data file. So the row with the least or greatest key
-    # in the index may no longer exist.
+    # Hudi's reader merges log files, so the row with the least or greatest key may no longer exist.
     if index.manifest.format_name != "hudi" and (seen.least, seen.greatest) != (least, greatest):
         return "first rows, because no row has the least or the greatest key in the index,"
     return ""

@@ -1,4 +1,4 @@
-"""CREATE: builds and registers one or more indexes. If one of them fails, CREATE removes all."""
+"""CREATE: builds and registers one or more indexes, or none of them if one fails."""
 
 from __future__ import annotations
 
@@ -88,8 +88,8 @@ def create_indexes(
     Raises:
         UnsupportedError: Sieve cannot index a column's type, the store cannot restrict access to
             the index's folder, or other sessions would ignore an index in this folder.
-        UnknownOutcomeError: the store did not confirm a version, which may exist. CREATE does not
-            delete its files.
+        UnknownOutcomeError: the store did not confirm a version. Because the version may exist, its
+            files remain.
     """
     for one in wanted:
         check_wanted(table, one, options)
@@ -245,12 +245,12 @@ def _undo(
             else:
                 table.unregister(name, own)
         except SieveError:
-            # The code could not remove this registration. The index is complete and stays
-            # registered, so its files must remain.
+            # The code could not remove the registration of this complete index, so the index's
+            # files must remain.
             kept.add(index.directory)
     for index in begun:
         if index.directory not in kept:
-            # CREATE has already failed with an error. An error of this deletion must not hide it.
+            # An error of this deletion must not hide the error with which CREATE has failed.
             with contextlib.suppress(SieveError):
                 delete_index(index.store, index.directory)
 

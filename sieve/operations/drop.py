@@ -7,7 +7,7 @@
 3. DROP deletes the files. If some files remain, VACUUM SIEVE INDEXES deletes the files, because no
    table refers to the index.
 
-If the table itself was dropped, its properties no longer exist. So `end_index` omits step 2.
+A table that was dropped has no properties, so `end_index` omits step 2.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ def end_index(index: RegisteredIndex, table: TableIdentity, environment: Environ
     """Drops an index that its table no longer registers: steps 1 and 3 of the module's docstring.
 
     Returns:
-        True if the function dropped the index. If the index belongs to another table or is
-        unreachable, the function changes nothing and returns False.
+        True if the function dropped the index; False if it changed nothing, because the index
+        belongs to another table or is unreachable.
 
     Raises:
         UnavailableError: the store does not answer.
@@ -81,7 +81,7 @@ def drop_index(table: RegisteredTable, index: RegisteredIndex, environment: Envi
 
 
 def _files_to_delete(index: RegisteredIndex, table: TableIdentity) -> Store | None:
-    """The store of an index's files if they belong to the table, else None."""
+    """The store from which DROP must delete an index's files; None if it must delete none."""
     match index:
         case Ready() | Disabled() | HalfDropped():
             return index.store

@@ -24,7 +24,7 @@ def indexed_column(info: TableInfo, manifest: Manifest) -> Column:
 def dropped_column(info: TableInfo, manifest: Manifest) -> str | None:
     """Returns the problem and the remedy if the table no longer has the column, else None.
 
-    If a user drops a column and adds one with the same name, the new column is another column.
+    A column that was dropped and added again counts as another column, even with the same name.
     """
     return _dropped(info, manifest) if info.column_of(manifest.column) is None else None
 

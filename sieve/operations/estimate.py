@@ -1,12 +1,12 @@
-"""ESTIMATE: predicts an index's size, build time and file reads; it builds no stored index.
+"""ESTIMATE: predicts an index's size, its build time and the files that queries read.
 
 If a table has many files, ESTIMATE reads a sample of the files. If the statement contains a query,
 ESTIMATE reads all files, because a sample could miss the few files that contain the query's rows.
 
 ESTIMATE reads the column once, and divides each location's keys into enough cuts (intervals of key
-codes) for the largest budget. It then builds an index in memory for each budget. If there are many
-cuts, it builds only windows (parts of the range of key codes), with a proportional part of each
-budget. The windows include the ends of the intervals in the statement's query.
+codes) for the largest budget. ESTIMATE then builds an index in memory for each budget. If there are
+many cuts, ESTIMATE builds only windows (parts of the range of key codes), with a proportional part
+of each budget. The windows include the ends of the intervals in the statement's query.
 """
 
 from __future__ import annotations
@@ -201,7 +201,7 @@ def _of_all(of: ColumnProfile, lengths: Sequence[int], chosen: FileSample) -> Pr
 
 
 def _cuts(of: ColumnProfile, options: IndexOptions) -> float:
-    """The expected number of cuts. The number is small if the files are sorted by key."""
+    """The expected number of cuts, which is small if the files are sorted by key."""
     most = _wide(of, options).most_cuts(options)
     if options.every_key:
         return most
@@ -325,7 +325,7 @@ class _Estimating:
 
     @contextlib.contextmanager
     def reading(self, _: ColumnProfile) -> Iterator[Shared]:
-        """Yields the data of the only reading. A build would read again; here the cuts suffice."""
+        """Yields the existing reading, which has the cuts for the largest budget."""
         yield self.shared
 
     def make(self, rows: Make, profile: ColumnProfile, options: IndexOptions) -> MadeRun[_Held]:
@@ -353,7 +353,8 @@ class _Estimating:
         files, seen, tiling = self.files, self.shared.seen, self.tiling
         counts = [seen.rows, seen.nulls, seen.nans]
         if not self.chosen.is_all:
-            # This assumes that other files have as many rows as the chosen files, and no ranges.
+            # The estimate assumes that other files have as many rows as the chosen files, and no
+            # ranges.
             files = self.every
             counts = [np.resize(tiling.of_files(some), len(files)) for some in counts]
             tiling = whole_files([file.length for file in files])

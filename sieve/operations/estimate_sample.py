@@ -83,9 +83,9 @@ class FileSample:
     ) -> tuple[Expected, ...]:
         """Scales expected reads of queries from the sampled files to all files.
 
-        A probe is a query for one key. If the key comes from one of the sampled files, the query
-        always reads that file. The method assumes that the query reads each file outside the sample
-        with the same probability as each other file of the sample.
+        A probe is a query for one key. A query for a key of a sampled file always reads that file.
+        The method assumes that the query reads each file outside the sample with the same
+        probability as each other file of the sample.
 
         Args:
             expected: the expected reads of queries on the sampled files.

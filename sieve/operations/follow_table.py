@@ -46,8 +46,8 @@ def follow_table(
     if not same_table(base.table, was) or exists(base.table):
         return None
     index = with_version(name, registration, store, base)
-    # A rename moves the files. A file counts as unchanged if its relative path, length and time
-    # are.
+    # After a rename moves the files, a file counts as unchanged if its relative path, length and
+    # time are equal.
     renamed = base.table.table.lower() != now.table.lower()
     change_index(index, Follow(now, moved=renamed), environment)
     return directory

@@ -43,16 +43,15 @@ def orphans(
     """Yields the orphans of one database.
 
     If an existing table has only lost an index's registration, the index is not an orphan, because
-    statements on the table register it again. But the index is an orphan if another usable index of
+    statements on the table register it again. Such an index is an orphan if another usable index of
     the table has its name, or if its newest version is damaged. An index that a later release wrote
     is not an orphan.
 
     Args:
-        root: the folder that contains the index folders. It may also contain indexes of other
-            databases.
+        root: the folder that contains index folders, perhaps also of other databases.
         tables: all current tables of the database, each with its registered indexes.
-        floor_ms: minimum age of an orphan in ms. For the folder of an unfinished CREATE, the
-            minimum is at least a day.
+        floor_ms: minimum age of an orphan in ms; at least a day for the folder of an unfinished
+            CREATE.
 
     Raises:
         UnavailableError: the store does not answer.
@@ -67,7 +66,7 @@ def orphans(
         return
     now = store.now_ms(root)
     for record in candidates:
-        # A CREATE that is still running looks like one that died. A CREATE can run for up to a day.
+        # A CREATE that is still running looks like one that died, and can run for up to a day.
         floor_of = floor_ms if record.registered else max(floor_ms, FLOOR_MS)
         if record.written_ms > now - floor_of:
             continue

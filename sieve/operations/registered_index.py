@@ -2,7 +2,7 @@
 
 A registration is a property of the table, which names the index's folder. A registered index need
 not be usable: its folder can be unreachable, damaged, missing, or half deleted by a DROP.
-`open_index` finds out the state. Each operation accepts some of the states::
+`open_index` returns the record. Each operation accepts some of the states::
 
     match open_index(name, registration, identity, environment):
         case Ready() | Disabled() as index: ...  # has a store and a current version

@@ -1,7 +1,7 @@
 """Bulkhead: limits how many scans wait for the same unresponsive store.
 
 A store that does not answer must not block every scan of a driver. A scan that waits for longer
-than a second is blocked on the root of its indexes. If it also waits beyond its time-out, it is
+than a second is blocked on the root of its indexes. A scan that also waits beyond its time-out is
 blocked on its indexes, too. Once two scans are blocked on an index, or eight on its root, other
 scans do not use the index. So a hung store delays only two scans of each index, by the time-out of
 500 ms, and occupies at most 8 of the 32 threads that answer scans.
@@ -63,8 +63,8 @@ class Bulkhead:
     def invalidate(self, directory: str) -> None:
         """Resets an index's count of blocked scans after a statement changed the index.
 
-        Scans then use the index again. Scans that wait for its old files still count for the root,
-        because they occupy threads.
+        Scans then use the index again. Scans that wait for the index's old files still occupy
+        threads, and count for the root.
         """
         with self._lock:
             for ticket, wait in self._waits.items():

@@ -1,9 +1,8 @@
 """A bounded cache that evicts the least recently used value and loads no value twice at once.
 
 The bound is a number of bytes, a number of entries, or both. Threads that request the same key at
-the same time wait for one load (single flight). A caller can give a time to live. If a value is
-older, the cache still returns it, and one background thread reloads it (stale-while-revalidate, RFC
-5861).
+the same time wait for one load (single flight). If a value is older than a caller's time to live,
+the cache still returns it, and one background thread reloads it (stale-while-revalidate, RFC 5861).
 """
 
 from __future__ import annotations
@@ -60,7 +59,7 @@ class Cache(Generic[Key, Value]):
             self._shrink()
 
     def get(self, key: Key, load: Callable[[], Value]) -> Value:
-        """The value of a key; loads the value if the cache does not contain it.
+        """Returns the value of a key; loads the value if the cache does not contain it.
 
         Threads that request the same key at the same time wait for one load. If the load fails,
         each of them gets the error. The cache keeps neither errors nor values larger than
@@ -68,8 +67,7 @@ class Cache(Generic[Key, Value]):
 
         Args:
             key: the key of the value.
-            load: makes the value. It can call `get` for other keys, but these calls must not form a
-                cycle.
+            load: makes the value; it can call `get` for other keys, but not in a cycle.
         """
         value, _ = self._get(key, load)
         return value
@@ -83,8 +81,7 @@ class Cache(Generic[Key, Value]):
 
         Args:
             key: the key of the value.
-            load: makes the value, given the cached value; the argument is None if no value is
-                cached.
+            load: makes the value, given the cached value, or None if there is none.
             ttl_s: time to live in seconds.
         """
         value, loaded_s = self._get(key, lambda: load(None))
@@ -93,7 +90,7 @@ class Cache(Generic[Key, Value]):
         return value
 
     def peek(self, key: Key) -> Value | None:
-        """The cached value of a key, or None; does not affect the order of eviction."""
+        """Returns the cached value of a key, or None, without affecting the order of eviction."""
         with self._lock:
             entry = self._entries.get(key)
             return None if entry is None else entry.value

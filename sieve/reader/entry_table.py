@@ -2,7 +2,8 @@
 
 The entries never change, so sorted arrays replace an interval tree. The entries are sorted by their
 low ends. A binary search in the running maximum of the high ends (`Chunk.reach`) finds the first
-entry that can contain a key. Another binary search in the low ends finds the last such entry.
+entry that can contain a key. Another binary search in the low ends finds the last entry that can
+contain a key.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ class Chunk:
                 found[self.location[start:stop][meets]] = True
             return
         # Compare each entry only with the first interval that ends at or after the start of the
-        # entry. If any interval overlaps the entry, this one does.
+        # entry: if any interval overlaps the entry, this one does.
         stops = self.low.searchsorted(wanted[:, 1], side="right")
         begun = stops.copy()
         begun[1:] -= stops[:-1]

@@ -17,7 +17,8 @@ least key, and no step is after its greatest key.
 
 Example: a location has five rows, with the keys 1, 2, 3, 900 and 901. Its entries are ``[1, 3]``
 and ``[900, 901]``, and each cell contains one code. The steps are one row at 1, one at 3, one at
-900 and two at 901. So the location has at least two rows up to 3, and exactly five up to 901.
+900 and two at 901. The example's location has at least two rows up to 3, and exactly five up to
+901.
 """
 
 from __future__ import annotations
@@ -129,7 +130,7 @@ def extents(ends: LocationEnds, keyed: Counts, bounds: KeyBounds | None = None) 
     Args:
         ends: the ends of all entries. The entries of a location are disjoint.
         keyed: int64[m], number of rows in each location that have a key.
-        bounds: the least and greatest keys of the locations. These are exact even if the cells of
+        bounds: the least and greatest keys of the locations, which are exact even if the cells of
             entries are wide.
     """
     if bounds is not None:
@@ -160,8 +161,8 @@ def extents(ends: LocationEnds, keyed: Counts, bounds: KeyBounds | None = None) 
 def _within(ends: LocationEnds, bounds: KeyBounds) -> LocationEnds:
     """Clips each entry to the least and greatest key of the entry's location.
 
-    The first entry of a location contains the location's least key. So the code knows where the
-    first entry begins, even if the build split the entry at a border of a segment.
+    The first entry of a location contains the location's least key, so its start is exact even if
+    the build split the entry at a border of a segment.
     """
     (low, first_by, last_from, high), locations = ends.codes, ends.locations
     known = bounds.known[locations]

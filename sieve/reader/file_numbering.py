@@ -6,8 +6,8 @@ answer needs one bit per number. Example: version A lists the files x and y, and
 and z. The numbers are x=0, y=1 and z=2, and B's ordinals for these numbers are -1, 0 and 1.
 
 Two versions can cut a large file at different offsets. The numbering cuts the file at the offsets
-of all versions, and numbers each range in between. If a version excludes one of its ranges, it also
-excludes each part of it.
+of all versions, and numbers each range in between. If a version excludes one of its ranges, the
+version also excludes each part of the range.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ exact."""
 
 
 class UnreadableIndexError(Exception):
-    """A version of an index is unreadable. The exception contains the manifest and the error."""
+    """A version of an index is unreadable; the exception contains its manifest and the error."""
 
     def __init__(self, manifest: Manifest, cause: SieveError) -> None:
         super().__init__(manifest, cause)
@@ -95,7 +95,7 @@ class NumberedVersions:
     """Versions of an index that have the same encoder, and the common numbering of their files.
 
     Attributes:
-        versions: one or more versions. If one of them excludes a file, the scan skips it.
+        versions: one or more versions; the scan skips a file if one of them excludes the file.
         files: the numbering of the versions' files.
         partial: whether the scan returns rows that queries of the table's current state hide.
     """
@@ -191,20 +191,20 @@ class FileNumberings:
     """The numberings that scans use, sorted by the time of last use.
 
     Args:
-        cache: keeps the numberings. If it evicts one, the next scan that needs it builds it again.
+        cache: keeps the numberings; the next scan rebuilds an evicted numbering.
     """
 
     def __init__(self, cache: FileCache) -> None:
         self._cache = cache
         self._lock = threading.Lock()
-        # The versions of each numbering. They remain here even if the cache evicts the numbering.
+        # The versions of each numbering, which remain here even if the cache evicts the numbering.
         self._versions: OrderedDict[str, tuple[OpenVersion, ...]] = OrderedDict()
 
     def of(self, used: Sequence[OpenVersion], known: Sequence[OpenVersion]) -> FileNumbering:
         """Returns a numbering that includes all files that the used versions list.
 
-        The method returns the most recently used numbering of all used versions, if any. So if
-        another index of the table gets a new version, the driver's list of files stays valid.
+        The method reuses the latest numbering of all used versions, so that the driver's list of
+        files stays valid if another index of the table gets a new version.
 
         Args:
             used: the versions that the scan uses.
@@ -220,7 +220,7 @@ class FileNumberings:
         except UnreadableIndexError as failed:
             if failed.manifest.id in wanted:
                 raise
-        # The unreadable version is of an unused index, which was perhaps dropped. So the code
+        # The unreadable version is of an unused index, which was perhaps dropped, so the code
         # numbers only the files of the used versions.
         own = _in_order(used)
         with self._lock:
@@ -335,8 +335,8 @@ def _joined(columns: Sequence[Counts]) -> Counts:
 def _numbers(lists: Sequence[Files]) -> tuple[Counts, Counts]:
     """Returns the number of each file in the lists, and the first occurrence of each number.
 
-    Files that have the same path, length and time have the same number. The numbers are in the
-    order in which the files first occur.
+    Files that have the same path, length and time have the same number. Numbers are in the order in
+    which files first occur.
     """
     paths = concat_paths([files.paths for files in lists]).numbered()
     facts = np.stack(

@@ -1,8 +1,8 @@
 """Gather: copies flags from one order of files to another, in slices if they are long enough.
 
-File lists keep their order from version to version. So files that are consecutive in one list are
-usually consecutive in another, and their flags are copied as one slice. Example: the positions 0 1
-2 7 8 -1 form three slices: three flags from 0 on, two from 7 on, and one absent flag.
+Files that are consecutive in one version's list are usually consecutive in another's, so their
+flags are copied as one slice. Example: the positions 0 1 2 7 8 -1 form three slices: three flags
+from 0 on, two from 7 on, and one absent flag.
 """
 
 from __future__ import annotations

@@ -34,11 +34,10 @@ each entry."""
 # The code packs and unpacks only this many blocks at once, because unpacked entries need ten times
 # as much memory as packed entries.
 _AT_ONCE: Final = 2048
-# The maximum number of bits in a record. A word has 64 bits, so each field begins within the word.
+# The maximum number of bits in a record, so that each field begins within a word of 64 bits.
 _RECORD_BITS: Final = 63
 _WORD: Final = 8
-# The number that means "no cell". No cell has this number, because a grid has fewer than 2^64
-# cells.
+# The number that means "no cell"; a grid has fewer than 2^64 cells.
 _NO_CELL: Final = np.uint64((1 << 64) - 1)
 
 
@@ -119,8 +118,8 @@ class PackedChunk:
         """Does the same as `sieve.reader.entry_table.Chunk.mark`."""
         grid = self.grid
         wanted = wanted[(wanted[:, 1] >= grid.first) & (wanted[:, 0] <= grid.last)]
-        # The intervals are ascending, so only the first one can begin below the grid. The last one
-        # can end above the grid, where no entry has cells.
+        # The intervals are ascending, so only the first one can begin below the grid. The last
+        # interval can end above the grid, where no entry has cells.
         ends = wanted.reshape(-1)
         ends[:1] = np.maximum(ends[:1], grid.first)
         cells = grid.cells_of(ends)
@@ -135,7 +134,7 @@ class PackedChunk:
         for at in range(0, len(blocks), _AT_ONCE):
             begin, end, location = self._unpacked(blocks[at : at + _AT_ONCE])
             # Compares each entry only with the first interval that ends at or after the entry's
-            # first cell. If any interval overlaps the entry, this one does.
+            # first cell: if any interval overlaps the entry, this one does.
             behind = last.searchsorted(begin, side="left")
             found[location[end >= first[behind]]] = True
 

@@ -4,7 +4,7 @@ An answer to a scan needs cuts only of files that the scan reads in part. Two le
 its file, as in a succinct rank structure: the first range of each page of files, and the number of
 ranges of each file in the page. Example, with pages of two files: if four files have 1, 3, 2 and 2
 ranges, ``first`` is 0, 4, 8. The second page contains the ranges 4 to 7, and its files have two
-ranges each. So range 6 is the first range of the fourth file.
+ranges each. In the example, range 6 is the first range of the fourth file.
 """
 
 from __future__ import annotations

@@ -113,7 +113,7 @@ class PackedFiles:
         """Returns whether another list has the same files in the same order."""
         if (self.rows, self.text) != (other.rows, other.text):
             return False
-        # The rows contain each file's number of cuts. The rows are equal here, so either both lists
+        # The rows, which are equal here, contain each file's number of cuts, so either both lists
         # have cuts, or neither has.
         return self.cuts is None or other.cuts is None or self.cuts.same(other.cuts)
 

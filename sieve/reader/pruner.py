@@ -11,8 +11,7 @@ stages 4 to 9:
 - `Pruner._needed`: for a scan with ORDER BY and LIMIT, the files that can hold one of the first
   rows.
 
-If a step finds that an index or a file is unknown, refused or damaged, the scan skips fewer files,
-and never a file that it needs.
+If something about an index or a file is unknown, refused or damaged, the scan reads the file.
 """
 
 from __future__ import annotations
@@ -104,7 +103,7 @@ class Pruner:
         """The numbered files to which the flags of an answer refer.
 
         Raises:
-            UnsupportedError: numberings of other tables have replaced this numbering. The scan then
+            UnsupportedError: numberings of other tables have replaced this numbering; the scan then
                 sends a new request.
         """
         return self._numberings.by_name(name)
@@ -344,7 +343,7 @@ def might_match(
         partial: whether the scan returns rows that other queries hide.
 
     Returns:
-        bool[n], False only for ranges that contain no such row. Then the columns whose indexes the
+        bool[n], False only for ranges that contain no such row; and the columns whose indexes the
         function used.
     """
     found: list[Flags] = []

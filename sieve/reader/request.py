@@ -25,8 +25,8 @@ class PruneRequest:
         registrations: the registrations in the table's properties; None for each registration that
             is unreadable.
         fingerprints: parts of the reader's fingerprint under the settings of two sessions: the
-            session that resolved the table, and the session that runs the query. Both must read an
-            index's column as the index's build did.
+            session that resolved the table, and the session that runs the query. In both, the
+            reader must read an index's column as the index's build did.
         instant: the earlier instant (ISO 8601) whose state of the table the scan reads; None for
             the current state.
         partially_visible: whether the scan ignores records that writers appended to a Hudi slice's
@@ -37,7 +37,7 @@ class PruneRequest:
         cache_bytes: maximum size of the cache of index files in bytes.
         check_root: raises RootRefusedError if a root must not contain indexes of this table.
         orders: the sort orders of ORDER BY with LIMIT, MIN or MAX. The scan needs only the first
-            rows of each order. If empty, the scan needs all rows.
+            rows of each order, or all rows if `orders` is empty.
         present: the files that the scan lists; None if the scan does not know the files' numbers
             yet.
     """
@@ -78,7 +78,7 @@ class Skip:
         numbering: the name of the numbering of the table's files.
         skip: bool[n], True for each file that contains no matching row.
         parts: the files in which some ranges, but not all, contain no matching row.
-        used: the versions that found this, as ``name@version``.
+        used: the versions on which the answer is based, as ``name@version``.
         narrows: whether the versions evaluated any part of the predicate but IS NOT NULL.
         partial: additional flags if the scan asks with ``partially_visible``, else None.
     """

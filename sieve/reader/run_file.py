@@ -56,7 +56,7 @@ class RunFile:
         begin, end: int64[s], start and end of each segment except hash maps in `payloads`, sorted
             by key.
         chunk: intp[c + 1], chunk i consists of the segments ``chunk[i]:chunk[i + 1]``.
-        first, last: int64[c], least and the greatest key code of each chunk.
+        first, last: int64[c], least and greatest key code of each chunk.
         has_cells: whether all segments that are not hash maps store their entries as cells of a
             grid.
         maps: the hash maps of the file, which share the memory of `payloads`.
@@ -191,8 +191,8 @@ def describe_run(
 def _ranges_of_files(segments: pa.Table, count: int) -> list[tuple[Range, ...]]:
     """Returns for each file the key ranges that its segments cover, in ascending order.
 
-    If two segments of a file have no segment of another file between them, they share one range. So
-    each file has few ranges.
+    Each file has few ranges, because segments of a file share a range if no segment of another file
+    is between them.
     """
     segments = segments.sort_by("first")
     file, first, last = (segments[name].to_numpy() for name in ("file", "first", "last"))
@@ -236,7 +236,7 @@ def _check_within(first: Codes, last: Codes, listed: tuple[Range, ...], file: Ru
 
 
 def _chunks(sizes: Codes) -> Places:
-    """Divides segments of these sizes into chunks; returns the chunks' offsets and the last end."""
+    """Groups segments of these sizes into chunks; returns each chunk's first segment and an end."""
     window = (np.cumsum(sizes) - sizes) // CHUNK_BYTES
     begin = np.flatnonzero(np.append(True, window[1:] != window[:-1])[: len(sizes)])
     return np.append(begin, len(sizes))

@@ -75,7 +75,7 @@ class Run:
 
         Returns:
             bool[locations of the run]: True for all locations with such a key, and possibly for
-            some others. The more precise the index, the fewer others.
+            some others. A more precise index flags fewer other locations.
 
         Raises:
             CorruptError: a file contradicts the manifest.

@@ -49,10 +49,10 @@ class Order:
         nulls: where rows with NULL come: ``first``, ``last`` or ``never`` (the query ignores these
             rows).
         rows: the number of rows that the scan needs, 1 or more.
-        ties: whether the query needs all rows with equal values in this column. If false, the query
-            needs only one of them.
-        against: a predicate that is true for each row that the query's filters exclude. Only for
-            rows that the query ignores anyway, it may be false.
+        ties: whether the query needs all rows with equal values in this column. If `ties` is false,
+            one of these rows is enough.
+        against: a predicate that is true for each row that the query's filters exclude. The
+            predicate may be false for rows that the query ignores.
     """
 
     column: Column
@@ -103,8 +103,8 @@ def needed(
         counts: the numbers of rows in the locations.
         groups: int64[m], group of each location, from 0; -1 for a location in a file that the
             scan does not list.
-        sure: bool[m], whether the rows of the location are certain. The scan returns them all,
-            except rows that the query ignores.
+        sure: bool[m], whether the rows of the location are certain, apart from rows that the query
+            ignores.
         one_value: whether rows with equal codes always have equal values.
 
     Returns:
@@ -130,8 +130,7 @@ def needed(
         keep |= still
         own = counted >= 0
         np.subtract.at(wanting, counted[own], rows[own])
-    # If a group has only NULLs, its MIN is NULL. The scan must read a file of the group to find
-    # this.
+    # If a group has only NULLs, its MIN is NULL, so the scan must read a file of the group.
     keep |= listed & np.append(wanting > 0, False)[groups]
     return keep if np.any(wanting <= 0) else None
 

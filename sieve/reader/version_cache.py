@@ -73,7 +73,7 @@ class VersionCache:
         self._newest.invalidate(directory)
 
     def newest(self, registration: Registration, ttl_s: float) -> CachedVersion:
-        """The newest version of an index; after ``ttl_s`` seconds, also starts a reread.
+        """Returns an index's newest version; if older than ``ttl_s`` seconds, also starts a reread.
 
         If the index is unreadable, the result contains the reason instead of a version.
         """
@@ -115,7 +115,7 @@ class VersionCache:
         """Returns the last version up to an instant, and the next ones; at most ``most`` versions.
 
         A scan of any instant can use any version, because each version identifies the files that it
-        describes by path, length and time. But the version of the instant lists more of the scan's
+        describes by path, length and time. The version of the instant lists more of the scan's
         files than other versions. If all versions are later than the instant, the first result is
         the oldest retained version. If the newest version is the only one, or is not later than the
         instant, the result is empty.
@@ -132,7 +132,7 @@ class VersionCache:
             return []
 
         def version(number: int) -> OpenVersion | None:
-            # If one version is unreadable, the scan can still use the others.
+            # If one version is unreadable, the scan can still use the other versions.
             with contextlib.suppress(SieveError):
                 return self._past.get(
                     (directory, number), lambda: self._open(store, directory, number)

@@ -177,8 +177,7 @@ class OpenVersion:
         if self._has_many_entries():
             return extents(ends_of(bounds), keyed, bounds)
         in_runs = np.flatnonzero(slots >= 0)
-        # Some ordinals of a run belong to locations that the version no longer has. Their value is
-        # -1.
+        # Some ordinals of a run can belong to locations that the version no longer has.
         location = np.full(sum(run.locations for run in self.manifest.runs), -1, np.int64)
         location[slots[in_runs]] = in_runs
         first, segments, places = 0, [], []
@@ -269,5 +268,5 @@ def whole_list(manifest: Manifest, parts: Sequence[Locations]) -> Locations:
 
 
 def _slots(manifest: Manifest) -> int:
-    """Returns the number of locations in each run, summed over the version's runs."""
+    """Returns the total number of locations in the version's runs."""
     return sum(run.locations for run in manifest.runs)

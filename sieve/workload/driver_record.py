@@ -3,8 +3,8 @@
     {"driver": "0f3c...", "since": 1760000000000, "scans": [
       {"asked": "...", "scans": 2, "bytes": 800, "files": 4, "bytes_skipped": 39200}]}
 
-The value of ``asked`` is itself JSON in a string. The driver adds up all scans whose strings are
-equal:
+The value of ``asked`` is a string that contains JSON. The driver adds up all scans whose strings
+are equal:
 
     {"table": ["shop", "orders"], "used": ["id_sieve@3"], "filter": {"op": "=", "col": ["id"]}}
 
@@ -89,8 +89,8 @@ class ScanRecord:
 class IndexWork:
     """Sums over the scans that consulted an index: scans, and bytes and files read and skipped.
 
-    If a scan consulted several indexes, all bytes that it skipped count for each of them, although
-    one index alone may have excluded all.
+    All bytes that a scan skipped count for each index that the scan consulted, even if one index
+    alone excluded all of them.
 
     Attributes:
         read_alone: bytes that the scans which consulted only this index read.
@@ -111,7 +111,7 @@ class RecordedWork:
     """The scans of several drivers, summed up by kinds of predicates and, separately, by index.
 
     Attributes:
-        workload: the scans and the bytes that they read. Bytes that the scans skipped do not count.
+        workload: the scans and the bytes that they read, without the bytes that they skipped.
         indexes: the `IndexWork` of each index; a key consists of the index's table and name.
         days: number of days that the records cover; at least 1.
     """
@@ -138,7 +138,7 @@ def parse_record(text: str | bytes) -> ScanRecord:
 
 
 def encode_record(record: ScanRecord, limit: int) -> bytes:
-    """The JSON of a record; if it exceeds ``limit``, omits the sums with the fewest bytes.
+    """Encodes a record as JSON; omits the sums with the fewest bytes to stay within ``limit``.
 
     Args:
         limit: maximum length of the JSON in bytes.

@@ -1,10 +1,9 @@
 """Ranks the indexes that would help a workload, by the bytes that scans skip with each index.
 
-Two indexes that serve the same scans cannot both skip the same bytes. So this module chooses a
+Two indexes that serve the same scans cannot both skip the same bytes, so this module chooses a
 table's columns one by one (greedy index selection): each step takes the column whose index skips
-the most of the bytes that earlier steps leave. Skipped bytes depend on how a column's values are
-distributed over files. A `ColumnTest` measures them on a sample of the files; without a test, they
-are an upper bound.
+the most bytes that earlier steps leave. A `ColumnTest` measures skipped bytes on a sample of the
+files; without a test, they are an upper bound.
 """
 
 from __future__ import annotations
@@ -32,12 +31,11 @@ class Suggestion:
             first.
         scans: number of scans with a predicate on the column.
         bytes_read: bytes that these scans read.
-        bytes_saved: bytes that these scans need not read with the index, not counting the bytes
-            that earlier suggestions save. If the column was not tested, the number is an upper
-            bound.
+        bytes_saved: bytes that these scans skip with the index, without the bytes that earlier
+            suggestions save; an upper bound if the column was not tested.
         files_before: mean number of files that one of these scans reads.
-        files_after: mean number of files that one of these scans reads with the index. If the
-            column was not tested, the number is a lower bound.
+        files_after: mean number of files that one of these scans reads with the index; a lower
+            bound if the column was not tested.
     """
 
     table: Table

@@ -1,8 +1,8 @@
 """Converts an index's entries to a raster of files and keys for a picture.
 
-An index can have millions of entries. So the picture shows a raster. Each row stands for one or
-more files, sorted by their least key. Each column stands for an interval of keys. The value of a
-cell is the share of the cell's area that entries cover.
+An index can have millions of entries, so the picture shows a raster. Each row of the raster stands
+for one or more files, sorted by their least key. Each column stands for an interval of keys. The
+value of a cell is the share of the cell's area that entries cover.
 """
 
 from __future__ import annotations
@@ -85,8 +85,8 @@ def raster(entries: Entries, axis: KeyAxis, n_files: int, rows: int, columns: in
         float64[rows, columns], 0 to 1.
     """
     begin, end, head, tail = _columns(entries, axis, columns)
-    # Several entries of a file can touch the same column, so the code needs a row of its own for
-    # each file. Small batches of files limit the memory for these rows.
+    # Several entries of a file can touch the same column, so the code draws each file separately,
+    # in small batches of files.
     order = np.argsort(entries.location, kind="stable")
     location = entries.location[order].astype(np.int64)
     drawn = np.zeros((rows, columns))
@@ -132,7 +132,7 @@ def reads(entries: Entries, axis: KeyAxis, columns: int) -> tuple[Numbers, Numbe
         np.maximum(inner, coverage.locations[k], out=inner)
     sums, weights = np.cumsum(sums)[:columns], np.cumsum(weights)[:columns]
     mean = np.clip(sums / np.maximum(weights, _NOTHING), 1, most)
-    # A share as small as `_NOTHING` may be a rounding error. Then the maximum replaces the mean.
+    # A share as small as `_NOTHING` may be a rounding error, so the maximum replaces the mean.
     mean = np.where(weights > _NOTHING, mean, most)
     return np.where(most > 0, mean, np.nan), np.where(most > 0, most, np.nan)
 
@@ -142,8 +142,7 @@ def _columns(
 ) -> tuple[Offsets, Offsets, Numbers, Numbers]:
     """Returns each interval's first and last column, and the covered shares of both columns.
 
-    If the first column is also the last, the interval covers a share of it that equals the sum of
-    both shares minus one.
+    If an interval is in a single column, it covers the sum of both shares minus one.
     """
     low, high = (of.low, of.high) if isinstance(of, Entries) else (of.first, of.last)
     start, stop = axis.begin(low) * columns, axis.end(high) * columns

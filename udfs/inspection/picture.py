@@ -66,8 +66,7 @@ def draw(
 
     figure = Figure(figsize=(10, 7.5), dpi=132, layout="constrained")
     lines = [line for sentence in title for line in textwrap.wrap(sentence, _TITLE_WIDTH)]
-    # Names and keys can contain dollar signs. By default, matplotlib parses text between dollar
-    # signs as formulas.
+    # Names and keys can contain dollar signs, between which matplotlib would parse formulas.
     figure.suptitle("\n".join(lines), fontsize=10, ha="left", x=0.01, parse_math=False)
     axes = figure.subplots(
         2, 2, sharex="col", sharey="row", height_ratios=(3, 1.2), width_ratios=(8, 1)
@@ -168,8 +167,8 @@ def _labelled(layout: FileLayout) -> tuple[list[float], list[int], list[int]]:
     """Returns positions of labels on the axis; for each, two codes between which a key exists.
 
     Each position is the start of an entry, because no key has a code between entries. An entry can
-    begin a little below its least key, so its first code need not be a key. But the first entry
-    begins with a key, and the last entry ends with a key.
+    begin a little below its least key, but the first entry begins with a key, and the last entry
+    ends with a key.
     """
     codes, entry = np.unique(layout.entries.low, return_inverse=True)
     least_high = np.full(len(codes), layout.entries.high.max())

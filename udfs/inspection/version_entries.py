@@ -25,8 +25,7 @@ class VersionEntries:
         entries: the entries of all runs; each entry's location is a position in `names`.
         names: the paths of the locations. If a file has several ranges, each name also contains the
             range's offset in the file.
-        has_maps: whether the index has hash maps, which answer ``=`` and IN. `entries` does not
-            contain the maps.
+        has_maps: whether hash maps, which are not in `entries`, answer ``=`` and IN.
     """
 
     manifest: Manifest
@@ -56,8 +55,7 @@ def read_entries(index: Usable) -> VersionEntries:
             parts.append(Entries(part.low, part.high, part.location + np.int32(slot)))
     none = np.empty(0, np.int64)
     slots = np.concatenate([none, *(part.location for part in parts)])
-    # If a file is no longer in the file list, its slot in a run remains, and the code omits the
-    # entries of this slot.
+    # A file that is no longer in the file list keeps its slot in a run; the code omits its entries.
     ordinal = np.full(sum(run.locations for run in manifest.runs), -1, np.int32)
     places = listed.places if listed.ranges is None else listed.range_slots[:, np.newaxis]
     location, _ = np.nonzero(places >= 0)

@@ -3,11 +3,11 @@
     PushedFilters  [IsNotNull(id), Or(EqualTo(id,5),In(id, [7,8])), EqualTo(`my col`,it's)]
     DataFilters    [isnotnull(ts#13), (year(cast(ts#13 as date)) = 1970)]
 
-Spark does not quote constants in these two lists. So if a constant contains unbalanced brackets,
-this module cannot read the list. ``PushedFilters`` contains all filters that a column's index can
-evaluate, except filters with functions. In ``DataFilters``, regular expressions find such functions
-and common indexed expressions. A part of a constant can look like a column name. So a name counts
-as a column only if the scan's schema contains the name.
+Spark does not quote constants in these lists, so this module cannot read a list if a constant has
+unbalanced brackets. ``PushedFilters`` contains all filters that a column's index can evaluate,
+except filters with functions. In ``DataFilters``, regular expressions find such functions and
+common indexed expressions. A part of a constant can look like a column, so a name counts as a
+column only if the scan's schema contains the name.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ _FUNCTION = re.compile(
     r"(?:^\[|, )\((?P<calls>(?:(?:cast|year|trunc|date_trunc|date_add|date_sub)\()+)(?:\w+, )?"
     r"(?P<name>[^#(),]{1,300})#\d+L?[^=<>]{0,200} (?P<op><=>|=|<=|>=|<|>) "
 )
-# Matches comparisons of functions that are not monotone. So only an index on the expression helps.
+# Matches comparisons of functions that are not monotone, for which only an index on the expression
+# helps.
 _EXPRESSION = re.compile(
     r"(?:^\[|, )\((?:(?P<call>lower|upper|length)\((?P<name>[^#(),]{1,300})#\d+L?\)"
     r"|get_json_object\((?P<json>[^#(),]{1,300})#\d+, (?P<path>\$[\w.\[\]]{1,300})\)) "
@@ -63,8 +64,8 @@ class ScanSchema:
     """The names of a scan's columns.
 
     Args:
-        read_schema: the schema as text, such as ``struct<id:bigint,s:struct<a:int>>``. Spark
-            truncates a long schema.
+        read_schema: the schema as text, such as ``struct<id:bigint,s:struct<a:int>>``; truncated if
+            it is long.
         data_filters: the scan's filters, which contain column names in Catalyst's form, such as
             ``id#12L``.
     """

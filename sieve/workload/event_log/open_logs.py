@@ -3,8 +3,8 @@
 Spark writes one file per application, ``app-1[_attempt][.codec][.inprogress]``, or a folder
 ``eventlog_v2_app-1`` of numbered files, ``events_1_app-1[.codec]``. The setting
 ``spark.eventLog.compression.codec`` names the codec. Zstandard files have the standard format of
-Zstandard. The lz4 and snappy files consist of blocks, each with a header that only the Java
-libraries write:
+Zstandard. The lz4 and snappy files consist of blocks, each with a header in the form of the Java
+libraries:
 
     lz4 (net.jpountz.lz4.LZ4BlockOutputStream)   "LZ4Block", token, three int32 LE: compressed
         length, length, checksum; then the block, raw where bit 4 of the token alone is set
@@ -93,7 +93,7 @@ def _gzip(path: Path) -> Iterator[bytes]:
 
 def _zstd(path: Path) -> Iterator[bytes]:
     stream = pa.CompressedInputStream(pa.OSFile(str(path)), "zstd")
-    # An unfinished log ends inside a frame. At the file's end, a read then returns no bytes.
+    # At the end of an unfinished log, which ends inside a frame, a read returns no bytes.
     return _lines(iter(lambda: stream.read(_ZSTD_READ), b""))
 
 

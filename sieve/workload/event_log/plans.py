@@ -32,7 +32,7 @@ _JOIN = re.compile(
 _LONGEST_NODE: Final = 2000
 _KEY = re.compile(r"([^#]+)#\d+L?")
 _TOP = re.compile(r"TakeOrderedAndProject\(limit=\d+, orderBy=\[([^#\]]+#\d+L?) ")
-# Nodes that process each row independently of other rows. If only such nodes are between a scan and
+# If only these nodes, which process each row independently, are between a scan and
 # TakeOrderedAndProject, the order applies to the scan's rows.
 _ROW_BY_ROW = (
     "WholeStageCodegen",
@@ -62,10 +62,10 @@ class Scan:
         table: the scan's table, or None if the table is unknown.
         uses: the uses of the scan's columns.
         unread: why the scan, or a part of the scan, could not be read.
-        files, bytes: ids of the accumulators that count the files and bytes that the scan read; -1
-            if the plan lacks the metric.
-        text: a text that contains the scan's columns in the form ``id#12L``. Joins and orders name
-            the columns in the same form.
+        files, bytes: ids of the accumulators that count the files and bytes that the scan read, or
+            -1.
+        text: a text that contains the scan's columns in the form ``id#12L``, as joins and orders
+            name them.
         filters: whether the scan has filters on columns or on partitions.
     """
 
@@ -78,7 +78,7 @@ class Scan:
     filters: bool
 
     def column(self, key: str) -> Column | None:
-        """The scan's column that a join key or order such as ``id#12L`` names, or None."""
+        """The scan's column with a name such as ``id#12L``; None if the scan has no such column."""
         found = _KEY.fullmatch(key)
         if found is None or re.search(rf"[\[(, ]{re.escape(key)}[\], )]", self.text) is None:
             return None

@@ -1,7 +1,7 @@
 """Adds the scans of event logs to a workload, and counts what it cannot read in the logs.
 
-Adaptive execution replaces the plan of a query while the query runs. This module counts only the
-last plan, with its metrics. A scan whose metrics have no values did not run.
+Adaptive execution replaces the plan of a query while the query runs, so this module counts only the
+last plan. If a scan's metrics have no values in the log, the scan did not run.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from sieve.workload.record import Workload
 
 _DAY_MS: Final = 86_400_000
 _PACKAGE: Final = "org.apache.spark.sql.execution.ui."
-# This module parses only lines with this package name. Most other lines describe tasks.
+# Most lines of a log describe tasks; this module parses only lines with this package name.
 _OF_SQL = _PACKAGE.encode()
 _DAMAGE = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
 _DAMAGED: Final = "events that are damaged"
