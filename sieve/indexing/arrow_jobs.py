@@ -2,7 +2,7 @@
 
 A Python worker of Spark runs many tasks. Before each task, Spark invalidates all import caches, so
 importers reread the file lists of archives. After each task, Spark's garbage collection visits all
-imported modules. This module avoids the rereading and the visit.
+imported modules. This module avoids this work between tasks.
 """
 
 from __future__ import annotations

@@ -87,7 +87,8 @@ def build_run(
             more rows of a file, every query must read the file.
         encoder: the encoder of the runs that the version reuses; None if there are none.
         added: bool[n], files of which the build reads only appended rows, if any. Other runs
-            contain the earlier rows. With such a file, the build chooses no hash map.
+            contain the earlier rows of these files. If there is such a file, the build chooses no
+            hash map.
         write_file: writes the files of a small run in this process.
 
     Raises:

@@ -26,7 +26,7 @@ improve."""
 
 
 class Fronts:
-    """The first bytes of distinct values that follow the values' common prefix.
+    """The bytes of distinct values directly after the values' common prefix.
 
     Attributes:
         bytes: uint8[n, w], w bytes of each value, padded with zeros, ascending.
@@ -110,7 +110,7 @@ def _middle(fronts: Fronts, group: _Group, reach: int) -> int:
 
 
 def _points(fronts: Fronts, groups: Sequence[_Group]) -> list[Point]:
-    """Returns the groups' points: the shortest bytes that separate a group from the one before."""
+    """Returns split points: the shortest bytes that separate each group from the previous group."""
     points: list[Point] = []
     for group in groups:
         apart = int(fronts.shared[group.first - 1]) + 1 if group.first else 0

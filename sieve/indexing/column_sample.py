@@ -46,10 +46,10 @@ class Sample:
             all values.
         scattered: if the sampled keys are sorted, the share of neighbouring pairs that are in
             different locations. The share is about 0 if each location has its own range of keys.
-        domain_sample: the windows of the domain from which `query_model`, `codes` and `hashes` are;
-            None for the whole domain.
-        drawn: if the sample consists of all rows, these rows; otherwise None. Their columns are
-            ``v`` (the value or its leading bytes), `LOCATION`, and the value's hash.
+        domain_sample: the windows of the domain to which `query_model`, `codes` and `hashes` are
+            restricted; None for the whole domain.
+        drawn: if the sample consists of all rows, these rows; otherwise None. The columns of
+            `drawn` are ``v`` (the value or its leading bytes), `LOCATION`, and the value's hash.
     """
 
     encoder: Encoder

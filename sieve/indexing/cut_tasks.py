@@ -92,8 +92,8 @@ def read_column(
         probes: int64[k, 2], intervals of key codes. The step counts the locations that have a key
             in each interval.
         parts: number of hash ranges into which the step packs pairs for hash maps; None to yield no
-            pairs, as with a domain sample. If the encoder is not exact, pairs need the JVM's hash
-            as the input's third column.
+            pairs, as with a domain sample. If the encoder is not exact, the step needs the JVM's
+            hash in a third column to make pairs.
     """
 
     def run(batches: Batches) -> Batches:
@@ -122,7 +122,7 @@ def read_column(
 
 
 def members(kind: str, names: Sequence[str]) -> Callable[[Batches], Batches]:
-    """Returns a step that selects the lines with one column of `LINES`, and some of its fields."""
+    """Returns a step that selects the `LINES` of one kind, with some of the fields as columns."""
 
     def run(batches: Batches) -> Batches:
         for batch in batches:

@@ -188,8 +188,8 @@ def distinct(pairs: int, smallest: bytes) -> int:
     """Estimates the number of distinct hashes.
 
     If no hash of the sketch occurs twice, as with unique keys, the result is exactly the number of
-    pairs. With an error of one percent, the build would assume that some unique keys are in several
-    locations, and would plan maps several times as large.
+    pairs. If this number were one percent too low, the build would assume that some unique keys are
+    in several locations, and would plan maps several times as large.
 
     Args:
         pairs: number of pairs of all tasks.

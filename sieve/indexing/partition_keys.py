@@ -1,4 +1,4 @@
-"""Partition keys: numbers for stretches with which Spark puts each into its own partition.
+"""Partition keys: numbers by which Spark puts each stretch of a domain into its own partition.
 
 `DataFrame.repartition(n, column)` hashes the column. If the numbers of two stretches were 0 and 1,
 both could be in the same partition, and a core would be idle. `repartitionByRange` would read the

@@ -142,9 +142,8 @@ def least_read(expected: Sequence[Expected], location_bytes: float) -> dict[str,
 def with_value(expected: Sequence[Expected], profile: Profile) -> tuple[Expected, ...]:
     """Adds the kind `VALUE` to the expected reads, for locations that contain the value itself.
 
-    Several values can have the same key code. The exact numbers of the kind ``present`` then count
-    the locations that contain the code. The exact numbers of `VALUE` count only the locations that
-    contain the value.
+    Several values can have the same key code. For the kind ``present``, an exact index then finds
+    the locations of the code; for `VALUE`, it finds only the locations of the value.
     """
     found = list(expected)
     present = next((one for one in expected if one.kind == "present"), None)

@@ -1,8 +1,8 @@
 """Reuse planning: selects which runs of a version a REFRESH can use for the current table.
 
 A refresh reads only files that no reused run covers. The first run of a version is its base; later
-runs are deltas. A refresh merges many deltas into one run, and replaces a base that covers too
-little, as compactions of log-structured merge trees do.
+runs are deltas. A refresh merges the deltas if there are many, and replaces the base if it covers
+too little of the table. Log-structured merge trees have the same compactions.
 """
 
 from __future__ import annotations

@@ -235,7 +235,7 @@ def _damaged(locations: Locations, files: Sequence[DataFile]) -> int:
 
 
 def _packed(places: Counts) -> Counts:
-    """Moves each -1 to the end of its row of `places`; drops columns in which all are -1."""
+    """Moves each -1 to the end of its row of `places`; drops columns that contain only -1."""
     order = np.argsort(places < 0, axis=1, kind="stable")
     packed = np.take_along_axis(places, order, axis=1)
     return packed[:, : max(1, int((places >= 0).sum(axis=1).max(initial=0)))]

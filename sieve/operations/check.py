@@ -71,7 +71,7 @@ class CheckedFile:
 
 @dataclass(slots=True)
 class _Seen:
-    """What CHECK counted in a location: rows, NULL, NaN and missed values, damaged records.
+    """What CHECK counted in a location: rows, NULLs, NaNs, missed keys and damaged records.
 
     ``missed`` counts the rows for whose keys the index did not find the location.
     """
@@ -93,7 +93,7 @@ def check_index(
     environment: Environment,
     draw: Callable[[Sequence[int], int], Sequence[int]] = random.sample,
 ) -> list[CheckedFile]:
-    """Looks up every key of the chosen files in an index, and reports the keys that it lacks.
+    """Looks up every key of the chosen files, and reports the keys that the index lacks.
 
     Args:
         percent: percentage of the files covered by the index that CHECK reads, above 0; at least

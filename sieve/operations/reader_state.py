@@ -16,7 +16,7 @@ than this."""
 
 
 def reader_problem(info: TableInfo, manifest: Manifest) -> str | None:
-    """Why this session's queries do not use a ready version, and a remedy; None if they do.
+    """Why this session's queries do not use a ready version, and a remedy; None if they use it.
 
     Args:
         info: the table as this session resolves it, with the column that the version indexes.

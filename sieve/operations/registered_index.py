@@ -1,8 +1,8 @@
 """Registered indexes of a table. Each index is a record, whose class is the index's state.
 
-A registration is a property of the table, which names the index's folder. A registered index need
-not be usable: its folder can be unreachable, damaged, missing, or half deleted by a DROP.
-`open_index` returns the record. Each operation accepts some of the states::
+A registration is a table property that names the index's folder. A registered index need not be
+usable: its folder can be unreachable, damaged, missing, or half deleted by a DROP. `open_index`
+returns the record. Each operation accepts some of the states::
 
     match open_index(name, registration, identity, environment):
         case Ready() | Disabled() as index: ...  # has a store and a current version
@@ -214,7 +214,7 @@ def _not_usable(index: RegisteredIndex) -> UnsupportedError:
 def open_index(
     name: str, registration: Registration, identity: TableIdentity, environment: Environment
 ) -> RegisteredIndex:
-    """Opens a registered index. If this fails, the result contains the error instead of a version.
+    """Opens a registered index. If the index is unreadable, the result contains the error.
 
     Args:
         name: the registered name.

@@ -25,8 +25,8 @@ def reregister(
     """Registers those indexes of a table whose registrations are missing from its properties.
 
     Args:
-        indexes: the table's registered indexes. If `is_gone` is true for one of them, a missing
-            index can take its name.
+        indexes: the table's registered indexes. A missing index can take the name of a registered
+            index for which `is_gone` is true.
         names: names of the indexes that the function may register; None for all.
 
     Returns:

@@ -3,8 +3,8 @@
 A store that does not answer must not block every scan of a driver. A scan that waits for longer
 than a second is blocked on the root of its indexes. A scan that also waits beyond its time-out is
 blocked on its indexes, too. Once two scans are blocked on an index, or eight on its root, other
-scans do not use the index. So a hung store delays only two scans of each index, by the time-out of
-500 ms, and occupies at most 8 of the 32 threads that answer scans.
+scans do not use the index. A hung store therefore delays only two scans of each index, by the
+time-out of 500 ms, and occupies at most 8 of the 32 threads that answer scans.
 
 Source: the pattern "Bulkheads" in Nygard, "Release It!".
 """

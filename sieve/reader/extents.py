@@ -15,10 +15,10 @@ row at the end of its first cell, and another at the end of its last cell. The l
 form a step at the end of its last entry. If a location has `KeyBounds`, its first step is at its
 least key, and no step is after its greatest key.
 
-Example: a location has five rows, with the keys 1, 2, 3, 900 and 901. Its entries are ``[1, 3]``
-and ``[900, 901]``, and each cell contains one code. The steps are one row at 1, one at 3, one at
-900 and two at 901. The example's location has at least two rows up to 3, and exactly five up to
-901.
+Example: a location has five rows, with the keys 1, 2, 3, 900 and 901. The location's entries are
+``[1, 3]`` and ``[900, 901]``, and each cell contains one code. The steps are one row at 1, one at
+3, one at 900 and two at 901. The example's location has at least two rows up to 3, and exactly five
+up to 901.
 """
 
 from __future__ import annotations
@@ -196,9 +196,8 @@ def bounds(steps: Steps, groups: Counts, wanted: Counts) -> tuple[Codes, Counts]
         wanted: int64[n], number of rows that each group needs, at least 1.
 
     Returns:
-        int64[n], least code for each group. int64[n], location with the step at which the
-        group has enough rows. For a group with too few rows, the code is `GREATEST`, and the
-        location is -1.
+        int64[n], this code of each group; int64[n], location whose step completes the group's rows.
+        For a group with too few rows, the code is `GREATEST`, and the location is -1.
     """
     of_group = groups[steps.locations]
     counted = np.flatnonzero(of_group >= 0)

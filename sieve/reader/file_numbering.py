@@ -359,7 +359,7 @@ def _numbers(lists: Sequence[Files]) -> tuple[Counts, Counts]:
 
 
 def _every_range(starts: Sequence[Counts]) -> Counts:
-    """Returns int64[2, n]: file and start of each range, if all versions' offsets cut the files."""
+    """Returns int64[2, n]: file and start of each range that the offsets of all versions make."""
     every = np.hstack(starts)
     every = every[:, np.lexsort(every[::-1])]
     differs = (every[:, 1:] != every[:, :-1]).any(axis=0)

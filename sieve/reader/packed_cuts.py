@@ -114,7 +114,7 @@ class PackedCuts:
         return every
 
     def skipped(self, keep: Flags) -> tuple[Flags, FileParts]:
-        """Returns the files that a scan skips, bool[n], and those of which it reads some ranges.
+        """Returns bool[n], the files that a scan skips; and the files that the scan reads in part.
 
         Args:
             keep: a flag for each range: whether the scan reads it.

@@ -126,7 +126,7 @@ class PackedFiles:
         return flags if self.cuts is None else self.cuts.every(flags)
 
     def skipped(self, keep: Flags) -> tuple[Flags, FileParts]:
-        """Returns the files that a scan skips, bool[n], and those of which it reads some ranges."""
+        """Returns bool[n], the files that a scan skips; and the files that it reads in part."""
         return (~keep, NO_PARTS) if self.cuts is None else self.cuts.skipped(keep)
 
     def unpacked(self) -> Files:

@@ -1,7 +1,7 @@
 """Pruner: finds the files that a scan can skip. ``docs/architecture.md`` has an example.
 
-``prune(PruneRequest) -> PruneAnswer`` is a pipeline of the following steps. That page calls them
-stages 4 to 9:
+``prune(PruneRequest) -> PruneAnswer`` is a pipeline of the following steps. The page calls these
+steps stages 4 to 9:
 
 - `select`: the indexes on the columns that the predicate names.
 - `Bulkhead.blocked`: excludes indexes on which too many scans block.
@@ -333,8 +333,8 @@ def might_match(
 ) -> tuple[Flags, frozenset[Column]]:
     """The ranges of a table's files that may contain a row that satisfies a predicate.
 
-    Each group of versions evaluates the predicate. If one of them excludes a range, the scan need
-    not read it.
+    Each group of versions evaluates the predicate. If one group excludes a range, the scan need not
+    read the range.
 
     Args:
         groups: for each column that the predicate names, the versions of its index, grouped by

@@ -262,8 +262,7 @@ class Run:
         """Caches a file's error; until `retry`, each look-up that needs the file raises it."""
         failed = self._failed.get(number)
         if failed is not None:
-            # Raise a new error object, because a raised object keeps the stack frames alive that it
-            # passed.
+            # Raise a new error object, because a raised error keeps its stack frames alive.
             raise type(failed)(failed.condition, failed.message)
         try:
             yield

@@ -1,6 +1,6 @@
 """Top-k: finds the locations that can contain one of the first k rows in the order of a column.
 
-A query with ORDER BY ... LIMIT k, MIN or MAX needs only these locations. A row is *certain* if the
+A query with ORDER BY and LIMIT k, MIN or MAX needs only these locations. A row is *certain* if the
 scan returns it in any case. Each row belongs to one of three classes, which the sort order also
 orders: NULL, NaN or key. The function `needed` adds up the certain rows, class by class, until it
 has k rows. The scan needs no class after the class of the k-th row. If the k-th row has a key, the
@@ -98,7 +98,7 @@ def needed(
     """Returns the locations that can contain one of the first rows of their group.
 
     Args:
-        order: the sort order. `extents` must have the same direction.
+        order: the sort order. `extents` must have the direction of this order.
         extents: the extents of the m locations.
         counts: the numbers of rows in the locations.
         groups: int64[m], group of each location, from 0; -1 for a location in a file that the
@@ -138,7 +138,7 @@ def needed(
 def _classes(
     order: Order, extents: Extents, counts: FileRanges
 ) -> Iterator[tuple[Flags, Counts, bool]]:
-    """Yields per class: locations that can have it, their numbers of rows, whether it is "key"."""
+    """Yields each class: its possible locations, its rows in each, and whether it is ``key``."""
     for name in order.classes():
         if name == "key":
             yield extents.has_keys, counts.rows - counts.nulls - counts.nans, True

@@ -97,7 +97,7 @@ class OpenVersion:
     def merged_slices(self) -> tuple[Counts, Counts]:
         """The positions of Hudi slices with log files, and of Hudi slices in several runs.
 
-        Each of the two arrays is an int64[k]; for other table formats, both are empty.
+        Both arrays are int64[k], and empty for table formats other than Hudi.
 
         Raises the errors of `open_version`.
         """

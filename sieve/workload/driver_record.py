@@ -93,8 +93,8 @@ class IndexWork:
     alone excluded all of them.
 
     Attributes:
-        read_alone: bytes that the scans which consulted only this index read.
-        skipped_alone: bytes that the scans which consulted only this index skipped.
+        read_alone: bytes read by scans that consulted only this index.
+        skipped_alone: bytes skipped by scans that consulted only this index.
     """
 
     scans: int = 0

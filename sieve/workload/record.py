@@ -45,7 +45,7 @@ class ScanGroup:
 
 
 class Workload:
-    """Sums over scans, one sum for each group."""
+    """Sums over scans: a `ScanGroup` for each table and each combination of predicate kinds."""
 
     def __init__(self) -> None:
         self._groups: dict[tuple[Table, frozenset[tuple[Column, Kind]]], ScanGroup] = {}

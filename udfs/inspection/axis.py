@@ -87,7 +87,10 @@ def _stretches(low: Codes, high: Codes, first: int) -> tuple[Numbers, Counts]:
 
 
 def _after(codes: Codes, first: int) -> Numbers:
-    """The distance of the next code; always greater than the distance of the code."""
+    """The distance from ``first`` to the code after each code.
+
+    If both codes round to one float, returns the next greater float.
+    """
     distance = _distance(codes, first)
     after: Numbers = np.maximum(distance + 1, np.nextafter(distance, np.inf))
     return after

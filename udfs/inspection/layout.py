@@ -98,7 +98,7 @@ def raster(entries: Entries, axis: KeyAxis, n_files: int, rows: int, columns: in
         covered, touched = np.zeros((n, columns + 1)), np.zeros((n, columns + 1), np.int32)
         np.add.at(touched, (file, begin[some]), 1)
         np.add.at(touched, (file, end[some] + 1), -1)
-        # Subtracts the shares of its first and last column that each entry does not cover.
+        # Subtracts what each entry leaves uncovered in its first and last column.
         for at, part in ((begin, 1 - head), (end, 1 - tail)):
             np.add.at(covered, (file, at[some]), -part[some])
             np.add.at(covered, (file, at[some] + 1), part[some])

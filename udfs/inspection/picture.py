@@ -210,7 +210,7 @@ def _common(one: str, other: str) -> int:
 
 
 def _short(key: str) -> str:
-    """Returns a short label for a key; if the key has a byte that is not text, ends before it."""
+    """Returns a label for a key: its first characters, up to the first byte that is not text."""
     text, *rest = _NO_TEXT.split(key, maxsplit=1)
     if not rest and len(text) <= _LABEL:
         return text

@@ -5,9 +5,9 @@
 
 Spark does not quote constants in these lists, so this module cannot read a list if a constant has
 unbalanced brackets. ``PushedFilters`` contains all filters that a column's index can evaluate,
-except filters with functions. In ``DataFilters``, regular expressions find such functions and
-common indexed expressions. A part of a constant can look like a column, so a name counts as a
-column only if the scan's schema contains the name.
+except filters with functions. Regular expressions find filters with functions in ``DataFilters``. A
+part of a constant can look like a column, so a name counts as a column only if the scan's schema
+contains the name.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ _JOIN = re.compile(
     r"(BroadcastHashJoin|SortMergeJoin|ShuffledHashJoin) \[(.*?)\], \[(.*?)\], "
     r"(Inner|LeftSemi)(?:, (BuildLeft|BuildRight))?"
 )
-# The keys are at the start of a node's text, so the patterns search only this many characters.
+# A join's keys are at the start of its text, so the patterns search only this many characters.
 _LONGEST_NODE: Final = 2000
 _KEY = re.compile(r"([^#]+)#\d+L?")
 _TOP = re.compile(r"TakeOrderedAndProject\(limit=\d+, orderBy=\[([^#\]]+#\d+L?) ")
