@@ -2,8 +2,8 @@
 
 A key is a tuple of strings. A column's key is its path in the data files. An expression's key
 consists of an empty string, which no column has as a name, and the expression's SQL, with column
-names as in the data files: ``("", "lower(email)")``. Releases without expressions refuse a
-registration with an empty string.
+names as in the data files: ``("", "lower(email)")``. Releases that do not support expressions
+refuse to register a key with an empty string.
 
 An ordinary index has one value per row. If an index can have several values per row, its key also
 contains the kind of the index: ``("", "tags", "elements")``.

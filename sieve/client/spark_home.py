@@ -49,8 +49,8 @@ def find_spark(environ: Mapping[str, str]) -> SparkHome:
     """
     if home := environ.get("SPARK_HOME"):
         return inspect(Path(home).absolute())
-    # Finds PySpark without importing it, because the import would take longer than all other work
-    # of the launcher.
+    # Finds PySpark without importing it, because the import takes longer than the rest of the
+    # launcher.
     spec = importlib.util.find_spec("pyspark")
     if spec is None or not spec.submodule_search_locations:
         raise UnavailableError(

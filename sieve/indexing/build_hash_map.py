@@ -136,7 +136,7 @@ def fit_maps(
 ) -> tuple[int, int]:
     """Returns the number of maps, and the number of bits per fingerprint that the budget allows.
 
-    Without fingerprints, a look-up of an absent key returns another key's locations. Each
+    If a map has no fingerprints, a look-up of an absent key returns another key's locations. Each
     fingerprint bit halves the probability of such a wrong result. The cost model counts at least
     one location for an absent key.
 

@@ -52,7 +52,7 @@ class Maker(Protocol[R]):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Attempt(Generic[R]):
-    """A run that the choice has made, with the numbers by which it compares runs.
+    """A run that the choice has made, with the cost by which the choice compares runs.
 
     Attributes:
         cost: the number of bytes that queries read and, with the budget `auto`, the price of the

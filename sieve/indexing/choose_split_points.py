@@ -50,7 +50,7 @@ class _Group(NamedTuple):
     """A group of consecutive values with a common prefix: from `first` to `stop` - 1.
 
     Attributes:
-        unresolved: the number of values whose code equals the next value's code, negated, so that a
+        unresolved: minus the number of values whose code equals the next value's code, so that a
             heap yields the group with the most equal codes first.
     """
 

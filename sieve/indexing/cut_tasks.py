@@ -148,7 +148,7 @@ def with_cuts(whole: Sequence[int] | None) -> Callable[[Batches], Batches]:
 
 
 def counts_of(batches: Iterable[pa.RecordBatch], names: Sequence[str]) -> Iterator[Sequence[Any]]:
-    """Yields one task's counts from its `LINES`, in the columns that `read_column` sums up."""
+    """Yields the counts in one task's `LINES`, in the form of the sums over several tasks."""
     of_file, of_probe = ["location", *names, "first", "last"], ["number", "locations", "bytes"]
     for batch in members("file", of_file)(iter(batches)):
         for location, *counts in zip(*batch.to_pydict().values(), strict=True):

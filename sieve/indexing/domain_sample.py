@@ -1,9 +1,9 @@
 """Domain sample: windows of a column's domain, from which ESTIMATE builds a smaller index.
 
 The size of an index, and the files that queries read, depend on which files have neighbouring keys.
-A sample of rows does not show this, but windows do: a window contains all keys in an interval of
-key codes. The windows, which contain a known share of the column, are moved together, so that each
-algorithm for a column also works on them.
+A sample of rows does not show neighbouring keys, but a window does, because it contains all keys in
+an interval of key codes. The windows are moved together, so that each algorithm for a column also
+works on the windows, which contain a known share of the column.
 
 Source: stratified sampling (Cochran, "Sampling Techniques", chapter 5), with one window in each
 stratum.

@@ -175,8 +175,8 @@ def trial_of_least_cost(
 ) -> Trial | None:
     """Estimates the intervals at the price at which the last byte just pays back.
 
-    Returns None if there are no cuts, or if one task processes all cuts and a hash map is unlikely:
-    to make the intervals then takes little more time than a trial.
+    Returns None if there are no cuts. Also returns None if one task processes all cuts and a hash
+    map is unlikely, because making the intervals then takes little more time than a trial.
     """
     query_model = _query_model(seen, column_profile)
     stretches = stretches_of(seen.cuts[0], query_model)

@@ -68,7 +68,7 @@ class LocalRows:
         return self
 
     def unpersist(self) -> None:
-        """Does nothing, because local rows are in memory anyway."""
+        """Does nothing, because local rows stay in memory."""
 
     def collect(self) -> list[Row]:
         """Returns all rows."""

@@ -31,7 +31,7 @@ _CLOSE: Final = 1.01
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Probes:
-    """The queries of a build's probes.
+    """Random queries of three kinds: for keys that occur, for any keys, and for short ranges.
 
     Attributes:
         intervals: int64[k, 2], ranges of key codes, both ends included. The first probes are for

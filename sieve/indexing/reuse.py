@@ -2,7 +2,8 @@
 
 A refresh reads only files that no reused run covers. The first run of a version is its base; later
 runs are deltas. A refresh merges the deltas if there are many, and replaces the base if it covers
-too little of the table. Log-structured merge trees have the same compactions.
+too little of the table. Log-structured merge trees have the same two kinds of compaction, minor and
+major.
 """
 
 from __future__ import annotations

@@ -116,8 +116,7 @@ def tile(
     Args:
         numbers: the files' numbers in the last list of the table's files.
         files: the files that the build reads.
-        options: the options of the index. If their granularity is ``file``, each file is one
-            location.
+        options: the options of the index. With the granularity ``file``, each file is one location.
         range_bytes: a file smaller than this number of bytes is one location; text files are
             divided at each multiple of it.
     """

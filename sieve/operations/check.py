@@ -128,8 +128,7 @@ def check_index(
     details = [""] * len(chosen)
     for k, owner, one in zip(ranges.positions(at), tiling.owners.tolist(), seen, strict=True):
         details[owner] = details[owner] or _loss(opened, int(k), one)
-    # If keys are missing, a writer may have replaced a file during CHECK, so the code lists the
-    # files again.
+    # A writer may have replaced a file during CHECK, so the code lists the files again.
     now = {f.path: f for f in table.files()} if any(details) else {f.path: f for f in files}
     checked: list[CheckedFile] = []
     for number, detail in zip(chosen, details, strict=True):
@@ -212,7 +211,7 @@ def _read(
 def _lines(
     values: DataFrame, index: OpenVersion, asked: Sequence[Round], ordinals: Sequence[Sequence[int]]
 ) -> list[tuple[int, int, int, int, int, int, str | None, int | None, int | None]]:
-    """Looks up the keys of all rows, and returns one line of `check_task.SEEN` per location."""
+    """Looks up the keys of all rows; returns one row of `check_task.SEEN` for each location."""
     if any(one.hashes is not None for one in asked) and not index.encoder.exact:
         values = values.select("*", sf.xxhash64("v"))
     with _sent(values, index, asked) as files:

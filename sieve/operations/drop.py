@@ -32,7 +32,7 @@ from sieve.tables.registered_table import RegisteredTable
 
 
 def end_index(index: RegisteredIndex, table: TableIdentity, environment: Environment) -> bool:
-    """Drops an index that its table no longer registers: steps 1 and 3 of the module's docstring.
+    """Drops an unregistered index: publishes the tombstone, and deletes the files.
 
     Returns:
         True if the function dropped the index; False if it changed nothing, because the index

@@ -309,7 +309,7 @@ class _Estimating:
         """Estimates how long CREATE takes to build a run, from how long the same steps took here.
 
         Building a hash map takes time for each row; building intervals takes time for each cut. The
-        number of cuts has a maximum, even if a table has many rows. Tasks build parts of an index
+        number of cuts has a maximum, however many rows a table has. Tasks build parts of an index
         in parallel.
         """
         mapping, other = steps.seconds("mapping")
@@ -353,8 +353,8 @@ class _Estimating:
         files, seen, tiling = self.files, self.shared.seen, self.tiling
         counts = [seen.rows, seen.nulls, seen.nans]
         if not self.chosen.is_all:
-            # The estimate assumes that other files have as many rows as the chosen files, and no
-            # ranges.
+            # The estimate assumes that other files have as many rows as the chosen files, and one
+            # range.
             files = self.every
             counts = [np.resize(tiling.of_files(some), len(files)) for some in counts]
             tiling = whole_files([file.length for file in files])

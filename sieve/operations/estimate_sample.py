@@ -73,7 +73,8 @@ class FileSample:
         """The seconds that a build on all files takes to read the column.
 
         Args:
-            both: seconds that both jobs (sample and cuts) took on the sampled files.
+            both: seconds that the two jobs (for the sample and for the cuts) took on the sampled
+                files.
             cuts: seconds that the second job, which makes the cuts, took on the sampled files.
         """
         return both + _READINGS * max(0.0, cuts - _OF_JOB) * (1 / self.share - 1)

@@ -120,7 +120,7 @@ def _why(
     if not own:
         return "its table is gone"
     # If two drivers create indexes with the same name at the same time, both can succeed. The
-    # registration then refers to the later index.
+    # table's registration then refers to the later of the two indexes.
     other = own[0].get(manifest.name)
     if other is None or other.root != root:
         return ""

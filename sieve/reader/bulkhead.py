@@ -63,8 +63,8 @@ class Bulkhead:
     def invalidate(self, directory: str) -> None:
         """Resets an index's count of blocked scans after a statement changed the index.
 
-        Scans then use the index again. Scans that wait for the index's old files still occupy
-        threads, and count for the root.
+        Scans then use the index again. Scans that wait for the index's old files occupy threads, so
+        the root's count remains.
         """
         with self._lock:
             for ticket, wait in self._waits.items():

@@ -98,7 +98,7 @@ class Cache(Generic[Key, Value]):
     def invalidate(self, key: Key) -> None:
         """Removes the value of a key.
 
-        A load in progress still returns its value, but the cache does not keep it.
+        A load in progress still returns its value, but the cache does not keep this value.
         """
         with self._lock:
             self._loading.pop(key, None)

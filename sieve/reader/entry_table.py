@@ -44,7 +44,7 @@ class Chunk:
 
     @property
     def nbytes(self) -> int:
-        """The number of bytes that the arrays have in memory."""
+        """The size of the arrays in bytes."""
         arrays = (getattr(self, field.name) for field in fields(self))
         return sum(array.nbytes for array in arrays if isinstance(array, np.ndarray))
 

@@ -10,10 +10,10 @@ code:
   and one in its last cell. If the build split an entry at a cell, this cell does not count
   (`sieve.segments.entries.Ends`).
 
-A list of *steps*, by which the minimum increases, combines both rules. Each entry has a step of one
-row at the end of its first cell, and another at the end of its last cell. The location's other rows
-form a step at the end of its last entry. If a location has `KeyBounds`, its first step is at its
-least key, and no step is after its greatest key.
+A list of *steps*, at which the minimum number of rows increases, combines both rules. Each entry
+has a step of one row at the end of its first cell, and another at the end of its last cell. The
+location's other rows form a step at the end of its last entry. If a location has `KeyBounds`, its
+first step is at its least key, and no step is after its greatest key.
 
 Example: a location has five rows, with the keys 1, 2, 3, 900 and 901. The location's entries are
 ``[1, 3]`` and ``[900, 901]``, and each cell contains one code. The steps are one row at 1, one at
@@ -69,7 +69,7 @@ class Extents:
 
     @property
     def nbytes(self) -> int:
-        """The number of bytes that the arrays have in memory."""
+        """The size of the arrays in bytes."""
         steps = self.steps.codes, self.steps.locations, self.steps.rows
         return sum(array.nbytes for array in (self.least, self.has_keys, *steps))
 
@@ -180,7 +180,7 @@ def _within(ends: LocationEnds, bounds: KeyBounds) -> LocationEnds:
             np.minimum(high, greatest),
         ]
     )
-    # A key in the last cell certainly differs from the least key only if the cell begins above the
+    # An entry's last cell certainly has a key other than the least key only if it begins above the
     # least key.
     apart = np.where(exact, ends.apart & (least < last_from), ends.apart)
     return replace(ends, codes=codes, begins=ends.begins | exact, apart=apart)
@@ -196,8 +196,8 @@ def bounds(steps: Steps, groups: Counts, wanted: Counts) -> tuple[Codes, Counts]
         wanted: int64[n], number of rows that each group needs, at least 1.
 
     Returns:
-        int64[n], this code of each group; int64[n], location whose step completes the group's rows.
-        For a group with too few rows, the code is `GREATEST`, and the location is -1.
+        int64[n], the least such code of each group; int64[n], location whose step completes the
+        group's rows. For a group with too few rows, the code is `GREATEST`, and the location is -1.
     """
     of_group = groups[steps.locations]
     counted = np.flatnonzero(of_group >= 0)

@@ -6,8 +6,8 @@ answer needs one bit per number. Example: version A lists the files x and y, and
 and z. The numbers are x=0, y=1 and z=2, and B's ordinals for these numbers are -1, 0 and 1.
 
 Two versions can cut a large file at different offsets. The numbering cuts the file at the offsets
-of all versions, and numbers each range in between. If a version excludes one of its ranges, the
-version also excludes each part of the range.
+of all versions, and gives each resulting range a number. If a version excludes one of its ranges,
+the version also excludes each part of the range.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class FileNumbering:
 
     @property
     def nbytes(self) -> int:
-        """The number of bytes in memory."""
+        """The size of the arrays in bytes."""
         return self.files.nbytes + sum(one.nbytes for one in self.ordinals.values())
 
 
@@ -335,8 +335,8 @@ def _joined(columns: Sequence[Counts]) -> Counts:
 def _numbers(lists: Sequence[Files]) -> tuple[Counts, Counts]:
     """Returns the number of each file in the lists, and the first occurrence of each number.
 
-    Files that have the same path, length and time have the same number. Numbers are in the order in
-    which files first occur.
+    Files that have the same path, length and time have the same number. The numbers follow the
+    order in which files first occur.
     """
     paths = concat_paths([files.paths for files in lists]).numbered()
     facts = np.stack(

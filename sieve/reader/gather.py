@@ -1,8 +1,8 @@
 """Gather: copies flags from one order of files to another, in slices if they are long enough.
 
-Files that are consecutive in one version's list are usually consecutive in another's, so their
-flags are copied as one slice. Example: the positions 0 1 2 7 8 -1 form three slices: three flags
-from 0 on, two from 7 on, and one absent flag.
+If files are consecutive in the file list of one version, they are usually consecutive in the lists
+of other versions, so their flags are copied as one slice. Example: the positions 0 1 2 7 8 -1 form
+three slices: three flags from 0 on, two from 7 on, and one absent flag.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Gather:
 
     @property
     def nbytes(self) -> int:
-        """The number of bytes in memory."""
+        """The size of the arrays in bytes."""
         return self.starts.nbytes + (0 if self.lengths is None else self.lengths.nbytes)
 
     def positions(self) -> Counts:

@@ -2,9 +2,9 @@
 
 If the cache is too small for a run's decoded entries, the run reader keeps them in this form, in
 blocks. A look-up unpacks only blocks that can contain the wanted keys. The block index has two
-cells for each block: its first cell, and the greatest cell of all entries up to its end. Each entry
-is a record of three fields: its first cell minus the block's first cell, its number of cells, and
-its location.
+cells for each block: the block's first cell, and the greatest cell of all entries up to the block's
+end. A record stores an entry in three fields: the first cell minus the block's first cell, the
+number of cells, and the location.
 
 Example, with blocks of two entries: the entries cover the cells [0, 9], [2, 2], [5, 6] and [8, 8].
 The two blocks begin at the cells 0 and 5; for both blocks, the greatest cell is 9. A look-up of a
@@ -111,7 +111,7 @@ class PackedChunk:
 
     @property
     def nbytes(self) -> int:
-        """The number of bytes in memory."""
+        """The size of the arrays in bytes."""
         return self.begin.nbytes + self.reach.nbytes + self.records.nbytes + self.grid.nbytes
 
     def mark(self, wanted: CodeIntervals, found: Flags) -> None:

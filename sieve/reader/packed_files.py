@@ -100,7 +100,7 @@ class PackedFiles:
 
     @property
     def nbytes(self) -> int:
-        """The number of bytes in memory."""
+        """The size of the arrays in bytes."""
         cuts = 0 if self.cuts is None else self.cuts.nbytes
         return len(self.rows) + len(self.text) + cuts
 

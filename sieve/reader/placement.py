@@ -64,7 +64,7 @@ class Placement:
 
     @property
     def nbytes(self) -> int:
-        """The number of bytes in memory."""
+        """The size of the arrays in bytes."""
         bits = (self.keys, self.nulls, self.nans, self.all_rows)
         packed = sum(one.packed.nbytes for one in bits)
         bounds = 0 if self.bounds is None else self.bounds.nbytes

@@ -1,7 +1,7 @@
-"""Pruner: finds the files that a scan can skip. ``docs/architecture.md`` has an example.
+"""Pruner: finds the files that a scan can skip.
 
-``prune(PruneRequest) -> PruneAnswer`` is a pipeline of the following steps. The page calls these
-steps stages 4 to 9:
+``prune(PruneRequest) -> PruneAnswer`` is a pipeline of these steps, which are the stages 4 to 9 in
+``docs/architecture.md``:
 
 - `select`: the indexes on the columns that the predicate names.
 - `Bulkhead.blocked`: excludes indexes on which too many scans block.
@@ -343,7 +343,7 @@ def might_match(
         partial: whether the scan returns rows that other queries hide.
 
     Returns:
-        bool[n], False only for ranges that contain no such row; and the columns whose indexes the
+        bool[n], False only for ranges without a matching row; and the columns whose indexes the
         function used.
     """
     found: list[Flags] = []

@@ -73,7 +73,7 @@ class RunFile:
 
     @property
     def nbytes(self) -> int:
-        """The number of bytes that the arrays have in memory."""
+        """The size of the arrays in bytes."""
         own = (self.payloads, self.begin, self.end, self.chunk, self.first, self.last)
         return sum(array.nbytes for array in own) + sum(one.lists.nbytes for one in self.maps)
 

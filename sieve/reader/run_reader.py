@@ -74,8 +74,8 @@ class Run:
                 order. An interval whose first code is above its last is empty.
 
         Returns:
-            bool[locations of the run]: True for all locations with such a key, and possibly for
-            some others. A more precise index flags fewer other locations.
+            bool[locations of the run]: True for all locations with a key in the intervals, and
+            possibly for others. A more precise index flags fewer other locations.
 
         Raises:
             CorruptError: a file contradicts the manifest.

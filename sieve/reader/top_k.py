@@ -11,10 +11,10 @@ NaNs and 100 certain keys, the bound is the 7th greatest key, or a smaller code 
 imprecise. The scan needs neither NULLs nor a location that has no NaN and only keys below the
 bound.
 
-The bound is a key code. Rows with the same code are ties. If codes are inexact, ties can have
-different values. The scan reads all ties of the bound, because another column of ORDER BY may order
-them. MIN and MAX need only one value. If rows with equal codes always have equal values, MIN and
-MAX need only one location with the value.
+The bound is a key code. Rows with the same key code are ties, whose values can differ if codes are
+inexact. The scan reads all ties of the bound, because another column of ORDER BY may order them.
+MIN and MAX need only one value. If rows with equal codes always have equal values, MIN and MAX need
+only one location with the value.
 """
 
 from __future__ import annotations

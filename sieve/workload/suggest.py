@@ -85,9 +85,8 @@ def suggest(
     Args:
         groups: the workload's groups of scans.
         indexed: columns that have an index, and need no suggestion.
-        tests: the tests of columns, or None if no column was tested. If ``tests`` is not None, the
-            function suggests a column only if the column has a test whose benefit is not
-            `Benefit.CANNOT`.
+        tests: the tests of columns, or None if no column was tested. With tests, the function
+            suggests only columns with a test whose benefit is not `Benefit.CANNOT`.
     """
     tables: defaultdict[Table, list[ScanGroup]] = defaultdict(list)
     for group in groups:
@@ -132,7 +131,7 @@ def _left(column: Column, group: ScanGroup, test: ColumnTest | None) -> float:
     if test is None or kind in (Kind.TOP, Kind.NULL):
         return least
     if kind in (Kind.EQUALS, Kind.IN):
-        # Partition pruning may already have excluded some of the files that contain the value.
+        # After partition pruning, a scan may list only a few of the files that contain the value.
         share = min(1.0, group.files / max(1, group.scans * test.files))
         return min(float(group.bytes), least * max(1.0, test.value * share))
     files = test.value if kind is Kind.JOIN else test.span

@@ -43,7 +43,7 @@ class KeyAxis:
 
     @staticmethod
     def over(low: Codes, high: Codes) -> KeyAxis:
-        """The axis for one or more entries, from ``low[k]`` to ``high[k]`` each."""
+        """The axis for one or more entries; entry k covers the codes ``low[k]`` to ``high[k]``."""
         first, last = int(low.min()), int(high.max())
         ends = np.sort(np.concatenate([_distance(low, first), _after(high, first)]))
         whole = float(last - first) + 1
@@ -87,7 +87,7 @@ def _stretches(low: Codes, high: Codes, first: int) -> tuple[Numbers, Counts]:
 
 
 def _after(codes: Codes, first: int) -> Numbers:
-    """The distance from ``first`` to the code after each code.
+    """The distance from ``first`` to the end of each code, which is the next code.
 
     If both codes round to one float, returns the next greater float.
     """

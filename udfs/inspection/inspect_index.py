@@ -29,8 +29,7 @@ def inspection_rows(index: Usable, described: Mapping[str, str]) -> list[tuple[s
     """Returns the row. The PNG is base64 text, because Sieve sends BINARY values in this form.
 
     Args:
-        described: the index's properties; names and values are those of DESCRIBE SIEVE INDEX
-            EXTENDED.
+        described: the index's properties, as in DESCRIBE SIEVE INDEX EXTENDED.
 
     Raises:
         UnsupportedError: matplotlib is missing, no file contains a key, or a later release of Sieve

@@ -54,7 +54,7 @@ _EXPRESSION = re.compile(
 
 
 class UnreadableFilterError(UnsupportedError):
-    """A plan's list of filters does not have the form in which Spark writes such lists."""
+    """A list of filters in a plan does not have the form in which Spark writes filters."""
 
     def __init__(self, problem: str) -> None:
         super().__init__("SIEVE_EVENT_LOG", f"the list of filters has {problem}")

@@ -2,9 +2,9 @@
 
 Spark writes one file per application, ``app-1[_attempt][.codec][.inprogress]``, or a folder
 ``eventlog_v2_app-1`` of numbered files, ``events_1_app-1[.codec]``. The setting
-``spark.eventLog.compression.codec`` names the codec. Zstandard files have the standard format of
-Zstandard. The lz4 and snappy files consist of blocks, each with a header in the form of the Java
-libraries:
+``spark.eventLog.compression.codec`` names the codec. Zstandard files have the format of the
+Zstandard library. The lz4 and snappy files consist of blocks, each with a header in the form of the
+Java libraries:
 
     lz4 (net.jpountz.lz4.LZ4BlockOutputStream)   "LZ4Block", token, three int32 LE: compressed
         length, length, checksum; then the block, raw where bit 4 of the token alone is set
