@@ -25,10 +25,10 @@ class SieveExtensions extends (SparkSessionExtensions => Unit) {
       SieveTab.attach(session.asInstanceOf[Compat.Session])
       new StatementParser(session, delegate)
     }
-    // Spark calls the last injected parser first. Spark plans a scan by the first strategy that accepts the scan. Other
-    // parsers accept some of Sieve's statements, and Delta's strategy accepts every scan of files. Sieve's parser and
-    // strategy accept only Sieve's own statements and scans. So Spark must call Sieve's parser and strategy first,
-    // regardless of the order of the extensions.
+    // Spark calls the last injected parser first, and plans a scan with the first strategy that accepts the scan. The
+    // parser of another extension may accept a statement of Sieve, and Delta's strategy accepts every scan of files.
+    // Sieve's parser and strategy accept only Sieve's own statements and scans. So this code makes Spark call Sieve's
+    // parser and strategy first, in whatever order the user lists the extensions.
     reorder(extensions, "parserBuilders")(builders => new LastStaysLast(builders.toList))
     extensions.injectPlannerStrategy(session => new SieveStrategy(session))
     reorder(extensions, "plannerStrategyBuilders") { builders =>
@@ -48,8 +48,9 @@ class SieveExtensions extends (SparkSessionExtensions => Unit) {
   }
 
   /**
-   * Changes the order of Spark's builders, for which Spark has no public method. If a release of Spark stores the
-   * builders elsewhere, Spark's own order remains.
+   * Changes the order of the builders with which Spark creates parsers or strategies. Spark has no public method for
+   * this change, so this method sets a private field. If a release of Spark lacks this field, the order stays
+   * unchanged.
    */
   private def reorder(extensions: SparkSessionExtensions, name: String)(
       change: mutable.Buffer[AnyRef] => mutable.Buffer[AnyRef]): Unit = Try {
@@ -60,8 +61,8 @@ class SieveExtensions extends (SparkSessionExtensions => Unit) {
 }
 
 /**
- * A list of builders that Spark calls in order. The last builder of the initial list stays last when builders are
- * added.
+ * A list of builders, which Spark calls in the order of the list. The last builder of the initial list is always called
+ * last, even if other builders are added to the list.
  */
 private class LastStaysLast(sofar: Seq[AnyRef]) extends mutable.ArrayBuffer[AnyRef] {
   private val own = sofar.last

@@ -6,13 +6,16 @@ import org.apache.spark.sql.catalyst.expressions.{DynamicPruningSubquery, Expres
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.types.DataType
 
-/** The code that Spark 3.5 needs and other releases do not. Spark 3.5 has only one session class. */
+/**
+ * The code for Spark 3.5 that differs from the code for other releases. In Spark 3.5, all sessions have the class
+ * `SparkSession`.
+ */
 object Compat {
   type Session = SparkSession
 
   /**
-   * The condition that `key` equals `keys(at)` in some row of `build`. Spark evaluates the condition only if a join
-   * with these keys broadcasts `build`.
+   * Returns the condition that the plan `build` has a row whose value of `keys(at)` equals `key`. Spark evaluates this
+   * condition only if a join on `keys` broadcasts the rows of `build`.
    */
   def pruning(key: Expression, build: LogicalPlan, keys: Seq[Expression], at: Int): Expression =
     DynamicPruningSubquery(key, build, keys, at, onlyInBroadcast = true)
@@ -21,8 +24,8 @@ object Compat {
     PosParameterizedQuery(plan, values.toArray)
 
   /**
-   * True if equal values of a type have equal bytes, so that Spark can hash these values. False for some collations of
-   * text.
+   * True if equal values of a type have equal bytes. Spark can hash only values of such types. In Spark 3.5, all types
+   * are such types, because text has no collations.
    */
   def isHashed(of: DataType): Boolean = true
 

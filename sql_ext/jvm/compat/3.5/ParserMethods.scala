@@ -1,4 +1,4 @@
 package org.apache.spark.sql.sieve.base
 
-/** The parser's methods that this release of Spark has and others lack. */
+/** Adds no methods, because `DelegatingParser` contains all methods of a parser in Spark 3.5. */
 trait ParserMethods extends DelegatingParser

@@ -4,7 +4,10 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.execution.FileSourceScanExec
 import org.apache.spark.sql.execution.datasources.{FileStatusWithMetadata, PartitionDirectory}
 
-/** A scan of whole files and ranges of files, with the constructor arguments of this Spark release. */
+/**
+ * A scan that can read ranges of files as well as whole files. In other releases of Spark, the constructor of
+ * `FileSourceScanExec` takes other arguments.
+ */
 class SieveScan(of: FileSourceScanExec)
     extends FileSourceScanExec(
       of.relation, of.output, of.requiredSchema, of.partitionFilters, of.optionalBucketSet,

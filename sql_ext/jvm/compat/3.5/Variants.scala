@@ -3,14 +3,14 @@ package org.apache.spark.sql.sieve.base
 import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression}
 import org.apache.spark.sql.types.DataType
 
-/** Columns of type VARIANT, which Spark 3.5 lacks. */
+/** Handles columns of type VARIANT. Spark 3.5 has no such columns. */
 object Variants {
-  /** A column with the type that it has in the table. */
+  /** Returns the column, because Spark 3.5 has no VARIANT columns of which a scan reads only parts. */
   def whole(column: Attribute): Attribute = column
 
-  /** Returns the expression, because Spark 3.5 has no pushed-down parts of a VARIANT. */
+  /** Returns the expression, because Spark 3.5 has no VARIANT columns of which a scan reads only parts. */
   def withoutPushed(e: Expression): Expression = e
 
-  /** True for the struct type that represents a VARIANT if a scan reads only parts of the VARIANT. */
+  /** False for every type, because Spark 3.5 has no VARIANT columns. */
   def isPushed(of: DataType): Boolean = false
 }

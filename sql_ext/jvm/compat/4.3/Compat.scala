@@ -9,15 +9,15 @@ import org.apache.spark.sql.classic.{Dataset, SparkSession}
 import org.apache.spark.sql.types.DataType
 
 /**
- * The code that Spark 4.3 needs and other releases do not. Sessions that plan queries have the class
- * `classic.SparkSession`.
+ * The code for Spark 4.3 that differs from the code for other releases. In Spark 4.3, a session that plans queries has
+ * the class `classic.SparkSession`.
  */
 object Compat {
   type Session = SparkSession
 
   /**
-   * The condition that `key` equals `keys(at)` in some row of `build`. Spark evaluates the condition only if a join
-   * with these keys broadcasts `build`.
+   * Returns the condition that the plan `build` has a row whose value of `keys(at)` equals `key`. Spark evaluates this
+   * condition only if a join on `keys` broadcasts the rows of `build`.
    */
   def pruning(key: Expression, build: LogicalPlan, keys: Seq[Expression], at: Int): Expression =
     DynamicPruningSubquery(key, build, keys, Seq(at), onlyInBroadcast = true)(None)
@@ -26,8 +26,8 @@ object Compat {
     PosParameterizedQuery(plan, values)
 
   /**
-   * True if equal values of a type have equal bytes, so that Spark can hash these values. False for some collations of
-   * text.
+   * True if equal values of a type have equal bytes. Spark can hash only values of such types. The result is false for
+   * text with some collations.
    */
   def isHashed(of: DataType): Boolean = UnsafeRowUtils.isBinaryStable(of)
 

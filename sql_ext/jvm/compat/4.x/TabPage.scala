@@ -4,7 +4,9 @@ import jakarta.servlet.http.HttpServletRequest
 import scala.xml.Node
 import org.apache.spark.ui.{SparkUITab, UIUtils, WebUIPage}
 
-/** The single page of a tab in Spark's web UI, with Spark's usual header. Spark 4.x uses servlets from `jakarta`. */
+/**
+ * The only page of a tab in Spark's web UI, with the usual header of the UI. Spark 4.x uses servlets from `jakarta`.
+ */
 abstract class TabPage(tab: SparkUITab) extends WebUIPage("") {
   /** The content of the page below the header. */
   def content: Seq[Node]

@@ -6,14 +6,20 @@ import org.apache.spark.sql.execution.datasources.VariantMetadata
 import org.apache.spark.sql.types.{DataType, StructType, VariantType}
 
 /**
- * Columns of type VARIANT. If a query needs only parts of a VARIANT, the query's scan can return a struct of these
- * parts.
+ * Handles columns of type VARIANT. If a query needs only parts of a VARIANT, the query's scan can return a struct of
+ * these parts instead.
  */
 object Variants {
-  /** A column with the type that it has in the table. */
+  /**
+   * If a scan returns only parts of a VARIANT column, returns the column with the type VARIANT. Returns any other
+   * column unchanged.
+   */
   def whole(column: Attribute): Attribute = if (isPushed(column.dataType)) column.withDataType(VariantType) else column
 
-  /** Replaces the pushed-down parts of a VARIANT in an expression by expressions over the whole column. */
+  /**
+   * Replaces each reference to a pushed-down part of a VARIANT by an expression that extracts the part from the whole
+   * column.
+   */
   def withoutPushed(e: Expression): Expression = e.transformDown {
     case GetStructField(column: Attribute, at, _) if isPushed(column.dataType) =>
       val field = column.dataType.asInstanceOf[StructType](at)
@@ -21,6 +27,6 @@ object Variants {
       VariantGet(whole(column), Literal(part.path), field.dataType, part.failOnError, Some(part.timeZoneId))
   }
 
-  /** True for the struct type that represents a VARIANT if a scan reads only parts of the VARIANT. */
+  /** True for a struct type that Spark uses in place of VARIANT if a scan reads only parts of the VARIANT. */
   def isPushed(of: DataType): Boolean = VariantMetadata.isVariantStruct(of)
 }

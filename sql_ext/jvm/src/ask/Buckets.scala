@@ -2,13 +2,17 @@ package org.apache.spark.sql.sieve.ask
 
 
 /**
- * A look-up structure for hashes in an array, sorted by the first bits of each hash. Each bucket contains a few
- * adjacent hashes. `Buckets` stores only the start of each bucket. The owner of the `Buckets` stores the hashes.
+ * A look-up structure for an array of hashes. The array is sorted by the first bits of the hashes, and hashes with the
+ * same first bits form a bucket. `Buckets` stores only the start of each bucket. The owner of the `Buckets` stores the
+ * array.
  */
 final class Buckets private (starts: Array[Int], shift: Int) {
   def bytes: Long = starts.length.toLong * Integer.BYTES
 
-  /** The position of the first entry in the hash's bucket for which `is` returns true, or -1. */
+  /**
+   * The first position in the bucket of `hash` for which `is` returns true. If there is no such position, the result is
+   * -1.
+   */
   def find(hash: Long, is: Int => Boolean): Int = {
     val bucket = (hash >>> shift).toInt
     var at = starts(bucket)
@@ -19,13 +23,14 @@ final class Buckets private (starts: Array[Int], shift: Int) {
 }
 
 object Buckets {
-  // The mean number of hashes per bucket. With this mean, the buckets need half a byte of memory per file, and a
-  // look-up takes a few steps.
+  // The maximum of the mean number of hashes per bucket. The actual mean is at least half of this number. So the starts
+  // of the buckets take at most one byte of memory per hash, and a look-up compares only a few hashes.
   private val mean = 8
 
-  /** Returns the buckets of some hashes, and the position of each hash. */
+  /** Returns the buckets of these hashes, and the position at which the owner must store each hash. */
   def of(hashes: Array[Long]): (Buckets, Array[Int]) = {
-    // The number of bits is at least one, because the JVM treats a shift by 64 bits as a shift by 0 bits.
+    // The number of bits is at least one. Otherwise, `shift` would be 64, and the JVM treats a shift by 64 bits as a
+    // shift by 0 bits.
     val bits = math.max(1, java.lang.Long.SIZE - java.lang.Long.numberOfLeadingZeros(hashes.length / mean))
     val shift = java.lang.Long.SIZE - bits
     val starts = new Array[Int]((1 << bits) + 1)

@@ -6,8 +6,9 @@ import scala.util.control.NonFatal
 /**
  * Prevents scans from waiting for a front end that was too slow several times in a row. While the circuit is open,
  * scans read without an index. From time to time, one scan tests whether the front end answers again (Nygard, "Release
- * It!": circuit breaker). With the breaker, a hanging front end delays three scans by the time-out (500 ms), and later
- * one scan per minute. Without the breaker, a hanging front end would delay every scan.
+ * It!": circuit breaker). If a front end hangs, three scans wait until the time-out (500 ms). After that, only one scan
+ * waits after each pause; the pauses grow from 2 seconds to one minute. Without the breaker, every scan would wait
+ * until the time-out.
  */
 object CircuitBreaker {
   private val threshold = 3
@@ -23,7 +24,8 @@ object CircuitBreaker {
       answer
     } catch {
       case e: TimeoutException =>
-        // If many scans time out at the same time, only the first time-outs, up to the threshold, count as failures.
+        // Once the circuit is open, only a scan that tests the front end counts as a failure. Scans that began before
+        // the circuit opened can still time out, but do not count.
         synchronized(if (probes || failures < threshold) {
           failures += 1
           closedUntil = System.currentTimeMillis + Backoff.millis(
@@ -31,25 +33,26 @@ object CircuitBreaker {
         })
         throw e
       case e: InterruptedException =>
-        // Nobody knows whether the front end would have answered, so the next scan tests the front end.
+        // The caller interrupted the scan before the front end answered, so the test has no result. Therefore the next
+        // scan may test the front end at once.
         synchronized { closedUntil = 0L }
         throw e
       case NonFatal(e) =>
-        // The front end answered in time with an error, so the front end is not too slow.
+        // The call failed before the time-out, so the front end is not too slow.
         reset()
         throw e
     }
   }
 
-  /** True while scans do not wait for the front end. */
+  /** True while the circuit is open, so that scans do not wait for the front end. */
   def isOpen: Boolean = synchronized { failures >= threshold }
 
-  /** Closes the circuit. A new front end starts without the failures of the former one. */
+  /** Closes the circuit and sets the number of failures to zero. A new front end starts with a closed circuit, too. */
   def reset(): Unit = synchronized { failures = 0 }
 
   /**
-   * Throws an exception at once while the circuit is open. If the next test of the front end is due, lets one scan pass
-   * as the test and returns true.
+   * Returns false while the circuit is closed. While the circuit is open, throws a TimeoutException at once. But if the
+   * next test of the front end is due, returns true for one scan, which performs the test.
    */
   private def enter(): Boolean = synchronized {
     val open = isOpen
@@ -63,7 +66,7 @@ object CircuitBreaker {
   }
 }
 
-/** Pauses between attempts. Each successive failure doubles the pause. */
+/** Computes the pause before the next attempt. Each further failure doubles the pause, up to a maximum. */
 object Backoff {
   def millis(first: Long, doublings: Long, longest: Long): Long =
     math.min(longest, first << math.min(math.max(0L, doublings), 16L))

@@ -6,22 +6,25 @@ import scala.jdk.CollectionConverters._
 import org.apache.spark.sql.sieve.base.Reason.Reason
 import org.apache.spark.sql.sieve.base.{Json, LruMap, Reason}
 
-/** Counters of events in this driver since its start. The number of counters is bounded. */
+/** Counts events in this driver since the driver's start. The number of different counters is limited. */
 object Counters {
   private val unused = Reason.values.toSeq.map(_ -> new LongAdder)
-  /** For each name of a function that no index can evaluate, the number of scans with this function. */
+  /** For each function that no index can evaluate, the number of scans whose filters call this function. */
   private val functions = new LruMap[String, Long](100)
   private val scans, pruned, atRunTime, listed, skipped, ranges, rangesSkipped, bytesSkipped = new LongAdder
   private val nanos, audits, reread, keys, nanosForKeys = new LongAdder
   private val longest = new LongAccumulator((a, b) => math.max(a, b), 0L)
   private val calls = new AtomicLong
-  /** The durations of the latest prune calls, in nanoseconds. An unused slot contains 0. */
+  /**
+   * The durations of the latest prune calls, in nanoseconds. In a prune call, a scan asks the front end which files to
+   * skip. An unused slot contains 0.
+   */
   private val latest = new AtomicLongArray(256)
   val frontEndStarts, statements = new LongAdder
 
   /**
-   * Runs a prune call and records its duration, even if the call fails. The duration includes `before` nanoseconds of
-   * work before the call.
+   * Runs a prune call and records its duration, even if the call fails. `before` is a time in nanoseconds that the
+   * caller already spent on the call; it is added to the duration.
    */
   def timed[A](before: Long)(call: => A): A = {
     val start = System.nanoTime - before
@@ -34,7 +37,7 @@ object Counters {
     }
   }
 
-  /** Counts a scan of an indexed table. */
+  /** Adds a scan of an indexed table to the counters. */
   def scanned(result: Pruned): Unit = {
     val left = result.filesSkipped
     scans.increment()
@@ -56,19 +59,22 @@ object Counters {
     keys.add(received)
   }
 
-  /** Counts the time that a scan waited for run-time values. */
+  /** Adds the time in nanoseconds that a scan waited for run-time values. */
   def waited(forKeys: Long): Unit = nanosForKeys.add(forKeys)
 
-  /** Counts a scan that could use join keys but receives none. */
+  /** Counts a scan that could use join keys but receives none, for the given reason. */
   def refused(reason: Reason.Reason): Unit = unused.foreach { case (own, times) => if (own == reason) times.increment() }
 
-  /** Counts an audited scan. The audit read the files and ranges that the scan had skipped. */
+  /** Counts a scan whose skipped files and ranges an audit has read. */
   def audited(result: Pruned): Unit = {
     audits.increment()
     reread.add(Pruned.files(result.skipped))
   }
 
-  /** The time in milliseconds, rounded up, within which the given share of the latest prune calls ended. */
+  /**
+   * A quantile of the durations of the latest prune calls, in milliseconds, rounded up. `share` is the share of the
+   * calls that took at most this time.
+   */
   private def within(share: Double): Long = {
     val sorted = Seq.tabulate(latest.length)(latest.get).filter(_ > 0).sorted
     if (sorted.isEmpty) 0L else math.ceil(sorted(math.ceil(share * sorted.size).toInt - 1) / 1e6).toLong

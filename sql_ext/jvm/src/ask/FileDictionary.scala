@@ -11,18 +11,23 @@ import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.sieve.base.{Hash, LruMap, Reason, SipHash, Unpack}
 import org.apache.spark.sql.sieve.formats.State
 
-/** A file in an index. `number` identifies the file, and `ranges` is the number of the file's ranges. */
+/**
+ * A file that an index covers. `number` identifies the file in its dictionary. `ranges` is the number of ranges into
+ * which the file is divided.
+ */
 final case class IndexedFile(number: Int, ranges: Int)
 
 /**
- * The files in one state of a table's indexes. The dictionary stores two hashes of each file in arrays: a hash of the
- * file's path, and a hash of its path and state. If the second hashes (128 bits) of two files were equal, the
- * dictionary would confuse the files. Decision 8 states the probability of such a collision.
+ * The files that a table's indexes cover in one state of the indexes. For each file, the dictionary stores two hashes:
+ * a hash of the path, and a hash of the path together with the file's length and modification time. If the second
+ * hashes (128 bits) of two files were equal, the dictionary would confuse the files. Decision 8 states the probability
+ * of such a collision.
  *
  * @param paths   the first 64 bits of the hash of each path, sorted into buckets
- * @param high    the first 64 bits of each file's hash of path and state, sorted into buckets
+ * @param high    the first 64 bits of the second hash of each file, sorted into buckets
  * @param numbers the number of each file, in the order of `high`
- * @param ranges  the number of ranges of each file, in order of file numbers; a single entry applies to all files
+ * @param ranges  the number of ranges of each file, in the order of the file numbers; if this number is the same for
+ *                all files, the array has only one entry
  */
 final class FileDictionary private (
     paths: Array[Long], byPath: Buckets, high: Array[Long], low: Array[Long], numbers: Array[Int],
@@ -34,7 +39,7 @@ final class FileDictionary private (
   /** The number of files. */
   def files: Int = numbers.length
 
-  /** True if the dictionary contains a file with this path, in any state. */
+  /** True if the dictionary contains a file with this path, whatever the file's length and modification time are. */
   def knows(path: Hash): Boolean = byPath.find(path.high, paths(_) == path.high) >= 0
 
   def find(path: Hash, state: State): Option[IndexedFile] = {
@@ -44,8 +49,8 @@ final class FileDictionary private (
   }
 
   /**
-   * The reason why the build did not index a file. None if the build indexed the file, or if the file has changed since
-   * the build.
+   * The reason why the build of the index left out this file. None if the build indexed the file, or if the file is new
+   * or has changed since the build.
    */
   def whyUnread(path: Hash, state: State): Option[Reason.Value] = FileDictionary.unread.collectFirst {
     case (length, reason) if find(path, State(length, state.modified)).nonEmpty => reason
@@ -57,8 +62,8 @@ final class FileDictionary private (
  */
 object FileDictionary {
   /**
-   * Negative numbers that replace the length of a file. Each number represents a state in which the index proves
-   * nothing about the file. `FileState` in `sieve/metadata/file_list.py` uses the same numbers.
+   * Negative numbers that the front end sends instead of a file's length if the index proves nothing about the file.
+   * Each number stands for a reason. `FileState` in `sieve/metadata/file_list.py` uses the same numbers.
    */
   private val unread = Map(-1L -> Reason.UnprovenFile, -2L -> Reason.UnsettledFile)
   private val (pathKey, stateKey) = {
@@ -71,8 +76,8 @@ object FileDictionary {
   def get(id: String): Option[FileDictionary] = cached.synchronized(Option(cached.get(id)))
 
   /**
-   * Adds the dictionary in an answer of the front end. If the cache then exceeds its memory limit, this method removes
-   * the least recently used dictionaries. Each refresh of an index creates a new dictionary.
+   * Decodes the dictionary in an answer of the front end, and adds it to the cache. Each refresh of an index creates a
+   * new dictionary. If the cache exceeds its memory limit, this method removes the least recently used dictionaries.
    */
   def add(id: String, answer: JsonNode): FileDictionary = {
     val made = read(answer)
@@ -97,8 +102,8 @@ object FileDictionary {
       .putLong(path.high).putLong(path.low).putLong(state.length).putLong(state.modified).array)
 
   /**
-   * Decodes the dictionary in an answer. This method hashes each path as soon as the path is unpacked, because all
-   * paths together might not fit into the driver's memory.
+   * Decodes the dictionary in an answer of the front end. This method decompresses one path at a time and stores only
+   * its hash, because all paths together might not fit into the driver's memory.
    */
   def read(answer: JsonNode): FileDictionary = {
     val files = answer.get("files").asInt
@@ -108,7 +113,7 @@ object FileDictionary {
     try {
       for (i <- 0 until files) {
         val state = State(long(rows), long(rows))
-        // A file with k cuts has k + 1 ranges.
+        // The row contains the number of cuts. A file with k cuts has k + 1 ranges.
         ranges(i) = long(rows).toInt + 1
         val text = new Array[Byte](long(rows).toInt)
         texts.readFully(text)

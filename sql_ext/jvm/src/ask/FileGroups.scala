@@ -21,9 +21,9 @@ object FileGroups {
   private val twice = Int.MinValue
 
   /**
-   * Returns the group of each file in the order of file numbers, encoded for the front end. A file of group g that has
-   * hidden rows gets the code -2 - g. The query needs the first rows of such a file, but the front end must not count
-   * the file's rows.
+   * Returns the group number of each file, in the order of the file numbers, encoded for the front end. If queries do
+   * not return all rows of a file in group g, the file gets the number -2 - g. The query may need the first rows of
+   * such a file, but the front end must not count the file's rows.
    */
   def of(
       listed: Seq[PartitionDirectory], locations: Locations, known: FileDictionary,
@@ -38,7 +38,7 @@ object FileGroups {
         of <- location.shown.flatMap(known.find(FileDictionary.hash(location.path), _))
       } {
         val own = if (locations.hidesRows(file)) hidden - group else group
-        // A file that is listed twice has rows in both groups, so the file counts in neither group.
+        // If the listing contains a file twice, the file may have rows in two groups. So the file counts in no group.
         groups(of.number) = if (groups(of.number) == absent) own else twice
       }
     }
@@ -46,8 +46,8 @@ object FileGroups {
   }
 
   /**
-   * The partition values that define a file's group. Spark may consider two different values equal. In that case, the
-   * scan only reads more files than necessary.
+   * The partition values that define a file's group. If Spark considers two different values equal, their files get two
+   * groups instead of one. The scan then only reads more files than necessary.
    */
   private def values(row: InternalRow, relation: HadoopFsRelation, of: Seq[Expression]): Seq[Any] =
     of.map { case column: Attribute =>

@@ -6,22 +6,25 @@ import org.apache.spark.sql.sieve.base.Unpack
 import org.apache.spark.sql.sieve.formats.{ByteRange, FilePart, FileRanges}
 
 /**
- * The files that a scan reads only in part, with the cuts and the skipped ranges of each file. Only the front end's
- * answers contain the cuts; see decision 8.
+ * The files that a scan reads only in part, with the cuts and the skipped ranges of each file. The cuts are in each
+ * answer of the front end, but not in the file dictionary; see decision 8.
  *
- * @param numbers the files' numbers, ascending
- * @param ends    the cumulative number of ranges up to each file
+ * @param numbers the numbers of the files, in ascending order
+ * @param ends    for each file, the total number of ranges in this file and in the files before it
  * @param cuts    the offsets at which the files are cut; a file with n ranges has n - 1 offsets
  */
 final class FileParts private (
     numbers: Array[Int], ends: Array[Int], footers: Array[Long], cuts: Array[Long], skip: BitSet) {
-  /** The ranges to read and the ranges to skip in a file. None if the whole file is read or skipped. */
+  /**
+   * The ranges of a file that the scan reads, and the ranges that it skips. None if the scan reads or skips the whole
+   * file.
+   */
   def of(number: Int, length: Long): Option[(FilePart, Seq[ByteRange])] = {
     val at = Arrays.binarySearch(numbers, number)
     if (at < 0) None
     else {
       val first = if (at == 0) 0 else ends(at - 1)
-      // Each earlier file with n ranges has n - 1 cuts, so the first k files have k fewer cuts than ranges.
+      // A file with n ranges has n - 1 cuts. So k files together have k fewer cuts than ranges.
       val own = cuts.slice(first - at, ends(at) - at - 1)
       val (skipped, kept) = FileRanges.between(own.toSeq, length).zipWithIndex
         .partition { case (_, k) => skip.get(first + k) }

@@ -5,14 +5,14 @@ import org.apache.spark.sql.sieve.catalog.{Registry, TableKey}
 import org.apache.spark.sql.sieve.formats.Fingerprint
 
 /**
- * The fingerprints of a scan's readers. One fingerprint is for the session that runs the scan. The other is for the
- * session that created the scan's relation.
+ * Caches the fingerprints of a scan's readers. A scan has one fingerprint for the session that runs the scan, and one
+ * for the session that created the scan's relation.
  */
 object FingerprintCache {
   private type Key = (TableKey, Map[String, String], Map[String, String])
   private val latest = new LruMap[Key, Seq[Fingerprint]](256)
 
-  /** Computes the current fingerprints, and caches them for `likely`. */
+  /** Computes the current fingerprints of a scan, and caches them for `likely`. */
   def update(index: IndexedScan): Seq[Fingerprint] = {
     val made = Seq(index.relation.sparkSession.asInstanceOf[Compat.Session], index.executing)
       .distinct.map(Fingerprint.of(index.relation, index.table, _).and(index.expressions.parts)).distinct
@@ -21,8 +21,8 @@ object FingerprintCache {
   }
 
   /**
-   * Returns the cached fingerprints of the table's last scan under the same settings. The current fingerprints might
-   * differ from the cached ones, because Hadoop does not announce changes of its settings.
+   * Returns the fingerprints that an earlier scan of the table cached under the same settings of the session. The
+   * current fingerprints can differ from the cached ones, because Hadoop does not announce changes of its own settings.
    */
   def likely(index: IndexedScan): Seq[Fingerprint] =
     Option(latest.synchronized(latest.get(key(index)))).getOrElse(update(index))

@@ -9,20 +9,21 @@ import org.apache.spark.sql.sieve.base.{Compat, Json, Settings, SieveException}
 final case class Sent(process: FrontendProcess, request: Request)
 
 /**
- * The methods with which the driver's threads send requests to the front end. The method `patience` alone decides how
- * long each call waits.
+ * The methods with which the driver's threads send requests to the front end. `patience` decides how long a call waits
+ * for its answer. Only `page` has a time limit of its own.
  */
 object FrontendClient {
   /**
-   * Runs a statement or function and waits for its result. If the calling thread is interrupted, cancels the jobs and
-   * throws the exception again.
+   * Makes the front end parse or run a statement, or call a function, and waits for the result. If the calling thread
+   * is interrupted, cancels the jobs of this request and throws the InterruptedException again.
    */
   def ask(session: Compat.Session, kind: String, fields: => Map[String, Any]): JsonNode = {
     val runs = kind != "parse"
     if (kind == "statement") Counters.statements.increment()
     try exchange(identity[JsonNode], patience(session, kind)) {
       val queue = if (runs) RequestQueue.forRuns() else "scan"
-      // A user waits for the result, so this call restarts a failed front end without a pause.
+      // A user waits for the result, so this call restarts a failed front end at once, without the pause after a
+      // failure.
       send(session, new Request(queue, body(session, kind, fields), session), atOnce = true)
     } catch {
       case e: FrontendDown if e.changing =>
@@ -39,8 +40,8 @@ object FrontendClient {
     "SIEVE_FRONT_END_DOWN", s"$why. Nothing was changed: run the statement again", state = "08006")
 
   /**
-   * Sends a scan's request early, while the scan still does other work. Returns None, without sending, if many scans
-   * already wait.
+   * Sends a scan's request early, while the scan still does other work. If no front end runs, or if many requests of
+   * scans already wait, sends nothing and returns None.
    */
   def prefetch(session: Compat.Session, body: String): Option[Sent] =
     // The limit of 64 waiting scans prevents requests from accumulating while the front end hangs.
@@ -49,8 +50,8 @@ object FrontendClient {
     }
 
   /**
-   * Sends the request of a scan and waits for the answer. If `prefetched` is the same request, waits for the reply to
-   * `prefetched` and sends nothing. `answer` still processes a reply that arrives too late for this scan.
+   * Sends the request of a scan and waits for the reply. If `prefetched` is the same request, sends nothing and waits
+   * for the reply to `prefetched`. If the reply arrives too late for this scan, `answer` still processes the reply.
    */
   def prune[A](
       session: Compat.Session, body: String, prefetched: Option[Sent], answer: JsonNode => A): A = {
@@ -63,7 +64,10 @@ object FrontendClient {
     }
   }
 
-  /** Returns the HTML of a page. None if no front end runs, or if the answer is late. */
+  /**
+   * Returns the HTML of a page in Spark's web UI. Returns None if no front end runs, if it does not answer within a
+   * second, or if it answers with an error.
+   */
   def page(session: Compat.Session, fields: Map[String, Any]): Option[String] =
     FrontendProcess.running.flatMap { process =>
       val request = put(process, new Request("page", body(session, "page", fields), session))
@@ -75,13 +79,14 @@ object FrontendClient {
       }
     }
 
-  /** Reports a change of a table, and waits until the front end has processed the change. */
+  /** Reports a change of a table to the front end, and waits until the front end has processed the change. */
   def tell(session: Compat.Session, fields: Map[String, Any]): Unit =
     exchange(identity[JsonNode], patience(session, "event"))(send(session, event("statement", session, fields)))
 
   /**
-   * Reports a change of a table that needs long work, and passes the answer to `done`. Returns a function that tells
-   * whether the work has begun.
+   * Reports a change of a table to the front end, and does not wait, because processing the change can take long.
+   * `done` receives the front end's answer. The returned function returns true once the front end has begun to process
+   * the change.
    */
   def post(
       session: Compat.Session, fields: Map[String, Any], done: Try[JsonNode] => Unit): () => Boolean = {
@@ -90,7 +95,7 @@ object FrontendClient {
     () => request.begun || request.answer.isDone
   }
 
-  /** Makes the front end save the record of scans, and waits until the record is saved. */
+  /** Makes the front end save the record of this driver's scans, and waits until the record is saved. */
   def saveHistory(session: Compat.Session): Unit = exchange(identity[JsonNode], patience(session, "history")) {
     send(session, new Request("statement", body(session, "history", Map.empty), session), atOnce = true)
   }
@@ -103,8 +108,8 @@ object FrontendClient {
     Json.write(fields ++ Map("kind" -> kind, "settings" -> Settings.of(session)))
 
   /**
-   * The maximum number of milliseconds that a request waits for its answer. While the front end is starting, a scan
-   * waits longer.
+   * The maximum time in milliseconds for which a caller waits for an answer. A scan waits longer than usual while the
+   * front end is starting.
    */
   private def patience(session: Compat.Session, kind: String)(process: FrontendProcess): Long = kind match {
     case "parse" => Settings.startMillis(session)
@@ -112,14 +117,14 @@ object FrontendClient {
       val starting =
         if (process.ready || !process.awaited) 0L else Settings.startMillis(session) - process.ageMillis
       math.max(Settings.pruneMillis(session), starting)
-    case "event" => 60000L // nobody waits for the thread
+    case "event" => 60000L // only a background thread waits
     case "history" => 20000L
     case _ => Long.MaxValue
   }
 
   /**
-   * Sends a request and waits. If the front end ends before it begins the request, sends the request again to the next
-   * front end.
+   * Sends a request and waits for the answer. If the front end ends before it begins the request, sends the request
+   * once more, to the next front end.
    */
   private def exchange[A](use: JsonNode => A, patience: FrontendProcess => Long)(sending: => Sent): A = {
     def once(): A = {
@@ -139,8 +144,8 @@ object FrontendClient {
     if (!process.queue.withdraw(request) && !request.isScan) {
       request.cancelled = true
       request.session.sparkContext.cancelJobsWithTag(request.tag)
-      // The cancelled statement still removes its files. Waits for the end of this cleanup before the caller receives
-      // the error.
+      // The cancelled statement still deletes the files that it has written. The caller receives the error only after
+      // this cleanup, or after 10 seconds.
       try request.answer.get(10, TimeUnit.SECONDS) catch { case _: Exception => }
     }
 

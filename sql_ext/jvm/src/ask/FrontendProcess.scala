@@ -10,27 +10,34 @@ import org.apache.spark.api.python.PythonUtils
 import org.apache.spark.internal.Logging
 import org.apache.spark.sql.sieve.base.{Compat, Settings}
 
-/** A running front end. The queue passes requests to the process. The gateway serves no other process. */
+/**
+ * The process of a front end, the queue of its requests, and the gateway through which it calls the driver. Each
+ * process has its own queue and its own gateway.
+ */
 final class FrontendProcess(
     val application: String, val python: String, val process: Process, val gateway: ClientServer,
     val queue: RequestQueue, failures: Int) {
   private val started = System.nanoTime
   @volatile var ready = false
   @volatile var givenUp = false
-  /** True if scans wait until the front end has started. After several failures in a row, scans do not wait. */
+  /**
+   * True if scans wait while this front end is starting. Scans do not wait if two or more front ends have failed in a
+   * row.
+   */
   val awaited: Boolean = failures <= 1
   /**
-   * The time in milliseconds that the front end may take to start. After this time, the driver gives up this process.
+   * The time in milliseconds that the process may take to start. If the process takes longer, the driver kills it and
+   * starts another one.
    */
   @volatile var patience: Long = Backoff.millis(10000, failures, 160000)
   def ageMillis: Long = TimeUnit.NANOSECONDS.toMillis(System.nanoTime - started)
 }
 
 /**
- * The Python process that parses and runs SIEVE statements, and answers scans. A driver has one front end. The driver
- * starts the process when it is first needed. After a failure, the driver waits before it starts the process again.
- * When the driver ends, the standard input of the process is closed, so the process ends, too. The gateway listens on
- * the loopback address and requires a token that only this process receives.
+ * The Python process that parses and runs SIEVE statements, and that tells scans which files to skip. A driver has one
+ * front end, and starts it when it is first needed. After a second failure in a row, the driver pauses before it starts
+ * the process again. When the driver ends, the process reaches the end of its standard input, and then ends, too. The
+ * gateway listens on the loopback address and requires a token that only this process receives.
  */
 object FrontendProcess extends Logging {
   /**
@@ -55,8 +62,8 @@ object FrontendProcess extends Logging {
     synchronized { Option(current).filter(c => c.ready && c.process.isAlive) }
 
   /**
-   * Returns the front end, and starts it if it does not run. Throws FrontendDown if the front end cannot start, or if
-   * the pause after a failure is not over.
+   * Returns the front end, and starts it if it does not run. Throws FrontendDown if the front end cannot start. Without
+   * `atOnce`, also throws FrontendDown during the pause after a failure.
    */
   def ensure(session: Compat.Session, atOnce: Boolean): FrontendProcess = synchronized {
     val application = session.sparkContext.applicationId
@@ -70,18 +77,18 @@ object FrontendProcess extends Logging {
     current
   }
 
-  /** True if this driver has not started a front end, or has given up the last front end. */
+  /** True if this driver has not yet started a front end, or has given up the last one. */
   def isNew: Boolean = current == null
 
   /**
-   * Starts the front end on another thread. Ignores a failure, because a query that needs the front end reports the
-   * failure.
+   * Starts the front end on another thread. Ignores a failure to start it, because a query that needs the front end
+   * reports this failure.
    */
   def startBeside(session: Compat.Session): Unit = daemon("sieve-start") {
     try ensure(session, atOnce = false) catch { case _: FrontendDown => }
   }
 
-  /** Ends the front end of an application when the application has ended. */
+  /** Ends the front end of an application that has ended. */
   def end(application: String): Unit = synchronized {
     if (current != null && current.application == application) {
       current.process.destroy()
@@ -148,7 +155,7 @@ object FrontendProcess extends Logging {
     while (server.getJavaServer.getListeningPort <= 0 && System.nanoTime < end) Thread.sleep(5)
   }
 
-  /** Logs the front end's output. When the front end has ended, fails all waiting requests. */
+  /** Logs the front end's output. When the front end has ended, fails all requests that wait for an answer. */
   private def watch(one: FrontendProcess): Unit = {
     var tail = ""
     val lines = new BufferedReader(new InputStreamReader(one.process.getInputStream))
@@ -156,7 +163,7 @@ object FrontendProcess extends Logging {
       if (line.nonEmpty) tail = line
       if (line.startsWith("WARN") || line.startsWith("ERROR")) logWarning(s"sieve: $line")
       else logInfo(s"sieve: $line")
-    } catch { case e: IOException => tail = e.getMessage } // `destroy` closes the stream
+    } catch { case e: IOException => tail = e.getMessage } // `destroy` has closed the stream
     val exit = one.process.waitFor()
     one.gateway.shutdown()
     if (one.ready) one.queue.close(new Undelivered(
@@ -169,9 +176,12 @@ object FrontendProcess extends Logging {
     s"the front end cannot be started with $python ($why); set spark.sieve.python to an " +
       "interpreter that has the package sieve-index"
 
-  /** Records a failure. Each successive failure doubles the pause before scans start a front end again. */
+  /**
+   * Records a failure of the front end, and returns `why`. From the second failure in a row on, each failure doubles
+   * the pause before a scan starts a front end again.
+   */
   private def failed(ageMillis: Long, why: String): String = synchronized {
-    // If a front end ran for a minute, earlier failures do not count.
+    // If the front end ran for more than a minute, the failures before its start do not count.
     if (ageMillis > 60000) failures = 0
     val pause = if (failures == 0) 0L else Backoff.millis(500, failures, 60000)
     failures += 1

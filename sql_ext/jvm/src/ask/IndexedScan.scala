@@ -11,11 +11,11 @@ trait IndexedScan {
   def scan: LogicalRelation
   def relation: HadoopFsRelation
   def table: CatalogTable
-  /** The indexes that the table had when the scan was planned. */
+  /** The indexes that the table had when Spark planned the scan. */
   def entry: Entry
-  /** The indexed expressions, as the query's session computes them. */
+  /** The expressions that the table's indexes contain, in the form in which the query's session computes them. */
   def expressions: IndexedExpressions
-  /** The session that runs the query. The relation may come from another session. */
+  /** The session that runs the query. Another session may have created the relation. */
   def executing: Compat.Session
   /**
    * True if a filter of the query contains both a partition column and an indexed column. Spark passes no such filter
@@ -23,8 +23,8 @@ trait IndexedScan {
    */
   def mixesPartitions: Boolean
   /**
-   * Returns the prefetched request at the first call, and None at later calls. A later listing can show a later state
-   * of the table.
+   * Returns the prefetched request at the first call, and None at later calls. A later call belongs to a later listing,
+   * which can show a later state of the table than the prefetched answer.
    */
   def takePrefetched(): Option[Prefetch]
 }

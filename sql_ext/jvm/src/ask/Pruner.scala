@@ -17,36 +17,37 @@ import org.apache.spark.sql.sieve.formats.{Fingerprint, TableFormat, WholeRecord
 import org.apache.spark.sql.sieve.predicate.{Filters, TopK}
 
 /**
- * A listing after pruning.
+ * The listing of a scan after pruning.
  *
  * @param remaining    the files to read, restricted to ranges if the scan needs only some ranges
- * @param ranges       the number of ranges of all files, and the number of ranges that the scan reads
- * @param used         the indexes that evaluated the filter
- * @param reasons      the reasons why the scan reads files, with the number of files for each reason
+ * @param ranges       the number of ranges in all listed files, and how many of these ranges the scan reads
+ * @param used         the names of the indexes that evaluated the scan's filter
+ * @param reasons      the reasons why the scan reads files that an index might have skipped, with the number of files
+ *                     for each reason
  * @param skipped      the files that the scan skips, and the ranges that it skips in other files
  * @param bytesSkipped the number of bytes that the scan does not read
- * @param rangesOf     returns the number of ranges of a listed file, or the reason why the file is in no index
- * @param detail       details of a reason
- * @param functions    the functions in the filter that no index can evaluate
- * @param narrows      whether the indexes evaluated more of the filter than IS NOT NULL
+ * @param rangesOf     returns the number of ranges of a listed file, or the reason why no index covers the file
+ * @param detail       an explanation of a reason, such as an error message
+ * @param functions    the names of the functions in the filter that no index can evaluate
+ * @param narrows      whether the indexes evaluated any condition other than IS NOT NULL
  */
 final case class Pruned(
     remaining: Seq[PartitionDirectory], ranges: RangeCounts, used: Seq[String], reasons: Map[Reason, Long],
     skipped: Seq[PartitionDirectory] = Nil, bytesSkipped: Long = 0,
     rangesOf: (InternalRow, FileStatusWithMetadata) => Either[Reason, Int] = (_, _) => Right(1),
     detail: String = "", functions: Seq[String] = Nil, narrows: Boolean = false) {
-  /** The number of files that are skipped whole. */
+  /** The number of files that the scan skips as a whole. */
   def filesSkipped: Long = Pruned.count(skipped)(FileRanges.of(_).isEmpty)
 }
 
 final case class RangeCounts(total: Long, read: Long)
 
 object Pruned {
-  /** The result if no file is skipped, with one reason for all files. */
+  /** The result for a scan that skips no file, with the same reason for all files. */
   def nothing(listed: Seq[PartitionDirectory], reason: Reason, detail: String = ""): Pruned =
     whole(listed, Map(reason -> files(listed)), detail)
 
-  /** The result if no file is skipped, with the number of files for each reason. */
+  /** The result for a scan that skips no file, with the number of files for each reason. */
   def whole(listed: Seq[PartitionDirectory], reasons: Map[Reason, Long], detail: String = ""): Pruned =
     Pruned(listed, RangeCounts(files(listed), files(listed)), Nil, reasons, detail = detail)
 
@@ -59,12 +60,15 @@ object Pruned {
     directories.map(_.files.count(is).toLong).sum
 }
 
-/** A request that was sent before the files were listed. `nanos` is the time in nanoseconds that the sending took. */
+/**
+ * A request that a scan sent before it listed its files. `nanos` is the time in nanoseconds that the scan spent on
+ * sending the request.
+ */
 final case class Prefetch(request: Sent, nanos: Long) {
   private val sentAt = System.nanoTime
   /**
-   * True if the request was sent within the last ten seconds. An older answer might be from before a refresh of the
-   * index.
+   * True if the request was sent within the last ten seconds. The index may have been refreshed since the front end
+   * answered an older request.
    */
   def isRecent: Boolean = System.nanoTime - sentAt < TimeUnit.SECONDS.toNanos(10)
 }
@@ -76,11 +80,11 @@ final case class Prefetch(request: Sent, nanos: Long) {
  */
 object Pruner extends OnceLogging {
   /**
-   * Removes the files that a scan can skip from the listing.
+   * Removes the files that a scan can skip from the scan's listing.
    *
-   * @param inRanges whether the scan reads ranges of files
+   * @param inRanges whether the scan can read single ranges of files
    * @param first    the sort orders of a top-k query, which needs only the first rows that satisfy the filters; None if
-   *                 the query needs all rows
+   *                 the query needs all rows that satisfy the filters
    */
   def prune(
       index: IndexedScan, listed: Seq[PartitionDirectory], filters: Seq[Expression],
@@ -97,7 +101,7 @@ object Pruner extends OnceLogging {
     }
     def withoutPredicate = if (index.mixesPartitions) Reason.UnsupportedPredicate else Reason.NoPredicate
     if (first.isEmpty && filters.forall(TableFormat.addsFilter)) Pruned.nothing(listed, withoutPredicate)
-    // The other side of a join is empty, so no row of any file satisfies the filter.
+    // A filter is the literal FALSE if the other side of a join is empty. Then no row of any file satisfies the filter.
     else if (filters.contains(Literal.FalseLiteral))
       Pruned(Nil, RangeCounts(Pruned.files(listed), 0), Nil, Map.empty, listed, Pruned.bytes(listed))
     else try Counters.timed(prefetched.fold(0L)(_.nanos)) {
@@ -106,16 +110,16 @@ object Pruner extends OnceLogging {
         val partial = listed.exists(d => d.files.exists(locations.of(d.values, _).exists(_.written.nonEmpty)))
         Map("instant" -> millis, "in_part" -> partial)
       }
-      // An answer and its dictionary are one call for the circuit breaker, so that a slow front end counts as one
-      // failure.
+      // The circuit breaker treats the requests for an answer and for its dictionary as one call. So a front end that
+      // is too slow for both requests counts as one failure.
       val (reply, known) = CircuitBreaker.guard {
         val fingerprints = FingerprintCache.update(index)
         def ask(more: Map[String, Any], ahead: Option[Prefetch]) = {
           def sent(more: Map[String, Any], ahead: Option[Prefetch]) = FrontendClient.prune(
             index.executing, question(index, filters, first, fingerprints, asOf.getOrElse(Map.empty) ++ more),
             ahead.map(_.request), identity[JsonNode])
-          // The request contains only hashes of fingerprints. If the front end does not know a hash, a second request
-          // contains the fingerprints' parts.
+          // The first request contains only hashes of the fingerprints. If the front end does not know one of these
+          // hashes, a second request also contains the parts of each fingerprint.
           val reply = sent(more, ahead) match {
             case unknown if unknown.has("unknown") =>
               sent(more + ("parts" -> fingerprints.map(one => one.hash -> one.parts).toMap), None)
@@ -124,8 +128,8 @@ object Pruner extends OnceLogging {
           (reply, Option(reply.get("dictionary")).map(id => dictionary(index, id.asText)))
         }
         ask(Map.empty, prefetched) match {
-          // For a top-k query, the front end needs the numbers of the listed files, because rows of other files must
-          // not count.
+          // For a top-k query, the front end counts rows of files. So the second request tells it which files the scan
+          // has listed, because rows of other files must not count.
           case (reply, Some(known)) if first.nonEmpty =>
             val groups = FileGroups.of(listed, locations, known, index.relation, first.get)
             ask(Map("present" -> Map("dictionary" -> reply.get("dictionary"), "groups" -> groups)), None)
@@ -136,7 +140,7 @@ object Pruner extends OnceLogging {
         case (Reason.NoPredicate, files) => withoutPredicate -> files
         case other => other
       }, reply.path("detail").asText)
-      // Reports the error of a broken index even if another index could evaluate the filter.
+      // Reports the failure of an index, even if another index has evaluated the filter.
       reasons.keys.find(Reason.failures).foreach(fallback(_, detail))
       def unused = Pruned.whole(listed, reasons.map { case (reason, _) => reason -> Pruned.files(listed) })
       val opening = if (inRanges) Some(index.executing.sessionState.conf.filesOpenCostInBytes) else None
@@ -152,14 +156,15 @@ object Pruner extends OnceLogging {
       case e: InterruptedException => throw e
       case _: TimeoutException => fallback(Reason.Timeout, "the front end did not answer in time")
       case e: FrontendDown => fallback(Reason.FrontEndDown, e.getMessage)
-      // A query must not fail if Spark's classes differ from those with which Sieve was compiled.
+      // Spark's classes may differ from the classes with which Sieve was compiled. A query must not fail for this
+      // reason.
       case e @ (NonFatal(_) | _: LinkageError) => fallback(Reason.Error, String.valueOf(e.getMessage))
     }
   }
 
   /**
    * Sends a scan's request before the scan lists its files, so that the front end answers during the listing. A query
-   * of an earlier state sends no early request, because the request depends on the listing.
+   * of an earlier state of the table sends no early request, because its request depends on the listed files.
    */
   def prefetch(
       index: IndexedScan, filters: Seq[Expression], first: Option[TopK]): Option[Prefetch] =
@@ -182,16 +187,16 @@ object Pruner extends OnceLogging {
   }
 
   /**
-   * True if Spark could fail on the remaining files. With fewer bytes to read, Spark makes smaller splits. Spark fails
-   * if a `.zstd` text file has two splits.
+   * True if Spark could fail on the remaining files because other files were skipped. If a scan has fewer bytes to
+   * read, Spark makes smaller splits. Spark fails if a `.zstd` text file has two splits.
    */
   private def dependsOnSplits(index: IndexedScan, pruned: Pruned): Boolean =
     pruned.skipped.nonEmpty && WholeRecords.isText(index.relation) &&
       pruned.remaining.exists(_.files.exists(file => FileCuts.isZstd(file.getPath)))
 
   /**
-   * Returns a dictionary from the cache or from the front end. If the dictionary arrives only after the time-out, the
-   * next scan uses the dictionary.
+   * Returns a dictionary from the cache or from the front end. A dictionary that arrives after the time-out is cached
+   * for the next scan.
    */
   private def dictionary(index: IndexedScan, id: String): FileDictionary =
     FileDictionary.get(id).getOrElse(FrontendClient.prune(
@@ -199,8 +204,9 @@ object Pruner extends OnceLogging {
       None, FileDictionary.add(id, _)))
 
   /**
-   * An answer of the front end, with flags by file number. Some flags describe only the rows that readers return. Other
-   * flags describe all written rows.
+   * An answer of the front end: sets of bits with one bit for each file number. The bits of `skip` consider only those
+   * rows of a file that readers return. The bits of `skipWritten` and `knownWritten` consider all rows that were
+   * written.
    */
   private class Answer(known: FileDictionary, reply: JsonNode) {
     private val skip = bits("skip")
@@ -208,7 +214,8 @@ object Pruner extends OnceLogging {
     private val (skipWritten, knownWritten) = (bits("skip_in_part"), bits("known_in_part"))
 
     /**
-     * Returns the ranges of a file to read and to skip, or the reason why the indexes prove nothing about the file.
+     * Returns the ranges of a file that a scan reads and the ranges that it skips, or the reason why the indexes prove
+     * nothing about the file.
      */
     def of(location: Option[Location], length: Long): Either[Reason, Verdict] =
       location.map(now => (now, FileDictionary.hash(now.path))) match {
@@ -233,16 +240,17 @@ object Pruner extends OnceLogging {
   }
 
   /**
-   * The ranges of a file that can contain a matching row, and the ranges that contain no matching row.
+   * The ranges of a file that may contain a matching row, and the ranges that contain no matching row.
    *
-   * @param ranges the number of ranges; a file that is read or skipped whole counts as one range
+   * @param ranges the number of ranges into which the index divides the file; 1 if the answer does not contain this
+   *               number
    */
   private final case class Verdict(remaining: FilePart, skipped: Seq[ByteRange], ranges: Int) {
     def isMixed: Boolean = remaining.ranges.nonEmpty && skipped.nonEmpty
 
     /**
-     * True if reading the file in parts costs more than reading the whole file. For each part, a reader opens the file
-     * and reads its footer again.
+     * True if reading the remaining ranges costs more than reading the whole file. A reader opens the file and reads
+     * the footer again for each group of adjacent ranges.
      */
     def isCostly(length: Long, opening: Long): Boolean =
       (remaining.stretches.size - 1) * opening.toDouble > length - remaining.bytes(length)
@@ -256,17 +264,17 @@ object Pruner extends OnceLogging {
   }
 
   /**
-   * Removes the files and ranges that the answer skips.
+   * Removes the files and ranges that the answer skips from the listing.
    *
-   * @param opening the number of bytes that a scan could read in the time that opening a file takes; None if the scan
-   *                reads only whole files
+   * @param opening the cost of opening a file, as the number of bytes that a scan could read in the same time; None if
+   *                the scan can read only whole files
    */
   private def drop(
       listed: Seq[PartitionDirectory], locations: Locations, answer: Answer,
       opening: Option[Long]): Pruned = {
     val reasons = mutable.Map.empty[Reason, Long].withDefaultValue(0L)
     var (total, read, bytesSkipped) = (0L, 0L, 0L)
-    /** Returns the part of a file to read and the part to skip. */
+    /** Returns the part of a file that the scan reads, and the part that the scan skips. */
     def parts(values: InternalRow, file: FileStatusWithMetadata) = {
       val verdict = answer.of(locations.of(values, file), file.getLen).fold(
         reason => { reasons(reason) += 1; Verdict.whole(file.getLen, skips = false) }, identity)

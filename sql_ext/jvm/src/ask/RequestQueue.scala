@@ -8,12 +8,12 @@ import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.sieve.base.{Compat, Json, SieveException}
 
 /**
- * The front end cannot be reached, or ended during a request. `changing` is true if the request may have changed data
- * that other sessions see.
+ * Tells that the front end cannot be reached, or that it ended during a request. `changing` is true if the request may
+ * have changed data that other sessions see.
  */
 class FrontendDown(message: String, val changing: Boolean = false) extends RuntimeException(message)
 
-/** The front end ended before it began the request, so the next front end can process the request. */
+/** Tells that the front end ended before it began the request. So the next front end can process the request. */
 class Undelivered(message: String) extends FrontendDown(message)
 
 /** A request, with the session that sends it and a future for the answer. */
@@ -23,9 +23,9 @@ final class Request(val queue: String, val body: String, val session: Compat.Ses
   val answer = new CompletableFuture[JsonNode]
   val locals: Properties = session.sparkContext.getLocalProperties.clone.asInstanceOf[Properties]
   @volatile var cancelled = false
-  /** True if the front end has begun the request, and so may have changed something. */
+  /** True once the front end has begun the request. From then on, the request may have changed something. */
   @volatile var begun = false
-  /** True if this request may have changed data that other sessions see. */
+  /** True once the front end has announced that this request changes data that other sessions see. */
   @volatile var changing = false
   def isScan: Boolean = queue == "scan"
 }
@@ -38,10 +38,10 @@ object RequestQueue {
   private val queueOfThread = new ThreadLocal[String]
 
   /**
-   * Returns the queue for a request that runs a statement or function. A front-end thread can send such a request, too,
-   * when the thread plans a query that calls a function of Sieve. If all threads of a queue waited for requests in the
-   * same queue, no thread would ever become free. So a request from a front-end thread goes into the queue "nested".
-   * The threads of that queue send no requests.
+   * Returns the queue for a request that runs a statement or function. A thread of the front end can send such a
+   * request, too, if it plans a query that calls a function of Sieve. If all threads that serve a queue waited for
+   * requests in the same queue, no thread would ever become free. So a request from a thread of the front end goes into
+   * the queue "nested". The threads that serve this queue may not send such requests.
    */
   def forRuns(): String = Option(queueOfThread.get).fold("statement") {
     case "nested" => throw new SieveException("SIEVE_INVALID_ARGUMENT",
@@ -51,12 +51,13 @@ object RequestQueue {
 }
 
 /**
- * The requests to one front end, and the front end's answers. The front end opens no port. Its threads call `take`
- * through the authenticated gateway, and wait there for requests. Scans, statements, functions inside statements, and
- * background work have separate queues, so that no kind of work delays another.
+ * The requests to one front end, and the front end's answers. The front end opens no port. Instead, its threads call
+ * `take` through the authenticated gateway, and this call waits for a request. Scans, statements, functions inside
+ * statements, and background work have separate queues, so that no kind of work delays another.
  */
 final class RequestQueue {
-  // Long texts are sent in pieces, because the gateway's socket delays a reply of more than 8 KB by 43 ms.
+  // The maximum number of characters in a piece of a request. A long request is sent in pieces, because the gateway's
+  // socket delays a reply of more than 8 KB by 43 ms.
   private val pieceLength = 7500
   private val pool = "spark.scheduler.pool"
   private val queues = new ConcurrentHashMap[String, LinkedBlockingQueue[Request]]
@@ -77,13 +78,16 @@ final class RequestQueue {
   /** Removes a request from its queue. Returns false if the front end has already taken the request. */
   def withdraw(request: Request): Boolean = waiting(request.queue).remove(request)
 
-  /** Fails all requests after the front end has ended. Requests that the front end had not begun fail with `end`. */
+  /**
+   * Fails all requests after the front end has ended. A request that the front end had not begun fails with `end`. Any
+   * other request fails with an error that tells whether the request may have changed data.
+   */
   def close(end: FrontendDown): Unit = {
     ended = Some(end)
     failWaiting(end)
     taken.keySet.forEach { id =>
       Option(taken.remove(id)).foreach { request =>
-        // Cancels the jobs of the request, because no caller waits for the results any more.
+        // Cancels the jobs of the request, because no caller waits for their results any more.
         val context = request.session.sparkContext
         if (request.begun && !context.isStopped) context.cancelJobsWithTag(request.tag)
         request.answer.completeExceptionally(
@@ -99,8 +103,8 @@ final class RequestQueue {
   // -- called by the front end's threads through the gateway --------------------------------------
 
   /**
-   * Returns the next request: a line with the request's id and its number of pieces, and then the first piece. Returns
-   * "" if no request arrives within `millis`.
+   * Returns the next request as text: a line with the request's id and the number of its pieces, followed by the first
+   * piece. Returns "" if no request arrives within `millis` milliseconds.
    */
   def take(queue: String, millis: Long): String = {
     RequestQueue.queueOfThread.set(queue)
@@ -108,15 +112,17 @@ final class RequestQueue {
     if (request == null) ""
     else {
       taken.put(request.id, request)
-      // If the front end ended between the two lines above, the request must fail here.
+      // If the front end ended after `poll` and before `put`, `close` has not seen this request, so the request must
+      // fail here.
       ended.foreach(end => if (taken.remove(request.id) != null) request.answer.completeExceptionally(end))
-      // This thread works for the sender of the request, so this thread adopts the local properties of the sender's
-      // thread.
+      // This thread now works for the sender of the request, so it adopts the local properties that Spark had for the
+      // sender's thread.
       val context = request.session.sparkContext
       context.setLocalProperties(request.locals)
       if (!request.isScan) {
         context.addJobTag(request.tag)
-        // A separate pool of the fair scheduler keeps queries from waiting until a build has read its last file.
+        // If Spark's fair scheduler is used, the jobs of a build run in a pool of their own. So queries do not wait
+        // until the build has read its last file.
         if (context.getLocalProperty(pool) == null) context.setLocalProperty(pool, "sieve")
       }
       SparkSession.setActiveSession(request.session)
@@ -130,7 +136,10 @@ final class RequestQueue {
   private def piece(request: Request, k: Int): String =
     request.body.substring(k * pieceLength, math.min((k + 1) * pieceLength, request.body.length))
 
-  /** The session of the user who sent the request. A request can change data only through this session. */
+  /**
+   * Returns the session of the user who sent the request, and marks the request as begun unless it is a scan's request.
+   * A request can change data only through this session.
+   */
   def session(id: Long): Compat.Session = {
     val request = taken.get(id)
     if (!request.isScan) request.begun = true

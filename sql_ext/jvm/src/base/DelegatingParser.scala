@@ -7,17 +7,19 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.types.{DataType, StructType}
 
 /**
- * A parser that passes text to a previous parser. `ParserMethods` adds the methods of single releases of Spark. A
- * class, instead of a proxy, lets every exception pass: a proxy wraps an AnalysisException.
+ * A parser that passes texts to the parser that was installed before it. `ParserMethods` adds the methods that only
+ * some releases of Spark have. A dynamic proxy would not need these methods, but would wrap each AnalysisException in
+ * another exception.
  */
 trait DelegatingParser extends ParserInterface {
   protected def delegate: ParserInterface
 
   /**
-   * The plan of a statement.
+   * Returns the plan of a statement.
    *
-   * @param parameters Spark's values of the statement's parameters; None if Spark passes no values to the parser
-   * @param others parses a text with the previous parser
+   * @param parameters the values that Spark passes to the parser for the statement's parameters; None if Spark passes
+   *                   no values
+   * @param others     parses a text with the parser that was installed before this one
    */
   protected def plan(text: String, parameters: Option[AnyRef])(others: String => LogicalPlan): LogicalPlan
 

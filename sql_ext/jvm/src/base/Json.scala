@@ -4,8 +4,8 @@ import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
 import com.fasterxml.jackson.module.scala.DefaultScalaModule
 
 /**
- * Reads and writes the JSON of requests, answers and the jar's resources. Scala's maps, sequences and options
- * become JSON values.
+ * Reads and writes JSON: requests to the front end, the front end's answers, and resources in the jar. `write` converts
+ * Scala's maps, sequences and options to JSON.
  */
 object Json {
   private val mapper = new ObjectMapper().registerModule(DefaultScalaModule)

@@ -4,8 +4,8 @@ import com.fasterxml.jackson.databind.JsonNode
 import scala.jdk.CollectionConverters._
 
 /**
- * The reasons why a scan reads files that an index might have skipped. Counters list the reasons in this order.
- * `build.py` generates the reasons from `sieve/reader/reason.py`.
+ * The reasons why a scan reads files that an index might have skipped. Counters list the reasons in the order of their
+ * definition. `build.py` generates the definitions from `sieve/reader/reason.py`.
  */
 object Reason extends Reasons {
   type Reason = Value
@@ -17,9 +17,10 @@ object Reason extends Reasons {
   val failures: Set[Reason] = Set(IndexCorrupt, IndexGone, VersionTooNew, Error)
 
   /**
-   * The reasons that `spark.sieve.require` accepts. Such a reason arises if the scan sent no request to the front end,
-   * if a file is new or has changed since the last REFRESH, if the index proves nothing about a file, if a scan cannot
-   * read parts of a file, if every file may contain the first rows of a top-k query, or if a join has too many keys.
+   * The reasons that do not make a query fail under `spark.sieve.require`. Such a reason arises if the scan sent no
+   * request to the front end, if a file is new or has changed since the last REFRESH, if the index proves nothing about
+   * a file, if a scan reads a whole file instead of parts, if every file may contain the first rows of a top-k query,
+   * or if a join has too many keys.
    */
   val expected: Set[Reason] = Set(
     NoIndex, NoPredicate, Disabled, Unbounded, NewFile, UnsettledFile, ChangedFile, UnprovenFile, WholeFile, KeysTooMany)

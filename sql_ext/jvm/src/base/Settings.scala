@@ -25,7 +25,7 @@ final class Setting(val key: String, spec: JsonNode, form: JsonNode) {
   def refusal(value: String): String = s"$key = '$value' is not valid; allowed: ${form.get("allowed").asText}"
 }
 
-/** Logs each warning text only once. Beyond a maximum number of different texts, the trait logs nothing more. */
+/** Logs each warning text only once. After 1,000 different texts, logs no further text. */
 trait OnceLogging extends Logging {
   private val logged = ConcurrentHashMap.newKeySet[String]()
   protected def warnOnce(text: String): Unit =
@@ -35,9 +35,9 @@ trait OnceLogging extends Logging {
 /**
  * The `spark.sieve.*` settings. `settings.json` lists the settings, and the front end reads the same file. This object
  * registers each setting in Spark's configuration, together with a check of the setting's value. So `SET`, `conf.set`
- * and a connection string fail for an invalid value. Spark copies even invalid values from `spark-defaults.conf` or
- * `--conf` into new sessions. A session with an invalid value must start nevertheless. So scans ignore the invalid
- * value and log one warning.
+ * and a connection string fail for an invalid value. Spark also copies values from `spark-defaults.conf` and `--conf`
+ * into new sessions. A session must start even if such a value is invalid, so the check ignores copied values. A scan
+ * that finds an invalid value uses a valid value instead, and logs one warning.
  */
 object Settings extends OnceLogging {
   private val prefix = "spark.sieve."
@@ -52,10 +52,13 @@ object Settings extends OnceLogging {
   def enabled(s: SparkSession): Boolean = flag(s, "spark.sieve.enabled")
   def strict(s: SparkSession): Boolean = flag(s, "spark.sieve.strict")
   def required(s: SparkSession): Boolean = flag(s, "spark.sieve.require")
-  /** True if Sieve skips files by values that are known only at run time, such as join keys. */
+  /** True if scans may skip files by values that become known only at run time, such as join keys. */
   def joinPruning(s: SparkSession): Boolean =
     joinAlways(s) || valid(s, "spark.sieve.join.pruning").trim.equalsIgnoreCase("auto")
-  /** True if Sieve reads the keys of joins regardless of the cost. */
+  /**
+   * True if Sieve always reads the keys of joins, even if reading the keys may take longer than reading the skipped
+   * files.
+   */
   def joinAlways(s: SparkSession): Boolean =
     valid(s, "spark.sieve.join.pruning").trim.equalsIgnoreCase("always")
   /** True if Sieve skips files for top-k queries, which use MIN, MAX, or ORDER BY with LIMIT. */
@@ -69,14 +72,15 @@ object Settings extends OnceLogging {
   def auditSample(s: SparkSession): Double = valid(s, "spark.sieve.audit.sample").toDouble
 
   /**
-   * True if Sieve saves the record of the driver's scans. All sessions share this record, so the driver's setting
-   * applies.
+   * True if Sieve saves the record of the driver's scans. All sessions share this record, so only the setting of the
+   * driver counts, not the settings of sessions.
    */
   def history(context: SparkContext): Boolean =
     context.getConf.get("spark.sieve.history", "").trim.equalsIgnoreCase("true")
 
   /**
-   * The Python interpreter that runs the front end. All sessions share one front end, so the driver's setting decides.
+   * The Python interpreter that runs the front end. All sessions share one front end, so only the setting of the driver
+   * counts, not the settings of sessions.
    */
   def python(context: SparkContext): String =
     Seq("spark.sieve.python", "spark.pyspark.driver.python", "spark.pyspark.python")
@@ -84,14 +88,16 @@ object Settings extends OnceLogging {
       .++(Seq("PYSPARK_DRIVER_PYTHON", "PYSPARK_PYTHON").flatMap(sys.env.get(_)))
       .headOption.getOrElse("python3")
 
-  /** The session's settings with the prefix `spark.sieve.`. Logs a warning for unknown names and invalid values. */
+  /**
+   * The session's settings with the prefix `spark.sieve.`. Logs a warning for each unknown name and each invalid value.
+   */
   def of(s: Compat.Session): Map[String, String] = {
     val set = s.sessionState.conf.getAllConfs.filter(_._1.startsWith(prefix))
     set.foreach { case (key, value) => inspect(key, value) }
     set
   }
 
-  /** A warning if a name with the prefix `spark.sieve.` is not a setting; otherwise None. */
+  /** A warning if `key` has the prefix `spark.sieve.` but is not the name of a setting; otherwise None. */
   def unknown(key: String): Option[String] =
     if (!key.startsWith(prefix) || known.contains(key)) None
     else {
@@ -108,8 +114,8 @@ object Settings extends OnceLogging {
   }
 
   /**
-   * Registers the settings in Spark's configuration once per JVM. Checks the settings with which this driver was
-   * started.
+   * Registers the settings in Spark's configuration, once per JVM. Logs a warning for each unknown name and invalid
+   * value among the settings with which this driver was started.
    */
   def register(context: SparkContext): Unit = {
     registered
@@ -117,7 +123,7 @@ object Settings extends OnceLogging {
   }
 
   private lazy val registered: Unit = known.values.foreach { setting =>
-    // If a setting cannot be registered, only SIEVE statements check its value.
+    // If Spark cannot register a setting, SET does not check its value. Only SIEVE statements then check the value.
     try {
       val builder =
         if (setting.isStatic) SQLConf.buildStaticConf(setting.key) else SQLConf.buildConf(setting.key)
@@ -141,7 +147,8 @@ object Settings extends OnceLogging {
     classOf[ResetCommand].getName -> Set("run"))
 
   /**
-   * The value of a setting, or the default if the value is invalid. An invalid value must not make queries fail.
+   * Returns the value of a setting. If the value is invalid, returns the setting's `ifInvalid` instead, because an
+   * invalid value must not make queries fail.
    */
   private def valid(s: SparkSession, key: String): String = {
     val setting = known(key)

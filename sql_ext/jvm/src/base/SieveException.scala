@@ -5,8 +5,8 @@ import org.apache.spark.sql.AnalysisException
 import org.apache.spark.sql.catalyst.trees.Origin
 
 /**
- * An error of Sieve with a condition, a message and an SQLSTATE. Clients receive the error in the form of Spark's own
- * errors.
+ * An error of Sieve with a condition, a message and an SQLSTATE. Clients receive this error in the same form as Spark's
+ * own errors.
  */
 class SieveException(
     val condition: String, text: String, cause: Option[Throwable] = None, state: String)
@@ -16,8 +16,8 @@ class SieveException(
   override def getSqlState: String = state
 
   /**
-   * Ignores the position. For an error with a position, PySpark looks up the message template of the condition, and
-   * Spark has no template for Sieve's conditions.
+   * Adds no position in the statement's text to the error. If an error has a position, PySpark looks up the message
+   * template of the error's condition, and Spark has no template for Sieve's conditions.
    */
   override def withPosition(origin: Origin): AnalysisException = this
 }

@@ -3,12 +3,12 @@ package org.apache.spark.sql.sieve.base
 import java.lang.Long.rotateLeft
 import java.nio.{ByteBuffer, ByteOrder}
 
-/** The 128 bits of a hash. */
+/** A hash of 128 bits. */
 final case class Hash(high: Long, low: Long)
 
 /**
- * The hash function SipHash-2-4 of Aumasson and Bernstein, with 128 bits. Without the secret key, nobody can find
- * two texts with the same hash.
+ * The hash function SipHash-2-4 of Aumasson and Bernstein, with hashes of 128 bits. Without knowing the secret key,
+ * nobody can find two texts with the same hash.
  */
 final class SipHash(key: Hash) {
   private var v0 = key.low ^ 0x736f6d6570736575L

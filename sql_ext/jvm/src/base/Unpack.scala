@@ -17,6 +17,6 @@ object Unpack {
     try in.readAllBytes() finally in.close()
   }
 
-  /** Decodes an array of numbers. */
+  /** Decodes an array of 64-bit integers. */
   def numbers(node: JsonNode): LongBuffer = ByteBuffer.wrap(bytes(node)).order(LITTLE_ENDIAN).asLongBuffer
 }

@@ -14,8 +14,8 @@ object DeclaredIndexes {
   val keys: Set[String] = Set("sieve.columns", "sieve.options")
 
   /**
-   * The properties that declare a table's indexes. Unknown properties with the same prefix are included, because the
-   * front end reports that they have no effect.
+   * The properties that declare a table's indexes. The result also contains unknown properties whose names begin with
+   * `sieve.`, because the front end reports that they have no effect.
    */
   def by(table: CatalogTable): Map[String, String] = table.properties.filter { case (key, _) =>
     val name = key.toLowerCase(Locale.ROOT)
@@ -24,8 +24,8 @@ object DeclaredIndexes {
 }
 
 /**
- * Adds a source table's declaration of indexes to CREATE TABLE LIKE, because Spark copies no properties to the new
- * table. A statement that declares indexes itself stays unchanged.
+ * Makes CREATE TABLE LIKE declare the same indexes as the source table, because Spark itself copies no properties to
+ * the new table. If a statement declares indexes itself, this rule leaves the statement unchanged.
  */
 class DeclareLikeSource(session: SparkSession) extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan = plan match {

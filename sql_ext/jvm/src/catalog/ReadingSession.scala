@@ -5,9 +5,9 @@ import org.apache.spark.sql.sieve.base.Compat
 import org.apache.spark.sql.sieve.formats.SourceTable
 
 /**
- * The session in which a background thread reads a table. While a statement runs, a table in the cache of the user's
- * session must not change. Otherwise, in Spark 3.5, Iceberg makes a copy-on-write statement fail. So the background
- * thread reads in a copy of the session, which has a cache of its own.
+ * Chooses the session in which a background thread reads a table. While a statement of the user runs, the table must
+ * not change in the cache of the user's session. Otherwise, in Spark 3.5, Iceberg makes a copy-on-write statement fail.
+ * So the background thread reads the table in a copy of the session, which has a cache of its own.
  */
 object ReadingSession {
   private var copy: Option[Compat.Session] = None
@@ -17,7 +17,7 @@ object ReadingSession {
     def holds(other: Compat.Session) = SourceTable.catalog(other, holder).nonEmpty
     if (!holds(session)) session
     else {
-      // The user may have defined the catalog since the last copy.
+      // The user may have defined the catalog after the session was last copied.
       if (!copy.exists(own => (own.sparkContext eq session.sparkContext) && holds(own))) copy = Some(session.cloneSession())
       copy.get
     }

@@ -13,14 +13,17 @@ import org.apache.spark.sql.sieve.formats.SourceTable
 import org.apache.spark.util.ThreadUtils
 
 /**
- * A table's full name, with the catalog first. Names in the session catalog are in lower case, because this catalog is
- * not case-sensitive.
+ * The full name of a table, with its application and catalog. Names in the session catalog are stored in lower case,
+ * because this catalog is not case-sensitive.
  */
 final case class TableKey(application: String, catalog: String, database: String, table: String)
 
-/** The indexes of a table (property name -> registration), and the time at which the metastore was last read. */
+/**
+ * The indexes of a table. `registrations` maps the name of a property to the registration in it. `epoch` gets a new,
+ * greater number whenever the registrations change. `readAt` is the time at which Sieve last stored this entry, in ms.
+ */
 final case class Entry(registrations: Map[String, String], epoch: Long, readAt: Long) {
-  /** The paths of the indexed columns. */
+  /** The indexed columns. Each column is a path of names, because it can be a field of a struct. */
   lazy val columns: Set[Seq[String]] = registrations.values.toSet.flatMap { (text: String) =>
     Try(Json.read(text).get("column").elements.asScala.map(_.asText).toList).toOption
   }
@@ -28,9 +31,9 @@ final case class Entry(registrations: Map[String, String], epoch: Long, readAt: 
 
 /**
  * The registry of all tables with indexes, which all sessions of the driver share. An open session caches a table's
- * properties, so the session itself would not see an index that is created later. The registry also has entries for
- * tables without an index, so that a scan of such a table costs only one look-up. When an entry has expired, a
- * background thread reads the table's properties again.
+ * properties, so without the registry it would not see an index that is created later. The registry also has entries
+ * for tables without an index, so that a scan of such a table costs only one look-up in the registry. When an entry has
+ * expired, a background thread reads the table's properties again.
  */
 object Registry extends Logging {
   private val epochs = new AtomicLong
@@ -44,7 +47,7 @@ object Registry extends Logging {
   def key(session: Compat.Session, table: CatalogTable): TableKey = {
     val name = table.identifier
     val (holder, database) = (name.catalog.getOrElse(TableIdentity.sessionCatalog), name.database.getOrElse("default"))
-    // Other catalogs can distinguish names by case.
+    // Catalogs other than the session catalog can distinguish names by case.
     val form = if (lower(holder) == TableIdentity.sessionCatalog) lower _ else identity[String] _
     TableKey(session.sparkContext.applicationId, form(holder), form(database), form(name.table))
   }
@@ -53,8 +56,8 @@ object Registry extends Logging {
     table.properties.filter(_._1.startsWith(TableProperties.registrations)).toMap
 
   /**
-   * True if the registration asks for automatic refreshes. Sieve then refreshes the index after each write to the
-   * table, regardless of the session's setting.
+   * True if the registration requests automatic refreshes. Sieve then refreshes the index after each write to the
+   * table, even if the session's setting requests no refreshes.
    */
   def follows(registration: String): Boolean =
     Try(Json.read(registration).path("refresh").asText == "auto").getOrElse(false)
@@ -67,7 +70,7 @@ object Registry extends Logging {
     if (entry.registrations.isEmpty) None else Some(entry)
   }
 
-  /** The indexed tables of an application in the registry, with the registrations of each table. */
+  /** The indexed tables in the registry that belong to an application, with the registrations of each table. */
   def indexed(application: String): Seq[(TableKey, Map[String, String])] = synchronized {
     entries.asScala.toSeq.collect {
       case (key, entry) if key.application == application && entry.registrations.nonEmpty =>
@@ -77,7 +80,8 @@ object Registry extends Logging {
 
   /** Reads a table from the metastore, and makes the table's indexes known to every session of this driver. */
   def reload(session: Compat.Session, name: TableIdentifier): CatalogTable = reloads.synchronized {
-    // Only one thread at a time reads and stores an entry, so the latest read determines the entry.
+    // Only one thread at a time reads a table and stores the entry, so no older read overwrites the result of a newer
+    // read.
     val now = CatalogTables.read(session, name)
     put(key(session, now), registrations(now))
     now
@@ -94,8 +98,8 @@ object Registry extends Logging {
   }
 
   /**
-   * Removes the entry of a table, or the entries of all tables of a database. A new table of the same name has
-   * properties of its own.
+   * Removes the entry of a table. Without `table`, removes the entries of all tables in a database. If a new table has
+   * the same name, the registry must read the properties of the new table.
    */
   def invalidate(application: String, database: String, table: Option[String]): Unit = synchronized {
     entries.keySet.removeIf(k =>
@@ -115,7 +119,7 @@ object Registry extends Logging {
         val name = TableIdentifier(k.table, Some(k.database), Some(k.catalog))
         val now = registrations(SourceTable.find(ReadingSession.of(session, name), name).fold(
           session.sharedState.externalCatalog.getTable(k.database, k.table))(_.description))
-        // If a statement has stored a newer entry during this read, the newer entry stays.
+        // If a statement has stored a newer entry during this read, this code keeps the newer entry.
         synchronized(if (entries.get(k) eq before) put(k, now))
       } catch {
         case NonFatal(e) =>

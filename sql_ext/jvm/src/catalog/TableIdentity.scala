@@ -5,11 +5,11 @@ import org.apache.spark.sql.catalyst.TableIdentifier
 import org.apache.spark.sql.catalyst.catalog.CatalogTable
 import org.apache.spark.sql.sieve.base.Compat
 
-/** Describes which table a name denotes, and where the table's database is. */
+/** Identifies tables, and finds the locations of their databases. */
 object TableIdentity {
   val sessionCatalog = "spark_catalog"
 
-  /** The attributes that distinguish a table from a later table with the same name. */
+  /** The attributes that distinguish a table from a table that is later created with the same name. */
   def of(table: CatalogTable): Map[String, Any] = Map(
     "catalog" -> table.identifier.catalog.getOrElse(sessionCatalog),
     "database" -> table.identifier.database.getOrElse("default"),
@@ -18,8 +18,8 @@ object TableIdentity {
     "location" -> table.storage.locationUri.fold("")(new Path(_).toString))
 
   /**
-   * The database of a table. If the table is not in the session catalog, the catalog's name and a dot precede the
-   * database.
+   * The name of a table's database. If the table is not in the session catalog, the name begins with the name of the
+   * table's catalog and a dot.
    */
   def namespace(name: TableIdentifier): String = {
     val database = name.database.getOrElse("default")

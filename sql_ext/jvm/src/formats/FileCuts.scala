@@ -16,21 +16,23 @@ import org.apache.spark.sql.sieve.base.Compat
 import org.apache.spark.util.SerializableConfiguration
 
 /**
- * Finds the offsets at which files can be cut into ranges: between row groups of Parquet, or stripes of ORC. A
- * reader assigns a row group to the split that contains its middle, and a stripe to the split that contains its
- * start. So a cut at the start of a row group separates all row groups before the cut from all row groups after it.
- * Text files can be cut anywhere, because a line belongs to the split in which the line begins.
+ * Finds the offsets at which files can be cut into ranges. A Parquet file can be cut between row groups, and an ORC
+ * file between stripes. A reader assigns a row group to the split that contains the middle of the row group, and a
+ * stripe to the split that contains the start of the stripe. So if a file is cut at the start of a row group, the
+ * earlier row groups are in the range before the cut, and all others are in the range after the cut. Text files can be
+ * cut anywhere, because a line belongs to the split in which the line begins.
  */
 class FileCuts(session: Compat.Session, relation: HadoopFsRelation) {
   private val conf = session.sessionState.newHadoopConfWithOptions(relation.options)
   private lazy val codecs = new CompressionCodecFactory(conf)
 
   /**
-   * Returns the cuts of each file. A file has no cuts if it has one row group, if its footer cannot be read, or if its
-   * format is text. The result is None for a file that scans always read whole.
+   * Returns the cuts of each file. A file has no cuts if it has only one row group or stripe, or if its format is text.
+   * If the footer cannot be read, the file is cut at the table format's own splits, if there are any. The result is
+   * None for a file that scans always read whole.
    *
-   * @param bytes the minimum size of a range, in bytes. A large footer raises the minimum to the footer's size, because
-   *              a scan reads the footer again for each range
+   * @param bytes the minimum size of a range, in bytes. A large footer raises this minimum to the footer's size,
+   *              because a scan reads the footer again for each range
    */
   def of(files: Seq[FileStatusWithMetadata], bytes: Long): Seq[Option[FileCuts.Cuts]] = {
     val format = TableFormat.of(relation)
@@ -38,8 +40,8 @@ class FileCuts(session: Compat.Session, relation: HadoopFsRelation) {
     val readers = layouts.map(_.flatMap(FileCuts.readers.get))
     if (readers.forall(_.isEmpty)) layouts.map(_.map(_ => FileCuts.Cuts(Nil, 0)))
     else {
-      // Reading a footer of less than 1 MB costs less than opening the file. Spark assumes that opening a file costs as
-      // much as reading 4 MB.
+      // Spark assumes that opening a file takes as long as reading 4 MB. So reading a footer of less than 1 MB takes
+      // less time than opening the file.
       val (sent, large) = (new SerializableConfiguration(conf), 1L << 20)
       val inputs = files.zip(readers).map { case (file, read) =>
         (file.getPath.toString, file.getLen, read, format.splits(file).map(_.toSet))
@@ -47,8 +49,8 @@ class FileCuts(session: Compat.Session, relation: HadoopFsRelation) {
       val context = session.sparkContext
       val found = context.parallelize(inputs, math.min(inputs.size, context.defaultParallelism)).map {
         case (path, length, Some(layout), splits) =>
-          // A format can read files that Hadoop's file systems cannot open. Such a file is cut at the format's own
-          // splits.
+          // A table format can read files that Hadoop's file systems cannot open. Such a file is cut at the splits of
+          // the table format.
           val (starts, footer) = Try(layout(new Path(path), sent.value))
             .getOrElse((splits.fold(Seq.empty[Long])(_.toSeq.sorted), 0L))
           val least = if (footer > large) math.max(footer, bytes) else bytes
@@ -59,7 +61,7 @@ class FileCuts(session: Compat.Session, relation: HadoopFsRelation) {
     }
   }
 
-  /** True if scans in this session can read ranges of the file. */
+  /** True if scans in this session can read single ranges of the file. */
   private def isCut(file: FileStatusWithMetadata): Boolean =
     FileRanges.areRead(session) && !(WholeRecords.isText(relation) && isCompressed(file.getPath))
 
@@ -81,19 +83,19 @@ object FileCuts {
   private val readers = Map[String, Layout]("parquet" -> rowGroups, "orc" -> stripes)
 
   /**
-   * True if a path ends in `.zstd`, for which Hadoop has no codec. Spark 4.1 decompresses such a file, and fails if the
-   * file has two splits.
+   * True if a path ends in `.zstd`, an extension for which Hadoop has no codec. Spark 4.1 decompresses such a file, but
+   * fails if the file has two splits.
    */
   def isZstd(path: Path): Boolean = path.getName.toLowerCase(Locale.ROOT).endsWith(".zstd")
 
   private def rowGroups(path: Path, conf: Configuration): (Seq[Long], Long) = {
     val file = HadoopInputFile.fromPath(path, conf)
-    // Passes options, because the reader would otherwise load Hadoop's configuration files again for each file.
+    // Without these options, the reader would load Hadoop's configuration files again for each file.
     val reader = ParquetFileReader.open(file, HadoopReadOptions.builder(conf, path).build())
     val starts =
       try reader.getRowGroups.asScala.filter(_.getRowCount > 0).map(_.getStartingPos).toSeq
       finally reader.close()
-    // The footer is followed by the length of the footer and by the magic bytes of the format.
+    // In the file, the footer is followed by the footer's length and by the magic bytes of the format.
     val end = ParquetFileWriter.MAGIC.length + Integer.BYTES
     val in = file.newStream()
     try {
@@ -110,7 +112,7 @@ object FileCuts {
     } finally reader.close()
   }
 
-  /** Returns the offsets at which a file is cut. Each range between two cuts has at least `bytes` bytes. */
+  /** Returns the offsets at which a file is cut, so that each of the resulting ranges has at least `bytes` bytes. */
   private def spaced(starts: Seq[Long], length: Long, bytes: Long): Seq[Long] =
     starts.sorted.drop(1).foldLeft(List(0L)) {
       case (cuts, start) if start - cuts.head >= bytes && length - start >= bytes => start :: cuts

@@ -15,33 +15,34 @@ final case class ByteRange(start: Long, end: Long) {
 }
 
 /**
- * Ranges of a file in ascending order; adjacent ranges are not merged.
+ * A part of a file, as ranges in ascending order. Adjacent ranges are not merged.
  *
- * @param footer the number of bytes at the end of the file that a reader needs each time it opens the file
+ * @param footer the number of bytes at the end of the file that a reader reads each time it opens the file
  */
 final case class FilePart(ranges: Seq[ByteRange], footer: Long) {
-  /** The number of bytes that a reader reads from a file of `length` bytes. */
+  /** The number of bytes that a reader reads for this part of a file that is `length` bytes long. */
   def bytes(length: Long): Long =
     ranges.map(_.length).sum + stretches.count(_.end < length) * footer
 
-  /** The ranges with adjacent ranges merged. A reader opens the file once for each merged range. */
+  /** The ranges of this part after merging adjacent ranges. A reader opens the file once for each merged range. */
   def stretches: Seq[ByteRange] = FileRanges.joined(ranges, Long.MaxValue)
 }
 
 /**
- * Stores in a listing which ranges of each file a scan reads. The file's metadata contains the ranges in ascending
- * order. A scan reads a file without this metadata whole.
+ * Stores in a listing which ranges of each file a scan reads. The ranges are in the metadata of the listed file, in
+ * ascending order. If a file lacks this metadata, a scan reads the whole file.
  */
 object FileRanges {
   private val key = "sieve_ranges"
 
   /**
-   * True if a session's scans can read ranges. A plug-in that replaces Spark's operators can recognise an operator only
-   * by its class. In a session with a plug-in, Sieve therefore keeps Spark's own operators, which read whole files.
+   * True if the scans of a session can read single ranges of files. A plug-in that replaces Spark's operators can
+   * recognise an operator only by its class. So in a session with such a plug-in, Sieve does not replace Spark's own
+   * scan operators, and these operators read whole files.
    */
   def areRead(session: SparkSession): Boolean = session.sessionState.columnarRules.isEmpty
 
-  /** The ranges between the offsets at which a file is cut. */
+  /** The ranges into which a file of `length` bytes is divided if it is cut at these offsets. */
   def between(cuts: Seq[Long], length: Long): Seq[ByteRange] =
     (0L +: cuts).zip(cuts :+ length).map { case (start, end) => ByteRange(start, end) }
 
@@ -60,8 +61,8 @@ object FileRanges {
   def bytes(file: FileStatusWithMetadata): Long = part(file).fold(file.getLen)(_.bytes(file.getLen))
 
   /**
-   * Merges adjacent ranges if the merged range has at most `most` bytes. A single range that is longer than `most`
-   * stays whole.
+   * Merges adjacent ranges as long as the merged range has at most `most` bytes. A range that is itself longer than
+   * `most` bytes is not divided.
    */
   def joined(ranges: Seq[ByteRange], most: Long): Seq[ByteRange] =
     ranges.foldLeft(List.empty[ByteRange]) {
@@ -81,7 +82,7 @@ trait RangeListing extends FileIndex {
 
   def listRanges(partitionFilters: Seq[Expression], dataFilters: Seq[Expression]): Seq[PartitionDirectory]
 
-  /** The same listing, restricted to ranges. */
+  /** The same listing, in which files are restricted to ranges. */
   def inRanges: FileIndex = new InRanges(this)
 }
 

@@ -14,13 +14,13 @@ import org.apache.spark.sql.types.StructType
 /**
  * The file slices that Hudi lists. A slice consists of a base file and of log files, which a reader merges into the
  * base file. A new slice can lack a base file. File names are unique and a file's content never changes, so the names
- * of a slice's files identify the slice. A slice has the path of its base file or, without a base file, the path of its
- * first log file. A slice's length is the sum of its files' lengths. A slice's time is a digest of the names and
- * lengths of its log files, or 0 without log files.
+ * of a slice's files identify the slice. The path of a slice is the path of its base file or, if there is no base file,
+ * the path of its first log file. The length of a slice is the sum of its files' lengths. Instead of a modification
+ * time, a slice has a digest of the names and lengths of its log files, or 0 if it has no log file.
  *
  * A reader of an instant ignores log entries that are later than the instant. So this reader returns the slice's rows
- * without the changes in later log files. There is one exception. The reader applies a later log file that rolls back
- * an earlier log file.
+ * without the changes in later log files. There is one exception: the reader applies a later log file if this log file
+ * rolls back an earlier one.
  */
 class FileSlices(relation: HadoopFsRelation) extends Locations {
   import Hudi.{call, option}
@@ -51,7 +51,8 @@ class FileSlices(relation: HadoopFsRelation) extends Locations {
   }
 
   /**
-   * The number of bytes of all files of a slice. In Hudi's listing, a slice with log files looks like one base file.
+   * The number of bytes in all files of a slice. In Hudi's listing, a slice with log files looks like a single base
+   * file.
    */
   override def bytes(values: InternalRow, file: FileStatusWithMetadata): Long =
     of(values, file).flatMap(one => one.written.orElse(one.shown)).fold(super.bytes(values, file))(_.length)
@@ -65,10 +66,10 @@ class FileSlices(relation: HadoopFsRelation) extends Locations {
   }
 
   /**
-   * Returns the size of a slice's base file, the total size of its log files, and a list of the slice's states. Each
-   * state is [length, time]. The list begins with the state without log files. Then follow the states with the first
-   * log file, with the first two log files, and so on. Returns null for a slice without a base file, and for a file
-   * that is no slice.
+   * Returns the size of a slice's base file, the total size of the slice's log files, and a list of the slice's states.
+   * Each state is [length, digest of the log files]. The list begins with the state without log files, followed by the
+   * state with the first log file, the state with the first two log files, and so on. Returns null for a slice without
+   * a base file, and for a file that is not part of a slice.
    */
   def states(values: InternalRow, file: FileStatusWithMetadata): Map[String, Any] =
     (if (isMapping(values)) slice(values, file) else None).map(parts).collect {
@@ -82,8 +83,8 @@ class FileSlices(relation: HadoopFsRelation) extends Locations {
     slice(values, file).toSeq.flatMap(parts(_)._2)
 
   /**
-   * Returns a listed file that represents the log files of a slice, from number `from` on. A reader of the returned
-   * file reads only these log files.
+   * Returns a listed file that represents only the last log files of a slice, from position `from` on. A reader of the
+   * returned file reads only these log files.
    */
   def logsAlone(
       values: InternalRow, file: FileStatusWithMetadata, from: Int): (InternalRow, FileStatusWithMetadata) = {
@@ -103,16 +104,19 @@ class FileSlices(relation: HadoopFsRelation) extends Locations {
     (option(call(slice, "getBaseFile")),
       call(slice, "getLogFiles").asInstanceOf[JStream[AnyRef]].iterator.asScala.toSeq.sortBy(name))
 
-  /** The partition values of a directory, together with the slice of a file. */
+  /** Returns the partition values of a directory, in an object of Hudi that also contains a file slice. */
   private def mapping(like: InternalRow, values: InternalRow, path: Path, slice: AnyRef): InternalRow =
     like.getClass.getConstructor(classOf[InternalRow], classOf[Map[_, _]])
       .newInstance(values, Map(fileId(like, path) -> slice))
 
-  /** True if a directory's partition values come in an object that also contains the directory's file slices. */
+  /**
+   * True if the partition values of a directory are in an object of Hudi that also contains the directory's file
+   * slices.
+   */
   private def isMapping(values: InternalRow): Boolean =
     Hudi.isOwn(values) && values.getClass.getSimpleName.endsWith("HoodiePartitionFileSliceMapping")
 
-  /** The slice that a reader uses for a file. None for a file that is read without log files. */
+  /** The slice that a reader reads for a listed file. None if the reader reads the file without log files. */
   private def slice(values: InternalRow, file: FileStatusWithMetadata): Option[AnyRef] =
     values.getClass.getMethod("getSlice", classOf[String]).invoke(values, fileId(values, file.getPath))
       .asInstanceOf[Option[AnyRef]]
@@ -139,6 +143,6 @@ class FileSlices(relation: HadoopFsRelation) extends Locations {
 }
 
 object FileSlices {
-  /** Options for a reader that returns every record in log files, instead of one record for each key. */
+  /** Options for a reader that returns every record in the log files, instead of one merged record for each key. */
   val unmerged: Map[String, String] = Map("hoodie.datasource.merge.type" -> "skip_merge")
 }

@@ -13,8 +13,8 @@ import org.apache.spark.sql.sources.DataSourceRegister
 import org.apache.spark.sql.types._
 
 /**
- * All settings and facts that decide how a reader interprets a file's bytes. Readers with equal fingerprints return
- * equal values. The front end decides which parts of a fingerprint matter for a column.
+ * All settings and facts that decide how a reader interprets a file's bytes. Two readers with equal fingerprints return
+ * equal values for the same file. The front end decides which parts of a fingerprint matter for a column.
  */
 final case class Fingerprint(parts: TreeMap[String, String]) {
   lazy val hash: String = Fingerprint.digest(
@@ -29,20 +29,23 @@ object Fingerprint {
     MessageDigest.getInstance("SHA-256").digest(text.getBytes(UTF_8)).map("%02x".format(_)).mkString
 
   // An index's manifest contains fingerprints, and every user with read access to the table can read the manifest. So a
-  // fingerprint contains only digests of secrets.
+  // fingerprint does not contain secrets, but only digests of them.
   private val secret = """(?i)secret|password|token|credential|encryption\.key|security\.key""".r
   private val byName = Set("parquet", "hudi", "orc")
   /** The settings that decide how a literal's text is interpreted. */
   private val literalSettings = Seq("ansi.enabled", "ansi.doubleQuotedIdentifiers", "timestampType",
     "parser.escapedStringLiterals").map("spark.sql." + _)
   /**
-   * Options that contain the folder of the files or the instant of a query. The file names of a slice already identify
-   * both values.
+   * Options that contain the folder of the files, or the instant that a query reads. Fingerprints do not contain these
+   * options, because the names of a slice's files already determine both.
    */
   private val ignoredOptions = Set("path", "as.of.instant")
-  /** A setting that Hudi sets for each of its scans. */
+  /** A setting that fingerprints do not contain, because Hudi itself sets it for each of its scans. */
   private val ignoredOfHudi = Seq("conf.spark.sql.parquet.enableVectorizedReader")
-  /** A setting that Delta sets for each session but does not use, because each table has its own column mapping. */
+  /**
+   * A setting that fingerprints do not contain. Delta sets it for each session but does not use it, because each table
+   * has its own column mapping.
+   */
   private val ignoredOfDelta = Seq("conf.spark.sql.parquet.fieldId.read.enabled")
   private val reserved = "__sieve_"
   private val defaults = Seq(
@@ -80,7 +83,8 @@ object Fingerprint {
       "case" -> conf.caseSensitiveAnalysis.toString)
     val options = relation.options.toSeq.map { case (k, v) => lower(k) -> v }
       .filterNot { case (k, _) => ignoredOptions(k) || k.startsWith(TableProperties.registrations) }
-      // When a session resolves a Hudi table, Hudi copies all settings of the session into the table's options.
+      // When a session resolves a Hudi table, Hudi copies all settings of the session into the table's options. So the
+      // fingerprint leaves out options that readers ignore.
       .collect { case (k, v) if kind != "hudi" || !Hudi.isHarmless(k) => s"option.$k" -> v }
     val zones =
       // ORC's reader converts a file's timestamps to the type of the table's column, whatever that type is.
@@ -89,8 +93,8 @@ object Fingerprint {
     val parsing =
       if (!text) Nil
       else Seq(
-        // In a build, earlier releases of Sieve read only one column of a record. The index of such a build proves
-        // nothing about queries of other columns.
+        // Builds of earlier Sieve releases read only one column of each record, so their indexes prove nothing about
+        // queries of other columns. This part distinguishes current fingerprints from theirs.
         "records" -> "whole",
         "ansi" -> conf.ansiEnabled.toString, "corrupt" -> conf.columnNameOfCorruptRecord,
         // The names of months and days, and the rules of time zones, depend on the version of Java.
@@ -99,11 +103,11 @@ object Fingerprint {
     val literals =
       if (!columns.existsRecursively(hasDefault)) Nil
       else literalSettings.map(k => s"conf.$k" -> conf.getConfString(k))
-    // In a build, earlier releases of Sieve read only some fields of a struct, and so lost the default of the whole
-    // struct.
+    // Builds of earlier Sieve releases read only some fields of a struct, and so lost the default of the whole struct.
+    // This part distinguishes current fingerprints from theirs.
     val structs = if (hasDefaultOfStruct(columns)) Seq("structs" -> "whole") else Nil
-    // A build adds columns with this prefix. If the table already has such a column, no query uses an index of the
-    // table.
+    // A build adds columns whose names have this prefix. If the table already has such a column, no query uses an index
+    // of the table.
     val taken = (columns.fieldNames ++ relation.partitionSchema.fieldNames).toSeq
       .filter(lower(_).startsWith(reserved)).map("reserved" -> _)
     val own = kind match {
@@ -119,15 +123,15 @@ object Fingerprint {
   }
 
   /**
-   * The columns of the table's files. A query's relation can lack the fields of a struct that the query does not need.
-   * Readers of Parquet, and by default of ORC, find columns by name. For these readers, missing fields do not change
-   * how a field is read, unless the struct's default is lost.
+   * The columns of the table's files. If a query does not need all fields of a struct, the query's relation can lack
+   * the other fields. Readers of Parquet, and by default of ORC, find columns by name. These readers read a field in
+   * the same way whether or not other fields are missing, unless the struct's default is lost.
    */
   private def schema(
       relation: HadoopFsRelation, table: CatalogTable, settings: Iterable[String]): StructType = {
     val whole = CharVarcharUtils.replaceCharVarcharWithStringInSchema(table.dataSchema).asNullable
     lazy val named = byName(format(relation)) && !settings.exists(_.contains("positional"))
-    // For a Delta table, the catalog can have no columns, or the columns of an earlier version.
+    // For a Delta table, the catalog may contain no columns, or only the columns of an earlier version.
     if (Delta.isFormat(relation.fileFormat)) DeltaColumns.schema(relation.fileFormat)
     else if (named && within(relation.dataSchema, whole)) whole else relation.dataSchema
   }
@@ -151,8 +155,8 @@ object Fingerprint {
   }
 
   /**
-   * True if the values of some column depend on a time zone. Dates depend on a time zone only if they are stored as
-   * text.
+   * True if the values of some column depend on a time zone. The values of a date column do so only if the dates are
+   * stored as text.
    */
   private def zoned(columns: StructType, text: Boolean): Boolean = columns.existsRecursively {
     case DateType => text
@@ -170,8 +174,8 @@ object Fingerprint {
     defaults.exists(f.metadata.contains) && f.dataType.existsRecursively(_.isInstanceOf[StructType]))
 
   /**
-   * True if readers fill in a default for a field that a file lacks. The default for future inserts does not affect
-   * readers.
+   * True if a reader fills in a default for a field that a file lacks. The default that Spark inserts into new rows
+   * does not affect readers.
    */
   private def hasDefault(t: DataType): Boolean = t match {
     case s: StructType =>

@@ -13,15 +13,15 @@ import org.apache.spark.sql.execution.datasources.{DataSourceUtils, FileIndex, H
 import org.apache.spark.sql.sieve.base.{Compat, Json}
 
 /**
- * Support for Hudi tables. For Spark, a Hudi table is a relation of files whose listing is a class of Hudi. The
- * user supplies Hudi's jar, of any version, so this object finds Hudi's classes and methods by name.
+ * Support for Hudi tables. For Spark, a Hudi table is a relation of files whose listing belongs to a class of Hudi. The
+ * user supplies a Hudi jar of any version, so this object looks up Hudi's classes and methods by name.
  */
 object Hudi extends TableFormat {
-  /** Table properties that readers do not use. */
+  /** Table properties that readers do not use, and that fingerprints therefore do not contain. */
   private val ignoredProperties = Set("table.checksum", "table.metadata.partitions",
     "table.metadata.partitions.inflight", "table.index.defs.path", "table.secondary.indexes.metadata",
     "archivelog.folder").map("hoodie." + _)
-  /** Prefixes of settings that only writers, table services and listings use. */
+  /** Prefixes of settings that readers do not use. Only writers, table services and listings use these settings. */
   private val ignoredSettings = Seq("datasource.write.", "datasource.hive_sync.", "datasource.meta.sync.",
     "meta.sync.", "insert.", "upsert.", "delete.", "bulkinsert.", "compact.", "clustering.", "clean.",
     "cleaner.", "keep.", "archive.", "rollback.", "parquet.", "logfile.", "copyonwrite.", "index.", "bloom.",
@@ -29,8 +29,8 @@ object Hudi extends TableFormat {
     "write.lock.", "write.markers.", "write.commit.callback.", "embed.", "filesystem.view.", "memory.")
     .map("hoodie." + _)
   /**
-   * Words in the names of those write settings that readers may also use. Such a setting can affect how a reader merges
-   * log files.
+   * If the name of a write setting contains one of these words, readers may use the setting, too: it can affect how a
+   * reader merges log files.
    */
   private val merging = Seq("payload", "precombine", "ordering", "merge")
   private val commits = Set("commit", "deltacommit", "replacecommit")
@@ -58,8 +58,8 @@ object Hudi extends TableFormat {
   }
 
   /**
-   * Returns the properties and settings that change the rows of a slice. The settings of Parquet's reader are not
-   * included.
+   * Returns the table properties and the session's settings that can change the rows that a reader returns for a slice.
+   * The settings of the Parquet reader are not included.
    */
   def fingerprint(relation: HadoopFsRelation, settings: Map[String, String]): Map[String, String] = {
     val properties = call(call(client(relation), "getTableConfig"), "getProps").asInstanceOf[Properties]
@@ -67,12 +67,14 @@ object Hudi extends TableFormat {
     val set = settings.collect {
       case (k, v) if k.startsWith("hoodie.") && !isHarmless(k) => s"conf.$k" -> v
     }
-    // If a column was dropped and added again, only the id tells the new column from the old column.
+    // If a column was dropped and added again, only its id distinguishes the new column from the old one.
     val ids = call(field(relation.fileFormat, "tableSchema"), "internalSchema")
     table ++ set + ("hudi.columns" -> ids.toString)
   }
 
-  /** The instant at which a reader reads the table. The reader ignores log entries that are later than this instant. */
+  /**
+   * The instant as of which a reader shows the table. The reader ignores log entries that are later than this instant.
+   */
   def instant(relation: HadoopFsRelation): String = field(relation.fileFormat, "queryTimestamp").toString
 
   /** The completion time, in ms since the epoch, of the newest commit that the relation shows. */
@@ -82,7 +84,10 @@ object Hudi extends TableFormat {
     instants(done).filter(requested(_) <= until).flatMap(completion(relation, _)).reduceOption(_ max _)
   }
 
-  /** The completion time of a commit, in ms since the epoch. None if the timeline lacks the completion time. */
+  /**
+   * The completion time of an instant on the timeline, in ms since the epoch. None if the timeline does not contain
+   * this time.
+   */
   private def completion(relation: HadoopFsRelation, instant: AnyRef): Option[Long] =
     Option(call(instant, "getCompletionTime")).map { digits =>
       load(relation.location, "common.table.timeline.HoodieInstantTimeGenerator")
@@ -91,16 +96,16 @@ object Hudi extends TableFormat {
     }
 
   /**
-   * The actions of the active timeline as JSON, the oldest action first. Each entry contains the action's name, whether
-   * the action is complete, and its completion time.
+   * The actions of Hudi's active timeline as JSON, from the oldest to the newest. Each entry contains the action's
+   * name, whether the action is complete, and its completion time.
    */
   def timeline(relation: HadoopFsRelation): String = Json.write(instants(activeTimeline(relation)).map { one =>
     Seq(action(one), call(one, "isCompleted"), completion(relation, one))
   })
 
   /**
-   * Returns the partitions in which an instant wrote or replaced files, as JSON. `number` is the position of the
-   * instant in `timeline`.
+   * Returns the partitions in which an action wrote or replaced files, as JSON. `number` is the position of the action
+   * in `timeline`.
    */
   def partitions(relation: HadoopFsRelation, number: Int): String = {
     val instant = instants(activeTimeline(relation))(number)
@@ -113,9 +118,9 @@ object Hudi extends TableFormat {
 
   /**
    * True if a commit may have been rolled back after `instant`. Some releases of Hudi write a rollback block into a log
-   * file, and readers of every instant apply this block. The timeline must reach back to `instant`, because commits
-   * before the timeline's oldest commit are unknown. A commit with a savepoint does not count as the oldest, because
-   * Hudi can archive later commits but keep a commit with a savepoint.
+   * file, and readers of every instant apply this block. If the timeline does not reach back to `instant`, the result
+   * is true, because rollbacks may be missing. A commit with a savepoint does not show how far the timeline reaches
+   * back, because Hudi can keep this commit and archive later commits.
    */
   def isRolledBack(relation: HadoopFsRelation, instant: String): Boolean = {
     val all = instants(activeTimeline(relation))
@@ -131,11 +136,15 @@ object Hudi extends TableFormat {
     relation.options.contains("as.of.instant")
 
   /**
-   * The completion time of the newest commit that a query of an earlier instant shows. None for any other query.
+   * For a query of an earlier instant, the completion time of the newest commit that the query shows. None for any
+   * other query.
    */
   override def asOf(relation: HadoopFsRelation): Option[Long] = if (isAsOf(relation)) completed(relation) else None
 
-  /** The result of `listFiles` for some partitions. None if this release of Hudi cannot list single partitions. */
+  /**
+   * The same result as `listFiles`, but only for some partitions. None if this release of Hudi cannot list single
+   * partitions.
+   */
   def list(location: FileIndex, partitions: Seq[String]): Option[Seq[PartitionDirectory]] = for {
     path <- method(location, "convertToPartitionPath")
     slices <- method(location, "getInputFileSlices")
@@ -149,8 +158,8 @@ object Hudi extends TableFormat {
   }
 
   /**
-   * The result of `listFiles` for filters, without Hudi's own data skipping. An optimizer rule of Hudi makes and
-   * caches the same listing. None if this release of Hudi does not have the method.
+   * The result of `listFiles` for these filters, but without Hudi's own data skipping. A rule of Hudi's optimizer makes
+   * the same listing, and Hudi caches it. None if this release of Hudi lacks a method that this code calls.
    */
   override def listed(location: FileIndex, filters: Seq[Expression]): Option[Seq[PartitionDirectory]] = for {
     slices <- method(location, "filterFileSlices", _.getParameterTypes.lastOption.contains(classOf[Boolean]))
@@ -167,7 +176,7 @@ object Hudi extends TableFormat {
       location: FileIndex, prepare: Method, found: Seq[(AnyRef, Seq[AnyRef])]): Seq[PartitionDirectory] = {
     val rows = for {
       (partition, inside) <- found
-      // This code reads the field, because only Hudi 1.2 and later also have a method for these values.
+      // This code reads a private field, because releases before Hudi 1.2 have no method that returns these values.
       values = field(partition, "values").asInstanceOf[Array[Any]].toSeq
       slice <- inside if call(slice, "isEmpty") == false
     } yield (InternalRow.fromSeq(values), slice)
@@ -179,12 +188,12 @@ object Hudi extends TableFormat {
     load(log, "common.table.log.HoodieLogFileReader").getConstructors.find(_.getParameterCount == 4).get
       .newInstance(call(client(relation), "getStorage"), log, null, Int.box(1 << 16)).asInstanceOf[AnyRef]
 
-  /** Hudi's meta client of a table, with the table's folder, properties and timeline. */
+  /** Hudi's meta client, which gives access to the table's folder, properties and timeline. */
   def client(relation: HadoopFsRelation): AnyRef = call(relation.location, "metaClient")
 
   /**
-   * The type of the join that MERGE uses to find rows of the table. None if Hudi's own index finds the rows by record
-   * key.
+   * The type of the join that MERGE uses to find the rows of the table. None if MERGE finds these rows by record key in
+   * Hudi's own index.
    */
   override def mergeJoin(relation: HadoopFsRelation, joinType: JoinType): Option[JoinType] =
     if (option(call(call(client(relation), "getTableConfig"), "getRecordKeyFields")).nonEmpty) None else Some(LeftOuter)
@@ -210,8 +219,8 @@ object Hudi extends TableFormat {
     if (argument.getClass.getSimpleName == "HoodieCatalogTable") Some(call(argument, "table")) else None
 
   /**
-   * The catalog's table whose data is in a folder. Hudi stores the table's name, and possibly its database, in a file
-   * of properties in the folder.
+   * The catalog's table whose data is in the folder `path`. Hudi stores the name of the table, and possibly the name of
+   * its database, in a properties file in this folder.
    */
   override def tableAt(path: Path, session: Compat.Session): Option[TableIdentifier] = {
     val files = path.getFileSystem(session.sessionState.newHadoopConf())
@@ -235,7 +244,7 @@ object Hudi extends TableFormat {
   /** Calls a public method without arguments, and returns its result. */
   def call(of: AnyRef, method: String): AnyRef = of.getClass.getMethod(method).invoke(of)
 
-  /** Loads a class from the same jar as the class of an object. */
+  /** Loads a class of Hudi with the class loader of the object `like`. */
   def load(like: AnyRef, name: String): Class[_] =
     like.getClass.getClassLoader.loadClass(s"org.apache.hudi.$name")
 

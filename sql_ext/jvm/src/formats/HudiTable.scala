@@ -10,13 +10,13 @@ final class HudiTable(files: ListedFiles) extends FormatTable(files) {
   private val slices = new FileSlices(relation)
 
   /**
-   * Returns the relation's own listing. A refreshed listing could include commits that the relation's reader
+   * Returns the relation's own listing, because a refreshed listing could include commits that the relation's reader
    * ignores.
    */
   override protected def newest(): FileIndex = relation.location
 
   /**
-   * Returns all current files of some partitions, in the form of `list`. Returns null if this release of Hudi
+   * Returns all current files of some partitions, in the same form as `list`. Returns null if this release of Hudi
    * cannot list single partitions.
    */
   def listPartitions(partitions: JList[String]): String =
@@ -33,7 +33,10 @@ final class HudiTable(files: ListedFiles) extends FormatTable(files) {
    */
   def slice(number: Int): String = Json.write((slices.states _).tupled(files(number)))
 
-  /** Opens a reader of the blocks in the `k`-th log file of a slice. The log files are sorted by name. */
+  /**
+   * Opens a reader of the blocks in a log file. `number` is the number of the file slice in the last listing, and `k`
+   * is the position of the log file among the slice's log files, sorted by name.
+   */
   def logReader(number: Int, k: Int): AnyRef =
     Hudi.logReader(relation, (slices.logs _).tupled(files(number))(k))
 

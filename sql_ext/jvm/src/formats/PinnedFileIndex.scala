@@ -15,8 +15,7 @@ class PinnedFileIndex(
   override def rootPaths: Seq[Path] = delegate.rootPaths
   override def listRanges(p: Seq[Expression], d: Seq[Expression]): Seq[PartitionDirectory] = files
   /**
-   * Fails if a file is restricted to ranges, because Spark's own scan would read the whole file once for each
-   * range.
+   * Fails if a file is restricted to ranges. Otherwise, Spark's own scan would read the whole file once for each range.
    */
   override def listFiles(p: Seq[Expression], d: Seq[Expression]): Seq[PartitionDirectory] =
     if (!hasRanges) files
@@ -32,7 +31,8 @@ object PinnedFileIndex {
   private val ignoring = Seq("ignoreCorruptFiles", "ignoreMissingFiles")
 
   /**
-   * Returns a relation of exactly these files. Scans read the files as a query would, but report every error in a file.
+   * Returns a relation of exactly these files. Scans of this relation read the files in the same way as a query, but
+   * never ignore corrupt or missing files.
    */
   def over(
       relation: HadoopFsRelation, files: Seq[PartitionDirectory], partitionSchema: StructType,

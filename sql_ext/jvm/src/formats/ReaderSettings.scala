@@ -9,13 +9,13 @@ import org.apache.spark.sql.sieve.base.Compat
 
 /**
  * The settings that decide how a session's reader interprets a file's bytes. `of` returns all keys with a reader's
- * prefix, except keys that are known to be harmless. So a query that sets an unknown key reads all files. A key with
- * its default value counts as not set. The rebase modes are an exception and always count, because alternative names of
- * these keys can have other values.
+ * prefix, except keys that are known to be harmless. So if a query sets an unknown key, its fingerprint matches no
+ * index, and the query reads all files. A key with its default value counts as not set. The rebase modes are an
+ * exception and always count, because alternative names of these keys can have other values.
  */
 object ReaderSettings {
-  // Spark's first read of a table loads mapred-site.xml and the deprecated names of Hadoop's keys. Loading both here
-  // makes the fingerprint the same before and after this first read.
+  // When Spark first reads a table, it loads mapred-site.xml and the deprecated names of Hadoop's keys. This code loads
+  // both earlier, so that the fingerprint is the same before and after this first read.
   ConfigUtil.loadResources()
 
   private val sqlPrefixes = Seq("parquet", "orc", "csv", "json", "avro", "files", "legacy", "variant",
@@ -28,9 +28,9 @@ object ReaderSettings {
   private val hadoopPrefixes =
     Seq("parquet.", "orc.", "hive.exec.orc.", "mapreduce.input.", "io.", "hadoop.security.key.")
   /**
-   * Settings that cannot make a query miss rows. Most of these settings decide how much is read at once, which folders
-   * are listed, how servers describe columns, or how files are written. The other settings only make a reader return
-   * fewer rows of a file than the build read.
+   * Settings that cannot make a query lose rows, even if they differ between the build and the query. Most of these
+   * settings decide how much is read at once, which folders are listed, how servers describe columns, or how files are
+   * written. The other settings only make the query's reader return fewer rows of a file than the reader of the build.
    */
   private val harmless = Set("files.maxPartitionBytes", "files.openCostInBytes", "files.minPartitionNum",
     "files.maxPartitionNum", "files.maxRecordsPerFile", "files.ignoreCorruptFiles", "files.ignoreMissingFiles",
@@ -51,8 +51,8 @@ object ReaderSettings {
     """-D(user\.(timezone|language|country|variant|region)|java\.locale\.|file\.encoding)\S*""".r
 
   /**
-   * Returns the settings of a session. In the same version of Spark, two sessions with equal settings read a file
-   * in the same way.
+   * Returns the reader settings of a session. In the same version of Spark, two sessions with equal reader settings
+   * read a file in the same way.
    */
   def of(session: Compat.Session): Map[String, String] = {
     val set = session.sessionState.conf.getAllConfs
@@ -78,7 +78,7 @@ object ReaderSettings {
 
   /** The reader settings in Hadoop's configuration. A session's keys override the keys of the Spark context. */
   private def hadoop(context: Configuration, set: Map[String, String]): Map[String, String] = {
-    // If a user sets a key by its deprecated name, the configuration also contains the new name.
+    // If the user sets a key by its deprecated name, Hadoop's `Configuration` also adds the current name of the key.
     val own = new Configuration(false)
     set.foreach { case (k, v) => if (!k.startsWith("spark.")) own.set(k, v) }
     def chosen(conf: Configuration): Map[String, String] = conf.iterator.asScala.collect {
@@ -88,7 +88,7 @@ object ReaderSettings {
     chosen(context) ++ chosen(own)
   }
 
-  /** True if only the default files in Hadoop's jars set a value. */
+  /** True if the value of a key comes from the default files in Hadoop's jars, and from no other source. */
   private def shipped(conf: Configuration, key: String): Boolean =
     Option(conf.getPropertySources(key)).flatMap(_.lastOption).exists(_.endsWith("-default.xml"))
 

@@ -19,8 +19,8 @@ final case class SourceTable(catalog: TableCatalog, name: Identifier, descriptio
   def unsetProperty(key: String): Unit = change(TableChange.removeProperty(key))
 
   /**
-   * Changes the table, and also refreshes the table in the user's session. A statement runs in a copy of this session,
-   * and each session caches its own tables.
+   * Changes the table, and then refreshes the table in the user's session. The refresh is necessary, because a
+   * statement runs in a copy of this session and each session caches its own tables.
    */
   private def change(to: TableChange): Unit = {
     catalog.alterTable(name, to)
@@ -30,22 +30,25 @@ final case class SourceTable(catalog: TableCatalog, name: Identifier, descriptio
 }
 
 /**
- * An entry of a catalog's list of tables.
+ * An entry in the list of a catalog's tables.
  *
- * @param description None if the catalog has no properties of the table
- * @param problem the reason why the table's metadata cannot be read; None for a readable table
+ * @param description the table in the form of the session catalog; None if the catalog has no properties of the table
+ * @param problem     the reason why the table's metadata cannot be read; None for a readable table
  */
 final case class ListedTable(name: TableIdentifier, description: Option[CatalogTable], problem: Option[String])
 
 object ListedTable {
-  /** The entry of a table that `read` reads. If `read` fails, the entry has the description `otherwise`. */
+  /**
+   * The entry of a table with the description that `read` returns. If `read` fails, the entry has the description
+   * `otherwise` and the error's message.
+   */
   def of(name: TableIdentifier, otherwise: Option[CatalogTable])(read: => Option[CatalogTable]): Option[ListedTable] =
     try read.map(found => ListedTable(name, Some(found), None))
     catch { case NonFatal(e) => Some(ListedTable(name, otherwise, Some(String.valueOf(e.getMessage)))) }
 }
 
 object SourceTable {
-  /** A catalog that stores the properties of its tables. */
+  /** The catalog with this name. None if this catalog does not itself store the properties of its tables. */
   def catalog(session: Compat.Session, name: String): Option[TableCatalog] =
     Try(session.sessionState.catalogManager.catalog(name)).toOption.collect {
       case own: TableCatalog if TableFormat.ownsCatalog(own) => own
@@ -60,8 +63,8 @@ object SourceTable {
     } yield SourceTable(own, at, description)
 
   /**
-   * The folder of a database in a catalog that stores its tables' properties. None if the session catalog contains the
-   * database.
+   * The folder of a database in a catalog that itself stores its tables' properties. None if the database is in the
+   * session catalog.
    */
   def databaseLocation(session: Compat.Session, catalogName: String, database: String): Option[String] =
     catalog(session, catalogName).collect { case own: SupportsNamespaces => own }.flatMap(own =>
@@ -71,8 +74,8 @@ object SourceTable {
     }
 
   /**
-   * The tables of a database in a catalog that stores its tables' properties. None if the session catalog contains the
-   * database.
+   * The tables of a database in a catalog that itself stores its tables' properties. None if the database is in the
+   * session catalog.
    */
   def list(session: Compat.Session, catalogName: String, database: String): Option[Seq[ListedTable]] =
     catalog(session, catalogName).map(own =>

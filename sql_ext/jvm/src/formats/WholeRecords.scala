@@ -55,7 +55,7 @@ class WholeRecords(inner: FileFormat, isCsv: Boolean) extends FileFormat with Se
         session, columns, partitionSchema, requiredSchema, filters, in(PermissiveMode), conf)
       file => new WholeRecords.Rows(read(file), None, identity, None)
     } else {
-      // The files do not contain the column for the text of damaged records.
+      // The column for the text of damaged records is not in the files, so the reader does not read it.
       val sqlConf = session.asInstanceOf[Compat.Session].sessionState.conf
       val record = WholeRecords.corruptColumn(options, sqlConf)
       val all = StructType(columns.filterNot(_.name == record))
@@ -65,8 +65,8 @@ class WholeRecords(inner: FileFormat, isCsv: Boolean) extends FileFormat with Se
       } else (None, in(FailFastMode))
       val read = inner.buildReaderWithPartitionValues(session, all, partitionSchema, all, Nil, own, conf)
       /**
-       * The required columns of a row and, from position `from` on, the partition values. In a damaged row, all
-       * required columns but `damaged` are NULL.
+       * The required columns of a row, followed by the partition values, which begin at position `from` of the input
+       * row. In a damaged row, all required columns but `damaged` are NULL.
        */
       def columnsOf(isDamaged: Boolean, from: Int): Seq[Expression] = requiredSchema.map {
         case f if f.name == WholeRecords.damaged => Literal(isDamaged)
@@ -85,7 +85,8 @@ class WholeRecords(inner: FileFormat, isCsv: Boolean) extends FileFormat with Se
 
 object WholeRecords {
   /**
-   * The name of the column that marks a damaged record. `Fingerprint` ensures that no indexed table has such a column.
+   * The name of the column that marks a damaged record. `Fingerprint` ensures that no query uses an index of a table
+   * that already has such a column.
    */
   val damaged = "__sieve_damaged__"
   private val formats = Set("csv", "json")
@@ -107,13 +108,13 @@ object WholeRecords {
 
   def isText(relation: HadoopFsRelation): Boolean = formats(Fingerprint.format(relation))
 
-  /** The name of the column for damaged records. A table does not need to have this column. */
+  /** The name of the column for the text of damaged records. A table does not need to have this column. */
   def corruptColumn(options: Map[String, String], conf: SQLConf): String =
     CaseInsensitiveMap(options).getOrElse("columnNameOfCorruptRecord", conf.columnNameOfCorruptRecord)
 
   /**
-   * Returns the rows before the first record with an error. If `broken` is given, this row replaces the first record
-   * with an error.
+   * Returns the rows before the first record with an error. If `broken` is given, the row `broken` then follows in
+   * place of this record.
    */
   private class Rows(
       open: => Iterator[InternalRow], quoting: Option[CsvQuoting], whole: InternalRow => InternalRow,

@@ -22,7 +22,10 @@ import org.apache.spark.sql.types.BooleanType
  * `x <> 0 AND 1 / x > 2`.
  */
 object Audit extends ListingObserver {
-  /** Audits a sample of the scans. The session's setting determines the share of audited scans. */
+  /**
+   * Audits a sample of the scans. The session's setting `spark.sieve.audit.sample` determines the share of audited
+   * scans.
+   */
   override def listed(index: SieveFileIndex, listing: Listing): Unit = if (listing.bound.isEmpty) {
     import listing.{filters, pruned}
     if (pruned.skipped.nonEmpty &&
@@ -31,7 +34,8 @@ object Audit extends ListingObserver {
       val found =
         try matching(index, pruned, filters)
         catch {
-          // An audit that cannot read the files must not look like an audit without a match.
+          // If the audit cannot read the files, the query fails, because otherwise the audit would seem to have found
+          // no match.
           case NonFatal(e) => throw new SieveException("SIEVE_AUDIT_UNREADABLE",
             s"an audit (spark.sieve.audit.sample) could not read the files of $table that $used skips: " +
               s"${e.getMessage}. If the cause cannot be removed, SET spark.sieve.audit.sample = 0.", Some(e), "58030")
@@ -47,7 +51,7 @@ object Audit extends ListingObserver {
   }
 
   /**
-   * Returns a skipped file that contains a row that satisfies the filters. In text formats, a damaged record also
+   * Returns the name of a skipped file in which some row satisfies the filters. In text formats, a damaged record also
    * counts as a match, because the record's values differ between queries. Each task stops at its first match. The
    * filters are already analysed and optimised, so the plan runs without analysis and optimisation. Attributes
    * therefore keep their ids, and listeners see no extra query. Sieve does not prune the listing of this plan.

@@ -21,8 +21,8 @@ import org.apache.spark.util.ThreadUtils
 
 /**
  * Reports changes of tables to the front end, which then updates the tables' indexes. The catalog sends an event on the
- * thread that makes the change. For a dropped table, the event comes before the table becomes unreadable. A separate
- * thread reports the events, so no caller waits for a report.
+ * thread that makes the change. Before a table is dropped, the catalog sends an event while the table is still
+ * readable. A separate thread reports the events to the front end, so no caller waits for a report.
  */
 class CatalogEvents(first: Compat.Session)
     extends SparkListener with ExternalCatalogEventListener with Logging {
@@ -33,11 +33,12 @@ class CatalogEvents(first: Compat.Session)
   /** The indexed tables whose DROP has begun but not ended, each with the location of its database. */
   private val pendingDrops = new ConcurrentHashMap[(String, String), (CatalogTable, String)]
   /**
-   * The tables that were written and wait for a refresh. The refresh after the latest write covers all earlier writes.
+   * The written tables for which a refresh has been requested but has not ended. A refresh covers all writes that
+   * precede its start.
    */
   private val pendingRefreshes = new ConcurrentHashMap[(String, String), Pending]
 
-  /** The registered indexes of a table before the change that this thread is making. */
+  /** The registered indexes of a table before the change that the current thread is making. */
   private val before = ThreadLocal.withInitial[Set[String]](() => Set.empty)
 
   private def catalog: ExternalCatalog = first.sharedState.externalCatalog
@@ -60,7 +61,8 @@ class CatalogEvents(first: Compat.Session)
   private def renamed(writer: Compat.Session, old: TableIdentifier, now: TableIdentifier): Unit = {
     Registry.invalidate(application, old.database.getOrElse("default"), Some(old.table))
     changed(now)
-    // A pending refresh under the former name would no longer find the table.
+    // A refresh that still waits under the table's former name would no longer find the table. So this code requests a
+    // refresh under the new name.
     later(s"renamed $now")(written(writer, now, Write(every = Settings.refreshAuto(writer))))
   }
 
@@ -83,7 +85,8 @@ class CatalogEvents(first: Compat.Session)
   private def changed(name: TableIdentifier): Unit = {
     val now = Registry.reload(ReadingSession.of(first, name), name)
     val left = Registry.registrations(now).keySet
-    // For some tables, CREATE OR REPLACE keeps the table's id but removes its properties.
+    // For tables of some formats, CREATE OR REPLACE keeps the table's id but removes its properties, and with them its
+    // registered indexes.
     if (TableFormat.isReplacedInPlace(now) && !before.get.subsetOf(left)) report("unregistered", now)
     if (left.nonEmpty) report("changed", now)
   }
@@ -104,7 +107,7 @@ class CatalogEvents(first: Compat.Session)
       case NonFatal(e) => logWarning(s"sieve: indexes were not updated after: $what: $e")
     }))
 
-  /** Waits until all earlier events have been reported, but only for a limited time. */
+  /** Waits until all earlier events have been reported, but at most 5 seconds. */
   private def settle(): Unit =
     try worker.submit((() => ()): Runnable).get(5, TimeUnit.SECONDS)
     catch { case _: TimeoutException | _: RejectedExecutionException => }
@@ -113,8 +116,9 @@ class CatalogEvents(first: Compat.Session)
 
   override def onOtherEvent(event: SparkListenerEvent): Unit = event match {
     case e: SparkListenerSQLExecutionEnd if e.executionFailure.isEmpty =>
-      // An outer and an inner execution of a command end with the same plan, so only the inner execution counts. The
-      // execution of a stream's batch has no inner execution.
+      // Spark runs a command in an outer and an inner execution, and both end with the same plan. So that a write is
+      // reported only once, only the inner execution counts. The execution of a stream's batch has no inner execution,
+      // so it counts itself.
       for {
         execution <- Option(e.qe)
         if execution.mode == CommandExecutionMode.NON_ROOT || execution.analyzed.isStreaming
@@ -134,8 +138,8 @@ class CatalogEvents(first: Compat.Session)
     val table = Registry.reload(ReadingSession.of(first, name), name.copy(database = Some(database)))
     val key = (TableIdentity.namespace(table.identifier), table.identifier.table)
     val before = Option(pendingRefreshes.get(key))
-    // A pending refresh that has not begun will cover this write, too. The replacement of a table must always be
-    // reported.
+    // If a requested refresh has not begun, it will cover this write, too, so no further refresh is requested. The
+    // replacement of a table must be reported in any case.
     if (followed(table, write) && !before.exists(p => !write.replaced && p.covers(write) && !p.begun())) {
       val event = fields("written", table,
         "replaced" -> write.replaced.toString, "every" -> write.every.toString)
@@ -158,25 +162,28 @@ class CatalogEvents(first: Compat.Session)
   }
 
   /**
-   * True if a write must be reported. The session's setting or an index of the table can request automatic refreshes.
+   * True if a write must be reported to the front end. Automatic refreshes can be requested by the session's setting or
+   * by an index of the table.
    */
   private def followed(table: CatalogTable, write: Write): Boolean = {
     val (has, declared) = (Registry.registrations(table), DeclaredIndexes.by(table))
     if (write.every) has.nonEmpty || declared.nonEmpty || write.replaced
     else has.values.exists(Registry.follows) || declared.values.exists(mayFollow) ||
-      // Only the front end knows the indexes of the replaced table.
+      // The replacement of a table must be reported, because only the front end knows the indexes of the replaced
+      // table.
       write.replaced && FrontendProcess.running.isDefined
   }
 
   /**
-   * True if the text of an index's options contains the name of the option `refresh`. Only the front end parses
-   * options, so this test avoids needless starts of the front end.
+   * True if the text of an index's options contains the word `refresh`, and so may request automatic refreshes. Only
+   * the front end can parse options. This test avoids starting the front end for options without this word.
    */
   private def mayFollow(options: String): Boolean = options.toLowerCase(Locale.ROOT).contains("refresh")
 
   override def onApplicationEnd(end: SparkListenerApplicationEnd): Unit = {
     worker.shutdown()
-    // The driver must not end before the front end has deleted the indexes of dropped tables.
+    // The driver must not end before the front end has deleted the indexes of dropped tables, so this code waits for
+    // the reports.
     worker.awaitTermination(20, TimeUnit.SECONDS)
     ScanRecord.save(first)
     FrontendProcess.end(application)
@@ -207,7 +214,10 @@ object CatalogEvents {
   /** Waits for pending events, so that a statement sees the effects of all earlier DDL statements. */
   def settled(session: Compat.Session): Unit = own(session).foreach(_.settle())
 
-  /** Registers the application's listener. Only the first session of an application registers the listener. */
+  /**
+   * Registers the listeners of an application on Spark's listener bus. Only the first session of an application does
+   * so.
+   */
   def attach(session: Compat.Session): Unit = synchronized {
     if (own(session).isEmpty) {
       val events = new CatalogEvents(session)
@@ -218,8 +228,8 @@ object CatalogEvents {
   }
 
   /**
-   * Registers the catalog's listener. Callers use this method only when the catalog is needed anyway, because creating
-   * a catalog takes seconds.
+   * Registers the listener of the catalog's events. Creating a catalog takes seconds, so callers use this method only
+   * when they need the catalog anyway.
    */
   def follow(session: Compat.Session): Unit = {
     val application = session.sparkContext.applicationId

@@ -14,12 +14,12 @@ import org.apache.spark.sql.sieve.plan.{PlannedScan, PrunedScan, SieveFileIndex}
 /**
  * A scan of a table's files in a query that has ended. The scan used version 1 or 2 of Spark's data source interface.
  *
- * @param filters the filters that a row must satisfy
+ * @param filters the filters of the query that the scanned rows must satisfy
  */
 final case class EndedScan(
     node: SparkPlan, table: TableIdentifier, relation: HadoopFsRelation, filters: Seq[Expression], files: Long,
     filesSkipped: Long, bytes: Long, bytesSkipped: Long) {
-  /** The listing that an index has pruned. None if the table has no index. */
+  /** The listing that Sieve has pruned. None if the table has no index. */
   def index: Option[SieveFileIndex] = relation.location match {
     case own: SieveFileIndex => Some(own)
     case _ => None
@@ -27,10 +27,12 @@ final case class EndedScan(
 }
 
 object EndedScan extends PredicateHelper {
-  /** The scans of a plan. Scans that did not run are left out, because they have listed no files. */
+  /** The scans in a plan that have run. Scans without any listed file are left out, because they have not run. */
   def in(plan: SparkPlan): Seq[EndedScan] = below(plan, Nil).filter(scan => scan.files + scan.filesSkipped > 0)
 
-  /** @param above the filters between a plan and the nearest node that is not a filter or a projection */
+  /**
+   * @param above the filters between `plan` and the nearest node above it that is not transparent, such as a join
+   */
   private def below(plan: SparkPlan, above: Seq[Expression]): Seq[EndedScan] = ended(plan, above).toSeq ++ (plan match {
     case FilterExec(condition, child) => below(child, above ++ splitConjunctivePredicates(condition))
     case node if isTransparent(node) => below(node.children.head, above)

@@ -47,9 +47,9 @@ object Explain {
   }
 
   /**
-   * Describes a later scan of a statement, which reads again the files that the first scan found. Before the statement
-   * runs, Sieve cannot know which files the first scan finds. So EXPLAIN shows all files of the first scan, as an upper
-   * bound.
+   * Describes a later scan of a statement, which reads the files again in which the first scan found rows. Before the
+   * statement runs, Sieve cannot know in which files the first scan will find rows. So EXPLAIN shows all files that the
+   * first scan reads, as an upper bound.
    */
   private def again(first: Map[String, Any]): Map[String, Any] = first ++
     Seq("files", "ranges", "bytes").map(of => s"${of}_total" -> first(s"${of}_read")) ++
@@ -58,7 +58,7 @@ object Explain {
   /**
    * The predicate in the form that an index evaluates, and the files that remain after partition pruning.
    *
-   * @param keys the keys of indexed or proposed expressions, as JSON
+   * @param keys the keys that identify the indexed or proposed expressions, as JSON
    */
   def predicate(session: Compat.Session, name: java.util.List[String], text: String, keys: String): String =
     scans(session, planned(session, name, text)) match {
@@ -88,7 +88,7 @@ object Explain {
     val execution = planned(session, name, text)
     val table = execution.analyzed.collectFirst(PlannedScan.table(session)).get
     val relation = table.relation.asInstanceOf[HadoopFsRelation]
-    // If the predicate has a subquery, the plan contains further scans, possibly even of this table.
+    // If the predicate has a subquery, the plan contains further scans, and even these may read this table.
     val own = scans(execution.executedPlan).find(_.output.exists(table.outputSet.contains))
     val cached = execution.withCachedData.exists(_.isInstanceOf[InMemoryRelation])
     val found = if (cached) Map("unread" -> "cached") else own.fold[Map[String, Any]](
@@ -132,9 +132,9 @@ object Explain {
     scans(planned.executedPlan).distinct
 
   /**
-   * The files of a scan after Spark's partition pruning, and the files that remain after indexes skip files.
+   * The files of a scan after Spark's partition pruning, and the result after indexes have skipped some of these files.
    *
-   * @param awaited filters with run-time values; these filters show which indexes the query will use
+   * @param awaited filters whose values become known only at run time; they show which indexes the query will use
    */
   private def listing(
       session: Compat.Session, scan: PlannedScan,
@@ -152,11 +152,14 @@ object Explain {
     }
   }
 
-  /** A filter that every row satisfies, and that uses the same indexes as a filter with run-time values. */
+  /**
+   * Returns a filter that every row satisfies, but that uses the same indexes as `filter`, whose values become known
+   * only at run time.
+   */
   private def probe(filter: Expression, index: SieveFileIndex): Option[Expression] =
     BroadcastTuple.without(filter).find(index.indexed.holds).map(column => Or(valued(filter), Or(IsNull(column), IsNotNull(column))))
 
-  /** A filter with arbitrary values instead of its run-time values. */
+  /** Returns the filter with arbitrary constants in place of the values that become known only at run time. */
   private def valued(filter: Expression): Expression = filter match {
     case DynamicPruningExpression(in: InSubqueryExec) => RunTimeFilters.example(BroadcastTuple.without(in.child))
     case AmongKeys(key, _) => RunTimeFilters.example(key)
@@ -165,11 +168,14 @@ object Explain {
 
   private def some(like: Expression): Any = Try(Literal.default(like.dataType).value).getOrElse(null)
 
-  /** A filter without table names, because the row of EXPLAIN already contains the table's name. */
+  /** Returns the filter without table names, because the row of EXPLAIN already contains the table's name. */
   private def unqualified(filter: Expression): Expression =
     filter.transform { case a: AttributeReference => a.withQualifier(Nil) }
 
-  /** The text of a filter with run-time values. EXPLAIN does not know the values, so the text names their source. */
+  /**
+   * The text of a filter whose values become known only at run time. The text names the source of the values instead of
+   * the values.
+   */
   private def atRunTime(filter: Expression): String = filter match {
     case DynamicPruningExpression(in: InSubqueryExec) => among(in.child, scans(in.plan).flatMap(_.table))
     case AmongKeys(key, keys) => among(key, keys.collect {
@@ -198,8 +204,8 @@ object Explain {
   private def scans(plan: SparkPlan): Seq[PlannedScan] = {
     val own = plan match {
       case PlannedScan(scan) => Seq(scan)
-      // Applies the rule that Spark itself applies while the query runs. The rule replaces join keys by keys of a
-      // broadcast in this plan, or removes the join keys.
+      // Applies a rule that Spark itself applies while the query runs. The rule makes a filter on join keys use the
+      // keys of a broadcast in this plan. If the plan has no such broadcast, the rule removes the filter.
       case adaptive: AdaptiveSparkPlanExec => scans(PlanAdaptiveDynamicPruningFilters(adaptive)(adaptive.inputPlan))
       case stage: QueryStageExec => scans(stage.plan)
       case cached: InMemoryTableScanExec => scans(cached.relation.cachedPlan)

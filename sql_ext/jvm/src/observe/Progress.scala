@@ -32,7 +32,7 @@ object Progress {
     }
   }
 
-  /** Removes the progress line, so that other output can take its place. */
+  /** Removes the progress line from the terminal, so that other output can take its place. */
   def clear(): Unit = synchronized {
     if (shown > 0) print("")
   }
@@ -41,7 +41,7 @@ object Progress {
     stages.sortBy(_.stageId).lastOption.fold(clear())(stage => print(text(stage).take(longest)))
   }
 
-  /** The text for a stage: its work, and how much of the work is done. */
+  /** The text for a stage: the name of its work, and how much of the work is done. */
   private def text(stage: StageData): String = {
     val (done, all) = (stage.numCompleteTasks, stage.numTasks.max(1))
     stage.description.getOrElse("") match {

@@ -31,7 +31,10 @@ object RecentScans extends ListingObserver {
   /** All recorded scans. The latest scan is first. */
   def all: Seq[Map[String, Any]] = synchronized(latest).reverse
 
-  /** The filters as readable text. Empty if converting an expression to text fails, because the query must not fail. */
+  /**
+   * The filters as readable text. If an expression cannot be converted to text, the result is empty, because the query
+   * must not fail.
+   */
   private def text(filters: Seq[Expression]): String =
     try filters.map(withoutConstants(_).sql).mkString(" AND ").take(longest)
     catch { case NonFatal(_) | _: LinkageError => "" }
@@ -44,7 +47,10 @@ object RecentScans extends ListingObserver {
   }
 }
 
-/** A placeholder for a constant of a filter, because users must not see the constants. */
+/**
+ * A placeholder that takes the place of a constant in the text of a filter. People who read the text must not see the
+ * constants of queries.
+ */
 private case class AnyConstant(dataType: DataType) extends LeafExpression with Unevaluable {
   override def nullable: Boolean = true
   override def sql: String = "?"

@@ -19,16 +19,16 @@ import org.apache.spark.sql.sieve.catalog.TableIdentity
 import org.apache.spark.sql.sieve.formats.TableFormat
 
 /**
- * The scans that this driver has run, summed by table, by the form of the filters, and by the indexes that the scans
- * used. The form of a filter contains the filter's columns and expressions, but not the constants in comparisons.
- * Spark's listener bus examines a plan after its query has ended, so no query waits.
+ * The scans that this driver has run, summed for each combination of table, form of the filters, and used indexes. The
+ * form of a filter contains the filter's columns and expressions, but not the constants in comparisons. This object
+ * examines a plan on the thread of Spark's listener bus after the query has ended, so no query waits.
  */
 object ScanRecord extends SparkListener with PredicateHelper with OnceLogging {
   private final class Sums { var scans, bytes, files, filesSkipped, bytesSkipped = 0L }
   private type Node = Map[String, Any]
 
   private val sums = new LruMap[String, Sums](1000)
-  // A filter whose text is longer than this limit is recorded as "unknown".
+  // If the text of a filter is longer than this number of characters, the record contains "unknown" instead.
   private val longest = 2000
   private var since = 0L
   private var driver = newDriver
@@ -39,11 +39,12 @@ object ScanRecord extends SparkListener with PredicateHelper with OnceLogging {
       try Option(e.qe).foreach { execution =>
         val isFirst = synchronized(sums.isEmpty)
         add(execution.executedPlan)
-        // Starts the front end, which saves the record from time to time. Other code reports a start that fails.
+        // Starts the front end, which saves the record from time to time. If the start fails, other code reports the
+        // failure.
         if (isFirst && isSaved(execution.sparkSession))
           try FrontendProcess.ensure(execution.sparkSession, atOnce = false) catch { case _: FrontendDown => }
       }
-      // Unknown operators in a plan must not cause an error in the listener bus.
+      // If a plan contains unknown operators, they must not cause an error on Spark's listener bus.
       catch { case e @ (NonFatal(_) | _: LinkageError) => warnOnce(s"scans are not recorded: ${e.getClass}") }
     case _ =>
   }
