@@ -12,8 +12,8 @@ import org.apache.spark.sql.sieve.formats.Locations
 import org.apache.spark.sql.sieve.predicate.TopK
 
 /**
- * Assigns a group to each listed file whose current state is in an index. A top-k query may need the first rows of each
- * group of partitions. Without such groups, all files belong to one group.
+ * For a top-k query, assigns a group to each listed file whose current state an index covers. If the query groups by
+ * partition columns, it may need the first rows of each group. Otherwise, all files belong to one group.
  */
 object FileGroups {
   private val absent = -1

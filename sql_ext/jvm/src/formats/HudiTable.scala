@@ -40,7 +40,10 @@ final class HudiTable(files: ListedFiles) extends FormatTable(files) {
   def logReader(number: Int, k: Int): AnyRef =
     Hudi.logReader(relation, (slices.logs _).tupled(files(number))(k))
 
-  /** Makes data frames read only the newer log files of a file slice, from number `from` on. */
+  /**
+   * Registers the last log files of a file slice, from position `from` on. A data frame that needs only the added rows
+   * of the slice then reads only these log files.
+   */
   def append(number: Int, from: Int): Unit = {
     val (values, file) = files(number)
     files.append(number, slices.logsAlone(values, file, from))

@@ -66,7 +66,7 @@ object ScanRecord extends SparkListener with PredicateHelper with OnceLogging {
 
   /**
    * The record as JSON. The record contains the driver's id, the time in milliseconds at which the first recorded scan
-   * ended, and the sums for each group of scans.
+   * ended, and the sums for each combination.
    */
   def json: String = synchronized(Json.write(Map("driver" -> driver, "since" -> since, "scans" -> sums.asScala.toSeq.map {
     case (asked, sum) => Map("asked" -> asked, "scans" -> sum.scans, "bytes" -> sum.bytes, "files" -> sum.files,
@@ -94,8 +94,8 @@ object ScanRecord extends SparkListener with PredicateHelper with OnceLogging {
   }
 
   /**
-   * The predicate tree of a scan's filters, without constants. The tree also contains the join keys and sort orders of
-   * the nodes above the scan.
+   * The predicate tree of a scan's filters, without constants. The tree also contains the scan's columns that other
+   * nodes of the plan use as join keys or sort orders.
    */
   private def filterOf(scan: EndedScan, fromParents: Seq[(ExprId, String)]): Node = {
     val names = scan.node.output.map(a => a.exprId -> a.name).toMap
@@ -114,7 +114,7 @@ object ScanRecord extends SparkListener with PredicateHelper with OnceLogging {
     case kept @ ("op" | "col" | "names", _) => kept
   }
 
-  /** The columns that a node uses as join keys or as a sort order, each with the kind of use. */
+  /** The columns that a node uses as join keys or as a sort order, each with the name of this use. */
   private def keysOf(node: SparkPlan): Seq[(ExprId, String)] = node match {
     case j: BroadcastHashJoinExec if leavesOut(j.joinType) =>
       val (build, keys) = if (j.buildSide == BuildLeft) (j.left, j.rightKeys) else (j.right, j.leftKeys)
@@ -137,7 +137,10 @@ object ScanRecord extends SparkListener with PredicateHelper with OnceLogging {
   private def attributes(keys: Seq[Expression], op: String): Seq[(ExprId, String)] =
     keys.collect { case a: AttributeReference => a.exprId -> op }
 
-  /** True if a side of a join has a filter. IS NOT NULL does not count, because Spark adds this filter to join keys. */
+  /**
+   * True if a side of a join has a filter. IS NOT NULL does not count, because Spark itself adds this filter on join
+   * keys.
+   */
   private def isFiltered(side: SparkPlan): Boolean = EndedScan.nodes(side).exists {
     case scan: FileSourceScanExec =>
       scan.partitionFilters.nonEmpty || scan.dataFilters.exists(!_.isInstanceOf[IsNotNull])

@@ -6,11 +6,12 @@ import scala.util.Try
 import scala.util.control.NonFatal
 
 /**
- * The output of `sieve sql`. On a terminal, rows have aligned columns. Statements without columns have no header.
+ * Formats the output of `sieve sql`. On a terminal, the columns of a result are aligned. A statement without result
+ * columns prints no header.
  *
- * Spark's shell prints each row by one `println` to the stream `out` of Hive's session state, with tabs between cells.
- * The shell prints "Time taken" to the stream `info`. So the first row in `out` begins a table, and the next line in
- * another stream ends the table.
+ * Spark's shell prints each row with one `println` to the stream `out` of Hive's session state, with tabs between
+ * cells. The shell prints "Time taken" to the stream `info`. So a result begins with the first row in `out`, and ends
+ * before the next line in another stream.
  */
 object ShellOutput {
   /**
@@ -55,7 +56,7 @@ object ShellOutput {
     private val own = mutable.Map.empty[String, PrintStream]
     private val again = mutable.Set.empty[String]
 
-    /** True if the shell has set all streams again, and `replace` has replaced all of them afterwards. */
+    /** True if the shell has set all three streams a second time, and `replace` has then replaced all of them. */
     def replaced: Boolean = again.size == 3
 
     def replace(): Unit = for (name <- Seq("out", "info", "err")) {
@@ -76,7 +77,7 @@ object ShellOutput {
     Class.forName("jline.Terminal").getMethod("getWidth").invoke(terminal).asInstanceOf[Int]
   }.filter(_ > 20).getOrElse(80)
 
-  /** Replaces the shell's stream `out`. The shell prints rows by `println`, and prompts by `write`. */
+  /** Replaces the shell's stream `out`. The shell prints rows with `println`; it prints its prompts with `write`. */
   private class Rows(to: PrintStream, width: Option[() => Int]) extends PrintStream(to, true) {
     private val most = 1000
     private val lines = mutable.ArrayBuffer.empty[String]
@@ -92,7 +93,7 @@ object ShellOutput {
 
     override def println(line: Any): Unit = println(String.valueOf(line))
 
-    /** Prints the remaining rows of a table that has ended. */
+    /** Prints the rows that still wait, because the result has ended. */
     def end(): Unit = synchronized {
       if (lines.nonEmpty && !(lines.size == 1 && lines.head == "Response code")) {
         Progress.clear()
@@ -102,7 +103,10 @@ object ShellOutput {
       widths = None
     }
 
-    /** Prints the rows that have arrived. Later rows are printed when they arrive. */
+    /**
+     * Prints the rows of a result that have arrived so far. From then on, each row of this result is printed when it
+     * arrives.
+     */
     private def begin(): Unit = {
       Progress.clear()
       val known = width.map(_ => TextTable.widths(lines.toSeq))
@@ -112,7 +116,7 @@ object ShellOutput {
     }
   }
 
-  /** A stream whose lines come after all earlier rows of a table. */
+  /** A stream that prints all waiting rows of a result before it prints its own text. */
   private class After(to: PrintStream, rows: () => Option[PrintStream]) extends PrintStream(new OutputStream {
     override def write(byte: Int): Unit = write(Array(byte.toByte), 0, 1)
     override def write(bytes: Array[Byte], from: Int, count: Int): Unit = {

@@ -35,7 +35,7 @@ object SieveTab {
       attached = Set(ui)
       !before(ui)
     }
-    // The session must start even if the web UI rejects the tab.
+    // The session must start even if the web UI does not accept the tab.
     if (isNew) try ui.attachTab(new SieveTab(ui, session)) catch { case NonFatal(_) | _: LinkageError => }
   }
 }

@@ -10,14 +10,15 @@ import org.apache.spark.sql.sieve.formats.TableFormat
 import org.apache.spark.sql.sieve.plan.{PlannedScan, ReadOnce}
 
 /**
- * Finds queries that have the same scans as a statement. For many statements, Spark plans the scans only while the
+ * Finds queries that run the same scans as a statement. For many statements, Spark plans the scans only while the
  * statement runs.
  */
 object StatementReads {
   /**
-   * A query with scans that a statement also runs.
+   * A query whose scans a statement also runs.
    *
-   * @param again finds the scan whose files the statement reads again later, in order to change their rows
+   * @param again finds, among these scans, the scan whose files the statement reads again later, in order to change
+   *              their rows
    */
   final case class Read(query: LogicalPlan, again: Seq[PlannedScan] => Option[PlannedScan] = _ => None)
 
@@ -27,7 +28,8 @@ object StatementReads {
    */
   def of(session: Compat.Session, text: String): Seq[Read] = {
     val statement = session.sessionState.sqlParser.parsePlan(text)
-    // Analysis makes Spark reject some statements, such as an UPDATE of a table whose format cannot change rows.
+    // Spark analyses and plans the statement here, so that Spark can reject it. For example, Spark rejects an UPDATE of
+    // a table whose format cannot change rows.
     val changed = if (statement.exists(changesRows)) Some(analysed(session, statement)) else None
     changed.foreach(_.executedPlan)
     val found = changed.map(_.analyzed) match {
@@ -41,7 +43,7 @@ object StatementReads {
     found
   }
 
-  /** The scan that finds files for a DataSource V2 statement. The statement then replaces these files. */
+  /** The scan with which a DataSource V2 statement finds the files that the statement then replaces. */
   private def rewritten(session: Compat.Session, write: V2WriteCommand)(scans: Seq[PlannedScan]): Option[PlannedScan] =
     write match {
       case replace: ReplaceData =>
@@ -71,14 +73,15 @@ object StatementReads {
     case merge: MergeIntoTable =>
       Seq(Read(matches(session, merge), readAgain(session, merge, merge.targetTable)(_).lastOption))
     case _: Command | _: ParsedStatement => Nil
-    // A block or EXECUTE IMMEDIATE shows no queries, because Spark runs the inner statements during analysis.
+    // A block or EXECUTE IMMEDIATE has no queries to explain, because Spark would run the inner statements during
+    // analysis.
     case _ if runsOthers.findFirstIn(statement.getClass.getSimpleName).isDefined => Nil
     case query => Seq(Read(query))
   }
 
   /**
-   * The scan that finds rows to change. None if the condition is only on partition columns, because no scan then
-   * searches for rows.
+   * The scan that finds rows to change. None if the statement's condition uses only partition columns, because no scan
+   * then searches for rows.
    */
   private def filtered(session: Compat.Session, statement: LogicalPlan, target: LogicalPlan)(
       scans: Seq[PlannedScan]): Option[PlannedScan] =
@@ -86,8 +89,8 @@ object StatementReads {
       .filter(scan => Filters.evaluable(scan.dataFilters).exists(!TableFormat.addsFilter(_)))
 
   /**
-   * The scans of a statement's target. Empty unless the statement first finds the files with rows to change, and then
-   * reads these files again.
+   * The scans of a statement's target, if the statement first finds the files with rows to change, and then reads these
+   * files again. For any other statement, the result is empty.
    */
   private def readAgain(session: Compat.Session, statement: LogicalPlan, target: LogicalPlan)(
       scans: Seq[PlannedScan]): Seq[PlannedScan] =

@@ -8,11 +8,12 @@ import org.apache.spark.sql.sieve.predicate.Tuple
 import org.apache.spark.sql.types.DataType
 
 /**
- * Combines several keys of a join into the key of one run-time filter. Spark broadcasts the other side of the join.
- * Spark's filter can use only one key of the broadcast, so this expression has the type of the first key.
+ * Combines several keys of a join, so that one run-time filter can use an index on a tuple of columns. The values come
+ * from the other side of the join, which Spark broadcasts. Spark's filter accepts only a single key of the broadcast,
+ * so this expression has the type of the first key.
  *
- * @param keys   the columns of a tuple, in the tuple's order
- * @param places the positions of the columns among the keys of the join
+ * @param keys   the columns of the tuple, in the tuple's order
+ * @param places the positions of these columns among the keys of the join
  */
 case class BroadcastTuple(keys: Seq[Expression], places: Seq[Int]) extends Expression with Unevaluable {
   override def children: Seq[Expression] = keys
@@ -22,17 +23,20 @@ case class BroadcastTuple(keys: Seq[Expression], places: Seq[Int]) extends Expre
 }
 
 object BroadcastTuple {
-  /** Replaces each `BroadcastTuple` in an expression by the key of the index on the tuple. */
+  /** Replaces each `BroadcastTuple` in an expression by the expression that computes the tuple's index key. */
   def without(e: Expression): Expression = e.transform {
     case tuple: BroadcastTuple => Tuple.key(CreateStruct.create(tuple.keys))
   }
 
-  /** The index keys of all rows of a broadcast. A row with NULL in a column of the tuple has no key. */
+  /**
+   * For each row of a broadcast, the key that the row has in the index on the tuple. A row with NULL in a column of the
+   * tuple has no key.
+   */
   def values(tuple: BroadcastTuple, plan: SparkPlan): Array[Any] = plan match {
     case reused: ReusedSubqueryExec => values(tuple, reused.child)
     case keys: SubqueryBroadcastExec =>
-      // The relation's class is private to Spark's own package. The subclass with the name below packs several short
-      // integers into one BIGINT.
+      // The relation's class is private to Spark's own package, so this code compares the name of the class. The class
+      // with this name packs several short integers into one BIGINT.
       val relation = keys.child.executeBroadcast[AnyRef]().value
       val isPacked = relation.getClass.getSimpleName == "LongHashedRelation"
       val columns = tuple.places.map { at =>

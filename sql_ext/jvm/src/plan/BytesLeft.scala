@@ -14,8 +14,8 @@ import org.apache.spark.sql.sieve.formats.TableFormat
 
 /**
  * Estimates how many bytes each scan of a plan will read. The estimate is Spark's own or, if an index skips files, a
- * smaller number. Sieve uses these estimates only for the cost of a job that reads keys. Spark's join planner must not
- * use these estimates, because a few bytes of a file can contain millions of rows, and a broadcast must fit into
+ * smaller number. Sieve uses these estimates only to decide whether a job that reads keys costs too much. Spark's join
+ * planner must not use them, because a few bytes of a file can contain millions of rows, and a broadcast must fit into
  * memory.
  *
  * @param plan the plan that contains the scans, and the filters above the scans
@@ -41,9 +41,8 @@ class BytesLeft(session: Compat.Session, plan: LogicalPlan) {
   })
 
   /**
-   * The reason why no index can serve any of these scans in this session. None if an index might serve at least one
-   * scan. Also None with `spark.sieve.strict` or `spark.sieve.require`, because the scan itself must then raise the
-   * error.
+   * The reason why no index can prune any of these scans by its key. None if an index might prune at least one scan.
+   * Also None with `spark.sieve.strict` or `spark.sieve.require`, because the scan itself must then raise the error.
    */
   def unserved(keys: Seq[(LogicalRelation, Expression)]): Option[Reason] =
     if (Settings.strict(session) || Settings.required(session)) None
@@ -70,7 +69,7 @@ class BytesLeft(session: Compat.Session, plan: LogicalPlan) {
           known = Filters.evaluable(DataSourceStrategy.normalizeExprs(filters, scan.output))
           asked = known.filter(_.references.forall(a => !partitions(a.name)))
           indexed = new IndexedColumns(scan, files, entry, session)
-          // IS NOT NULL is not selective. Spark adds this filter on join keys.
+          // Filters that are only IS NOT NULL do not count. Spark adds them on join keys, and they are not selective.
           if asked.exists(f => !f.isInstanceOf[IsNotNull] && indexed.occurIn(f))
           listed <- TableFormat.of(files).listed(files.location, known)
           bytes <- new SieveFileIndex(scan, files, table, entry, session, showsSplits = false).estimate(listed, asked)

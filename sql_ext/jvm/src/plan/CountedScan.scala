@@ -14,13 +14,14 @@ import org.apache.spark.sql.sieve.formats.{FileRanges, RangeListing}
 import org.apache.spark.sql.types.StructType
 
 /**
- * A scan that can read ranges of files. Spark's web UI shows how many files, ranges and bytes the scan's index skipped.
+ * A scan that can read single ranges of files. Spark's web UI shows how many files, ranges and bytes this scan has
+ * skipped because of an index.
  */
 trait CountedScan extends FileSourceScanExec {
   /** The files to read, each with the values of its partition. */
   protected def selectedFiles: Seq[(InternalRow, FileStatusWithMetadata)]
 
-  /** The driver metrics of Spark's own scan, together with the metrics of the listing. */
+  /** The driver metrics of Spark's own scan, together with the metrics of the table's `SieveFileIndex`. */
   override lazy val driverMetrics: Map[String, SQLMetric] = relation.location match {
     case index: SieveFileIndex =>
       val ofKeys = if (awaitsKeys) index.keyMetrics else Map.empty
@@ -30,15 +31,16 @@ trait CountedScan extends FileSourceScanExec {
 
   /**
    * Runs `work` with this scan's session as the active session of the thread. A new node takes its session from the
-   * thread, and a thread that computes an RDD might have no session.
+   * thread, and a thread that computes an RDD might have no active session.
    */
   private def inSession[A](work: => A): A = if (session == null) work else session.withActive(work)
 
   private def awaitsKeys: Boolean = dataFilters.exists(RunTimeFilters.awaits)
 
   /**
-   * Waits for the results of the scan's subqueries, without a lock. Spark's own method holds a lock on the scan while
-   * it waits. An adaptive subquery prints the plan before the subquery has a result, and printing needs the same lock.
+   * Waits for the results of the scan's subqueries without holding a lock. Spark's own method holds a lock on the scan
+   * while it waits. An adaptive subquery prints the plan before the subquery has a result, and printing needs the same
+   * lock. So with Spark's own method, each could wait for the other.
    */
   override protected def waitForSubqueries(): Unit = {
     val start = System.nanoTime
@@ -49,12 +51,13 @@ trait CountedScan extends FileSourceScanExec {
     }
   }
 
-  /** True if the keys of a join could not be read. */
+  /** True if a job could not read the keys of a join. */
   @volatile @transient private[sieve] var lacksKeys = false
 
   /**
-   * Copies Spark's own scan, and returns the copy as a counted scan. Spark copies a node by passing the constructor
-   * arguments of the node's class. Only Spark's own scan has the arguments that Spark passes.
+   * Copies this scan. Spark copies a node by calling the constructor of the node's class with `arguments`. Only the
+   * constructor of Spark's own scan takes these arguments. So this method first copies Spark's own scan, and then
+   * creates a counted scan from the copy.
    */
   override def makeCopy(arguments: Array[AnyRef]): SparkPlan = {
     val counted = inSession(copy().makeCopy(arguments) match {
@@ -79,17 +82,17 @@ trait CountedScan extends FileSourceScanExec {
     own
   }
 
-  /** Adds the driver metrics of another scan to the metrics of this scan. */
+  /** Sets the metrics of this scan to the values of another scan's driver metrics. */
   private def counts(other: FileSourceScanExec): Unit = other.driverMetrics.foreach { case (name, metric) =>
     if (!metric.isZero) driverMetrics.get(name).foreach(_.set(metric.value))
   }
 
   /** True if this scan can read ranges of files. Otherwise the scan reads whole files. */
   def readsRanges: Boolean = relation.location match {
-    // Spark groups whole files by bucket.
+    // A bucketed scan reads only whole files, because Spark groups whole files by bucket.
     case _ if bucketedScan || optionalBucketSet.nonEmpty => false
-    // With this setting, Spark skips the rest of a split after the first damaged bytes. So the rows depend on the
-    // splits.
+    // With this setting, Spark skips the rest of a split after the first damaged bytes. So the returned rows depend on
+    // how files are split.
     case _ if new FileSourceOptions(CaseInsensitiveMap(relation.options)).ignoreCorruptFiles => false
     case index: SieveFileIndex => !index.showsSplits && !output.exists {
       case FileSourceConstantMetadataAttribute(a) => CountedScan.ofSplits(a.name)
@@ -107,7 +110,8 @@ trait CountedScan extends FileSourceScanExec {
   /** The RDD of Spark's own scan, or an RDD of ranges if the listing restricts files to ranges. */
   override lazy val inputRDD: RDD[InternalRow] = {
     val read =
-      // After the files were listed, a user may have set an option that allows readers to omit rows.
+      // After the files were listed, the user may have allowed readers to omit rows. The scan then lists its files
+      // again without the top-k condition.
       if (TopK.in(dataFilters).nonEmpty && TopK.mayBeMissing(relation)) withoutBound
       else {
         val files = selectedFiles
@@ -160,15 +164,18 @@ object CountedScan {
   /** Metadata columns that describe the split of a row. The other metadata columns describe the file. */
   private val ofSplits = Set(FileFormat.FILE_BLOCK_START, FileFormat.FILE_BLOCK_LENGTH)
 
-  /** True if a query calls a function that shows how files are split. This method does not examine metadata columns. */
+  /**
+   * True if a query calls a function whose result shows how files are split. This method does not examine metadata
+   * columns.
+   */
   def showsSplits(query: LogicalPlan): Boolean = query.exists(_.expressions.exists(_.exists {
     case _: InputFileBlockStart | _: InputFileBlockLength => true
     case _ => false
   }))
 
   /**
-   * Replaces Spark's scans in a plan by counted scans. A scan stays unchanged if the constructor of Spark's scan has
-   * unexpected arguments.
+   * Replaces Spark's scans in a plan by counted scans. A scan stays unchanged if the constructor of Spark's scan does
+   * not take the expected arguments.
    */
   def in(plan: SparkPlan, session: SparkSession): SparkPlan =
     if (!FileRanges.areRead(session)) plan
@@ -176,7 +183,9 @@ object CountedScan {
       case scan: FileSourceScanExec => try new SieveScan(scan) catch { case _: LinkageError => scan }
     }
 
-  /** Adds run-time filters to the scans of a plan. */
+  /**
+   * Adds filters to the counted scans in a plan. A scan that already has an equal filter does not get the filter again.
+   */
   def withFilters(plan: SparkPlan, filters: Seq[Expression]): SparkPlan =
     if (filters.isEmpty) plan
     else plan.transform { case scan: CountedScan =>

@@ -30,8 +30,8 @@ case class AmongKeys(key: Expression, keys: Expression)
 /**
  * An aggregate function that returns the non-NULL values of a column as a sorted array of ranges. Each range has a
  * first and a last value. If there are few values, each value is a range of its own. If there are more values than a
- * limit, each task merges values into ranges, so that the widest gaps remain between the ranges. So neither a task nor
- * the driver ever stores more ranges than the limit.
+ * limit, each task merges values into ranges, so that the widest gaps remain between the ranges. So the number of
+ * ranges that a task or the driver stores is limited.
  */
 case class DistinctKeys(
     child: Expression, mutableAggBufferOffset: Int = 0, inputAggBufferOffset: Int = 0)
@@ -70,7 +70,10 @@ case class DistinctKeys(
 }
 
 object DistinctKeys {
-  /** Creates a subquery that returns one struct. Each field of the struct contains the ranges of one key of a plan. */
+  /**
+   * Creates a subquery that returns one struct. For each of `keys`, a field of the struct contains the key's values in
+   * the rows of `build`, as ranges.
+   */
   def of(build: LogicalPlan, keys: Seq[Expression]): ScalarSubquery = {
     val fields = keys.zipWithIndex.flatMap { case (key, at) =>
       Seq(Literal(s"k$at"), DistinctKeys(key).toAggregateExpression())
@@ -88,7 +91,7 @@ object DistinctKeys {
   }
 }
 
-/** Collects values as ranges. The number of ranges is limited. */
+/** Collects values as ranges. If there are too many ranges, this buffer merges some of them. */
 final class KeyBuffer(of: DataType) {
   private val order = TypeUtils.getInterpretedOrdering(of)
   private val fresh = new java.util.HashSet[Any]
@@ -105,7 +108,7 @@ final class KeyBuffer(of: DataType) {
 
   def add(others: Seq[(Any, Any)]): Unit = settle(others)
 
-  /** The ranges that contain all added values, in ascending order and without overlaps. */
+  /** Ranges that contain all added values, in ascending order and without overlaps. */
   def ranges: IndexedSeq[(Any, Any)] = {
     if (!fresh.isEmpty) settle(Nil)
     sorted

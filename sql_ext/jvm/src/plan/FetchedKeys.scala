@@ -20,19 +20,23 @@ import org.apache.spark.sql.types.{DataType, DecimalType, DoubleType, FloatType,
 
 /**
  * Decides when a separate job may read the keys of one side of a join. The job evaluates that side a second time, so
- * the side must return the same rows again. The job must also cost less than the keys save.
+ * the side must return the same rows again. The job must also cost less than the scans that the keys prune.
  */
 object FetchedKeys extends OnceLogging {
-  /** A job that reads keys may read at most one eighth of the bytes that the keys could save (decision 16). */
+  /**
+   * The cost of a job that reads keys may be at most one eighth of the bytes in the scans that the keys prune (decision
+   * 16).
+   */
   private val share = 8
-  /** The number of bytes that two cores read while an empty job runs (decision 16). */
+  /** The cost of an empty job, as the number of bytes that two cores could read in the same time (decision 16). */
   private val job = 32L << 20
 
   /**
-   * True if a plan returns the same rows when it runs again. If only one of the two runs returned a key, the query
-   * would lose rows. So this method accepts only known nodes. In a second run, a known node does not list other files,
-   * choose other rows among equals (as a window or a limit may), or round differently. Plans with subqueries are not
-   * accepted. Spark runs all subqueries in one thread pool, and waiting subqueries could occupy all threads.
+   * True if a plan returns the same rows in each run. If the join's run of the plan returned a key that the job's run
+   * did not return, the query would lose rows. So this method accepts only known nodes. In a second run, a known node
+   * lists no other files, chooses no other rows among equal ones (as a window or a limit may do), and rounds in the
+   * same way. Plans with subqueries are not accepted. Spark runs all subqueries in one thread pool, and subqueries that
+   * wait for other subqueries could occupy all threads.
    */
   def isRepeatable(plan: LogicalPlan): Boolean = !plan.isStreaming && !plan.exists { node =>
     !isKnown(node) || choosesAmongEquals(node) || node.expressions.exists { e =>
@@ -41,8 +45,8 @@ object FetchedKeys extends OnceLogging {
   }
 
   /**
-   * True for a subquery, except a subquery of dynamic partition pruning. Such a subquery uses a broadcast, or
-   * `KeySource` drops the subquery.
+   * True for a subquery that does not belong to dynamic partition pruning. A subquery of dynamic partition pruning
+   * either uses a broadcast, or is removed by `KeySource`.
    */
   private def isSubquery(e: Expression): Boolean =
     e.isInstanceOf[SubqueryExpression] && !e.isInstanceOf[DynamicPruningSubquery]
@@ -54,9 +58,10 @@ object FetchedKeys extends OnceLogging {
     case cached: InMemoryRelation => isRepeatable(cached.cachedPlan)
     case source: DataSourceV2ScanRelation => TableFormat.isOfSnapshot(source.scan)
     case scan: LogicalRelation => scan.relation match {
-      // Three kinds of scans can return other rows in a second run. A scan of a whole catalog table lists the current
-      // partitions. A Delta table whose version is not fixed shows the newest version. In a text file, the values of a
-      // damaged record depend on the columns that the scan reads.
+      // This condition excludes scans that can return other rows in a second run. A scan of a whole catalog table lists
+      // the partitions that are current at that time. A Delta table whose version is not fixed shows the newest
+      // version. In a text file, the values of a damaged record depend on the columns that the scan reads. A reader
+      // that is allowed to omit rows may omit them in only one run.
       case files: HadoopFsRelation =>
         TableFormat.isKnown(files) && !files.location.isInstanceOf[CatalogFileIndex] && TableFormat.of(files).isPinned(files.location) &&
           !WholeRecords.isText(files) && !TopK.mayBeMissing(files)
@@ -66,8 +71,8 @@ object FetchedKeys extends OnceLogging {
   }
 
   /**
-   * True if a physical plan returns the same rows again. After a loss of cached blocks, Spark runs the plan of a cached
-   * table again.
+   * True if a physical plan returns the same rows in each run. If Spark loses cached blocks of a table, it runs the
+   * plan of the cached table again.
    */
   private def isRepeatable(plan: SparkPlan): Boolean = plan match {
     case adaptive: AdaptiveSparkPlanExec => isRepeatable(adaptive.inputPlan)
@@ -87,15 +92,18 @@ object FetchedKeys extends OnceLogging {
   }
 
   /**
-   * True if a node returns one of several keys that are equal but can have different bytes. An aggregate returns the
-   * first key of each group. Spark itself has already normalized floats.
+   * True if a node returns one of several keys that are equal but can have different bytes. An aggregate does so,
+   * because it returns the first key of each group. Floats do not count, because Spark itself has already normalized
+   * them.
    */
   private def choosesAmongEquals(node: LogicalPlan): Boolean = node match {
     case grouped: Aggregate => !grouped.groupingExpressions.forall(g => isSameIfEqual(g.dataType))
     case _ => false
   }
 
-  /** True if equal values of a type are identical. Equal strings are identical only in the binary collation. */
+  /**
+   * True if equal values of a type always have the same bytes. For strings, this is true only in the binary collation.
+   */
   private def isSameIfEqual(of: DataType): Boolean = !of.existsRecursively {
     case text: StringType => text != StringType
     case _ => false
@@ -119,13 +127,13 @@ object FetchedKeys extends OnceLogging {
   }
 
   /**
-   * True if the aggregate is `try_sum` or `try_avg`. Each release of Spark stores the evaluation mode in another field,
-   * so this method searches for the name of the mode.
+   * True if the aggregate is `try_sum` or `try_avg`. Different releases of Spark store the evaluation mode in different
+   * fields, so this method searches for the name of the mode.
    */
   private def isTry(sum: AggregateFunction): Boolean =
     sum.productIterator.drop(sum.children.size).exists(_.toString.contains("TRY"))
 
-  /** True if a sum's decimal type has the maximum precision. Only such a sum can overflow. */
+  /** True if the decimal type in a sum's buffer has the maximum precision. Only such a sum can overflow. */
   private def mayOverflow(sum: AggregateFunction): Boolean = sum.aggBufferAttributes.head.dataType match {
     case decimal: DecimalType => decimal.precision == DecimalType.MAX_PRECISION
     case _ => false
@@ -134,12 +142,12 @@ object FetchedKeys extends OnceLogging {
   private def isOfFloats(of: DataType): Boolean = of.existsRecursively(t => t == DoubleType || t == FloatType)
 
   /**
-   * True if reading the keys costs little compared with the scans that the keys prune. Cost is measured in bytes read.
-   * The build side costs the size of its leaves, plus the same size for each exchange. Scans of unknown size do not
-   * count as savings, because they might be small.
+   * True if reading the keys costs little compared with the scans that the keys prune. Costs are measured in bytes. The
+   * build side costs the size of its leaves, plus the same size for each join and each aggregate, because these can
+   * need an exchange. A scan of unknown size does not count among the pruned scans, because it might be small.
    *
-   * @param left returns the bytes of a leaf that remain after indexes skip files; used only if Spark's own estimates do
-   *             not decide
+   * @param left returns the number of bytes that a leaf reads after indexes have skipped files; called only if Spark's
+   *             own estimates do not decide
    */
   def isCheap(build: LogicalPlan, scans: Seq[LogicalRelation], left: BytesLeft): Boolean = {
     val exchanges = build.collect { case node @ (_: Join | _: Aggregate) => node }.size
@@ -152,8 +160,9 @@ object FetchedKeys extends OnceLogging {
   }
 
   /**
-   * Waits for keys. Returns false if a task failed. The scan then reads all files. The query itself fails only if the
-   * join also reads the failing side. The join does not read that side if the other side is empty.
+   * Waits for keys. If a task of the job failed, returns false, and the scan then reads all files. This failure alone
+   * does not make the query fail, because the join might never read the failing side, for example if the other side is
+   * empty.
    */
   def come(keys: ExecSubqueryExpression): Boolean =
     try { keys.updateResult(); true }
@@ -176,7 +185,10 @@ object FetchedKeys extends OnceLogging {
 
   private def subqueries(of: Expression): Seq[ExecSubqueryExpression] = of.collect { case s: ExecSubqueryExpression => s }
 
-  /** True if a job failed in a task. A cancelled job instead ends with an error of Spark's scheduler. */
+  /**
+   * True if the root cause of a job's failure is an error in a task. A cancelled job fails with an error of Spark's
+   * scheduler instead.
+   */
   private def isOfTask(root: Throwable): Boolean = root match {
     case _: SparkException | _: InterruptedException | _: CancellationException | _: TimeoutException => false
     case _ => true
@@ -186,7 +198,7 @@ object FetchedKeys extends OnceLogging {
   private def isWrapper(e: Throwable): Boolean = e.isInstanceOf[ExecutionException] || e.getCause.isInstanceOf[ExecutionException]
 
   /**
-   * False if Spark does not know a scan's size. For a partitioned catalog table without statistics, Spark assumes the
+   * True if Spark knows the size of a scan. For a partitioned catalog table without statistics, Spark assumes the
    * greatest possible size until it has listed the partitions.
    */
   private def isOfKnownSize(scan: LogicalRelation): Boolean = scan.relation match {

@@ -49,7 +49,10 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
     else plan.collect { case node => node.expressions }.flatten
       .flatMap(_.collect { case d: DynamicPruningSubquery => d.buildQuery.canonicalized }).toSet
   private lazy val bytes = new BytesLeft(session, plan)
-  /** Run-time filters of scans below an exchange. Equal scans could share this exchange. */
+  /**
+   * The run-time filters of scans that are below an exchange. Without these filters, equal scans could share the
+   * exchange.
+   */
   private val beyondExchange = mutable.ArrayBuffer.empty[Expression]
 
   /** Returns the plan with run-time filters, or the same plan if no scan gets a filter. */
@@ -68,15 +71,17 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
   }
 
   /**
-   * Returns the build side of a source that has supplied keys. If a subquery collected the keys, joins inside the side
-   * can also add keys to the side's own scans.
+   * Returns the plan of a build side that has supplied keys. If a broadcast supplied the keys, the plan stays
+   * unchanged. If a subquery collected the keys, joins inside the build side can also add keys to the scans of this
+   * side.
    */
   private def buildSide(source: KeySource): LogicalPlan = if (source.isShared) source.build else below(source.build)
   private def isFrozen(plan: LogicalPlan): Boolean =
     frozen.nonEmpty && frozen.contains(plan.canonicalized)
 
   /**
-   * Returns the probe side with the keys at its scans, or unchanged if no scan gets keys or if the keys cost too much.
+   * Returns the probe side with filters on the keys at its scans. Returns the probe side unchanged if no scan gets a
+   * filter, or if there is a reason not to use the keys.
    */
   private def keyed(all: KeySource): LogicalPlan = {
     val tuples = this.tuples(all)
@@ -96,7 +101,7 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
     }
     val scans = reached.map(_._1).distinct.toSeq
     if (scans.isEmpty) source.probe
-    // If no index evaluates the keys, the job that reads the keys saves nothing.
+    // If no index can evaluate the keys, a job that reads the keys is useless.
     else refusal(source, scans).orElse(if (source.isShared) None else bytes.unserved(reached.toSeq)).fold(probe) { reason =>
       beyondExchange.remove(before, beyondExchange.size - before)
       scans.foreach(JoinRefusals.note(_, reason))
@@ -104,7 +109,7 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
     }
   }
 
-  /** The positions of join keys that form a tuple. A scan of the probe side has an index on this tuple. */
+  /** Tuples of join keys, as positions. For each of these tuples, a scan of the probe side has an index. */
   private def tuples(source: KeySource): Seq[Seq[Int]] =
     if (source.pairs.size < 2) Nil
     else {
@@ -120,13 +125,13 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
       }.distinct
     }
 
-  /** True if a scan of the probe side supplies the values of a key. */
+  /** True if the values of a key come from a scan of the probe side, and an index can prune this scan by the key. */
   private def reaches(probe: LogicalPlan, key: Expression): Boolean =
     pushed(probe, key, new KeyFilters(isShared = false, (_, _, _) => Literal.TrueLiteral), shuffled = false) ne probe
 
   /**
-   * Records that the scans of a side get no keys, because Spark broadcasts this side. In a recursive query, records
-   * nothing, because Spark plans each round again and may then broadcast the other side.
+   * Records that the scans of a side get no keys, because Spark broadcasts this side. In a recursive query, this method
+   * records nothing, because Spark plans each iteration again and may then broadcast the other side.
    */
   private def refuseBroadcast(side: LogicalPlan, key: Expression): Unit =
     if (!plan.exists(Loops.isReference)) pushed(side, key, new KeyFilters(isShared = true, (scan, _, _) => {
@@ -136,7 +141,10 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
 
   // -- joins that supply keys -----------------------------------------------------------------
 
-  /** The sides that can supply keys. The cheaper side is first. */
+  /**
+   * The sides of a join that can supply keys. If Spark broadcasts such a side, the result contains only this side.
+   * Otherwise, the smaller side is first.
+   */
   private def sources(join: Join): Seq[KeySource] = join match {
     case ExtractEquiJoinKeys(_, left, right, _, _, _, _, _) =>
       val built = broadcast(join)
@@ -157,15 +165,16 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
   }
 
   /**
-   * True if Spark reuses the broadcast of this side. In adaptive execution, Spark plans each scan of a cached table
-   * again, and does not reuse a broadcast of such a scan.
+   * True if a run-time filter can reuse the broadcast of this side. In adaptive execution, Spark plans each scan of a
+   * cached table again, and does not reuse a broadcast of such a scan.
    */
   private def isFoundAgain(build: LogicalPlan): Boolean = !asksAbove(build) &&
     !(session.sessionState.conf.adaptiveExecutionEnabled && build.exists(_.isInstanceOf[InMemoryRelation]))
 
   /**
    * True if a join above this side prunes partitions of this side. The plan that supplies this side's keys does not
-   * contain that join. So that plan would read all partitions, and Spark could not reuse the broadcast.
+   * contain that join, so it would read all partitions. This plan and the side would then differ, and Spark could not
+   * reuse the broadcast.
    */
   private def asksAbove(build: LogicalPlan): Boolean = build.containsPattern(DYNAMIC_PRUNING_SUBQUERY) && {
     val within = build.collect { case join: Join => join.children.map(_.canonicalized) }.flatten.toSet
@@ -176,8 +185,8 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
   }
 
   /**
-   * The reason why scans do not use a side's keys: the keys are not selective, reading the keys costs too much, or a
-   * second run could return other keys.
+   * The reason why scans do not use a side's keys: the keys are not selective, reading them costs too much, or a second
+   * run could return other keys. None if scans use the keys.
    */
   private def refusal(source: KeySource, scans: Seq[LogicalRelation]): Option[Reason] =
     if (!RunTimeFilters.isRepeatable(source.build)) Some(Reason.JoinNotRepeatable)
@@ -189,8 +198,8 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
     else None
 
   /**
-   * True if the keys of this side are likely to skip files. The keys of a whole dimension table cost time and skip
-   * nothing.
+   * True if the keys of this side are likely to exclude files. The keys of a whole dimension table take time to read,
+   * and exclude nothing.
    */
   private def isSelective(build: LogicalPlan): Boolean =
     build.stats.sizeInBytes <= JoinKeys.smallBuild || build.exists {
@@ -198,13 +207,18 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
       case _ => false
     }
 
-  /** True if Spark can hash the keys of a join. Otherwise Spark sorts both sides and ignores hints. */
+  /**
+   * True if Spark can hash the keys of a join. Otherwise, Spark sorts both sides, and ignores hints to broadcast a
+   * side.
+   */
   private def isHashed(join: Join): Boolean = join match {
     case ExtractEquiJoinKeys(_, left, right, _, _, _, _, _) => (left ++ right).forall(k => Compat.isHashed(k.dataType))
     case _ => true
   }
 
-  /** The side that Spark will broadcast, according to hints and to the sizes that are known before the query runs. */
+  /**
+   * The side that Spark will broadcast, according to hints and to the sizes that Spark estimates before the query runs.
+   */
   private def broadcast(join: Join): Option[BuildSide] = if (!isHashed(join)) None else {
     val hints = Seq(join.hint.leftHint, join.hint.rightHint).map(_.flatMap(_.strategy))
     val can = Seq(
@@ -230,12 +244,12 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
   // -- pushing filters down to scans ----------------------------------------------------------
 
   /**
-   * Creates the filters that restrict scans to keys.
+   * Describes which filters `pushed` adds to scans.
    *
    * @param isShared  true if a broadcast supplies the keys
-   * @param make      creates a scan's filter from a key and a flag, which is true if there is an exchange above the
-   *                  scan
-   * @param broadcast is called for each side that gets no keys because Spark broadcasts the side
+   * @param make      creates a scan's filter from a key and a flag; the flag is true if there is an exchange between
+   *                  the join and the scan
+   * @param broadcast is called for each side that gets no filter because Spark broadcasts the side
    * @param isServed  returns true if a scan gets a filter on a key
    */
   private class KeyFilters(
@@ -244,7 +258,8 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
       val isServed: (LogicalRelation, Expression) => Boolean = isPruned)
 
   /**
-   * Adds filters on `key` to the scans that supply the key's values. The plan is unchanged if no scan gets a filter.
+   * Adds filters on `key` to the scans from which the key's values come. Returns the plan unchanged if no scan gets a
+   * filter.
    *
    * @param shuffled true if there is an exchange between the join and this plan
    */
@@ -295,8 +310,8 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
     }).filter(of.isServed(_, key)).map(files => RunTimeFilteredScan(scan, others :+ of.make(files, bare(key), shuffled)))
 
   /**
-   * Restricts a child to the columns that a nondeterministic projection needs. Otherwise, with a filter below the
-   * projection, Spark would read all columns.
+   * Restricts the input of a nondeterministic projection to the columns that the projection needs. Otherwise, if there
+   * is a filter below the projection, Spark would read all columns.
    */
   private def narrowed(p: Project, child: LogicalPlan): LogicalPlan =
     if ((child eq p.child) || p.projectList.forall(_.deterministic)) child
@@ -306,7 +321,7 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
     if (children.zip(plan.children).forall { case (a, b) => a eq b }) plan
     else plan.withNewChildren(children)
 
-  // True if filtering a side before the join has the same result as filtering after the join.
+  // True if filtering the left side by a key before the join has the same result as filtering the joined rows.
   private def handsOnLeft(kind: JoinType): Boolean = kind match {
     case _: InnerLike | LeftOuter | LeftSemi | LeftAnti | _: ExistenceJoin => true
     case _ => false
@@ -319,8 +334,8 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
   // -- scans that an index prunes -------------------------------------------------------------
 
   /**
-   * Removes the normalization of floats from a key. An index compares floats as a join does: NaN equals NaN, and 0.0
-   * equals -0.0.
+   * Removes the normalization of floats from a key. An index compares floats in the same way as a join: NaN equals NaN,
+   * and 0.0 equals -0.0.
    */
   private def bare(key: Expression): Expression = RunTimeFilters.withoutNormalization(key)
 
@@ -336,8 +351,8 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
   // -- scans that share an exchange -----------------------------------------------------------
 
   /**
-   * Removes filters that prevent equal scans from sharing an exchange. A shared exchange saves more than the skipped
-   * files of one scan.
+   * Removes run-time filters from scans that are equal apart from these filters, so that these scans can share an
+   * exchange. Sharing the exchange saves more time than skipping files of one of the scans.
    */
   private def withSharing(plan: LogicalPlan): LogicalPlan =
     if (beyondExchange.isEmpty) plan
@@ -360,8 +375,8 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
 
 object JoinKeys {
   /**
-   * A side of at most this many bytes counts as a short list of keys. Without a selective predicate, a larger side
-   * counts as a whole dimension table.
+   * The maximum size in bytes of a side whose keys are few enough to be useful even without a selective filter. A
+   * larger side without a selective filter counts as a whole dimension table.
    */
   private val smallBuild = 1L << 16
 
@@ -369,7 +384,7 @@ object JoinKeys {
   private def forbidsBroadcast(hint: JoinStrategyHint): Boolean =
     hint == NO_BROADCAST_HASH || hint == NO_BROADCAST_AND_REPLICATION
 
-  /** True if a join needs from the other side only rows whose keys occur on this side. */
+  /** True if a join needs only those rows of the other side whose keys occur on `side`. */
   private def mayPruneByKeysOf(kind: JoinType, side: BuildSide): Boolean = (kind, side) match {
     case (_: InnerLike | LeftSemi, _) => true
     case (LeftOuter | LeftAnti | _: ExistenceJoin, BuildLeft) | (RightOuter, BuildRight) => true

@@ -10,8 +10,8 @@ import org.apache.spark.sql.sieve.base.{Compat, OnceLogging, Settings}
 import org.apache.spark.sql.sieve.formats.FileRanges
 
 /**
- * A scan for which run-time `filters` select the files. The node is not a `Filter`, so that Spark does not evaluate the
- * filters on rows, merge them or push them down. Only `SieveStrategy` plans this node.
+ * A scan whose files are selected by run-time filters. This node is not a `Filter`, so Spark neither evaluates the
+ * filters on rows, nor merges them, nor pushes them down. Only `SieveStrategy` plans this node.
  */
 case class RunTimeFilteredScan(child: LogicalPlan, filters: Seq[Expression]) extends UnaryNode {
   override def output: Seq[Attribute] = child.output
@@ -25,8 +25,8 @@ case class RunTimeFilteredScan(child: LogicalPlan, filters: Seq[Expression]) ext
 object RunTimeFilteredScan {
   /**
    * Removes a `RunTimeFilteredScan` that is below projections and filters. Returns the plan without this node, and the
-   * node's filters. None if a projection or filter is nondeterministic, because Spark plans such a projection or filter
-   * separately.
+   * node's filters. None if there is no such node, or if a projection or filter above it is nondeterministic, because
+   * Spark plans a nondeterministic projection or filter separately.
    */
   def takenOff(plan: LogicalPlan): Option[(LogicalPlan, Seq[Expression])] = plan match {
     case scan: RunTimeFilteredScan => Some((scan.child, scan.filters))
@@ -39,27 +39,28 @@ object RunTimeFilteredScan {
 }
 
 /**
- * The optimizer rule for the setting `spark.sieve.join.pruning`. The rule runs after all rules of Spark that change the
- * sides of joins. Later changes of a side would prevent Spark from reusing the side's broadcast.
+ * The optimizer rule for the setting `spark.sieve.join.pruning`. This rule runs after all rules of Spark that change
+ * the sides of joins. If a side changed later, Spark could not reuse the side's broadcast.
  */
 class JoinPruning(val session: Compat.Session) extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan = plan match {
-    // Spark optimizes each subquery separately, and later merges subqueries that are equal.
+    // Spark optimizes each subquery separately, and later merges equal subqueries. So this rule changes subqueries only
+    // when Spark optimizes the whole query.
     case _: Subquery => plan
     case _ if plan.isStreaming || !JoinPruning.isOn(session) => plan
     case _ => JoinPruning.orUnchanged(plan)(withSubqueries(plan, fetches = true))
   }
 
   /**
-   * Changes the subqueries of a plan first. If a join broadcasts a plan with a subquery, that plan must not change
-   * later. Subqueries get no keys from separate jobs. A subquery runs in a thread pool of Spark, and would wait for
-   * another query in the same pool.
+   * Changes the subqueries of a plan, and then the plan. A plan that a join broadcasts must not change later, so its
+   * subqueries must be changed first. Inside subqueries, joins get no keys from separate jobs. The reason is that a
+   * subquery runs in a thread pool of Spark, and would wait there for another query in the same pool.
    */
   private def withSubqueries(plan: LogicalPlan, fetches: Boolean): LogicalPlan =
     if (plan.exists(_.isInstanceOf[RunTimeFilteredScan])) plan
     else new JoinKeys(session, plan.containsAnyPattern(SCALAR_SUBQUERY, LIST_SUBQUERY) match {
-      // If Spark already uses keys of broadcasts, the broadcast plans can contain subqueries. These subqueries must not
-      // change.
+      // If Spark already prunes by the keys of broadcasts, the broadcast plans can contain subqueries, and these must
+      // not change.
       case true if !plan.containsPattern(DYNAMIC_PRUNING_SUBQUERY) => inSubqueries(plan)
       case _ => plan
     }, fetches).filtered
@@ -68,7 +69,7 @@ class JoinPruning(val session: Compat.Session) extends Rule[LogicalPlan] {
     plan.mapChildren(inSubqueries).transformExpressions {
       case scalar: ScalarSubquery if !scalar.isCorrelated =>
         scalar.withNewPlan(withSubqueries(scalar.plan, fetches = false))
-      // Through this subquery, a DELETE, UPDATE or MERGE of DataSource V2 finds the files to replace.
+      // With this subquery, a DELETE, UPDATE or MERGE on a DataSource V2 table finds the files that it replaces.
       case DynamicPruningExpression(InSubquery(values, files: ListQuery)) if !files.isCorrelated =>
         DynamicPruningExpression(InSubquery(values, files.withNewPlan(withSubqueries(files.plan, fetches = false))))
     }
@@ -76,13 +77,14 @@ class JoinPruning(val session: Compat.Session) extends Rule[LogicalPlan] {
 
 object JoinPruning extends OnceLogging {
   /**
-   * Adds the rule to a session. Only the rules in `experimental` run last. While Spark creates a session, the object
-   * `experimental` does not exist yet. Users can change the rules in this object, too.
+   * Adds the rule to the session's `experimentalMethods`, because only the rules in this object run last. The object
+   * does not exist yet while Spark creates the session, and users can change its rules. So `InstallJoinPruning` calls
+   * this method for each query.
    */
   def install(session: Compat.Session): Unit = session.sessionState.experimentalMethods match {
     case methods if methods.extraOptimizations.exists(isOf(session)) =>
     case methods => methods.synchronized {
-      // A cloned session also has the rules of its original session.
+      // A cloned session also has the rules of its original session, so this code removes the original session's rule.
       val others = methods.extraOptimizations.filterNot(_.isInstanceOf[JoinPruning])
       methods.extraOptimizations = others :+ new JoinPruning(session)
     }
@@ -116,9 +118,9 @@ object JoinPruning extends OnceLogging {
 }
 
 /**
- * Installs `JoinPruning` into the session whose query Spark analyses. Analysis is the earliest hook at which the
- * session is complete. If a plan was already optimized, this rule removes the plan's run-time filters, because their
- * keys belong to another query.
+ * Installs `JoinPruning` into a session when Spark analyses a query. This is the earliest hook at which the session is
+ * complete. If a plan has already been optimized once, this rule also removes the plan's run-time filters, because
+ * their keys belong to another query.
  */
 class InstallJoinPruning(session: Compat.Session) extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan = JoinPruning.orUnchanged(plan) {

@@ -8,7 +8,7 @@ import org.apache.spark.sql.sieve.ask.Counters
 import org.apache.spark.sql.sieve.base.Reason
 import org.apache.spark.sql.sieve.base.Reason.Reason
 
-/** Records why scans with indexed join keys get no keys. Sieve counts these reasons, and EXPLAIN SIEVE shows them. */
+/** Records why scans that could use join keys get no keys. Sieve counts these reasons, and EXPLAIN SIEVE shows them. */
 object JoinRefusals {
   private val explained = new ThreadLocal[mutable.Buffer[(AttributeSet, Reason)]]
 
@@ -18,8 +18,8 @@ object JoinRefusals {
   }
 
   /**
-   * Plans a query. Returns the result of planning, and a function that returns the reasons that were recorded for a
-   * scan.
+   * Runs `planning`. Returns its result, and a function from a scan to the reasons that were recorded for this scan
+   * during `planning`.
    */
   def during[A](planning: => A): (A, SparkPlan => Set[Reason]) = {
     val noted = mutable.Buffer.empty[(AttributeSet, Reason)]

@@ -11,28 +11,31 @@ import org.apache.spark.sql.sieve.base.Compat
  *
  * @param side     the build side, which supplies the keys
  * @param pairs    each key of the probe side with the corresponding key of the build side
- * @param tuples   the positions of pairs whose keys are columns of the same index
+ * @param tuples   for each tuple of keys that has an index, the positions of its keys in `pairs`
  * @param isShared true if Spark broadcasts the build side. The keys then need no extra work, and there is no exchange
  *                 between the join and the probe side
  */
 final case class KeySource(
     side: BuildSide, probe: LogicalPlan, build: LogicalPlan, pairs: Seq[(Expression, Expression)],
     isShared: Boolean, tuples: Seq[Seq[Int]] = Nil) {
-  /** The keys that can select rows: each single key, and each tuple of keys with an index. */
+  /** The keys that can select rows: each single key, and each tuple of keys that has an index. */
   lazy val keys: Seq[Expression] = places.map(together(_, pairs.map(_._1)))
   private def places = pairs.indices.map(Seq(_)) ++ tuples
   private def together(places: Seq[Int], all: Seq[Expression]): Expression =
     if (places.size == 1) all(places.head) else CreateStruct.create(places.map(all))
 
   /**
-   * A subquery that collects the keys. All scans that the keys prune share this subquery. Inside the subquery, dynamic
-   * partition pruning uses only broadcasts, because a nested query would need a second thread of Spark's pool.
+   * A subquery that collects the keys. All scans that the keys prune share this subquery. Inside it, dynamic partition
+   * pruning uses only broadcasts, because a nested subquery would need a second thread of Spark's pool.
    */
   lazy val collected: ScalarSubquery = DistinctKeys.of(build.transformAllExpressions {
     case partitions: DynamicPruningSubquery if !partitions.onlyInBroadcast => Literal.TrueLiteral
   }, places.map(at => Tuple.key(together(at, pairs.map(_._2)))))
 
-  /** Creates a filter that restricts a scan to the values of one of the keys. */
+  /**
+   * Creates a filter that restricts a scan to the values of one of the keys. `at` is the position of this key in
+   * `keys`.
+   */
   def filter(key: Expression, at: Int): Expression =
     if (isShared) {
       val own = if (places(at).size == 1) key else BroadcastTuple(Tuple.columns(key), places(at))

@@ -5,9 +5,9 @@ import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
 
 /**
- * Spark's DataSource V2 scan, with more run-time filters. Spark itself passes to such a scan only a broadcast's keys
- * for a single column. This node also passes keys in several columns, the results of scalar subqueries, and keys that a
- * job has read.
+ * Spark's node for a DataSource V2 scan, with additional run-time filters. Spark itself passes only one kind of values
+ * to such a scan: a broadcast's keys for a single column. This node also passes keys in several columns, the results of
+ * scalar subqueries, and keys that a job has read.
  */
 class KeyedBatchScan(of: BatchScanExec) extends SieveBatchScan(of) {
   /** Waits for the results of the scan's subqueries. See `CountedScan.waitForSubqueries`. */
@@ -22,10 +22,10 @@ class KeyedBatchScan(of: BatchScanExec) extends SieveBatchScan(of) {
     }
   }
 
-  /** Copies Spark's own scan, and returns the copy as this class. See `CountedScan.makeCopy`. */
+  /** Copies Spark's own scan, and creates an object of this class from the copy. See `CountedScan.makeCopy`. */
   override def makeCopy(arguments: Array[AnyRef]): SparkPlan = {
     def copied = copy().makeCopy(arguments) match { case batch: BatchScanExec => new KeyedBatchScan(batch) }
-    // A new node takes its session from the thread.
+    // A new node takes its session from the thread, so the session must be the thread's active session.
     val made = if (session == null) copied else session.withActive(copied)
     made.copyTagsFrom(this)
     made
@@ -41,19 +41,19 @@ object KeyedBatchScan {
       case Nil => batch
       case more =>
         val made = more.map(f => if (f.exists(_.isInstanceOf[BroadcastTuple])) KeysOfTuple(f) else f)
-        // A join without a shuffle pairs the partitions of two scans by their position. Spark keeps the positions only
-        // if Spark itself passes the values.
+        // A join without a shuffle pairs the partitions of two scans by their positions. Spark keeps these positions
+        // only if Spark itself passes the run-time values. So such a scan gets no other run-time filters.
         val safe = if (batch.keyGroupedPartitioning.isDefined) made.diff(own(made)) else made
         val keyed = batch.copy(runtimeFilters = batch.runtimeFilters ++ safe)
         if (own(safe).isEmpty) keyed else new KeyedBatchScan(keyed)
     }
 
-  /** The filters whose values Spark does not pass to scans. */
+  /** The filters whose values Spark itself does not pass to scans. */
   private def own(filters: Seq[Expression]): Seq[Expression] = filters.filterNot(_.isInstanceOf[DynamicPruning])
 }
 
 /**
- * A filter on the keys of a broadcast in several columns. Spark would log a warning for a plain filter of this kind.
+ * A filter on the keys of a broadcast in several columns. For a plain filter of this kind, Spark would log a warning.
  */
 case class KeysOfTuple(child: Expression) extends UnaryExpression with Predicate with Unevaluable {
   override protected def withNewChildInternal(newChild: Expression): KeysOfTuple = copy(child = newChild)

@@ -16,9 +16,10 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 /**
  * A scan of data files in a physical plan. The scan uses version 1 or 2 of Spark's data source interface.
  *
- * @param awaited     the filters that an index evaluates with run-time values
- * @param readsRanges whether the scan reads ranges of files
- * @param whole       the reason why a statement that replaces files reads all files of an indexed table
+ * @param awaited     the filters that an index will evaluate when their run-time values are known
+ * @param readsRanges whether the scan reads single ranges of files
+ * @param whole       the reason why a statement that replaces files reads all files of an indexed table; None for any
+ *                    other scan
  */
 final case class PlannedScan(
     node: SparkPlan, relation: HadoopFsRelation, table: Option[TableIdentifier],
@@ -46,7 +47,7 @@ object PlannedScan {
         val options = CaseInsensitiveStringMap.empty
         def of(files: LogicalRelation) = ofSource(batch, relation(files), files.catalogTable.get.identifier, Nil, Nil)
         TableFormat.scanned(batch.table, options, own, batch.output, session(batch)).map(of).orElse(
-          // If the scan has run-time filters, a subquery finds the scan's files.
+          // A scan with run-time filters does not read all files, because a subquery finds the files that it reads.
           if (batch.runtimeFilters.nonEmpty) None
           else TableFormat.replaced(batch.table, options, own, batch.output, session(batch)).map { files =>
             of(files).copy(whole = Registry.find(session(batch), files.catalogTable.get).map(_ => Reason.NoPredicate))

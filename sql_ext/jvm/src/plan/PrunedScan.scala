@@ -16,9 +16,9 @@ import org.apache.spark.sql.sieve.formats.TableFormat
 import org.apache.spark.sql.types.StructType
 
 /**
- * A DataSource V2 scan that omits the files in which, according to an index, no row matches. A second scan reads the
- * remaining files. The table's own scan answers all other calls of Spark. That scan stays unchanged, because other
- * parts of a plan may share it.
+ * A DataSource V2 scan that omits files if, according to an index, none of their rows match. To read the remaining
+ * files, this scan creates a second scan of the table. The table's own scan `own` answers all other calls of Spark.
+ * `own` stays unchanged, because other parts of a plan may share it.
  *
  * @param filters the filters above the scan, and possibly a top-k condition
  */
@@ -34,11 +34,12 @@ class PrunedScan(val own: Scan, val index: SieveFileIndex, val filters: Seq[Expr
   @volatile private[plan] var keys: Seq[Valued] = Nil
   /** The run-time values that `KeyedBatchScan` has passed to this scan. */
   @volatile private[plan] var values: Seq[Valued] = Nil
-  /** True if the keys of a join could not be read. */
+  /** True if a job could not read the keys of a join. */
   @volatile private[plan] var lacksKeys = false
 
   /**
-   * The files that remain after the index skips files, computed at the first call and again after new run-time values.
+   * The files that remain after the index has skipped files. This scan computes them at the first call, and again after
+   * it has received new run-time values.
    */
   private[plan] def remaining: Remaining = synchronized {
     planned.getOrElse {
@@ -54,7 +55,7 @@ class PrunedScan(val own: Scan, val index: SieveFileIndex, val filters: Seq[Expr
   override def toBatch: Batch = new PrunedBatch(this, own.toBatch)
 
   /**
-   * Tells Spark whether readers return columnar batches. Without this answer, Spark would list the files during
+   * Tells Spark whether readers return columnar batches. Without this method, Spark would list the files during
    * planning.
    */
   override def columnarSupportMode: Scan.ColumnarSupportMode =
@@ -98,7 +99,7 @@ class PrunedScan(val own: Scan, val index: SieveFileIndex, val filters: Seq[Expr
   override def hashCode: Int = 31 * own.hashCode + question.hashCode
 }
 
-/** The batch of the remaining files, and the numbers of files and bytes that the scan reads and skips. */
+/** The batch of the remaining files, and the numbers of files and of bytes that the scan reads and skips. */
 private[plan] final case class Remaining(batch: Batch, files: Long, skipped: Long, bytes: Long, bytesSkipped: Long)
 
 private class PrunedBatch(scan: PrunedScan, own: Batch) extends Batch {
@@ -115,7 +116,7 @@ private class PrunedBatch(scan: PrunedScan, own: Batch) extends Batch {
 
 object PrunedScan extends OnceLogging {
   /**
-   * Returns the scan with its index, or None if the table has no index.
+   * Returns a scan that uses the table's indexes, or None if the table has no index.
    *
    * @param first       the top-k condition, if the query needs only the first rows
    * @param awaits      whether the scan receives run-time values
@@ -130,7 +131,7 @@ object PrunedScan extends OnceLogging {
     } yield {
       val index = new SieveFileIndex(files, relation(files), files.catalogTable.get, entry, session, showsSplits)
       val all = filters ++ first.filter(_ => filters.forall(translation(index).isNegatable))
-      // Run-time values would change the request, so such a scan sends no early request.
+      // A scan that receives run-time values sends no early request, because these values will change the request.
       if (!awaits && (Filters.evaluable(filters).nonEmpty || all.size > filters.size)) index.prefetch(all)
       new PrunedScan(scan.scan, index, all)
     }
@@ -164,7 +165,10 @@ object PrunedScan extends OnceLogging {
     }
   }
 
-  /** The values of `column IN keys`, in the form that Spark passes to a scan. None for any other predicate. */
+  /**
+   * The column and the values of a predicate `column IN (...)` that Spark has passed to the scan. None for any other
+   * predicate.
+   */
   private def keys(predicate: Predicate, output: Seq[Attribute]): Option[Valued] = predicate.children.toSeq match {
     case (column: NamedReference) +: values if predicate.name == "IN" =>
       val path = column.fieldNames.toSeq
@@ -181,7 +185,10 @@ object PrunedScan extends OnceLogging {
   }
 }
 
-/** A metric of a scan in Spark's web UI. Spark creates a metric by the name of the metric's class. */
+/**
+ * A metric of a scan in Spark's web UI. Spark creates a metric from the name of its class, so each metric has a class
+ * of its own.
+ */
 abstract class ScanMetric(override val name: String, override val description: String) extends CustomSumMetric
 
 class FilesRead extends ScanMetric("numFiles", "number of files read")

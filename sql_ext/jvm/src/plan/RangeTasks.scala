@@ -25,10 +25,7 @@ class RangeTasks(session: SparkSession, isSplitable: Path => Boolean) {
   private val taskBytes = 8L << 20
   private type Listed = Seq[(InternalRow, FileStatusWithMetadata)]
 
-  /**
-   * Returns the tasks of a scan. The number of tasks never exceeds the number that Spark would create for the whole
-   * files.
-   */
+  /** Returns the tasks of a scan. Spark would create at least as many tasks for the same files without ranges. */
   def of(files: Listed): Seq[FilePartition] = {
     val most = Seq(1L,
       sparks(files.map { case (_, file) => FileRanges.bytes(file) }),
@@ -40,10 +37,10 @@ class RangeTasks(session: SparkSession, isSplitable: Path => Boolean) {
     val tasks = packed(sorted(files.flatMap { case (values, file) =>
       parts(file, None, whole).map(piece(values, file, _))
     }), whole).size
-    // Spark adds a cost in bytes for each opening of a file, and ranges can need more openings than whole files. So
-    // this loop raises the task size until there are no more tasks than for whole files. The steps are small, because
-    // doubling the size could halve the number of tasks. The cost of an opening is a setting without an upper limit, so
-    // the size can overflow.
+    // Spark adds a cost in bytes for each time that a task opens a file, and ranges can need more openings than whole
+    // files. So this loop raises the task size until there are no more tasks than for whole files. The steps are small,
+    // because doubling the size could halve the number of tasks. The cost of an opening is a setting without an upper
+    // limit, so the size can overflow, and the loop then ends.
     val sizes = Iterator.iterate(most)(size => size + size / 8 + 1).takeWhile(_ > 0)
     sizes.map(packed(pieces, _)).find(_.size <= tasks).getOrElse(packed(pieces, Long.MaxValue))
   }
@@ -66,7 +63,7 @@ class RangeTasks(session: SparkSession, isSplitable: Path => Boolean) {
       values, SparkPath.fromPath(file.getPath), range.start, range.length,
       hosts(file.fileStatus, range), file.getModificationTime, file.getLen, FileRanges.others(file))
 
-  /** The hosts that store the largest part of a range. */
+  /** The hosts of the block that contains the largest part of a range. */
   private def hosts(file: FileStatus, range: ByteRange): Array[String] = file match {
     case located: LocatedFileStatus if located.getBlockLocations.nonEmpty =>
       located.getBlockLocations.maxBy { block =>

@@ -4,7 +4,7 @@ import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, Statistics, UnaryNode}
 
 /**
- * The source of a MERGE in a plan of EXPLAIN SIEVE. MERGE counts the rows of its source. So Spark pushes no filter into
+ * The source of a MERGE in a plan of EXPLAIN SIEVE. MERGE counts all rows of its source. So Spark pushes no filter into
  * the source, and no job reads keys from the source.
  */
 case class ReadOnce(child: LogicalPlan) extends UnaryNode {

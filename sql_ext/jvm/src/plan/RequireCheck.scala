@@ -9,7 +9,7 @@ import org.apache.spark.sql.sieve.base.{Reason, Settings, SieveException}
  */
 object RequireCheck {
   def apply(index: SieveFileIndex, pruned: Pruned): Unit = if (Settings.required(index.executing)) {
-    // An unsupported predicate is no failure if an index has evaluated another part of the filter.
+    // An unsupported predicate does not make the query fail if an index has evaluated another part of the filter.
     val ofParts = if (pruned.narrows) Some(Reason.UnsupportedPredicate) else None
     val reasons = (pruned.reasons.keySet -- Reason.expected -- ofParts).toSeq.sorted.map {
       case Reason.UnsupportedPredicate if pruned.functions.nonEmpty =>

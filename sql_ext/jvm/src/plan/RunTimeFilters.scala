@@ -22,21 +22,21 @@ import org.apache.spark.unsafe.types.UTF8String
  */
 object RunTimeFilters {
   /**
-   * The maximum number of keys. Ranges replace a longer list, which would take the driver and the front end too much
-   * time.
+   * The maximum number of keys in a filter. A longer list would take the driver and the front end too much time, so the
+   * filter contains ranges of keys instead.
    */
   val mostKeys = 10000
   val mostBytes = 500000L
   /**
-   * The maximum number of ranges. Each range needs three nodes of a predicate, and the front end accepts at most 10,000
-   * nodes.
+   * The maximum number of ranges in a filter. Each range needs three nodes of the predicate tree, and the front end
+   * accepts at most 10,000 nodes.
    */
   private val mostRanges = 1000
   private val mostSolved = MonotoneSolver.mostValues
 
   /**
-   * The run-time filters of a scan on indexed columns. Other run-time filters would make an audit search for fewer
-   * rows.
+   * The run-time filters of a scan that use indexed columns. Run-time filters on other columns are left out, because an
+   * audit would then search for fewer rows.
    */
   def awaited(scan: FileSourceScanExec): Seq[Expression] = scan.relation.location match {
     case index: SieveFileIndex => awaited(index, scan.dataFilters)
@@ -47,7 +47,7 @@ object RunTimeFilters {
     if (!Settings.joinPruning(index.executing)) Nil
     else filters.map(KeysOfTuple.without).filter(f => awaits(f) && index.indexed.occurIn(f))
 
-  /** The data filters of a scan, with the results of the scan's subqueries. */
+  /** The data filters of a scan, in which results replace the subqueries. */
   def resolved(scan: CountedScan): Resolved = {
     if (scan.dataFilters.exists(Filters.isUnused)) Counters.refused(Reason.JoinNotRepeatable)
     scan.relation.location match {
@@ -64,12 +64,12 @@ object RunTimeFilters {
   }
 
   /**
-   * Removes the filters on fetched keys. Readers need the results of all subqueries in their filters, and fail if a
-   * subquery has no result.
+   * Removes the filters on keys that a job reads. Readers need the result of each subquery in their filters, and fail
+   * if a subquery has no result.
    */
   def withoutKeys(filters: Seq[Expression]): Seq[Expression] = filters.filterNot(_.isInstanceOf[AmongKeys])
 
-  /** The run-time filters of a scan on indexed columns, with the values that have arrived so far. */
+  /** The run-time filters of a scan that use indexed columns, with the values that have arrived so far. */
   def values(index: SieveFileIndex, filters: Seq[Expression]): Seq[Valued] = awaited(index, filters).flatMap(valued)
 
   /** A filter with its run-time values. None until the values have arrived. */
@@ -90,7 +90,7 @@ object RunTimeFilters {
     }).toOption.filterNot(awaits).map(Valued(_, 1, isOfMany = false))
   }
 
-  /** True if a filter has run-time values. */
+  /** True if a filter contains a subquery, whose result becomes known only at run time. */
   def awaits(filter: Expression): Boolean = filter.exists {
     case _: ExecSubqueryExpression | _: SubqueryExpression => true
     case _ => false
@@ -102,7 +102,7 @@ object RunTimeFilters {
    */
   def ofResults(filter: Expression, scan: LogicalRelation): Boolean = scan.relation match {
     case fs: HadoopFsRelation =>
-      // A Bloom filter contains no values that an index could look up.
+      // A Bloom filter is excluded, because it contains no values that an index could look up.
       filter.deterministic && !filter.exists(_.isInstanceOf[BloomFilterMightContain]) &&
         filter.exists(_.isInstanceOf[ScalarSubquery]) &&
         filter.references.forall(a => !fs.partitionSchema.fieldNames.contains(a.name))
@@ -110,8 +110,8 @@ object RunTimeFilters {
   }
 
   /**
-   * True if only an index's own listing may receive the filter. Such a filter has run-time values or does not filter
-   * rows.
+   * True if only the listing of an index may receive the filter. Such a filter has run-time values, or it is a top-k
+   * condition, which does not filter rows.
    */
   def isOwn(filter: Expression): Boolean =
     filter.isInstanceOf[DynamicPruningExpression] || filter.isInstanceOf[TopK] || awaits(filter)
@@ -125,7 +125,7 @@ object RunTimeFilters {
     case _ => key
   }
 
-  /** True if a plan returns the same rows when Spark runs it twice. */
+  /** True if a plan returns the same rows in each run. */
   def isRepeatable(plan: LogicalPlan): Boolean = !plan.isStreaming && !plan.exists {
     case _: GlobalLimit | _: LocalLimit | _: Tail | _: Offset | _: Sample | _: CTERelationRef => true
     case node => node.expressions.exists(e => !TableFormat.withoutCounters(e).deterministic || e.exists {
@@ -135,8 +135,8 @@ object RunTimeFilters {
   }
 
   /**
-   * Creates the filter `key IN values`. If there are many values, ranges that contain all values replace the list. NULL
-   * is left out, because NULL equals nothing.
+   * Creates the filter `key IN values`. If there are many values, the filter contains ranges of values instead of a
+   * list. NULL is left out, because NULL equals nothing.
    *
    * @param values internal values of the key's type, in any order
    */
@@ -179,8 +179,8 @@ object RunTimeFilters {
   }
 
   /**
-   * Removes a widening cast from a join key. Returns the column below the cast, and the ranges restricted to values of
-   * the column's type.
+   * Removes a widening cast from a join key. Returns the column below the cast, and the parts of the ranges that the
+   * column's type can represent.
    */
   private def narrowed(
       key: Expression, ranges: IndexedSeq[(Any, Any)]): (Expression, IndexedSeq[(Any, Any)]) = key match {
@@ -198,7 +198,10 @@ object RunTimeFilters {
     case _ => false
   }
 
-  /** Combines conditions by a balanced tree of ORs, because Spark visits expressions recursively. */
+  /**
+   * Combines conditions in a balanced tree of ORs, because Spark visits expressions recursively and a deep tree would
+   * need a deep stack.
+   */
   private def either(parts: Seq[Expression]): Expression =
     if (parts.size == 1) parts.head
     else { val (a, b) = parts.splitAt(parts.size / 2); Or(either(a), either(b)) }
@@ -208,11 +211,13 @@ object RunTimeFilters {
  * A scan's filters with their run-time values.
  *
  * @param keys   the number of values, or of ranges of values
- * @param reason the reason why the scan might also read files without any of the keys
+ * @param reason the reason why the scan might also read files that contain none of the values; None if there is no such
+ *               reason
  */
 final case class Resolved(filters: Seq[Expression], keys: Long, reason: Option[Reason])
 
 /**
- * A filter with run-time values. `keys` is the number of values. `isOfMany` is true if ranges replace too many values.
+ * A filter with run-time values. `keys` is the number of values. `isOfMany` is true if the filter contains ranges
+ * because there are too many values.
  */
 final case class Valued(filter: Expression, keys: Long, isOfMany: Boolean)

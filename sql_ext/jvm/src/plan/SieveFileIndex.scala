@@ -16,9 +16,9 @@ import org.apache.spark.sql.sieve.formats.{RangeListing, TableFormat}
 import org.apache.spark.sql.types.StructType
 
 /**
- * A listing of a table without the files and ranges in which, according to an index, no row matches. Spark can merge,
- * reuse and re-plan scans of this listing. So a scan uses a prefetched answer only if the prefetched request equals the
- * current request.
+ * A listing of a table that omits files and ranges if, according to an index, none of their rows match. Spark can
+ * merge, reuse and re-plan scans of this listing. So a scan uses a prefetched answer only if the prefetched request
+ * equals the scan's current request.
  *
  * @param showsSplits whether the rows of the query can depend on how files are split
  */
@@ -37,18 +37,18 @@ class SieveFileIndex(
   private lazy val keys = SQLMetrics.createMetric(context, "number of keys received")
   private lazy val keyTime = SQLMetrics.createTimingMetric(context, "time waiting for keys")
   @volatile private var ofKeys: Option[Reason] = None
-  /** The indexes that the last listing used, as `name@version`. */
+  /** The indexes that the last call of `listFiles` or `listRanges` used, as `name@version`. */
   @volatile var used: Seq[String] = Nil
   private val prefetched = new AtomicReference[Option[Prefetch]](None)
 
-  /** Sends the request for a listing with these filters before the listing is needed. */
+  /** Sends the request for a listing with these filters before the scan needs the listing. */
   def prefetch(filters: Seq[Expression]): Unit = {
     prefetched.set(Pruner.prefetch(this, Filters.evaluable(filters), first(filters)))
   }
 
   /**
-   * The number of bytes of the listed files that remain after an index skips files. None if the query reads an earlier
-   * state of the table.
+   * The number of bytes that a scan reads from the listed files after an index has skipped files. None if the query
+   * reads an earlier state of the table.
    */
   def estimate(listed: Seq[PartitionDirectory], filters: Seq[Expression]): Option[Long] =
     if (TableFormat.of(relation).isAsOf(relation)) None
@@ -69,7 +69,10 @@ class SieveFileIndex(
   /** Further metrics, for a scan with run-time values. */
   def keyMetrics: Map[String, SQLMetric] = Map("numKeys" -> keys, "keyTime" -> keyTime)
 
-  /** Records the number of run-time values for the next listing, and why this listing might read more files. */
+  /**
+   * Records, for the next listing, the number of run-time values and the reason why the listing might contain more
+   * files than these values require.
+   */
   def received(resolved: Resolved): Unit = {
     keys.set(resolved.keys)
     ofKeys = resolved.reason

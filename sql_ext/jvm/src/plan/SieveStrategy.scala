@@ -14,15 +14,15 @@ import org.apache.spark.sql.sieve.catalog.{Entry, Registry}
 import org.apache.spark.sql.sieve.formats.{FileRanges, PinnedFileIndex, TableFormat}
 
 /**
- * Wraps the listing of each file scan of an indexed table. Strategies run after all rules that check the class of the
- * listing. The strategy puts the wrapped listing into a copy of the relation, because sessions share the relation
- * itself.
+ * Replaces the listing of each file scan of an indexed table by a `SieveFileIndex`. A strategy does this, because
+ * strategies run after all rules that check the class of the listing. The strategy puts the new listing into a copy of
+ * the relation, because sessions share the relation itself.
  */
 class SieveStrategy(session: SparkSession) extends SparkStrategy {
   override def apply(plan: LogicalPlan): Seq[SparkPlan] = plan match {
-    // The planning of this top-k query has begun, so Spark's own strategies plan the rest.
+    // This strategy is already planning this top-k query, so now Spark's other strategies must plan it.
     case _ if TopKQuery.isBegun(plan) => Nil
-    // Spark calls this strategy first for the whole query, and then for the query's scans in the same thread.
+    // Spark calls this strategy first for the whole query, and then, in the same thread, for the query's scans.
     case ReturnAnswer(query) =>
       SieveStrategy.showsSplits.set(CountedScan.showsSplits(query))
       TopKQuery.forget()
@@ -35,7 +35,8 @@ class SieveStrategy(session: SparkSession) extends SparkStrategy {
 
   private def scanned(plan: LogicalPlan): Seq[SparkPlan] =
     RunTimeFilteredScan.takenOff(plan) match {
-      // If the scan has no index, other strategies plan the scan, and no scan waits for these filters.
+      // If the scan has no index, other strategies plan the scan without these filters, so that no scan waits for their
+      // values.
       case Some((bare, filters)) =>
         ofSource(bare, filters).orElse(
           indexed(bare).map(s => prefetched(s.map(CountedScan.withFilters(_, filters))))).getOrElse(Seq(planLater(bare)))
@@ -59,7 +60,7 @@ class SieveStrategy(session: SparkSession) extends SparkStrategy {
     case _ => None
   }
 
-  /** Counts a scan whose files a statement replaces without first finding the files with rows to change. */
+  /** Counts a scan if a statement replaces the scan's files without first finding the files with rows to change. */
   private def noteReplaced(scan: DataSourceV2ScanRelation): Unit =
     for {
       files <- TableFormat.replaced(scan.relation.table, scan.relation.options, scan.scan, scan.output, executing)
@@ -99,7 +100,7 @@ class SieveStrategy(session: SparkSession) extends SparkStrategy {
     case ScanOperation(_, _, _, scan: LogicalRelation) if SieveStrategy.isOfRanges(scan) =>
       Some(FileSourceStrategy(plan).map(CountedScan.in(_, session)))
     case ScanOperation(_, _, _, scan: LogicalRelation) if Settings.enabled(session) =>
-      // `prepared` can replace the relation, because each table format may change the plan.
+      // The table format can change the plan in `prepared`, so the relation `own` can differ from `scan`.
       entry(scan).flatMap(found => prepared(scan, plan).collect {
         case whole @ ScanOperation(_, _, filters, own: LogicalRelation) =>
           val indexed = wrap(own, found, filters)
@@ -115,7 +116,7 @@ class SieveStrategy(session: SparkSession) extends SparkStrategy {
   private def prefetched(planned: Seq[SparkPlan]): Seq[SparkPlan] = {
     for (one <- planned; scan <- one.collect { case s: FileSourceScanExec => s })
       scan.relation.location match {
-        // Scans with run-time values send no early request, because the values would change the request.
+        // A scan with run-time values sends no early request, because these values will change the request.
         case index: SieveFileIndex if !scan.dataFilters.exists(RunTimeFilters.awaits) =>
           index.prefetch(scan.dataFilters)
         case _ =>
@@ -133,7 +134,7 @@ class SieveStrategy(session: SparkSession) extends SparkStrategy {
 
   private def wrap(scan: LogicalRelation, entry: Entry, filters: Seq[Expression]): LogicalRelation = {
     val fs = scan.relation.asInstanceOf[HadoopFsRelation]
-    // A filter on both partition columns and other columns does not reach the scan.
+    // Spark does not pass a filter to the scan if the filter uses both partition columns and other columns.
     def isPartition(a: Attribute) = fs.partitionSchema.fieldNames.contains(a.name)
     val indexed = new IndexedColumns(scan, fs, entry, executing)
     val mixes = filters.exists(f => f.references.exists(isPartition) && f.exists(indexed.contains))
@@ -145,8 +146,8 @@ class SieveStrategy(session: SparkSession) extends SparkStrategy {
 
 object SieveStrategy {
   /**
-   * Whether the rows of the current query can depend on how files are split. The thread holds this state, because Spark
-   * creates a new strategy for each part of a query.
+   * Whether the rows of the current query can depend on how files are split. This state belongs to the thread, because
+   * Spark creates a new strategy for each part of a query.
    */
   private val showsSplits = ThreadLocal.withInitial[Boolean](() => false)
 

@@ -24,7 +24,8 @@ class StartFrontend(session: Compat.Session) extends Rule[LogicalPlan] {
 
   private def isIndexed(node: LogicalPlan): Boolean = node match {
     case scan: LogicalRelation => scan.catalogTable.exists(Registry.registrations(_).nonEmpty)
-    // This relation can be a table of any data source, whose methods might fail.
+    // This relation can be a table of any data source. Its methods might fail, and such a failure must not affect the
+    // query.
     case source: DataSourceV2Relation =>
       Try(source.table.properties.keySet.asScala.exists(_.startsWith(TableProperties.registrations))).getOrElse(false)
     case _ => false

@@ -21,34 +21,36 @@ import org.apache.spark.sql.sieve.formats.TableFormat
 final case class TopKQuery(query: LogicalPlan, scan: LogicalPlan, first: TopK)
 
 /**
- * Finds ORDER BY ... LIMIT, MIN and MAX while Spark plans a query. A planner strategy calls this object, when the plan
- * is final and no rule merges, copies or moves a scan any more. Adaptive execution calls the strategy again. The
- * strategy must not change the plan, because adaptive execution identifies parts of a query by node objects. Instead,
- * this object remembers which node's scan gets a top-k condition.
+ * Finds ORDER BY ... LIMIT, MIN and MAX while Spark plans a query. A planner strategy calls this object, because the
+ * plan is then final: no rule merges, copies or moves a scan any more. Adaptive execution calls the strategy again for
+ * the same query. The strategy must not change the plan, because adaptive execution identifies the parts of a query by
+ * their node objects. Instead, this object remembers which scan gets a top-k condition.
  */
 object TopKQuery extends OnceLogging {
-  /** The top-k query that this thread is planning. If such queries are nested, the innermost one. */
+  /** The top-k query that this thread is planning. If top-k queries are nested, this is the innermost of them. */
   private val planned = ThreadLocal.withInitial[Option[TopKQuery]](() => None)
 
-  /** Plans a top-k query. During the planning, `of` returns the top-k condition of the query's scan. */
+  /** Runs `plan`, which plans a top-k query. Meanwhile, `of` returns the top-k condition for the query's scan. */
   def within[A](top: TopKQuery)(plan: => A): A = {
     val outer = planned.get
     planned.set(Some(top))
     try plan finally planned.set(outer)
   }
 
-  /** Forgets the query that this thread was planning, because a new query can share nodes with an earlier query. */
+  /**
+   * Forgets the top-k query that this thread was planning. Otherwise, a new query that shares nodes with this query
+   * could get its condition.
+   */
   def forget(): Unit = planned.set(None)
 
   /** True if this thread is already planning this top-k query. */
   def isBegun(plan: LogicalPlan): Boolean = planned.get.exists(_.query eq plan)
 
-  /** The top-k condition of a scan. None if the query needs all rows. */
+  /** The top-k condition of a scan. None if the query that this thread is planning needs all rows of the scan. */
   def of(scan: LogicalPlan): Option[TopK] = planned.get.filter(_.scan eq scan).map(_.first)
 
   /**
-   * Returns a query as a `TopKQuery`. None if the query has several scans, or if the query needs more than the first
-   * rows.
+   * Recognises a top-k query. None if the query has several scans, or if it needs more than the first rows of its scan.
    *
    * @param indexed returns the relation of a scan's files, and the scan's indexed columns
    */
@@ -56,7 +58,7 @@ object TopKQuery extends OnceLogging {
     try for {
       (scan, first) <- wanted(query)
       bare <- bound(scan, first, indexed)
-      // If the query contains the scan twice, the other occurrence can need other rows of the scan.
+      // If the query contains the scan twice, the other occurrence may need other rows of the scan.
       if query.collect { case node if node eq scan => node }.size == 1
     } yield TopKQuery(query, scan, bare)
     catch {
@@ -79,12 +81,12 @@ object TopKQuery extends OnceLogging {
    */
   private def sorted(plan: LogicalPlan, rows: Long): Option[(LogicalPlan, TopK)] = plan match {
     case GlobalLimit(IntegerLiteral(n), child) => sorted(child, rows.min(n))
-    // A local limit keeps the first rows of each sorted partition.
+    // A local limit keeps the first `n` rows of each sorted partition, and these include all rows that the query needs.
     case LocalLimit(IntegerLiteral(n), child) if n >= rows => sorted(child, rows)
     case Offset(IntegerLiteral(n), child) => sorted(child, rows + n)
     case p: Project if p.projectList.forall(_.deterministic) => sorted(p.child, rows)
-    // The first column suffices. A row that comes after the bound in this column also comes after the bound in the
-    // whole order.
+    // The first column of the sort order suffices. If a row comes after the last needed row in this column, it also
+    // comes after that row in the whole sort order.
     case s: Sort if s.global && rows > 0 =>
       Some((s.child, TopK(s.order.take(1), rows, isOfValues = false, Nil)))
     case _ => None
@@ -104,8 +106,8 @@ object TopKQuery extends OnceLogging {
   }
 
   /**
-   * Returns the top-k condition with the columns of the relation. None if an ordered column is not indexed, or if a
-   * grouping column is not a partition column.
+   * Returns the top-k condition with the columns of the relation. None if a column of the sort order is not indexed, or
+   * if a grouping column is not a partition column.
    */
   private def bound(
       scan: LogicalPlan, first: TopK,
@@ -127,8 +129,8 @@ object TopKQuery extends OnceLogging {
   }
 
   /**
-   * Adds a top-k condition to the scan of a plan. Returns the plan unchanged if the scan's rows depend on anything but
-   * the scan's listing and filters.
+   * Adds a top-k condition to the scan of a plan. If the rows of the plan depend on anything other than the scan's
+   * listing and filters, returns the plan unchanged.
    */
   def bounding(plan: SparkPlan, first: TopK): SparkPlan = plan.collectLeaves() match {
     case Seq(scan: CountedScan) if isAlone(plan, scan) => CountedScan.withFilters(plan, Seq(first))

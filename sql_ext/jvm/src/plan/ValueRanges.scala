@@ -5,7 +5,7 @@ import org.apache.spark.sql.types._
 
 /** Operations on sorted ranges of values. The ranges do not overlap, and each range has a first and a last value. */
 object ValueRanges {
-  /** Returns the distinct non-NULL values of an array. Each value becomes a range of one value. */
+  /** Returns the distinct non-NULL values of an array, each as a range of one value. */
   def distinct(values: Array[Any], t: DataType): IndexedSeq[(Any, Any)] = {
     val order = TypeUtils.getInterpretedOrdering(t)
     val sorted = t match {
@@ -39,7 +39,7 @@ object ValueRanges {
     (made ++= open).result()
   }
 
-  /** Merges ranges until their number and the size of their values are within the limits. */
+  /** Merges ranges until their number and the total size of their values are within the limits in `RunTimeFilters`. */
   def bounded(sorted: IndexedSeq[(Any, Any)], t: DataType): IndexedSeq[(Any, Any)] = {
     val most = RunTimeFilters.mostKeys
     val bytes = sorted.map { case (first, last) => RunTimeFilters.bytes(first).max(RunTimeFilters.bytes(last)) }.sum
@@ -48,8 +48,9 @@ object ValueRanges {
   }
 
   /**
-   * Returns at most `most` ranges that contain all given ranges. Numbers are divided at the widest gaps between ranges.
-   * Other values are divided into groups with equal numbers of ranges.
+   * Returns at most `most` ranges that contain all given ranges. Between numbers, dates or timestamps, only the widest
+   * gaps remain. Ranges of other values are divided into groups of equally many ranges, and each group is merged into
+   * one range.
    */
   def over(sorted: IndexedSeq[(Any, Any)], t: DataType, most: Int): IndexedSeq[(Any, Any)] =
     if (sorted.size <= most) sorted
@@ -63,7 +64,7 @@ object ValueRanges {
       (0 +: cuts).zip(cuts :+ sorted.size).map { case (from, to) => (sorted(from)._1, sorted(to - 1)._2) }
     }
 
-  /** The positions of the widest gaps, in ascending order. */
+  /** The positions of the `most` widest gaps, in ascending order. */
   private def widest(gaps: Array[Double], most: Int): IndexedSeq[Int] =
     if (most == 0) IndexedSeq.empty
     else {
@@ -74,8 +75,8 @@ object ValueRanges {
       (wider ++ gaps.indices.filter(gaps(_) == least).take(most - wider.size)).sorted
     }
 
-  // If rounding hides a gap, `widest` chooses another gap, which is harmless. NaN and the infinities are as far from
-  // zero as possible.
+  // A double for each number or time, to compare the widths of gaps. If rounding hides a gap, `widest` chooses another
+  // gap, which is harmless. NaN and the infinities get the greatest finite distance from zero.
   private def position(value: Any): Double = (value match {
     case d: Decimal => d.toDouble
     case n: Number => n.doubleValue

@@ -15,8 +15,8 @@ private object ExpressionMeaning {
   /**
    * Settings of Spark SQL that do not change the value of a resolved expression. These settings change only how Spark
    * resolves, runs or shows a query. ANSI mode and the time zone are arguments of the expressions that need them, so
-   * this list contains both settings. Any setting outside this list is part of an expression's meaning. Some of these
-   * settings differ between clients: spark-sql and the Thrift server set `artifact.` and `java8API`.
+   * this list contains both settings. Any setting outside this list is part of an expression's meaning. Clients set
+   * some of these settings to different values: spark-sql and the Thrift server set `artifact.` and `java8API`.
    */
   private val harmless = Seq(
     "adaptive.", "addPartitionInBatch.", "analyzer.", "ansi.enabled", "artifact.", "autoBroadcastJoinThreshold",
@@ -37,12 +37,12 @@ private object ExpressionMeaning {
     "window").map("spark.sql." + _)
   /** Exceptions to `harmless`: settings whose values are types or collations that an expression can use. */
   private val harmful = Seq("spark.sql.defaultStringType", "spark.sql.session.collation")
-  /** A cache from the SQL of an expression to the names of its functions. */
+  /** Caches the names of the functions that an expression calls. The key is the SQL of the expression. */
   private val calls = new LruMap[String, Seq[String]](512)
 
   /**
-   * Describes an expression in a session as text. If two sessions compute different values for the expression, the
-   * sessions' texts differ.
+   * Returns a text that describes everything that determines the value of an expression in a session. If two sessions
+   * compute different values for the expression, they get different texts.
    */
   def of(
       made: Expression, path: Expression => Option[Seq[String]], stored: IndexedExpression.Stored,
@@ -54,7 +54,7 @@ private object ExpressionMeaning {
       "columns" -> columns(Variants.withoutPushed(made)).distinct,
       "value" -> text(inFiles),
       "spark" -> session.version.split('.').take(2).mkString("."),
-      // Upper and lower case, and the rules of time zones, depend on the version of Java.
+      // Conversions to upper or lower case, and the rules of time zones, depend on the version of Java.
       "java" -> s"${Runtime.version.feature} ${ZoneRulesProvider.getVersions("Europe/London").lastEntry.getKey}",
       "locale" -> Locale.getDefault.toString, "zone" -> TimeZone.getDefault.getID,
       "conf" -> (conf.getAllConfs.filter { case (k, v) => isOfValues(k) && !ReaderSettings.isDefault(k, v) } ++
@@ -65,8 +65,8 @@ private object ExpressionMeaning {
     key.startsWith("spark.sql.") && (harmful.contains(key) || !harmless.exists(p => key.startsWith(p)))
 
   /**
-   * For each function that an expression calls, returns the class that implements the function in the session. None for
-   * a function that is neither built in nor temporary.
+   * For each function that an expression calls, returns the name of the class that implements the function in the
+   * session. None for a function that is neither built in nor temporary.
    */
   def functions(sql: String, session: Compat.Session): Seq[Option[String]] = {
     val names = calls.synchronized(Option(calls.get(sql))).getOrElse {
@@ -83,7 +83,7 @@ private object ExpressionMeaning {
     case GetStructField(struct, at, Some(_)) => text(GetStructField(struct, at))
     case NamedLambdaVariable(name, kind, _, _, _) => s"variable($name: ${kind.catalogString})"
     case ColumnValue(path, kind) => s"column(${text(path)}: ${kind.catalogString})"
-    // The length marks where a text ends.
+    // The length before the text shows where the text ends.
     case plain: String => s"${plain.length}:$plain"
     case plain: UTF8String => plain.getBytes.map("%02x".format(_)).mkString
     case literal: Literal => s"literal(${text(literal.value)}: ${literal.dataType.catalogString})"

@@ -34,7 +34,7 @@ private object ExpressionRefusal {
   private val padded = "char|(array|map)<(.*[^r])?char".r
 
   /**
-   * The reason why the columns of an expression in normal form prevent an index.
+   * The reason why an expression in normal form cannot have an index because of its columns.
    *
    * @param isColumn returns true for the path of a column whose name in the files is known
    */
@@ -45,8 +45,8 @@ private object ExpressionRefusal {
   }
 
   /**
-   * True if an array or map contains structs. A scan can read only some fields of these structs, and a key cannot name
-   * the fields in the files.
+   * True if an array or map contains structs. A scan can read only some fields of these structs, and the key of an
+   * expression cannot contain the names that these fields have in the files.
    */
   private def hasNestedStruct(of: DataType): Boolean = of.existsRecursively {
     case ArrayType(element, _) => element.existsRecursively(_.isInstanceOf[StructType])

@@ -11,10 +11,10 @@ import org.apache.spark.unsafe.types.UTF8String
 
 /**
  * Translates Catalyst filters to the predicate tree that the front end reads. The tree names columns, contains literals
- * as Spark's internal values, and has NOT only at its leaves. An expression that the tree cannot represent becomes
- * "unknown", which any row can satisfy.
+ * as Spark's internal values, and has NOT only at its leaves. If the tree cannot represent an expression, it contains
+ * "unknown" instead, and the front end assumes that any row can satisfy it.
  *
- * @param elements for each variable of a lambda function that represents an element of an indexed array, the key of the
+ * @param elements the variables of lambda functions that represent elements of indexed arrays, each with the key of the
  *                 array's index
  */
 class Filters(
@@ -25,15 +25,15 @@ class Filters(
 
   // The maximum depth of the tree. JSON parsers reject trees that are nested much deeper.
   private val deepest = 200
-  // The maximum number of keys for a tuple. Each combination of values of the tuple's columns is one key.
+  // The maximum number of keys in a predicate on a tuple. Each combination of values of the tuple's columns is one key.
   private val mostTuples = 1000
 
   def conjunction(filters: Seq[Expression]): Node =
     join("and", filters.map(f => translate(f, negated = false, 1)) ++ tuples(filters))
 
   /**
-   * Predicates on indexed tuples of columns. A tuple yields a predicate if the conjunction restricts each column of the
-   * tuple to certain values.
+   * Predicates on indexed tuples of columns. There is a predicate on a tuple if the conjunction restricts each column
+   * of the tuple to a list of values.
    */
   private def tuples(conjuncts: Seq[Expression]): Seq[Node] =
     if (expressions.tuples.isEmpty) Nil
@@ -57,7 +57,10 @@ class Filters(
       } yield leaf("in", tuple.key) + ("values" -> keys.flatten)
     }
 
-  /** The keys of `(a, b) IN ((1, 2), (3, 4))`. None if the tuple `(a, b)` has no index. */
+  /**
+   * Translates `(a, b) IN ((1, 2), (3, 4))` to a predicate on the keys of the tuple `(a, b)`. None if this tuple has no
+   * index.
+   */
   private def members(columns: Seq[Expression], rows: Seq[Any]): Option[Node] = {
     val paths = columns.map { case Column(path, _) => path; case _ => Nil }
     expressions.tuples.find(_.columns.map(_.path).toSet == paths.toSet).flatMap { tuple =>
@@ -99,7 +102,10 @@ class Filters(
       "rows" -> first.rows, "ties" -> !first.isOfValues, "against" -> join("or", against))
   }
 
-  /** The paths of the columns in a filter. For a field of a struct, only the field's own path is included. */
+  /**
+   * The paths of the columns in a filter. For a field of a struct, only the field's own path is included, not the
+   * struct's path.
+   */
   private def paths(e: Expression): Seq[Seq[String]] = e match {
     case Column(path, _) => Seq(path)
     case _ => e.children.flatMap(paths)
@@ -107,7 +113,7 @@ class Filters(
 
   /**
    * True if each row without NULL in the filter's columns satisfies either the filter or its negation. False if a
-   * function in the filter can fail, or can return NULL for other arguments.
+   * function in the filter can fail, or can return NULL although no argument is NULL.
    */
   def isNegatable(e: Expression): Boolean = e match {
     case Not(child) => isNegatable(child)
@@ -143,8 +149,8 @@ class Filters(
     forms.of(e, negated).fold(direct(e, negated, depth))(translate(_, negated = false, depth + 1))
 
   /**
-   * If a text has an index on substrings, translates a predicate on parts of the text. The text can also have an index
-   * of another kind.
+   * If a text has an index on substrings, translates a predicate on parts of the text for this index. If the text also
+   * has an index of another kind, the result contains a predicate for that index, too.
    */
   private def parts(e: Expression, negated: Boolean, depth: Int): Option[Node] =
     for (of <- PartsOfText.of(e, negated); key <- expressions.key(ManyKeys.substring, of.text, plain)) yield {
@@ -238,7 +244,7 @@ class Filters(
     val present = values.filter(_ != null)
     if (negated && present.size < values.size) return node("false")
     // A set distinguishes -0.0 from 0.0, but a comparison does not. If the set contains only one of the zeros, NOT IN
-    // can accept the other zero.
+    // can accept the other zero. So NOT IN in the tree excludes no zero.
     val counted = if (!negated) present else present.filterNot(_ == 0.0)
     val made = counted.map(value(_, t))
     if (made.contains(None)) unknown(e)
@@ -247,7 +253,7 @@ class Filters(
 
   /**
    * Matches a plain column of the table, a field of a struct column, or an expression with an index. Returns the path
-   * and the type. Expression ids identify the columns.
+   * and the type. Columns are identified by their expression ids.
    */
   private object Column {
     def unapply(e: Expression): Option[(Seq[String], DataType)] = e match {
@@ -259,7 +265,7 @@ class Filters(
   private def plain(e: Expression): Option[Seq[String]] =
     ColumnPath.of(e, a => columns.get(a.exprId).filterNot(partitions))
 
-  /** The key of the index on the elements of an array. */
+  /** The key of the index on the elements of an array. None if there is no such index. */
   private def elementsOf(array: Expression): Option[Seq[String]] = expressions.key(ManyKeys.elements, array, plain)
 
   /** Matches a struct of several expressions, such as `(a, b)`, and returns the expressions. */
@@ -308,11 +314,11 @@ class Filters(
     Map("op" -> "unknown", "why" -> why(e)) ++ Some(of).filter(_.nonEmpty).map("names" -> _)
   }
 
-  /** The name of the first function that no index can evaluate, as SQL users write the name. */
+  /** The name of the first function in an expression that no index can evaluate, as users write it in SQL. */
   private def why(e: Expression): String =
     FunctionNames.of(unordered(e).headOption.getOrElse(e))
 
-  /** The outermost functions whose results have no known order. */
+  /** The outermost functions in an expression that are not known to be monotone. */
   private def unordered(e: Expression): Seq[Expression] = e match {
     case Column(_, _) | _: Literal | _: AttributeReference => Nil
     case _: HigherOrderFunction => Seq(e)
@@ -334,8 +340,8 @@ class Filters(
 
 object Filters {
   /**
-   * True if Spark has dropped a run-time filter. Spark drops such a filter if no other operator needs the filter's
-   * keys.
+   * True for the constant with which Spark replaces a run-time filter that it drops. Spark drops such a filter if no
+   * other operator needs the filter's keys.
    */
   def isUnused(filter: Expression): Boolean =
     filter == DynamicPruningExpression(Literal.TrueLiteral)
@@ -347,7 +353,7 @@ object Filters {
     TableFormat.of(relation).stored(relation), expressions)
 
   /**
-   * The filters whose result depends only on the row. This excludes nondeterministic filters. Filters with a subquery's
+   * The filters whose result depends only on the row. Nondeterministic filters are excluded. Filters with a subquery's
    * result or a join's keys are excluded, too, because only a running query has these values. Spark passes only
    * evaluable filters to a listing of files, so other libraries' listings might not support other filters.
    */

@@ -23,13 +23,16 @@ final class IndexedColumns(scan: LogicalRelation, relation: HadoopFsRelation, en
   def contains(e: Expression): Boolean = holds(e) || MonotoneFunction.of(e).exists(f => contains(f.argument))
 
   /**
-   * The positions, in `all`, of the columns of each indexed tuple. Tuples with a column that is not in `all` are left
+   * For each indexed tuple, the positions of its columns in `all`. Tuples with a column that is not in `all` are left
    * out.
    */
   def tuplesAmong(all: Seq[Expression]): Seq[Seq[Int]] =
     expressions.tuples.map(_.columns.map(c => all.indexWhere(path(_).contains(c.path)))).filterNot(_.contains(-1))
 
-  /** True if an index might be able to evaluate a part of a filter. */
+  /**
+   * True if a filter contains an indexed column, or a column of an indexed expression. An index might then be able to
+   * evaluate a part of the filter.
+   */
   def occurIn(filter: Expression): Boolean = {
     val used = filter.references.toSeq.map(_.name)
     used.exists(name => indexed(stored(Seq(name)).head)) || expressions.over(used).nonEmpty

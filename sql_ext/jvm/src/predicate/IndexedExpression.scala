@@ -10,13 +10,13 @@ import org.apache.spark.sql.sieve.base.{Compat, LruMap, Variants}
 import org.apache.spark.sql.types._
 
 /**
- * An indexed value that queries compute from the columns of one row.
+ * An indexed expression. Its value depends only on the columns of one row.
  *
- * @param key     the path by which indexes and predicates name the value; see `IndexedExpression.key`
+ * @param key     the path by which indexes and predicates name the expression; see `IndexedExpression.key`
  * @param sql     the expression in SQL, with the column names of the table
  * @param value   the expression in normal form; see `IndexedExpression.normal`
  * @param columns the columns of a tuple; empty for any other expression
- * @param reading a text that describes everything, except the columns, that determines the value; see
+ * @param reading a text that describes everything that determines the value, except the columns; see
  *                `ExpressionMeaning`
  */
 final case class IndexedExpression(
@@ -24,8 +24,8 @@ final case class IndexedExpression(
   private lazy val text = ExpressionMeaning.text(value)
 
   /**
-   * The kind of an index that can have no key, one key or several keys for each row. None if the value itself is the
-   * only key.
+   * The kind of an index that can have any number of keys for a row. None if a row's only key is the value of the
+   * expression.
    */
   def kind: Option[String] = ManyKeys.kind(key)
   def keyType: DataType = ManyKeys.keyType(kind, value.dataType)
@@ -37,12 +37,12 @@ final case class IndexedExpression(
 
 /** The indexed expressions over the columns of a scan. */
 class IndexedExpressions(all: Seq[IndexedExpression]) {
-  /** The key and the type of an indexed expression. None if the expression's value has no index. */
+  /** The key and the type of an indexed expression. None if no index contains the expression's value. */
   def key(e: Expression, path: Expression => Option[Seq[String]]): Option[(Seq[String], DataType)] =
     if (all.isEmpty || e.isInstanceOf[Literal] || e.isInstanceOf[Attribute]) None
     else find(None, e, path).map(found => (found.key, found.keyType))
 
-  /** The key of the index of this kind on an expression. None if there is no such index. */
+  /** The key of an expression that has an index of this kind. None if there is no such index. */
   def key(kind: String, e: Expression, path: Expression => Option[Seq[String]]): Option[Seq[String]] =
     if (all.isEmpty || e.isInstanceOf[Literal]) None else find(Some(kind), e, path).map(_.key)
 
@@ -64,7 +64,7 @@ class IndexedExpressions(all: Seq[IndexedExpression]) {
   /** The tuples of columns that have an index. */
   val tuples: Seq[Tuple] = all.filter(_.columns.nonEmpty).map(one => Tuple(one.key, one.columns))
 
-  /** The parts of a reader's fingerprint that decide the values of the expressions. */
+  /** The parts that these expressions add to a reader's fingerprint, because they decide the expressions' values. */
   def parts: Map[String, String] = all.map(one => s"expression.${one.key(1)}" -> one.reading).toMap
 }
 
@@ -92,14 +92,17 @@ object IndexedExpression {
   private val known = new LruMap[Any, Option[IndexedExpression]](512)
 
   /**
-   * The path of an expression: an empty name, which no column has, and the expression's SQL with the column names in
-   * the files. For an index of a kind in `ManyKeys`, the path also contains the kind.
+   * The path that identifies an expression: first an empty name, which no column has, and then the expression's SQL
+   * with the column names in the files. For an index of a kind in `ManyKeys`, the path also contains the kind.
    */
   def key(sql: String, kind: Option[String] = None): Seq[String] = Seq("", sql) ++ kind
   def isKey(path: Seq[String]): Boolean =
     path.headOption.contains("") && (path.size == 2 || ManyKeys.kind(path).exists(ManyKeys.kinds))
 
-  /** The expression of a key. None if this session cannot resolve the expression or compute its indexed value. */
+  /**
+   * The indexed expression that has a key. None if this session cannot resolve the expression or compute its indexed
+   * value.
+   */
   def of(
       key: Seq[String], columns: Seq[Attribute], stored: Stored, session: Compat.Session): Option[IndexedExpression] = {
     val in = (key, columns.map(a => (a.name, a.dataType, stored(Seq(a.name)))), session.sessionState.conf.getAllConfs,
@@ -112,7 +115,8 @@ object IndexedExpression {
   }
 
   /**
-   * Does the same as `of` without the cache, because the meaning of some constants, such as 'today', changes each day.
+   * Does the same as `of`, but without the cache, because the meaning of some constants, such as 'today', changes each
+   * day.
    */
   def now(
       key: Seq[String], columns: Seq[Attribute], stored: Stored, session: Compat.Session): Option[IndexedExpression] =
@@ -121,7 +125,7 @@ object IndexedExpression {
   /**
    * The expression that a user has typed, or the reason why this expression cannot have an index.
    *
-   * @param kind the kind of index that the user has typed
+   * @param kind the kind of index that the user has typed; None if the user has typed no kind
    */
   def typed(
       sql: String, kind: Option[String], columns: Seq[Attribute], stored: Stored,
@@ -130,7 +134,8 @@ object IndexedExpression {
       val names = new ColumnNames(columns, stored)
       val renamed = written(sql, session)(names.inFiles(_, session.sessionState.conf.resolver))
       val first = resolved(renamed, kind, columns, stored, session)
-      // The text of a literal object can differ each time. Expressions with such a literal cannot be compared.
+      // A literal can be a Java object whose text differs each time. An expression with such a literal cannot be
+      // compared with other expressions.
       val second = resolved(renamed, kind, columns, stored, session)
       if (first.isRight && first != second) Left("two copies of it cannot be compared") else first
     } catch { case NonFatal(e) => Left(firstLine(Option(e.getMessage).getOrElse(e.toString))) }
@@ -151,14 +156,14 @@ object IndexedExpression {
 
   private def firstLine(text: String): String = text.linesIterator.map(_.trim).find(_.nonEmpty).getOrElse("")
 
-  /** Parses an expression. Removes the alias that Spark adds to a field of a VARIANT. */
+  /** Parses an expression, and removes the alias that Spark adds to a field of a VARIANT. */
   private[predicate] def parsed(sql: String, session: Compat.Session): Expression =
     Tuple.unnamed(session.sessionState.sqlParser.parseExpression(sql)).transform {
       case named: Alias if named.child.getClass.getSimpleName == "SemiStructuredExtract" => named.child
       case named: Alias => throw new IllegalArgumentException(s"it has the name ${named.name}")
     }
 
-  /** Resolves an expression whose SQL has the column names in the files. */
+  /** Resolves an expression whose SQL contains the columns' names in the files. */
   private def resolved(
       sql: String, kind: Option[String], columns: Seq[Attribute], stored: Stored,
       session: Compat.Session): Either[String, IndexedExpression] = {
@@ -182,21 +187,24 @@ object IndexedExpression {
     }
   }
 
-  /** The single expression of a projection over the columns of one row. This method refuses any other plan. */
+  /**
+   * The expression of a plan that computes a single expression from the columns of one row. This method refuses any
+   * other plan.
+   */
   private def single(plan: LogicalPlan): Either[String, Expression] = plan match {
     case Project(Seq(Alias(made, _)), _: Columns) => Right(made)
     case _ => Left("it is more than an expression of one row's columns")
   }
 
   /**
-   * Replaces the columns in an expression by their paths, because a scan may read only some fields of a struct.
-   * Catalyst's canonical form alone is not sufficient, because this form reorders sums. Another order can change
-   * rounding or overflow.
+   * Returns the normal form of an expression. Paths replace the columns, because a scan may read only some fields of a
+   * struct. Catalyst's canonical form alone is not sufficient, because it reorders the terms of a sum. Another order of
+   * the terms can change rounding or overflow.
    */
   def normal(e: Expression, path: Expression => Option[Seq[String]]): Expression =
     Variants.withoutPushed(e).transformDown {
       // Spark resolves `right(c, 4)` to this conditional. The normal form omits the conditional, because the optimizer
-      // moves a comparison into the branches.
+      // moves a comparison with it into its branches.
       case If(IsNull(text), Literal(null, _), last @ Substring(of, _, _)) if text == of => normal(last, path)
       case column if path(column).nonEmpty => ColumnValue(path(column).get, column.dataType)
       case field if ColumnPath.inArray(field, path).nonEmpty => ColumnValue(ColumnPath.inArray(field, path).get, field.dataType)
@@ -208,7 +216,10 @@ case class ColumnValue(path: Seq[String], dataType: DataType) extends LeafExpres
   override def nullable: Boolean = true
 }
 
-/** A relation with some columns. The optimizer cannot derive anything from the relation's rows. */
+/**
+ * A relation with these columns. The optimizer knows nothing about the relation's rows, so it cannot simplify an
+ * expression because of them.
+ */
 private case class Columns(output: Seq[Attribute]) extends LeafNode {
   override def computeStats(): Statistics = Statistics(sizeInBytes = Long.MaxValue)
 }

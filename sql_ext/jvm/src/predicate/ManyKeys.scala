@@ -3,8 +3,8 @@ package org.apache.spark.sql.sieve.predicate
 import org.apache.spark.sql.types._
 
 /**
- * The kinds of indexes that can have no key, one key or several keys for each row. Such an index shows only that a row
- * has a key. The index proves nothing about a negation, because a row can have other keys, too.
+ * The kinds of indexes that can have no key, one key or several keys for each row. Such an index only tells which rows
+ * may have a key. It cannot evaluate a negated predicate, because a row can also have other keys.
  */
 object ManyKeys {
   /** The keys of an array are its non-NULL elements. */
@@ -13,7 +13,7 @@ object ManyKeys {
   val substring = "substring"
   val kinds: Set[String] = Set(elements, substring)
 
-  /** The kind of the index that a key's path names. None if the path names no kind. */
+  /** The kind of index that the path of a key contains. None if the path contains no kind. */
   def kind(key: Seq[String]): Option[String] = key.lift(2)
 
   /** The default kind of an index on values of this type. None if such an index has one key for each row. */

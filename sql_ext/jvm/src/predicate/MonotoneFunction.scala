@@ -8,17 +8,21 @@ import org.apache.spark.sql.catalyst.expressions._
  * instead. For other arguments, the function can overflow, fail, or break the order. For a NULL argument, the result is
  * NULL.
  *
- * @param slack the maximum distance, near an ordinal, between two arguments whose results are in the wrong order
+ * @param slack returns, for an ordinal, the maximum distance between two arguments near it whose results are in the
+ *              wrong order
  */
 final case class MonotoneFunction(
     argument: Expression, low: BigInt, high: BigInt, slack: BigInt => BigInt = _ => 0, rises: Boolean = true) {
-  /** The slack near an ordinal. Only functions of times have a slack, and the ordinals of times fit into a Long. */
+  /**
+   * The slack near an ordinal. Only functions of times have a slack greater than zero, and the ordinals of times fit
+   * into a Long.
+   */
   def slackNear(ordinal: Long): Long = slack(ordinal).toLong
 }
 
 object MonotoneFunction {
   /**
-   * Returns the expression as a monotone function. None if the order of the results is unknown, or if the values of the
+   * Returns an expression as a monotone function. None if the order of the results is unknown, or if the values of the
    * argument's type have no ordinals. `MonotoneNumbers`, `MonotoneTimes` and `MonotoneTexts` list all functions with a
    * known order.
    */

@@ -6,10 +6,9 @@ import org.apache.spark.sql.catalyst.util.DateTimeConstants.MICROS_PER_SECOND
 import org.apache.spark.sql.types._
 
 /**
- * The functions of numbers with a known order: arithmetic with a constant, rounding and casts. Arithmetic of integers
- * and decimals is exact, but the results must fit into the result type. Floating-point results are rounded, and
- * rounding keeps the order. Infinities and NaN are outside the monotone part, because a cast can turn them into any
- * value.
+ * The monotone functions of numbers: arithmetic with a constant, rounding and casts. Arithmetic of integers and
+ * decimals is exact, but the results must fit into the result type. Floating-point results are rounded, and rounding
+ * keeps the order. Infinities and NaN are excluded from the arguments, because a cast can turn them into any value.
  */
 private object MonotoneNumbers {
   import MonotoneFunction.{between, within}
@@ -90,7 +89,7 @@ private object MonotoneNumbers {
     }
   }
   private def exact(x: BigDecimal) = new BigDecimal(x.bigDecimal, java.math.MathContext.UNLIMITED)
-  // A legacy setting of Spark permits a negative scale.
+  // A legacy setting of Spark permits a negative scale, so `digits` can be negative.
   private def ten(digits: Int) = exact(BigDecimal(java.math.BigDecimal.ONE.scaleByPowerOfTen(digits)))
 
   private def cast(c: Cast): Option[MonotoneFunction] = (c.child.dataType, c.dataType) match {

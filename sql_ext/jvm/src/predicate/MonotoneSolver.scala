@@ -8,11 +8,12 @@ import org.apache.spark.sql.types._
 
 /**
  * Translates `f(column) op literal`, where f is a chain of monotone functions, into ranges of the column's values.
- * Spark evaluates the functions. The solver finds the bounds of the argument by bisection over the values for which the
- * function is monotone. The ranges also contain all arguments for which the function is not known to be monotone.
+ * Spark itself evaluates the functions. The solver finds the bounds of the argument by bisection over the values for
+ * which the function is monotone. The ranges also contain all arguments for which the function is not known to be
+ * monotone.
  *
- * The position of an argument is its ordinal, or the negative ordinal if the function falls. So the function of a
- * position never decreases.
+ * The position of an argument is its ordinal, or the negative ordinal if the function falls. So the function's result
+ * never decreases when the position increases.
  *
  * @param column returns the type of an expression that is a plain column, and None for any other expression
  */
@@ -30,7 +31,7 @@ class MonotoneSolver(column: Expression => Option[DataType]) {
    */
   def solve(f: Expression, op: String, v: Any): Option[Solution] = for {
     function <- MonotoneFunction.of(f)
-    // If an evaluation fails, the bounds are unknown.
+    // If Spark cannot evaluate the function for an argument, the bounds are unknown.
     ranges <- Try(compared(new Search(f, function), op, v)).toOption.flatten
     solved <- invert(function.argument, ranges)
   } yield solved
@@ -40,8 +41,8 @@ class MonotoneSolver(column: Expression => Option[DataType]) {
    */
   private def invert(e: Expression, ranges: Seq[Range]): Option[Solution] =
     if (column(e).isDefined) NumberedValues.of(e.dataType).map { all =>
-      // Drops a bound at the least or greatest value of the type. The range then also contains values beyond the type,
-      // such as decimals with more digits.
+      // Drops a bound that is the least or greatest value of the column's type. The range then also contains values
+      // outside the type, such as decimals with more digits.
       (e, ranges.map { case (from, to) =>
         (Some(from).filter(_ > all.low).map(all.value), Some(to).filter(_ < all.high).map(all.value))
       })
@@ -83,7 +84,7 @@ class MonotoneSolver(column: Expression => Option[DataType]) {
     private val bound = f.transform {
       case c if c eq argument => BoundReference(0, argument.dataType, nullable = true)
     }
-    /** The first and the last position. */
+    /** The first and the last position for which the function is monotone. */
     val (low, high) = if (function.rises) (function.low, function.high) else (-function.high, -function.low)
 
     private def ordinal(position: BigInt): BigInt = if (function.rises) position else -position
@@ -109,7 +110,7 @@ class MonotoneSolver(column: Expression => Option[DataType]) {
     def widened(from: BigInt, to: BigInt): Option[Range] = {
       def clamp(at: BigInt): BigInt = at.max(low).min(high)
       def slack(at: BigInt): BigInt = function.slackNear(ordinal(clamp(at)).toLong)
-      // The last position also stands for values beyond the type, such as decimals with more digits. So clamping turns
+      // The last position also stands for values outside the type, such as decimals with more digits. So clamping turns
       // a range beyond the last position into this position, instead of an empty range.
       val (first, last) = (clamp(from - slack(from)), clamp(to + slack(to + 1)))
       if (first > last) None

@@ -9,9 +9,8 @@ import org.apache.spark.unsafe.types.UTF8String
 
 /**
  * The functions that format a date or time as text of fixed width, beginning with the year. Examples are `CAST(ts AS
- * STRING)` and `date_format(ts, 'yyyy-MM')`. These texts sort in the order of the times, so an order-preserving
- * function of such a text is a monotone function of the time. An example of such a function returns a prefix of the
- * text.
+ * STRING)` and `date_format(ts, 'yyyy-MM')`. These texts sort in the order of the times. So an order-preserving
+ * function of such a text, for example a prefix of it, is a monotone function of the time.
  */
 private object MonotoneTexts {
   import MonotoneFunction.between
@@ -36,9 +35,9 @@ private object MonotoneTexts {
         at => ClockChanges.back(zone, at * MICROS_PER_SECOND) / MICROS_PER_SECOND)
     case Substring(written, Literal(0 | 1, _), Literal(_: Int, _)) if written.dataType == StringType => of(written)
     case Cast(written, _: IntegralType, _, _) if written.dataType == StringType => of(written)
-    // Excludes prefixes, because some prefixes of a text are no date or time, such as '2026-03-0'.
+    // Excludes prefixes of texts, because some of them are no date or time, such as '2026-03-0'.
     case Cast(written, DateType, _, _) if isWhole(written) => of(written)
-    // The text can be a local time that the clocks skip or repeat.
+    // The text can be a local time that the clocks of the time zone skip or repeat.
     case c @ Cast(written, TimestampType, _, _) if isWhole(written) => of(written).collect {
       case f if f.argument.dataType == TimestampType || f.argument.dataType == TimestampNTZType =>
         f.copy(slack = at => f.slack(at) + ClockChanges.both(MonotoneTimes.zone(c), at))
@@ -58,7 +57,8 @@ private object MonotoneTexts {
   }
 
   private val written = LocalDate.of(1, 1, 3)
-  // With a pattern, Spark formats times before the Gregorian calendar by other rules.
+  // Formatting with a pattern is monotone from this day on. Spark formats times before the Gregorian calendar by other
+  // rules.
   private val formatted = LocalDate.of(1600, 1, 1)
   private val last = LocalDate.of(9999, 12, 29)
 

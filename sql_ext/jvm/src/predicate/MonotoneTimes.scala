@@ -10,7 +10,7 @@ import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.{CalendarInterval, UTF8String}
 
 /**
- * The functions of dates and timestamps with a known order.
+ * The monotone functions of dates and timestamps.
  *
  * A function of local time breaks the order where the clocks of its time zone change. A conversion to local time
  * decreases where the clocks are set back. A conversion from local time decreases where the clocks are set forward.
@@ -19,10 +19,12 @@ private object MonotoneTimes {
   import MonotoneFunction.{between, within}
 
   private val microsPerDay = BigInt(MICROS_PER_DAY)
-  // Truncation of a date subtracts at most a year and a day, in any time zone.
+  // The number of days that are excluded at each end of the dates. Truncation of a date subtracts at most a year and a
+  // day, in any time zone.
   private val marginDays = BigInt(400)
   private val longestMonth = BigInt(31)
-  // Some dates are outside the range of timestamps.
+  // The maximum distance between a date and the epoch, in days. Dates further away can be outside the range of
+  // timestamps.
   private val mostDays = Long.MaxValue / microsPerDay - marginDays
 
   def of(e: Expression): Option[MonotoneFunction] = e match {
@@ -48,7 +50,7 @@ private object MonotoneTimes {
     case _ => None
   }
 
-  /** A function that returns the seconds or microseconds of a date or timestamp. None for a function of a text. */
+  /** A function that returns a date or timestamp as seconds or microseconds. None for a function of a text. */
   private def seconds(e: Expression, time: Expression): Option[MonotoneFunction] = time.dataType match {
     case DateType => between(time, -mostDays, mostDays)
     case TimestampType | TimestampNTZType => within(time)
@@ -130,7 +132,7 @@ private object MonotoneTimes {
     case _ => None
   }
   private val additions = Set("TimeAdd", "TimestampAddInterval")
-  /** Each unit of time in months and microseconds. */
+  /** The length of each unit of time, as a number of months and a number of microseconds. */
   private val units: Map[String, (Long, BigInt)] = Map(
     "MICROSECOND" -> BigInt(1), "MILLISECOND" -> BigInt(MICROS_PER_MILLIS), "SECOND" -> BigInt(MICROS_PER_SECOND),
     "MINUTE" -> BigInt(MICROS_PER_MINUTE), "HOUR" -> BigInt(MICROS_PER_HOUR), "DAY" -> microsPerDay,
@@ -140,8 +142,8 @@ private object MonotoneTimes {
   /**
    * Creates the function that adds an interval to a timestamp. Spark adds months and days to the local time. If the
    * clocks skip the local time of the sum, Spark moves the sum forward. The result can then be later than the result
-   * for a later timestamp. Adding months moves the last days of a long month to the last day of a shorter month, at the
-   * same times of day.
+   * for a later timestamp. Adding months also breaks the order: it moves the last days of a long month to the last day
+   * of a shorter month, at the same times of day.
    */
   private def shifted(
       e: TimeZoneAwareExpression, time: Expression, months: Long, days: Long, micros: Long): Option[MonotoneFunction] = {

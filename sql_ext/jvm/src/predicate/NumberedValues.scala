@@ -5,7 +5,7 @@ import org.apache.spark.sql.types._
 /**
  * All values of a type in ascending order. The ordinals go from `low` to `high`, both inclusive.
  *
- * @param value returns the value with an ordinal
+ * @param value returns the value that has a given ordinal
  */
 final case class NumberedValues(low: BigInt, high: BigInt, value: BigInt => Any)
 

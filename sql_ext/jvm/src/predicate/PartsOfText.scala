@@ -11,10 +11,11 @@ import org.apache.spark.unsafe.types.UTF8String
  * @param parts the parts, as bytes
  */
 private final case class PartsOfText(text: Expression, parts: Seq[Array[Byte]]) {
-  /** Keys of an index on substrings. Each text that satisfies the predicate has all of these keys. */
+  /** Some keys of a text in an index on substrings. Each text that satisfies the predicate has all of these keys. */
   def grams: Seq[Int] = {
     val all = parts.filter(_.length >= Grams.bytes).flatMap(_.sliding(Grams.bytes)).map(ByteBuffer.wrap(_).getInt).distinct
-    // Adjacent keys share bytes. So for a long text, a sample of the keys selects nearly the same files as all keys.
+    // Adjacent keys share bytes. So if the parts are long, a sample of the keys selects nearly the same files as all
+    // keys.
     val step = (all.size + Grams.most - 1) / Grams.most
     if (step < 2) all else all.grouped(step).map(_.head).toSeq
   }
@@ -22,13 +23,13 @@ private final case class PartsOfText(text: Expression, parts: Seq[Array[Byte]]) 
 }
 
 private object Grams {
-  /** The length of a key in bytes. In the code of builds, the same number is `GRAM_BYTES`. */
+  /** The length of a key in bytes. The Python code of builds calls the same number `GRAM_BYTES`. */
   val bytes = 4
   val most = 40
 
   /**
-   * The reason that applies if no part of a predicate is long enough for a key. This text contains no constants of the
-   * query, because the driver has a counter for each such text.
+   * The reason why an index cannot evaluate a predicate if no part of the text is long enough for a key. The result
+   * contains no constants of the query, because the driver has a counter for each such result.
    */
   def tooShort(function: String): String = s"$function of less than $bytes bytes"
 }
@@ -39,7 +40,7 @@ private object PartsOfText {
     case StartsWith(text, TextLiteral(part)) if !negated => one(text, part)
     case EndsWith(text, TextLiteral(part)) if !negated => one(text, part)
     case Like(text, TextLiteral(pattern), escape) if !negated => literals(pattern.toString, escape).map(PartsOfText(text, _))
-    // The position of a part is 0 if the text does not contain the part.
+    // If the text does not contain the part, the position is 0.
     case GreaterThan(Position(text, part), Literal(k: Int, _)) if !negated && k >= 0 => one(text, part)
     case GreaterThanOrEqual(Position(text, part), Literal(k: Int, _)) if !negated && k > 0 => one(text, part)
     case EqualTo(Position(text, part), Literal(k: Int, _)) if !negated && k > 0 => one(text, part)

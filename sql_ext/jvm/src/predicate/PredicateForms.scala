@@ -8,11 +8,11 @@ import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 
 /**
- * Rewrites predicates that do not compare a column, such as `coalesce(c, 0) = 1` or `(c = 1) IS NOT TRUE`. The
- * rewritten predicate is TRUE for each row that satisfies the original predicate. With `negated`, the rewritten
- * predicate is TRUE for each row that satisfies the negation.
+ * Rewrites predicates that compare something other than a column, such as `coalesce(c, 0) = 1` or `(c = 1) IS NOT
+ * TRUE`. The rewritten predicate is TRUE for each row that satisfies the original predicate. With `negated`, the
+ * rewritten predicate is TRUE for each row that satisfies the negation of the original predicate.
  *
- * @param isColumn    returns true for an expression that an index can have as its column
+ * @param isColumn    returns true for a column, and for an expression that has an index
  * @param isNegatable returns true if a predicate is NULL only in rows with NULL in one of the predicate's columns
  */
 private class PredicateForms(isColumn: Expression => Boolean, isNegatable: Expression => Boolean) {
@@ -41,7 +41,7 @@ private class PredicateForms(isColumn: Expression => Boolean, isNegatable: Expre
     else if (!isNegatable(p)) None
     else Some(Or(if (is) Not(p) else p, hasNull(p)))
 
-  /** True for rows with NULL in one of a predicate's columns. */
+  /** The condition that at least one of a predicate's columns is NULL. */
   private def hasNull(p: Expression): Expression =
     columns(p).map(IsNull(_): Expression).reduceOption(Or(_, _)).getOrElse(FalseLiteral)
 
@@ -57,7 +57,7 @@ private class PredicateForms(isColumn: Expression => Boolean, isNegatable: Expre
    * values can differ between elements.
    */
   private def choice(e: Expression): Option[Expression] = e match {
-    // An index can be on the conditional expression itself.
+    // The conditional expression itself can have an index.
     case _ if isColumn(e) => None
     case _: Coalesce | _: If | _: CaseWhen => Some(e)
     case _: HigherOrderFunction => None
@@ -100,8 +100,8 @@ private class PredicateForms(isColumn: Expression => Boolean, isNegatable: Expre
   }
 
   /**
-   * Evaluates a predicate of constants. If the evaluation fails, returns the predicate unchanged. Spark then reports
-   * the error itself.
+   * Evaluates a predicate of constants. If the evaluation fails, returns the predicate unchanged, and Spark reports the
+   * error when it evaluates the predicate itself.
    */
   private def folded(p: Expression): Expression =
     if (p.foldable) Try(Literal(p.eval(), BooleanType)).getOrElse(p) else p

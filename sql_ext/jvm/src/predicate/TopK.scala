@@ -8,13 +8,14 @@ import org.apache.spark.sql.types.{BooleanType, DataType}
 
 /**
  * States that a query needs only the first rows of a scan, in one or several sort orders. Only rows that satisfy the
- * scan's filters count. The expression is one of the scan's data filters, so that Spark shares an exchange only between
- * scans with equal expressions. Spark never evaluates the expression on rows. Only the listing of an indexed table uses
- * the expression.
+ * scan's filters count. This expression is one of the scan's data filters, so Spark shares an exchange only between
+ * scans with equal top-k conditions. Spark never evaluates this expression on rows. Only the listing of an indexed
+ * table uses it.
  *
- * @param orders     sort orders of columns; a row is needed if it is among the first rows in any order
- * @param rows       the number of rows needed in each order
- * @param isOfValues whether the query is a MIN or MAX, which ignores NULL and needs values instead of rows
+ * @param orders     sort orders of columns; the query needs a row if the row is among the first rows in at least one
+ *                   order
+ * @param rows       the number of rows that the query needs in each order
+ * @param isOfValues whether the query computes a MIN or MAX, which ignores NULL and needs values instead of rows
  * @param groups     partition columns; the query needs `rows` rows for each combination of their values
  */
 case class TopK(orders: Seq[SortOrder], rows: Long, isOfValues: Boolean, groups: Seq[Expression])
@@ -27,7 +28,7 @@ case class TopK(orders: Seq[SortOrder], rows: Long, isOfValues: Boolean, groups:
     copy(orders = first.collect { case order: SortOrder => order }, groups = second)
   }
 
-  /** The SQL text of the expression, as the query contains it. */
+  /** The expression as text, in the SQL syntax of the query. */
   override def sql: String =
     if (isOfValues) orders.map { o =>
       s"${if (o.direction == Descending) "MAX" else "MIN"}(${o.child.sql})"

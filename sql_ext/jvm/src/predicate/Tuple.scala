@@ -4,9 +4,9 @@ import org.apache.spark.sql.catalyst.expressions.{Left => _, Right => _, _}
 import org.apache.spark.sql.types._
 
 /**
- * Several columns with one index. The key of a row is a hash of the values of all columns. So the index serves only
- * queries that give a value for each column. A row with NULL in one of the columns has no key, because NULL equals
- * nothing.
+ * Several columns with one common index. The key of a row is a hash of the values of all columns. So an index can prune
+ * only for queries that give values for each column. A row with NULL in one of the columns has no key, because NULL
+ * equals nothing.
  */
 final case class Tuple(key: Seq[String], columns: Seq[ColumnValue]) {
   /**
@@ -38,7 +38,7 @@ object Tuple {
     case other => other
   }
 
-  /** The SQL of a key, as users write it. */
+  /** The SQL of a key, as users write it: a tuple has the form `(a, b)`. */
   def sql(key: Expression): String = key match {
     case If(_, _, XxHash64(columns, _)) => columns.map(_.sql).mkString("(", ", ", ")")
     case other => other.sql
@@ -47,7 +47,7 @@ object Tuple {
   /** The values of a struct's fields. */
   def values(parts: Seq[Expression]): Seq[Expression] = parts.grouped(2).map(_.last).toSeq
 
-  /** Replaces the field names of a parsed tuple by numbers. Spark takes these names from the columns. */
+  /** Replaces the field names of a parsed tuple by numbers, because Spark derives these names from the columns. */
   def unnamed(parsed: Expression): Expression = parsed match {
     case CreateNamedStruct(parts) =>
       CreateNamedStruct(values(parts).zipWithIndex.flatMap { case (value, at) => Seq(Literal(s"$at"), value) })
@@ -55,7 +55,7 @@ object Tuple {
   }
 
   /**
-   * The reason why a struct cannot be a key. None for any other expression.
+   * The reason why a struct cannot be the key of an index. None for any other expression.
    *
    * @param parsed the expression as Spark parses it
    */

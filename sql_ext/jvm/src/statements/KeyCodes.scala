@@ -4,8 +4,8 @@ import org.apache.spark.sql.types.Decimal
 import org.apache.spark.unsafe.types.{ByteArray, UTF8String}
 
 /**
- * Computes key codes without a prefix, as the encoders in `sieve/encoding` do. Tests check that both implementations
- * return equal codes. `SieveKey` calls the methods by name.
+ * Computes the codes of keys in the same way as the encoders in `sieve/encoding`, but without a prefix. Tests check
+ * that both implementations return equal codes. `SieveKey` calls the methods by name.
  */
 object KeyCodes {
   def of(value: Boolean): Long = if (value) 1L else 0L
@@ -15,8 +15,8 @@ object KeyCodes {
   def of(value: Long): Long = value
 
   /**
-   * The code of a float consists of the sign and the magnitude of its IEEE bits. So both zeros have the code 0. Null
-   * for NaN.
+   * The code of a float consists of the sign and the magnitude of its IEEE bits. So both zeros have the code 0. The
+   * result for NaN is null.
    */
   def of(value: Float): java.lang.Long = {
     val bits = java.lang.Float.floatToRawIntBits(value).toLong
@@ -46,8 +46,8 @@ object KeyCodes {
   }
   private val significantBits = 57
 
-  // The highest bit is inverted, because indexes compare codes as signed numbers, but bytes compare as unsigned
-  // numbers.
+  // The code contains the first 8 bytes. The highest bit is inverted, because bytes are compared as unsigned numbers,
+  // but indexes compare codes as signed numbers.
   def of(value: UTF8String): Long = value.getPrefix ^ Long.MinValue
   def of(value: Array[Byte]): Long = ByteArray.getPrefix(value) ^ Long.MinValue
 }

@@ -13,8 +13,8 @@ import org.apache.spark.sql.sieve.base.Compat
 final case class Marker(start: Int, end: Int, name: Option[String])
 
 /**
- * A SIEVE statement with parameter markers. Spark's analyzer fills `values`, or reports a marker without a value.
- * `BindStatement` then creates a statement from the text and the values.
+ * A SIEVE statement with parameter markers. Spark's analyzer fills `values`, and reports an error if a marker has no
+ * value. `BindStatement` then creates a statement from the text and the values.
  */
 case class ParameterizedStatement(text: String, markers: Seq[Marker], values: Seq[Expression]) extends LeafNode {
   override def output: Seq[Attribute] = Nil
@@ -25,7 +25,7 @@ case class ParameterizedStatement(text: String, markers: Seq[Marker], values: Se
 
   def isBound: Boolean = constants.forall(value => value.resolved && value.foldable)
 
-  /** The text of the statement, with the values instead of the markers. */
+  /** The text of the statement, in which the values replace the markers. */
   def bound: String = {
     val text = new StringBuilder(this.text)
     for ((marker, value) <- markers.zip(constants).reverse)
@@ -48,7 +48,7 @@ object Parameters {
    */
   private val inParser = classOf[ParserInterface].getMethods.exists(_.getName == "parsePlanWithParameters")
 
-  // All quantifiers are possessive, for the reason given in `StatementOwnership`. A colon directly after a name or a
+  // All quantifiers are possessive, for the same reason as in `StatementOwnership`. A colon directly after a name or a
   // bracket begins a path in a VARIANT, as in `payload:user.id`.
   private val scan = Pattern.compile(s"(?s)${StatementOwnership.string}" +
     """|`[^`]*+`|--[^\n]*+|/\*.*?\*/|::|(?<![\p{L}\p{N}_`)\]]):([\p{L}_][\p{L}\p{N}_]*+)|(\?)""")
@@ -63,7 +63,7 @@ object Parameters {
       case (found, None) => if (inParser) unparameterized else statement(sql, found)
       case (found, Some(some)) =>
         val (names, places) = (named(some), positional(some))
-        // A colon can have another meaning, so a name counts as a parameter only if the name has a value.
+        // A colon can have other meanings, so a name after a colon counts as a parameter only if the name has a value.
         val (known, unnamed) = (found.filter(_.name.exists(names.contains)), found.filter(_.name.isEmpty))
         if (known.nonEmpty) NameParameterizedQuery(statement(sql, known), names)
         else if (unnamed.nonEmpty && places.nonEmpty) Compat.withPositions(statement(sql, unnamed), places)

@@ -12,7 +12,10 @@ import org.apache.spark.sql.sieve.catalog.{CatalogTables, DeclaredIndexes, Regis
 class RegisteredTable(session: Compat.Session, name: JList[String], found: => CatalogTable) {
   lazy val table: CatalogTable = found
 
-  /** The table's identity, provider, registrations and declarations, as JSON. */
+  /**
+   * The attributes that identify the table, its provider, the location of its database, its registered indexes, and its
+   * declared indexes, as JSON.
+   */
   def registration: String = Json.write(registered)
 
   protected def registered: Map[String, Any] = TableIdentity.of(table) ++ Map(

@@ -16,7 +16,7 @@ import org.apache.spark.unsafe.types.UTF8String
  */
 object RunWriter {
   /**
-   * Writes the rows.
+   * Writes the rows to one file.
    *
    * @param path    the URI of the file, without the file format's extension
    * @param schema  the schema as JSON; its types are string, long and binary

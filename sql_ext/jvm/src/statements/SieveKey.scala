@@ -7,7 +7,10 @@ import org.apache.spark.sql.catalyst.trees.UnaryLike
 import org.apache.spark.sql.sieve.base.SieveException
 import org.apache.spark.sql.types._
 
-/** The SQL function `sieve_key(x)`, which returns the key code of a value. Returns NULL for NULL and for NaN. */
+/**
+ * The SQL function `sieve_key(x)`, which returns the code by which an index orders the value `x`. Returns NULL for NULL
+ * and for NaN.
+ */
 case class SieveKey(child: Expression) extends RuntimeReplaceable with UnaryLike[Expression] {
   override def prettyName: String = "sieve_key"
   override def dataType: DataType = LongType

@@ -11,8 +11,8 @@ import org.apache.spark.sql.execution.command.LeafRunnableCommand
 import org.apache.spark.sql.types.{BinaryType, BooleanType, DataType, DoubleType, LongType}
 
 /**
- * The plan of a SIEVE statement. The result's columns are known after parsing. The front end computes the rows when
- * Spark runs the statement.
+ * The plan of a SIEVE statement. After parsing, the columns of the result are known. The front end computes the rows of
+ * the result when Spark runs the statement.
  */
 case class SieveStatement(text: String, override val output: Seq[Attribute]) extends LeafRunnableCommand {
   override def run(session: SparkSession): Seq[Row] = {

@@ -10,7 +10,8 @@ import org.apache.spark.sql.sieve.observe.CatalogEvents
 /**
  * Parses SIEVE statements, and passes all other text unchanged to the session's previous parser.
  *
- * @param delegate the previous parser. Iceberg's procedures look for Iceberg's parser in the fields of a parser's class.
+ * @param delegate the previous parser. It is a field of this class, because Iceberg's procedures look for Iceberg's
+ *                 parser in the fields of a parser's class.
  */
 class StatementParser(session: SparkSession, protected val delegate: ParserInterface) extends ParserMethods {
   private val own = session.asInstanceOf[Compat.Session]
@@ -33,15 +34,18 @@ class StatementParser(session: SparkSession, protected val delegate: ParserInter
       }
     }
 
-  /** The plan of a SIEVE statement. The plan of a wrong statement throws the error when Spark runs the plan. */
+  /**
+   * The plan of a SIEVE statement. If the statement has an error, the plan throws this error only when Spark runs the
+   * plan.
+   */
   private def statement(sql: String): LogicalPlan =
     try SieveStatement.parsed(own, sql) catch { case e: SieveException => RefusedStatement(e) }
 }
 
 object StatementParser {
   /**
-   * True if the name of a plan's class suggests that the plan changes the catalog. Such a plan needs the catalog
-   * anyway.
+   * True if the name of a plan's class suggests that the plan changes the catalog. Running such a plan needs the
+   * catalog anyway.
    */
   private def changesTables(plan: LogicalPlan): Boolean =
     changes.findFirstIn(plan.getClass.getSimpleName).isDefined

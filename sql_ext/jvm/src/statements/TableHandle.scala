@@ -19,7 +19,10 @@ import org.apache.spark.sql.sieve.formats.{FileCuts, FilePart, FileRanges, Finge
 import org.apache.spark.sql.sieve.formats.{PinnedFileIndex, TableFormat, WholeRecords}
 import org.apache.spark.sql.types._
 
-/** A table of a statement: its properties, its files, and data frames that read some of its files as a query would. */
+/**
+ * A table that a statement uses. This object supplies the table's properties, its files, and data frames that read some
+ * of its files in the same way as a query.
+ */
 class TableHandle(session: Compat.Session, name: JList[String], plan: LogicalPlan)
     extends RegisteredTable(session, name, plan.asInstanceOf[LogicalRelation].catalogTable.get) {
   private type Listed = (InternalRow, FileStatusWithMetadata)
@@ -30,7 +33,7 @@ class TableHandle(session: Compat.Session, name: JList[String], plan: LogicalPla
 
   /** The kind of the table. "files" means that Spark lists the table's files. An error message shows any other kind. */
   def kind: String = plan match {
-    // A view over a stream cannot be indexed, either.
+    // A view over a stream also counts as a stream.
     case _ if plan.isStreaming => "stream"
     case l: LogicalRelation => l.relation match {
       case fs: HadoopFsRelation if !TableFormat.isKnown(fs) =>
@@ -58,13 +61,13 @@ class TableHandle(session: Compat.Session, name: JList[String], plan: LogicalPla
       "fingerprint" -> own.hash, "fingerprint_parts" -> own.parts))
   }
 
-  /** The reader's current fingerprint, which `info` would contain now. */
+  /** The reader's current fingerprint, which `info` would contain if it were called now. */
   def fingerprint: String = read.hash
 
   private def read: Fingerprint =
     Fingerprint.of(relation, table, session).and(new IndexedExpressions(expressions).parts)
 
-  /** The keys of expressions on which a statement is creating an index. */
+  /** The keys of the expressions on which the current statement is creating an index. */
   private var created = Set.empty[Seq[String]]
 
   /** The expressions that have an index, and the expressions on which a statement is creating an index. */
@@ -75,8 +78,9 @@ class TableHandle(session: Compat.Session, name: JList[String], plan: LogicalPla
   private def columns: Seq[Attribute] = TableFormat.filesColumns(plan.asInstanceOf[LogicalRelation])
 
   /**
-   * Adds an expression to the table's columns. Returns, as JSON, the expression's key, the path of a column if the
-   * expression is only a column, or the reason for a refusal.
+   * Adds an expression to the table's columns, so that a statement can create an index on it. Returns JSON with the
+   * expression's key, with the path of the column if the expression is only a column, or with the reason why the
+   * expression is refused.
    *
    * @param kind a kind of `ManyKeys`; if it is empty, the type of the expression determines the kind
    */
@@ -104,13 +108,13 @@ class TableHandle(session: Compat.Session, name: JList[String], plan: LogicalPla
       }
     }
 
-  /** The object with the table's log of changes and its list of files. See `FormatTable`. */
+  /** The object that supplies the table's log of changes and its list of files. See `FormatTable`. */
   lazy val history: FormatTable = format.table(new ListedFiles(relation))
 
-  /** All current files and file slices of the table, in the form of `ListedFiles.replace`. */
+  /** All current files and file slices of the table, in the same form as `ListedFiles.replace` returns them. */
   def list: String = history.list()
 
-  /** The time of the listed state, in ms since the epoch. Negative if the time is unknown. */
+  /** The time at which the table reached the listed state, in ms since the epoch. Negative if the time is unknown. */
   def instant: Long = history.instant
 
   def path(text: String): Path = new Path(text)
@@ -127,11 +131,11 @@ class TableHandle(session: Compat.Session, name: JList[String], plan: LogicalPla
   }
 
   /**
-   * Returns a data frame of the files with these numbers in the last listing. The frame reads the files as a query
-   * would, but ignores no error. The column `location` contains the position of a row's range among the ranges of all
-   * files. Spark's own readers treat this column as a partition column, whose value needs no reading. For the slices in
-   * `alone`, the frame reads only the appended log files (`ListedFiles.append`). Frames of text formats also have the
-   * column `WholeRecords.damaged`.
+   * Returns a data frame of the files with these numbers in the last listing. The frame reads the files in the same way
+   * as a query, but ignores no error. The column `location` contains the position of a row's range among the ranges of
+   * all files. Spark's own readers treat this column as a partition column, so its value needs no reading. For the
+   * slices in `alone`, the frame reads only the appended log files (`ListedFiles.append`). Frames of text formats also
+   * have the column `WholeRecords.damaged`.
    *
    * @param cuts the offsets at which each file is cut, as JSON. An entry is empty for a file that is read whole. The
    *             list is empty if all files are read whole
@@ -140,7 +144,7 @@ class TableHandle(session: Compat.Session, name: JList[String], plan: LogicalPla
       reading: Compat.Session, numbers: JList[Int], alone: JList[Int], location: String,
       cuts: String, expression: String, kind: String): DataFrame = {
     val files = numbers.asScala.toSeq.map(history.files(_)._2)
-    // The cuts are JSON text, because py4j would send each number of a nested list in a separate message.
+    // The cuts are in JSON, because py4j would send each number of a nested list in a separate message.
     val cut = Json.read(cuts).elements.asScala.map(_.elements.asScala.map(_.asLong).toIndexedSeq)
       .toIndexedSeq.padTo(numbers.size, Nil)
     val rows = format.frame(reading, relation, files, location, cut).getOrElse(spark(reading, numbers, alone, location, cut))
@@ -162,12 +166,12 @@ class TableHandle(session: Compat.Session, name: JList[String], plan: LogicalPla
       s"$value AS __sieve_value__" :+ "__sieve_tried__ IS NULL AS __sieve_failed__": _*)
   }
 
-  /** Writes a file of an index's run. See `RunWriter`. */
+  /** Writes a run file of an index. See `RunWriter`. */
   def write(
       path: String, schema: String, rows: JList[JList[Any]], options: java.util.Map[String, String]): Unit =
     RunWriter.write(session, path, schema, rows, options)
 
-  /** The data frame of `frame`, for files that Spark's own readers read. */
+  /** Returns the same data frame as `frame`, for files that Spark's own readers read. */
   private def spark(
       reading: Compat.Session, numbers: JList[Int], alone: JList[Int], location: String,
       cut: Seq[Seq[Long]]): DataFrame = {

@@ -45,25 +45,28 @@ object Tables {
 
   private def bare(plan: LogicalPlan): LogicalPlan = plan match {
     case SubqueryAlias(_, child) => bare(child)
-    // For CHAR(n) columns, Spark adds a projection above the table. The projection pads the values.
+    // For CHAR(n) columns, Spark adds a projection above the table, which pads the values.
     case Project(_, table: LogicalRelation) => table
     case other => other
   }
 
-  /** True if a catalog stores its tables' properties, and these tables can have indexes. */
+  /** True if a catalog itself stores the properties of its tables, so that these tables can have indexes. */
   def ownsCatalog(session: Compat.Session, name: String): Boolean = SourceTable.catalog(session, name).nonEmpty
 
   def databaseLocation(session: Compat.Session, database: String): String =
     CatalogTables.databaseLocation(session, database)
 
-  /** The names of all tables and views of a database, including temporary ones, as JSON. */
+  /** The names of all tables and views of a database, including temporary views, as JSON. */
   def names(session: Compat.Session, database: String): String = {
     val catalog = session.sessionState.catalog
     Json.write(
       if (catalog.databaseExists(database)) catalog.listTables(database).map(_.table).distinct else Nil)
   }
 
-  /** All tables of a database as JSON: identity, registrations if known, and the reason why a table cannot be read. */
+  /**
+   * All tables of a database as JSON. An entry contains the attributes that identify the table and its registrations,
+   * if they are known. For an unreadable table, the entry contains the reason why the table cannot be read.
+   */
   def list(session: Compat.Session, database: String): String =
     Json.write(CatalogTables.list(session, database).map { listed =>
       Map("table" -> listed.name.table) ++ listed.problem.map("problem" -> _) ++ listed.description.toSeq.flatMap(table =>
