@@ -27,20 +27,22 @@ import org.apache.spark.sql.sieve.formats.TableFormat
  *                                            Relation d
  * }}}
  *
- * A scan may skip a row of `f` without a partner in `d` only if the join does not need the row. In addition, each node
- * between the join and the scan must process rows one by one. The conditions are therefore:
+ * A filter may remove rows of `f` whose key does not occur in `d` only if the join does not need these rows, and if the
+ * nodes between the join and the scan return the same other rows without them. So there are two conditions:
  *
- *  - `f` is any side of an inner or left semi join, the side of an outer join that is filled with NULLs, or the right
- *    side of a left anti join. If Spark broadcasts the other side, the broadcast supplies the keys. Otherwise a
- *    subquery collects the keys (`FetchedKeys` decides when).
- *  - The nodes between the join and the scan are deterministic projections, filters, joins that forward the rows of
- *    this side, grouping by the key, and unions. A limit, a window or a sample is never among these nodes. The only
- *    nondeterministic projection is the one in which MERGE numbers the rows of its target (`TableFormat.numbersRows`).
+ *  - `f` is any side of an inner or left semi join, the side of an outer join whose columns are NULL in rows without a
+ *    match, or the right side of a left anti join. If Spark broadcasts the other side, the broadcast supplies the keys.
+ *    Otherwise, a subquery collects the keys (`FetchedKeys` decides when).
+ *  - Each node between the join and the scan is a deterministic projection, a filter, a grouping by the key, a union,
+ *    or a join for which filtering this side has the same result as filtering the joined rows. No node is a limit, a
+ *    window or a sample. The only nondeterministic projection is the one in which MERGE numbers the rows of its target
+ *    (`TableFormat.numbersRows`).
  *
- * Spark reuses a broadcast only for an equal plan. So a broadcast side must not change if the side supplies keys or if
- * the side's keys prune partitions. A side supplies no keys if a join above prunes the side's partitions.
+ * Spark reuses a broadcast only for an equal plan. So the plan of a broadcast side must not change if the side supplies
+ * keys, or if Spark prunes partitions by its keys. If a join above a broadcast side prunes partitions of this side, the
+ * side supplies no keys.
  *
- * @param fetches whether a subquery is allowed to collect keys
+ * @param fetches whether subqueries are allowed to collect keys
  */
 class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) extends PredicateHelper {
   /** The plans that supply keys to Spark's dynamic partition pruning. These plans must not change. */
@@ -49,10 +51,7 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
     else plan.collect { case node => node.expressions }.flatten
       .flatMap(_.collect { case d: DynamicPruningSubquery => d.buildQuery.canonicalized }).toSet
   private lazy val bytes = new BytesLeft(session, plan)
-  /**
-   * The run-time filters of scans that are below an exchange. Without these filters, equal scans could share the
-   * exchange.
-   */
+  /** Run-time filters of scans below an exchange. Without these filters, equal scans could share the exchange. */
   private val beyondExchange = mutable.ArrayBuffer.empty[Expression]
 
   /** Returns the plan with run-time filters, or the same plan if no scan gets a filter. */
@@ -207,18 +206,13 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
       case _ => false
     }
 
-  /**
-   * True if Spark can hash the keys of a join. Otherwise, Spark sorts both sides, and ignores hints to broadcast a
-   * side.
-   */
+  /** True if Spark can hash the keys of a join. Otherwise, Spark sorts both sides and broadcasts neither. */
   private def isHashed(join: Join): Boolean = join match {
     case ExtractEquiJoinKeys(_, left, right, _, _, _, _, _) => (left ++ right).forall(k => Compat.isHashed(k.dataType))
     case _ => true
   }
 
-  /**
-   * The side that Spark will broadcast, according to hints and to the sizes that Spark estimates before the query runs.
-   */
+  /** The side that Spark will broadcast, according to hints and to Spark's estimates of sizes before the query runs. */
   private def broadcast(join: Join): Option[BuildSide] = if (!isHashed(join)) None else {
     val hints = Seq(join.hint.leftHint, join.hint.rightHint).map(_.flatMap(_.strategy))
     val can = Seq(
@@ -333,10 +327,7 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
 
   // -- scans that an index prunes -------------------------------------------------------------
 
-  /**
-   * Removes the normalization of floats from a key. An index compares floats in the same way as a join: NaN equals NaN,
-   * and 0.0 equals -0.0.
-   */
+  /** Removes the normalization of floats, because indexes and joins compare floats alike: NaN = NaN, and 0.0 = -0.0. */
   private def bare(key: Expression): Expression = RunTimeFilters.withoutNormalization(key)
 
   private def isPruned(scan: LogicalRelation, key: Expression): Boolean =

@@ -11,8 +11,9 @@ import org.apache.spark.sql.sieve.formats.TableFormat
  */
 object NumberedRows extends PredicateHelper {
   /**
-   * Moves conditions that use only the target below the projection that adds row numbers. None if there are no such
-   * conditions. Fewer rows then get a number, which is correct because the numbers only distinguish rows.
+   * Moves those conditions of a filter that use only the target's columns below the projection that adds row numbers.
+   * None if there are no such conditions. Fewer rows then get a number. This is correct, because the numbers only
+   * distinguish rows.
    *
    * {{{
    * Filter (k >= 70)                     Project [k, number, file]

@@ -15,11 +15,11 @@ import org.apache.spark.sql.sieve.formats.{ByteRange, FileRanges}
  * read by a task as       [0, 32)                      [64, 80)
  * }}}
  *
- * A file is cut only between its ranges, because the index describes the rows that a reader returns for each range.
- * Adjacent ranges can be merged, because a reader returns the same rows for the merged range as for its parts. Spark
- * itself distributes the bytes of a scan over all cores. With few bytes, starting so many tasks often takes longer than
- * reading the bytes. So this object groups ranges into tasks of up to `taskBytes` bytes. Spark's setting
- * `spark.sql.files.maxPartitionBytes` limits the size of tasks, too.
+ * Each task begins and ends at the bounds of ranges, because the index describes the rows that a reader returns for
+ * each range. A task can merge adjacent ranges, because a reader returns the same rows for the merged range as for its
+ * parts. Spark itself distributes the bytes of a scan over all cores. If a scan reads only a few bytes, starting so
+ * many tasks often takes longer than reading the bytes. So this object groups ranges into tasks of up to `taskBytes`
+ * bytes. Spark's setting `spark.sql.files.maxPartitionBytes` limits the size of tasks, too.
  */
 class RangeTasks(session: SparkSession, isSplitable: Path => Boolean) {
   private val taskBytes = 8L << 20
