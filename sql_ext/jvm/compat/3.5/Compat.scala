@@ -14,8 +14,8 @@ object Compat {
   type Session = SparkSession
 
   /**
-   * Returns the condition that the plan `build` has a row whose value of `keys(at)` equals `key`. Spark evaluates this
-   * condition only if a join on `keys` broadcasts the rows of `build`.
+   * The condition that some row of the plan `build` has `key` as its value of `keys(at)`. Spark evaluates this
+   * condition only if a join on `keys` broadcasts `build`.
    */
   def pruning(key: Expression, build: LogicalPlan, keys: Seq[Expression], at: Int): Expression =
     DynamicPruningSubquery(key, build, keys, at, onlyInBroadcast = true)
@@ -24,8 +24,8 @@ object Compat {
     PosParameterizedQuery(plan, values.toArray)
 
   /**
-   * True if equal values of a type have equal bytes. Spark can hash only values of such types. In Spark 3.5, all types
-   * are such types, because text has no collations.
+   * True if equal values of a type have equal bytes, so that Spark can hash them. Always true in Spark 3.5, because its
+   * texts have no collations.
    */
   def isHashed(of: DataType): Boolean = true
 

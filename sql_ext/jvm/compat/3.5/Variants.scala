@@ -5,10 +5,10 @@ import org.apache.spark.sql.types.DataType
 
 /** Handles columns of type VARIANT. Spark 3.5 has no such columns. */
 object Variants {
-  /** Returns the column, because Spark 3.5 has no VARIANT columns of which a scan reads only parts. */
+  /** Returns the column unchanged, because Spark 3.5 has no VARIANT columns. */
   def whole(column: Attribute): Attribute = column
 
-  /** Returns the expression, because Spark 3.5 has no VARIANT columns of which a scan reads only parts. */
+  /** Returns the expression unchanged, because Spark 3.5 has no VARIANT columns. */
   def withoutPushed(e: Expression): Expression = e
 
   /** False for every type, because Spark 3.5 has no VARIANT columns. */

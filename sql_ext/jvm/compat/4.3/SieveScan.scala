@@ -4,10 +4,7 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.execution.{FileSourceScanExec, ScanFileListing}
 import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata
 
-/**
- * A scan that can read ranges of files as well as whole files. In other releases of Spark, the constructor of
- * `FileSourceScanExec` takes other arguments.
- */
+/** A scan that can read ranges of files. The arguments of `FileSourceScanExec` differ between releases of Spark. */
 class SieveScan(of: FileSourceScanExec)
     extends FileSourceScanExec(
       of.relation, of.stream, of.output, of.requiredSchema, of.partitionFilters, of.optionalBucketSet,

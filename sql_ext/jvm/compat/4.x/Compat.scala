@@ -16,8 +16,8 @@ object Compat {
   type Session = SparkSession
 
   /**
-   * Returns the condition that the plan `build` has a row whose value of `keys(at)` equals `key`. Spark evaluates this
-   * condition only if a join on `keys` broadcasts the rows of `build`.
+   * The condition that some row of the plan `build` has `key` as its value of `keys(at)`. Spark evaluates this
+   * condition only if a join on `keys` broadcasts `build`.
    */
   def pruning(key: Expression, build: LogicalPlan, keys: Seq[Expression], at: Int): Expression =
     DynamicPruningSubquery(key, build, keys, Seq(at), onlyInBroadcast = true)
@@ -26,8 +26,7 @@ object Compat {
     PosParameterizedQuery(plan, values)
 
   /**
-   * True if equal values of a type have equal bytes. Spark can hash only values of such types. The result is false for
-   * text with some collations.
+   * True if equal values of a type have equal bytes, so that Spark can hash them. False for texts with some collations.
    */
   def isHashed(of: DataType): Boolean = UnsafeRowUtils.isBinaryStable(of)
 

@@ -4,7 +4,7 @@ import org.apache.spark.sql.catalyst.parser.ParameterContext
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.types.StructType
 
-/** The methods that a parser has in this release of Spark, but not in every release. */
+/** The methods that parsers have in this release of Spark, but not in every release. */
 trait ParserMethods extends DelegatingParser {
   override def parsePlanWithParameters(text: String, context: ParameterContext): LogicalPlan =
     plan(text, Some(context))(delegate.parsePlanWithParameters(_, context))

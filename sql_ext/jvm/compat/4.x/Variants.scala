@@ -11,8 +11,8 @@ import org.apache.spark.sql.types.{DataType, StructType, VariantType}
  */
 object Variants {
   /**
-   * If a scan returns only parts of a VARIANT column, returns the column with the type VARIANT. Returns any other
-   * column unchanged.
+   * Returns the column with its type in the table. If a scan reads only parts of a VARIANT, the scan's own column is a
+   * struct.
    */
   def whole(column: Attribute): Attribute = if (isPushed(column.dataType)) column.withDataType(VariantType) else column
 

@@ -23,14 +23,13 @@ final class Buckets private (starts: Array[Int], shift: Int) {
 }
 
 object Buckets {
-  // The maximum of the mean number of hashes per bucket. The actual mean is at least half of this number. So the starts
-  // of the buckets take at most one byte of memory per hash, and a look-up compares only a few hashes.
+  // The mean number of hashes per bucket is at most this number, and at least half of it. So the starts of the buckets
+  // take at most one byte of memory per hash, and a look-up compares only a few hashes.
   private val mean = 8
 
   /** Returns the buckets of these hashes, and the position at which the owner must store each hash. */
   def of(hashes: Array[Long]): (Buckets, Array[Int]) = {
-    // The number of bits is at least one. Otherwise, `shift` would be 64, and the JVM treats a shift by 64 bits as a
-    // shift by 0 bits.
+    // The number of bits is at least one. Otherwise, `shift` would be 64, which the JVM treats as 0.
     val bits = math.max(1, java.lang.Long.SIZE - java.lang.Long.numberOfLeadingZeros(hashes.length / mean))
     val shift = java.lang.Long.SIZE - bits
     val starts = new Array[Int]((1 << bits) + 1)

@@ -24,8 +24,8 @@ object CircuitBreaker {
       answer
     } catch {
       case e: TimeoutException =>
-        // Once the circuit is open, only a scan that tests the front end counts as a failure. Scans that began before
-        // the circuit opened can still time out, but do not count.
+        // While the circuit is open, only a time-out of a scan that tests the front end counts as a failure. Time-outs
+        // of scans that began earlier do not count.
         synchronized(if (probes || failures < threshold) {
           failures += 1
           closedUntil = System.currentTimeMillis + Backoff.millis(
@@ -47,12 +47,12 @@ object CircuitBreaker {
   /** True while the circuit is open, so that scans do not wait for the front end. */
   def isOpen: Boolean = synchronized { failures >= threshold }
 
-  /** Closes the circuit and sets the number of failures to zero. A new front end starts with a closed circuit, too. */
+  /** Closes the circuit. The driver calls this method after an answer in time, and for each new front end. */
   def reset(): Unit = synchronized { failures = 0 }
 
   /**
-   * Returns false while the circuit is closed. While the circuit is open, throws a TimeoutException at once. But if the
-   * next test of the front end is due, returns true for one scan, which performs the test.
+   * Returns false while the circuit is closed. While it is open, throws a TimeoutException, except that one scan after
+   * each pause gets true and tests the front end.
    */
   private def enter(): Boolean = synchronized {
     val open = isOpen

@@ -23,8 +23,8 @@ object Counters {
   val frontEndStarts, statements = new LongAdder
 
   /**
-   * Runs a prune call and records its duration, even if the call fails. `before` is a time in nanoseconds that the
-   * caller already spent on the call; it is added to the duration.
+   * Runs a prune call and records its duration, even if the call fails. The caller has already spent `before`
+   * nanoseconds on the call, and they count, too.
    */
   def timed[A](before: Long)(call: => A): A = {
     val start = System.nanoTime - before

@@ -11,10 +11,7 @@ import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.sieve.base.{Hash, LruMap, Reason, SipHash, Unpack}
 import org.apache.spark.sql.sieve.formats.State
 
-/**
- * A file that an index covers. `number` identifies the file in its dictionary. `ranges` is the number of ranges into
- * which the file is divided.
- */
+/** A file that an index covers: its number in the dictionary, and the number of ranges into which it is divided. */
 final case class IndexedFile(number: Int, ranges: Int)
 
 /**
@@ -25,9 +22,9 @@ final case class IndexedFile(number: Int, ranges: Int)
  *
  * @param paths   the first 64 bits of the hash of each path, sorted into buckets
  * @param high    the first 64 bits of the second hash of each file, sorted into buckets
- * @param numbers the number of each file, in the order of `high`
- * @param ranges  the number of ranges of each file, in the order of the file numbers; if this number is the same for
- *                all files, the array has only one entry
+ * @param numbers the file numbers, in the order of `high`
+ * @param ranges  the number of ranges of each file, in the order of the file numbers; only one entry if all files have
+ *                the same number of ranges
  */
 final class FileDictionary private (
     paths: Array[Long], byPath: Buckets, high: Array[Long], low: Array[Long], numbers: Array[Int],
@@ -39,7 +36,7 @@ final class FileDictionary private (
   /** The number of files. */
   def files: Int = numbers.length
 
-  /** True if the dictionary contains a file with this path, whatever the file's length and modification time are. */
+  /** True if the dictionary contains this path, whatever the file's length and modification time are. */
   def knows(path: Hash): Boolean = byPath.find(path.high, paths(_) == path.high) >= 0
 
   def find(path: Hash, state: State): Option[IndexedFile] = {
@@ -57,9 +54,7 @@ final class FileDictionary private (
   }
 }
 
-/**
- * The dictionaries of this driver. The driver fetches each dictionary once and caches it. The cache has a memory limit.
- */
+/** The dictionaries that this driver has fetched. The driver caches each dictionary, up to a memory limit. */
 object FileDictionary {
   /**
    * Negative numbers that the front end sends instead of a file's length if the index proves nothing about the file.
@@ -77,7 +72,7 @@ object FileDictionary {
 
   /**
    * Decodes the dictionary in an answer of the front end, and adds it to the cache. Each refresh of an index creates a
-   * new dictionary. If the cache exceeds its memory limit, this method removes the least recently used dictionaries.
+   * new dictionary, so this method removes the least recently used dictionaries if the cache exceeds its memory limit.
    */
   def add(id: String, answer: JsonNode): FileDictionary = {
     val made = read(answer)
@@ -102,8 +97,8 @@ object FileDictionary {
       .putLong(path.high).putLong(path.low).putLong(state.length).putLong(state.modified).array)
 
   /**
-   * Decodes the dictionary in an answer of the front end. This method decompresses one path at a time and stores only
-   * its hash, because all paths together might not fit into the driver's memory.
+   * Decodes the dictionary in an answer of the front end. Decompresses one path at a time and stores only its hash,
+   * because all paths together might not fit into the driver's memory.
    */
   def read(answer: JsonNode): FileDictionary = {
     val files = answer.get("files").asInt
@@ -113,7 +108,7 @@ object FileDictionary {
     try {
       for (i <- 0 until files) {
         val state = State(long(rows), long(rows))
-        // The row contains the number of cuts. A file with k cuts has k + 1 ranges.
+        // The row contains the number of cuts; a file with k cuts has k + 1 ranges.
         ranges(i) = long(rows).toInt + 1
         val text = new Array[Byte](long(rows).toInt)
         texts.readFully(text)

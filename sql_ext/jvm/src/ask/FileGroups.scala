@@ -13,7 +13,7 @@ import org.apache.spark.sql.sieve.predicate.TopK
 
 /**
  * For a top-k query, assigns a group to each listed file whose current state an index covers. If the query groups by
- * partition columns, it may need the first rows of each group. Otherwise, all files belong to one group.
+ * partition columns, it may need the first rows of each group. If it does not group, all files belong to one group.
  */
 object FileGroups {
   private val absent = -1
@@ -38,7 +38,7 @@ object FileGroups {
         of <- location.shown.flatMap(known.find(FileDictionary.hash(location.path), _))
       } {
         val own = if (locations.hidesRows(file)) hidden - group else group
-        // If the listing contains a file twice, the file may have rows in two groups. So the file counts in no group.
+        // A file that the listing contains twice may have rows in two groups, so it counts in no group.
         groups(of.number) = if (groups(of.number) == absent) own else twice
       }
     }
@@ -47,7 +47,7 @@ object FileGroups {
 
   /**
    * The partition values that define a file's group. If Spark considers two different values equal, their files get two
-   * groups instead of one. The scan then only reads more files than necessary.
+   * groups, and the scan only reads more files than necessary.
    */
   private def values(row: InternalRow, relation: HadoopFsRelation, of: Seq[Expression]): Seq[Any] =
     of.map { case column: Attribute =>

@@ -9,8 +9,8 @@ import org.apache.spark.sql.sieve.base.{Compat, Json, Settings, SieveException}
 final case class Sent(process: FrontendProcess, request: Request)
 
 /**
- * The methods with which the driver's threads send requests to the front end. `patience` decides how long a call waits
- * for its answer. Only `page` has a time limit of its own.
+ * Sends requests from the driver's threads to the front end. Except in `page`, `patience` decides how long a call waits
+ * for its answer.
  */
 object FrontendClient {
   /**
@@ -22,8 +22,7 @@ object FrontendClient {
     if (kind == "statement") Counters.statements.increment()
     try exchange(identity[JsonNode], patience(session, kind)) {
       val queue = if (runs) RequestQueue.forRuns() else "scan"
-      // A user waits for the result, so this call restarts a failed front end at once, without the pause after a
-      // failure.
+      // A user waits for the result, so this call restarts a failed front end without a pause.
       send(session, new Request(queue, body(session, kind, fields), session), atOnce = true)
     } catch {
       case e: FrontendDown if e.changing =>
@@ -40,8 +39,8 @@ object FrontendClient {
     "SIEVE_FRONT_END_DOWN", s"$why. Nothing was changed: run the statement again", state = "08006")
 
   /**
-   * Sends a scan's request early, while the scan still does other work. If no front end runs, or if many requests of
-   * scans already wait, sends nothing and returns None.
+   * Sends a scan's request while the scan still does other work. If no front end runs, or if many requests of scans
+   * already wait, sends nothing and returns None.
    */
   def prefetch(session: Compat.Session, body: String): Option[Sent] =
     // The limit of 64 waiting scans prevents requests from accumulating while the front end hangs.
@@ -65,8 +64,8 @@ object FrontendClient {
   }
 
   /**
-   * Returns the HTML of a page in Spark's web UI. Returns None if no front end runs, if it does not answer within a
-   * second, or if it answers with an error.
+   * Returns the HTML of a page in Spark's web UI. None if no front end runs, or if it returns an error or no answer
+   * within a second.
    */
   def page(session: Compat.Session, fields: Map[String, Any]): Option[String] =
     FrontendProcess.running.flatMap { process =>
@@ -84,9 +83,8 @@ object FrontendClient {
     exchange(identity[JsonNode], patience(session, "event"))(send(session, event("statement", session, fields)))
 
   /**
-   * Reports a change of a table to the front end, and does not wait, because processing the change can take long.
-   * `done` receives the front end's answer. The returned function returns true once the front end has begun to process
-   * the change.
+   * Reports a change of a table to the front end without waiting, because processing the change can take long. `done`
+   * receives the front end's answer. The returned function tells whether the front end has begun to process the change.
    */
   def post(
       session: Compat.Session, fields: Map[String, Any], done: Try[JsonNode] => Unit): () => Boolean = {

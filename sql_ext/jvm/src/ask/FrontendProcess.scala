@@ -11,8 +11,7 @@ import org.apache.spark.internal.Logging
 import org.apache.spark.sql.sieve.base.{Compat, Settings}
 
 /**
- * The process of a front end, the queue of its requests, and the gateway through which it calls the driver. Each
- * process has its own queue and its own gateway.
+ * The process of a front end, with its own queue of requests and its own gateway, through which it calls the driver.
  */
 final class FrontendProcess(
     val application: String, val python: String, val process: Process, val gateway: ClientServer,
@@ -20,10 +19,7 @@ final class FrontendProcess(
   private val started = System.nanoTime
   @volatile var ready = false
   @volatile var givenUp = false
-  /**
-   * True if scans wait while this front end is starting. Scans do not wait if two or more front ends have failed in a
-   * row.
-   */
+  /** True if scans wait while this front end is starting. False if two or more front ends have failed in a row. */
   val awaited: Boolean = failures <= 1
   /**
    * The time in milliseconds that the process may take to start. If the process takes longer, the driver kills it and
@@ -62,8 +58,8 @@ object FrontendProcess extends Logging {
     synchronized { Option(current).filter(c => c.ready && c.process.isAlive) }
 
   /**
-   * Returns the front end, and starts it if it does not run. Throws FrontendDown if the front end cannot start. Without
-   * `atOnce`, also throws FrontendDown during the pause after a failure.
+   * Returns the front end, and starts it if it does not run. Throws FrontendDown if the front end cannot start or,
+   * without `atOnce`, if the pause after a failure is not over.
    */
   def ensure(session: Compat.Session, atOnce: Boolean): FrontendProcess = synchronized {
     val application = session.sparkContext.applicationId

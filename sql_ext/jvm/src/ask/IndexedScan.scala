@@ -24,7 +24,7 @@ trait IndexedScan {
   def mixesPartitions: Boolean
   /**
    * Returns the prefetched request at the first call, and None at later calls. A later call belongs to a later listing,
-   * which can show a later state of the table than the prefetched answer.
+   * which can show a newer state of the table.
    */
   def takePrefetched(): Option[Prefetch]
 }

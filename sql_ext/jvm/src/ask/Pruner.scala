@@ -22,8 +22,7 @@ import org.apache.spark.sql.sieve.predicate.{Filters, TopK}
  * @param remaining    the files to read, restricted to ranges if the scan needs only some ranges
  * @param ranges       the number of ranges in all listed files, and how many of these ranges the scan reads
  * @param used         the names of the indexes that evaluated the scan's filter
- * @param reasons      the reasons why the scan reads files that an index might have skipped, with the number of files
- *                     for each reason
+ * @param reasons      why the scan reads files that an index might have skipped: for each reason, the number of files
  * @param skipped      the files that the scan skips, and the ranges that it skips in other files
  * @param bytesSkipped the number of bytes that the scan does not read
  * @param rangesOf     returns the number of ranges of a listed file, or the reason why no index covers the file
@@ -60,15 +59,11 @@ object Pruned {
     directories.map(_.files.count(is).toLong).sum
 }
 
-/**
- * A request that a scan sent before it listed its files. `nanos` is the time in nanoseconds that the scan spent on
- * sending the request.
- */
+/** A request that a scan sent before it listed its files. Sending the request took `nanos` nanoseconds. */
 final case class Prefetch(request: Sent, nanos: Long) {
   private val sentAt = System.nanoTime
   /**
-   * True if the request was sent within the last ten seconds. The index may have been refreshed since the front end
-   * answered an older request.
+   * True if the request was sent within the last ten seconds. The index may have been refreshed after an older request.
    */
   def isRecent: Boolean = System.nanoTime - sentAt < TimeUnit.SECONDS.toNanos(10)
 }
@@ -83,8 +78,7 @@ object Pruner extends OnceLogging {
    * Removes the files that a scan can skip from the scan's listing.
    *
    * @param inRanges whether the scan can read single ranges of files
-   * @param first    the sort orders of a top-k query, which needs only the first rows that satisfy the filters; None if
-   *                 the query needs all rows that satisfy the filters
+   * @param first    the sort orders of a top-k query; None if the query needs all rows that satisfy the filters
    */
   def prune(
       index: IndexedScan, listed: Seq[PartitionDirectory], filters: Seq[Expression],
@@ -101,7 +95,7 @@ object Pruner extends OnceLogging {
     }
     def withoutPredicate = if (index.mixesPartitions) Reason.UnsupportedPredicate else Reason.NoPredicate
     if (first.isEmpty && filters.forall(TableFormat.addsFilter)) Pruned.nothing(listed, withoutPredicate)
-    // A filter is the literal FALSE if the other side of a join is empty. Then no row of any file satisfies the filter.
+    // A filter is the literal FALSE if the other side of a join is empty, and no row satisfies this filter.
     else if (filters.contains(Literal.FalseLiteral))
       Pruned(Nil, RangeCounts(Pruned.files(listed), 0), Nil, Map.empty, listed, Pruned.bytes(listed))
     else try Counters.timed(prefetched.fold(0L)(_.nanos)) {
@@ -110,16 +104,16 @@ object Pruner extends OnceLogging {
         val partial = listed.exists(d => d.files.exists(locations.of(d.values, _).exists(_.written.nonEmpty)))
         Map("instant" -> millis, "in_part" -> partial)
       }
-      // The circuit breaker treats the requests for an answer and for its dictionary as one call. So a front end that
-      // is too slow for both requests counts as one failure.
+      // For the circuit breaker, the requests for an answer and for its dictionary are one call, so that a slow front
+      // end counts as one failure.
       val (reply, known) = CircuitBreaker.guard {
         val fingerprints = FingerprintCache.update(index)
         def ask(more: Map[String, Any], ahead: Option[Prefetch]) = {
           def sent(more: Map[String, Any], ahead: Option[Prefetch]) = FrontendClient.prune(
             index.executing, question(index, filters, first, fingerprints, asOf.getOrElse(Map.empty) ++ more),
             ahead.map(_.request), identity[JsonNode])
-          // The first request contains only hashes of the fingerprints. If the front end does not know one of these
-          // hashes, a second request also contains the parts of each fingerprint.
+          // The first request contains only hashes of the fingerprints. If the front end does not know a hash, a second
+          // request also contains the parts of the fingerprints.
           val reply = sent(more, ahead) match {
             case unknown if unknown.has("unknown") =>
               sent(more + ("parts" -> fingerprints.map(one => one.hash -> one.parts).toMap), None)
@@ -128,8 +122,8 @@ object Pruner extends OnceLogging {
           (reply, Option(reply.get("dictionary")).map(id => dictionary(index, id.asText)))
         }
         ask(Map.empty, prefetched) match {
-          // For a top-k query, the front end counts rows of files. So the second request tells it which files the scan
-          // has listed, because rows of other files must not count.
+          // For a top-k query, the front end counts rows. Rows of files that the scan has not listed must not count, so
+          // the second request contains the numbers of the listed files.
           case (reply, Some(known)) if first.nonEmpty =>
             val groups = FileGroups.of(listed, locations, known, index.relation, first.get)
             ask(Map("present" -> Map("dictionary" -> reply.get("dictionary"), "groups" -> groups)), None)
@@ -156,8 +150,7 @@ object Pruner extends OnceLogging {
       case e: InterruptedException => throw e
       case _: TimeoutException => fallback(Reason.Timeout, "the front end did not answer in time")
       case e: FrontendDown => fallback(Reason.FrontEndDown, e.getMessage)
-      // Spark's classes may differ from the classes with which Sieve was compiled. A query must not fail for this
-      // reason.
+      // A query must not fail because Spark's classes differ from the classes with which Sieve was compiled.
       case e @ (NonFatal(_) | _: LinkageError) => fallback(Reason.Error, String.valueOf(e.getMessage))
     }
   }
@@ -187,8 +180,8 @@ object Pruner extends OnceLogging {
   }
 
   /**
-   * True if Spark could fail on the remaining files because other files were skipped. If a scan has fewer bytes to
-   * read, Spark makes smaller splits. Spark fails if a `.zstd` text file has two splits.
+   * True if Spark could fail on the remaining files. If a scan skips files, Spark makes smaller splits of the others,
+   * and Spark fails if a `.zstd` text file has two splits.
    */
   private def dependsOnSplits(index: IndexedScan, pruned: Pruned): Boolean =
     pruned.skipped.nonEmpty && WholeRecords.isText(index.relation) &&
@@ -214,8 +207,8 @@ object Pruner extends OnceLogging {
     private val (skipWritten, knownWritten) = (bits("skip_in_part"), bits("known_in_part"))
 
     /**
-     * Returns the ranges of a file that a scan reads and the ranges that it skips, or the reason why the indexes prove
-     * nothing about the file.
+     * Returns the ranges of a file that a scan reads and skips, or the reason why the indexes prove nothing about the
+     * file.
      */
     def of(location: Option[Location], length: Long): Either[Reason, Verdict] =
       location.map(now => (now, FileDictionary.hash(now.path))) match {

@@ -8,12 +8,12 @@ import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.sieve.base.{Compat, Json, SieveException}
 
 /**
- * Tells that the front end cannot be reached, or that it ended during a request. `changing` is true if the request may
- * have changed data that other sessions see.
+ * The front end cannot be reached, or has ended during a request. `changing` is true if the request may have changed
+ * data that other sessions see.
  */
 class FrontendDown(message: String, val changing: Boolean = false) extends RuntimeException(message)
 
-/** Tells that the front end ended before it began the request. So the next front end can process the request. */
+/** The front end ended before it began the request, so the next front end can process the request. */
 class Undelivered(message: String) extends FrontendDown(message)
 
 /** A request, with the session that sends it and a future for the answer. */
@@ -23,7 +23,7 @@ final class Request(val queue: String, val body: String, val session: Compat.Ses
   val answer = new CompletableFuture[JsonNode]
   val locals: Properties = session.sparkContext.getLocalProperties.clone.asInstanceOf[Properties]
   @volatile var cancelled = false
-  /** True once the front end has begun the request. From then on, the request may have changed something. */
+  /** True once the front end has begun the request, and so may have changed something. */
   @volatile var begun = false
   /** True once the front end has announced that this request changes data that other sessions see. */
   @volatile var changing = false
@@ -39,9 +39,9 @@ object RequestQueue {
 
   /**
    * Returns the queue for a request that runs a statement or function. A thread of the front end can send such a
-   * request, too, if it plans a query that calls a function of Sieve. If all threads that serve a queue waited for
-   * requests in the same queue, no thread would ever become free. So a request from a thread of the front end goes into
-   * the queue "nested". The threads that serve this queue may not send such requests.
+   * request, too, when it plans a query that calls a function of Sieve. If all threads of a queue waited for requests
+   * in the same queue, none would ever become free. So requests from the front end's threads go into the queue
+   * "nested", whose threads may not send such requests.
    */
   def forRuns(): String = Option(queueOfThread.get).fold("statement") {
     case "nested" => throw new SieveException("SIEVE_INVALID_ARGUMENT",
@@ -79,8 +79,8 @@ final class RequestQueue {
   def withdraw(request: Request): Boolean = waiting(request.queue).remove(request)
 
   /**
-   * Fails all requests after the front end has ended. A request that the front end had not begun fails with `end`. Any
-   * other request fails with an error that tells whether the request may have changed data.
+   * Fails all requests after the front end has ended. Requests that the front end had begun fail with an error that
+   * tells whether they may have changed data. Requests that it had not begun fail with `end`.
    */
   def close(end: FrontendDown): Unit = {
     ended = Some(end)
@@ -121,8 +121,8 @@ final class RequestQueue {
       context.setLocalProperties(request.locals)
       if (!request.isScan) {
         context.addJobTag(request.tag)
-        // If Spark's fair scheduler is used, the jobs of a build run in a pool of their own. So queries do not wait
-        // until the build has read its last file.
+        // With Spark's fair scheduler, the jobs of a build run in their own pool, so that queries need not wait until
+        // the build has read its last file.
         if (context.getLocalProperty(pool) == null) context.setLocalProperty(pool, "sieve")
       }
       SparkSession.setActiveSession(request.session)
@@ -137,8 +137,8 @@ final class RequestQueue {
     request.body.substring(k * pieceLength, math.min((k + 1) * pieceLength, request.body.length))
 
   /**
-   * Returns the session of the user who sent the request, and marks the request as begun unless it is a scan's request.
-   * A request can change data only through this session.
+   * Returns the session of the user who sent the request, and marks a request other than a scan's as begun. A request
+   * can change data only through this session.
    */
   def session(id: Long): Compat.Session = {
     val request = taken.get(id)

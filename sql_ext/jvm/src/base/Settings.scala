@@ -34,10 +34,10 @@ trait OnceLogging extends Logging {
 
 /**
  * The `spark.sieve.*` settings. `settings.json` lists the settings, and the front end reads the same file. This object
- * registers each setting in Spark's configuration, together with a check of the setting's value. So `SET`, `conf.set`
- * and a connection string fail for an invalid value. Spark also copies values from `spark-defaults.conf` and `--conf`
- * into new sessions. A session must start even if such a value is invalid, so the check ignores copied values. A scan
- * that finds an invalid value uses a valid value instead, and logs one warning.
+ * registers each setting in Spark's configuration with a check of its value, so that `SET`, `conf.set` and a connection
+ * string fail for an invalid value. Spark also copies values from `spark-defaults.conf` and `--conf` into new sessions.
+ * The check ignores copied values, because a session must start even if such a value is invalid. A scan that finds an
+ * invalid value uses a valid value instead, and logs one warning.
  */
 object Settings extends OnceLogging {
   private val prefix = "spark.sieve."
@@ -56,8 +56,7 @@ object Settings extends OnceLogging {
   def joinPruning(s: SparkSession): Boolean =
     joinAlways(s) || valid(s, "spark.sieve.join.pruning").trim.equalsIgnoreCase("auto")
   /**
-   * True if Sieve always reads the keys of joins, even if reading the keys may take longer than reading the skipped
-   * files.
+   * True if Sieve reads the keys of joins even if this may take longer than reading the files that the keys exclude.
    */
   def joinAlways(s: SparkSession): Boolean =
     valid(s, "spark.sieve.join.pruning").trim.equalsIgnoreCase("always")
@@ -72,15 +71,15 @@ object Settings extends OnceLogging {
   def auditSample(s: SparkSession): Double = valid(s, "spark.sieve.audit.sample").toDouble
 
   /**
-   * True if Sieve saves the record of the driver's scans. All sessions share this record, so only the setting of the
-   * driver counts, not the settings of sessions.
+   * True if Sieve saves the record of the driver's scans. Only the driver's setting counts, because all sessions share
+   * the record.
    */
   def history(context: SparkContext): Boolean =
     context.getConf.get("spark.sieve.history", "").trim.equalsIgnoreCase("true")
 
   /**
-   * The Python interpreter that runs the front end. All sessions share one front end, so only the setting of the driver
-   * counts, not the settings of sessions.
+   * The Python interpreter that runs the front end. Only the driver's setting counts, because all sessions share one
+   * front end.
    */
   def python(context: SparkContext): String =
     Seq("spark.sieve.python", "spark.pyspark.driver.python", "spark.pyspark.python")
@@ -114,8 +113,8 @@ object Settings extends OnceLogging {
   }
 
   /**
-   * Registers the settings in Spark's configuration, once per JVM. Logs a warning for each unknown name and invalid
-   * value among the settings with which this driver was started.
+   * Registers the settings in Spark's configuration, once per JVM. Logs a warning for each wrong setting with which
+   * this driver was started.
    */
   def register(context: SparkContext): Unit = {
     registered
@@ -123,7 +122,7 @@ object Settings extends OnceLogging {
   }
 
   private lazy val registered: Unit = known.values.foreach { setting =>
-    // If Spark cannot register a setting, SET does not check its value. Only SIEVE statements then check the value.
+    // If Spark cannot register a setting, only SIEVE statements check the setting's value.
     try {
       val builder =
         if (setting.isStatic) SQLConf.buildStaticConf(setting.key) else SQLConf.buildConf(setting.key)
@@ -147,8 +146,8 @@ object Settings extends OnceLogging {
     classOf[ResetCommand].getName -> Set("run"))
 
   /**
-   * Returns the value of a setting. If the value is invalid, returns the setting's `ifInvalid` instead, because an
-   * invalid value must not make queries fail.
+   * Returns the value of a setting or, if the value is invalid, the setting's `ifInvalid`. An invalid value must not
+   * make queries fail.
    */
   private def valid(s: SparkSession, key: String): String = {
     val setting = known(key)

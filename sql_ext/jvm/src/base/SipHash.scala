@@ -7,8 +7,8 @@ import java.nio.{ByteBuffer, ByteOrder}
 final case class Hash(high: Long, low: Long)
 
 /**
- * The hash function SipHash-2-4 of Aumasson and Bernstein, with hashes of 128 bits. Without knowing the secret key,
- * nobody can find two texts with the same hash.
+ * The hash function SipHash-2-4 of Aumasson and Bernstein, with hashes of 128 bits. Without the secret key, nobody can
+ * find two texts with the same hash.
  */
 final class SipHash(key: Hash) {
   private var v0 = key.low ^ 0x736f6d6570736575L

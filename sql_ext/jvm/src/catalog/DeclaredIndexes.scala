@@ -24,8 +24,8 @@ object DeclaredIndexes {
 }
 
 /**
- * Makes CREATE TABLE LIKE declare the same indexes as the source table, because Spark itself copies no properties to
- * the new table. If a statement declares indexes itself, this rule leaves the statement unchanged.
+ * Makes CREATE TABLE LIKE declare the indexes of the source table, because Spark copies no properties to the new table.
+ * A statement that declares indexes itself stays unchanged.
  */
 class DeclareLikeSource(session: SparkSession) extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan = plan match {

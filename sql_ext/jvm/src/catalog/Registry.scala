@@ -19,11 +19,11 @@ import org.apache.spark.util.ThreadUtils
 final case class TableKey(application: String, catalog: String, database: String, table: String)
 
 /**
- * The indexes of a table. `registrations` maps the name of a property to the registration in it. `epoch` gets a new,
- * greater number whenever the registrations change. `readAt` is the time at which Sieve last stored this entry, in ms.
+ * The indexes of a table. `registrations` maps names of properties to registrations. `epoch` is a new, greater number
+ * after each change of the registrations. `readAt` is the time in ms at which Sieve stored this entry.
  */
 final case class Entry(registrations: Map[String, String], epoch: Long, readAt: Long) {
-  /** The indexed columns. Each column is a path of names, because it can be a field of a struct. */
+  /** The indexed columns, each as a path of names, because an indexed column can be a field of a struct. */
   lazy val columns: Set[Seq[String]] = registrations.values.toSet.flatMap { (text: String) =>
     Try(Json.read(text).get("column").elements.asScala.map(_.asText).toList).toOption
   }
@@ -32,8 +32,8 @@ final case class Entry(registrations: Map[String, String], epoch: Long, readAt: 
 /**
  * The registry of all tables with indexes, which all sessions of the driver share. An open session caches a table's
  * properties, so without the registry it would not see an index that is created later. The registry also has entries
- * for tables without an index, so that a scan of such a table costs only one look-up in the registry. When an entry has
- * expired, a background thread reads the table's properties again.
+ * for tables without an index, so that a scan of such a table costs only one look-up. When an entry has expired, a
+ * background thread reads the table's properties again.
  */
 object Registry extends Logging {
   private val epochs = new AtomicLong
@@ -70,7 +70,7 @@ object Registry extends Logging {
     if (entry.registrations.isEmpty) None else Some(entry)
   }
 
-  /** The indexed tables in the registry that belong to an application, with the registrations of each table. */
+  /** The indexed tables of an application in the registry, each with its registrations. */
   def indexed(application: String): Seq[(TableKey, Map[String, String])] = synchronized {
     entries.asScala.toSeq.collect {
       case (key, entry) if key.application == application && entry.registrations.nonEmpty =>
@@ -98,8 +98,8 @@ object Registry extends Logging {
   }
 
   /**
-   * Removes the entry of a table. Without `table`, removes the entries of all tables in a database. If a new table has
-   * the same name, the registry must read the properties of the new table.
+   * Removes the entry of a table or, without `table`, the entries of all tables in a database. A new table of the same
+   * name has its own properties.
    */
   def invalidate(application: String, database: String, table: Option[String]): Unit = synchronized {
     entries.keySet.removeIf(k =>

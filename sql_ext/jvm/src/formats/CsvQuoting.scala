@@ -13,13 +13,13 @@ import org.apache.spark.unsafe.types.UTF8String
  * quoted values, this path continues at a different position than the path that reads values. With `escape = '"'`, the
  * positions differ after an empty value (`"",y,"a,b"`) and after a value with escaped quotes. With the default escape,
  * the positions differ after a value that ends in an escaped backslash (`"y\\"`). With a delimiter of several
- * characters, the positions also differ after line breaks. A record is doubtful if one of its values may have been
- * written in one of these ways. A doubtful record counts as damaged.
+ * characters, the positions also differ after line breaks. A record is doubtful, and counts as damaged, if one of its
+ * values may have been written in one of these ways.
  *
  * @param strings the positions of the string columns; values of other types contain neither quotes nor escapes
- * @param marks   texts of which none may occur in a value; otherwise the record is doubtful
- * @param broken  texts of which none may occur in a value that contains a quote; otherwise the record is doubtful.
- *                Empty if no record has several lines
+ * @param marks   texts that make a record doubtful if a value contains one of them
+ * @param broken  texts that make a record doubtful if a value contains one of them and a quote; empty if no record has
+ *                several lines
  */
 class CsvQuoting(strings: Seq[Int], marks: Seq[UTF8String], quote: UTF8String, broken: Seq[UTF8String])
     extends Serializable {

@@ -17,10 +17,9 @@ import org.apache.spark.util.SerializableConfiguration
 
 /**
  * Finds the offsets at which files can be cut into ranges. A Parquet file can be cut between row groups, and an ORC
- * file between stripes. A reader assigns a row group to the split that contains the middle of the row group, and a
- * stripe to the split that contains the start of the stripe. So if a file is cut at the start of a row group, the
- * earlier row groups are in the range before the cut, and all others are in the range after the cut. Text files can be
- * cut anywhere, because a line belongs to the split in which the line begins.
+ * file between stripes. A reader assigns a row group to the split that contains its middle, and a stripe to the split
+ * that contains its start. So a cut at the start of a row group separates the earlier row groups from this row group
+ * and all later ones. Text files can be cut anywhere, because a line belongs to the split in which the line begins.
  */
 class FileCuts(session: Compat.Session, relation: HadoopFsRelation) {
   private val conf = session.sessionState.newHadoopConfWithOptions(relation.options)

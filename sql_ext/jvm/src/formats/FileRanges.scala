@@ -20,7 +20,7 @@ final case class ByteRange(start: Long, end: Long) {
  * @param footer the number of bytes at the end of the file that a reader reads each time it opens the file
  */
 final case class FilePart(ranges: Seq[ByteRange], footer: Long) {
-  /** The number of bytes that a reader reads for this part of a file that is `length` bytes long. */
+  /** The number of bytes that a reader reads for this part of a file of `length` bytes. */
   def bytes(length: Long): Long =
     ranges.map(_.length).sum + stretches.count(_.end < length) * footer
 
@@ -37,8 +37,8 @@ object FileRanges {
 
   /**
    * True if the scans of a session can read single ranges of files. A plug-in that replaces Spark's operators can
-   * recognise an operator only by its class. So in a session with such a plug-in, Sieve does not replace Spark's own
-   * scan operators, and these operators read whole files.
+   * recognise an operator only by its class. So in a session with such a plug-in, Sieve keeps Spark's own scan
+   * operators, which read whole files.
    */
   def areRead(session: SparkSession): Boolean = session.sessionState.columnarRules.isEmpty
 
@@ -61,8 +61,8 @@ object FileRanges {
   def bytes(file: FileStatusWithMetadata): Long = part(file).fold(file.getLen)(_.bytes(file.getLen))
 
   /**
-   * Merges adjacent ranges as long as the merged range has at most `most` bytes. A range that is itself longer than
-   * `most` bytes is not divided.
+   * Merges adjacent ranges if the merged range has at most `most` bytes. Ranges that are already longer than `most`
+   * bytes are not divided.
    */
   def joined(ranges: Seq[ByteRange], most: Long): Seq[ByteRange] =
     ranges.foldLeft(List.empty[ByteRange]) {

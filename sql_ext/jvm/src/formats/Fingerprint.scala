@@ -94,7 +94,7 @@ object Fingerprint {
       if (!text) Nil
       else Seq(
         // Builds of earlier Sieve releases read only one column of each record, so their indexes prove nothing about
-        // queries of other columns. This part distinguishes current fingerprints from theirs.
+        // queries of other columns. This part distinguishes their fingerprints from current ones.
         "records" -> "whole",
         "ansi" -> conf.ansiEnabled.toString, "corrupt" -> conf.columnNameOfCorruptRecord,
         // The names of months and days, and the rules of time zones, depend on the version of Java.
@@ -104,7 +104,7 @@ object Fingerprint {
       if (!columns.existsRecursively(hasDefault)) Nil
       else literalSettings.map(k => s"conf.$k" -> conf.getConfString(k))
     // Builds of earlier Sieve releases read only some fields of a struct, and so lost the default of the whole struct.
-    // This part distinguishes current fingerprints from theirs.
+    // This part distinguishes their fingerprints from current ones.
     val structs = if (hasDefaultOfStruct(columns)) Seq("structs" -> "whole") else Nil
     // A build adds columns whose names have this prefix. If the table already has such a column, no query uses an index
     // of the table.

@@ -34,8 +34,8 @@ final class HudiTable(files: ListedFiles) extends FormatTable(files) {
   def slice(number: Int): String = Json.write((slices.states _).tupled(files(number)))
 
   /**
-   * Opens a reader of the blocks in a log file. `number` is the number of the file slice in the last listing, and `k`
-   * is the position of the log file among the slice's log files, sorted by name.
+   * Opens a reader of the blocks in the `k`-th log file of a slice, in the order of the files' names. `number` is the
+   * slice's number in the last listing.
    */
   def logReader(number: Int, k: Int): AnyRef =
     Hudi.logReader(relation, (slices.logs _).tupled(files(number))(k))

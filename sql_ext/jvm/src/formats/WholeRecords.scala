@@ -113,8 +113,8 @@ object WholeRecords {
     CaseInsensitiveMap(options).getOrElse("columnNameOfCorruptRecord", conf.columnNameOfCorruptRecord)
 
   /**
-   * Returns the rows before the first record with an error. If `broken` is given, the row `broken` then follows in
-   * place of this record.
+   * Returns the rows before the first record with an error. If `broken` is given, the row `broken` follows in place of
+   * this record.
    */
   private class Rows(
       open: => Iterator[InternalRow], quoting: Option[CsvQuoting], whole: InternalRow => InternalRow,
@@ -139,9 +139,7 @@ object WholeRecords {
     override protected def close(): Unit = ()
   }
 
-  /**
-   * True if an error concerns a record or a header. False for other errors, for example if the file cannot be opened.
-   */
+  /** True if an error concerns a record or a header; false, for example, if the file cannot be opened. */
   private def isOfParser(e: Exception): Boolean = e match {
     case _: SparkThrowable | _: TextParsingException | _: CharConversionException |
         _: IllegalArgumentException => true

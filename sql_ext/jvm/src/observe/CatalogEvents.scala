@@ -21,8 +21,8 @@ import org.apache.spark.util.ThreadUtils
 
 /**
  * Reports changes of tables to the front end, which then updates the tables' indexes. The catalog sends an event on the
- * thread that makes the change. Before a table is dropped, the catalog sends an event while the table is still
- * readable. A separate thread reports the events to the front end, so no caller waits for a report.
+ * thread that makes the change. The event for a dropped table comes before the table becomes unreadable. A separate
+ * thread reports the events to the front end, so no caller waits for a report.
  */
 class CatalogEvents(first: Compat.Session)
     extends SparkListener with ExternalCatalogEventListener with Logging {
@@ -61,7 +61,7 @@ class CatalogEvents(first: Compat.Session)
   private def renamed(writer: Compat.Session, old: TableIdentifier, now: TableIdentifier): Unit = {
     Registry.invalidate(application, old.database.getOrElse("default"), Some(old.table))
     changed(now)
-    // A refresh that still waits under the table's former name would no longer find the table. So this code requests a
+    // A refresh that waits under the table's former name would no longer find the table, so this code requests a
     // refresh under the new name.
     later(s"renamed $now")(written(writer, now, Write(every = Settings.refreshAuto(writer))))
   }
@@ -116,9 +116,8 @@ class CatalogEvents(first: Compat.Session)
 
   override def onOtherEvent(event: SparkListenerEvent): Unit = event match {
     case e: SparkListenerSQLExecutionEnd if e.executionFailure.isEmpty =>
-      // Spark runs a command in an outer and an inner execution, and both end with the same plan. So that a write is
-      // reported only once, only the inner execution counts. The execution of a stream's batch has no inner execution,
-      // so it counts itself.
+      // Spark runs a command in an outer and an inner execution, and both end with the same plan. To report a write
+      // only once, only the inner execution counts. A stream's batch has only one execution, which counts.
       for {
         execution <- Option(e.qe)
         if execution.mode == CommandExecutionMode.NON_ROOT || execution.analyzed.isStreaming
@@ -162,8 +161,8 @@ class CatalogEvents(first: Compat.Session)
   }
 
   /**
-   * True if a write must be reported to the front end. Automatic refreshes can be requested by the session's setting or
-   * by an index of the table.
+   * True if a write must be reported to the front end, because the session's setting or an index of the table requests
+   * automatic refreshes.
    */
   private def followed(table: CatalogTable, write: Write): Boolean = {
     val (has, declared) = (Registry.registrations(table), DeclaredIndexes.by(table))
@@ -175,8 +174,8 @@ class CatalogEvents(first: Compat.Session)
   }
 
   /**
-   * True if the text of an index's options contains the word `refresh`, and so may request automatic refreshes. Only
-   * the front end can parse options. This test avoids starting the front end for options without this word.
+   * True if the text of an index's options contains the word `refresh`. Only the front end can parse options, so this
+   * test avoids needless starts of the front end.
    */
   private def mayFollow(options: String): Boolean = options.toLowerCase(Locale.ROOT).contains("refresh")
 
@@ -214,10 +213,7 @@ object CatalogEvents {
   /** Waits for pending events, so that a statement sees the effects of all earlier DDL statements. */
   def settled(session: Compat.Session): Unit = own(session).foreach(_.settle())
 
-  /**
-   * Registers the listeners of an application on Spark's listener bus. Only the first session of an application does
-   * so.
-   */
+  /** Registers listeners on Spark's listener bus, once for each application. */
   def attach(session: Compat.Session): Unit = synchronized {
     if (own(session).isEmpty) {
       val events = new CatalogEvents(session)

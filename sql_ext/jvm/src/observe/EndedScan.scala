@@ -27,11 +27,11 @@ final case class EndedScan(
 }
 
 object EndedScan extends PredicateHelper {
-  /** The scans in a plan that have run. Scans without any listed file are left out, because they have not run. */
+  /** The scans of a plan, except for scans that have not run. A scan that has not run has listed no files. */
   def in(plan: SparkPlan): Seq[EndedScan] = below(plan, Nil).filter(scan => scan.files + scan.filesSkipped > 0)
 
   /**
-   * @param above the filters between `plan` and the nearest node above it that is not transparent, such as a join
+   * @param above the filters between `plan` and the nearest node above it that is neither a filter nor a projection
    */
   private def below(plan: SparkPlan, above: Seq[Expression]): Seq[EndedScan] = ended(plan, above).toSeq ++ (plan match {
     case FilterExec(condition, child) => below(child, above ++ splitConjunctivePredicates(condition))

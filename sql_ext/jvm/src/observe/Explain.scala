@@ -47,9 +47,9 @@ object Explain {
   }
 
   /**
-   * Describes a later scan of a statement, which reads the files again in which the first scan found rows. Before the
-   * statement runs, Sieve cannot know in which files the first scan will find rows. So EXPLAIN shows all files that the
-   * first scan reads, as an upper bound.
+   * Describes the later scan of a statement that first finds the files with rows to change, and then reads these files
+   * again. Sieve cannot know these files before the statement runs, so EXPLAIN shows all files of the first scan as an
+   * upper bound.
    */
   private def again(first: Map[String, Any]): Map[String, Any] = first ++
     Seq("files", "ranges", "bytes").map(of => s"${of}_total" -> first(s"${of}_read")) ++
@@ -88,7 +88,7 @@ object Explain {
     val execution = planned(session, name, text)
     val table = execution.analyzed.collectFirst(PlannedScan.table(session)).get
     val relation = table.relation.asInstanceOf[HadoopFsRelation]
-    // If the predicate has a subquery, the plan contains further scans, and even these may read this table.
+    // If the predicate has a subquery, the plan contains further scans, possibly even of this table.
     val own = scans(execution.executedPlan).find(_.output.exists(table.outputSet.contains))
     val cached = execution.withCachedData.exists(_.isInstanceOf[InMemoryRelation])
     val found = if (cached) Map("unread" -> "cached") else own.fold[Map[String, Any]](
@@ -200,7 +200,10 @@ object Explain {
   private def paths(directories: Seq[PartitionDirectory]): Seq[String] =
     directories.flatMap(_.files.map(_.getPath.toString))
 
-  /** All file scans of a plan, including the scans of subqueries, of cached plans and of the rounds of a loop. */
+  /**
+   * All file scans of a plan, including the scans of subqueries, of cached plans, and of the iterations of a recursive
+   * query.
+   */
   private def scans(plan: SparkPlan): Seq[PlannedScan] = {
     val own = plan match {
       case PlannedScan(scan) => Seq(scan)

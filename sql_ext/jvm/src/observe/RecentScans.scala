@@ -48,8 +48,7 @@ object RecentScans extends ListingObserver {
 }
 
 /**
- * A placeholder that takes the place of a constant in the text of a filter. People who read the text must not see the
- * constants of queries.
+ * A placeholder for a constant in the text of a filter. People who read the text must not see the constants of queries.
  */
 private case class AnyConstant(dataType: DataType) extends LeafExpression with Unevaluable {
   override def nullable: Boolean = true

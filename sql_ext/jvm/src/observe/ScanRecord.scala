@@ -39,8 +39,8 @@ object ScanRecord extends SparkListener with PredicateHelper with OnceLogging {
       try Option(e.qe).foreach { execution =>
         val isFirst = synchronized(sums.isEmpty)
         add(execution.executedPlan)
-        // Starts the front end, which saves the record from time to time. If the start fails, other code reports the
-        // failure.
+        // Starts the front end, which saves the record from time to time. If the front end cannot start, other code
+        // reports this failure.
         if (isFirst && isSaved(execution.sparkSession))
           try FrontendProcess.ensure(execution.sparkSession, atOnce = false) catch { case _: FrontendDown => }
       }

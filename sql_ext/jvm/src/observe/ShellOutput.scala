@@ -22,9 +22,9 @@ object ShellOutput {
   private val stateClass = "org.apache.hadoop.hive.ql.session.SessionState"
 
   /**
-   * Replaces the output streams of Spark's SQL shell. Does nothing in other programs. The shell calls this method on
-   * its main thread while the shell creates the session. Right after that, the shell sets its streams again. So a
-   * separate thread replaces the streams after the shell has set its own.
+   * Replaces the output streams of Spark's SQL shell, and does nothing in other programs. The shell calls this method
+   * on its main thread while it creates the session. Right after that, the shell sets its streams again. So a separate
+   * thread replaces the streams once the shell has set its own.
    */
   def install(): Unit = sys.env.get(form).foreach { named =>
     quietly {
@@ -93,7 +93,7 @@ object ShellOutput {
 
     override def println(line: Any): Unit = println(String.valueOf(line))
 
-    /** Prints the rows that still wait, because the result has ended. */
+    /** Prints the rows of a result that still wait, because the result has ended. */
     def end(): Unit = synchronized {
       if (lines.nonEmpty && !(lines.size == 1 && lines.head == "Response code")) {
         Progress.clear()

@@ -10,15 +10,14 @@ import org.apache.spark.sql.sieve.formats.TableFormat
 import org.apache.spark.sql.sieve.plan.{PlannedScan, ReadOnce}
 
 /**
- * Finds queries that run the same scans as a statement. For many statements, Spark plans the scans only while the
+ * Finds queries that run the same scans as a statement, because Spark plans the scans of many statements only while the
  * statement runs.
  */
 object StatementReads {
   /**
    * A query whose scans a statement also runs.
    *
-   * @param again finds, among these scans, the scan whose files the statement reads again later, in order to change
-   *              their rows
+   * @param again finds, among these scans, the one whose files the statement reads again in order to change their rows
    */
   final case class Read(query: LogicalPlan, again: Seq[PlannedScan] => Option[PlannedScan] = _ => None)
 
@@ -28,8 +27,8 @@ object StatementReads {
    */
   def of(session: Compat.Session, text: String): Seq[Read] = {
     val statement = session.sessionState.sqlParser.parsePlan(text)
-    // Spark analyses and plans the statement here, so that Spark can reject it. For example, Spark rejects an UPDATE of
-    // a table whose format cannot change rows.
+    // Spark analyses and plans the statement, so that it can reject, for example, an UPDATE of a table whose format
+    // cannot change rows.
     val changed = if (statement.exists(changesRows)) Some(analysed(session, statement)) else None
     changed.foreach(_.executedPlan)
     val found = changed.map(_.analyzed) match {
@@ -80,8 +79,8 @@ object StatementReads {
   }
 
   /**
-   * The scan that finds rows to change. None if the statement's condition uses only partition columns, because no scan
-   * then searches for rows.
+   * The scan that finds rows to change. If the statement's condition uses only partition columns, no scan searches for
+   * rows, and the result is None.
    */
   private def filtered(session: Compat.Session, statement: LogicalPlan, target: LogicalPlan)(
       scans: Seq[PlannedScan]): Option[PlannedScan] =
@@ -89,8 +88,8 @@ object StatementReads {
       .filter(scan => Filters.evaluable(scan.dataFilters).exists(!TableFormat.addsFilter(_)))
 
   /**
-   * The scans of a statement's target, if the statement first finds the files with rows to change, and then reads these
-   * files again. For any other statement, the result is empty.
+   * The scans of a statement's target. Empty unless the statement first finds the files with rows to change, and then
+   * reads these files again.
    */
   private def readAgain(session: Compat.Session, statement: LogicalPlan, target: LogicalPlan)(
       scans: Seq[PlannedScan]): Seq[PlannedScan] =

@@ -5,15 +5,14 @@ object TextTable {
   private val gap = 2
 
   /**
-   * Returns the lines in aligned columns. If a line is longer than `width`, the last column is wrapped. If the last
-   * column would then be too narrow, each row becomes a list of column names and values.
+   * Returns the lines in aligned columns. If a line is too long, its last column is wrapped. If the last column would
+   * then be too narrow, each row becomes a list of column names and values.
    */
   def shown(lines: Seq[String], width: Int): String = {
     val rows = lines.map(cells)
     val known = widths(lines)
     val before = known.dropRight(1).map(_ + gap).sum
-    // If a cell contains a tab, the lines stay unchanged. They also stay unchanged if the table has a single column,
-    // for example a plan.
+    // The lines stay unchanged if a cell contains a tab, or if the table has a single column, for example a plan.
     if (known.size < 2 || rows.exists(_.size != known.size)) lines.mkString("\n")
     else if (before + known.last <= width) aligned(lines, known)
     else if (before <= width / 2) rows.map(hanging(_, known, width - before)).mkString("\n")
@@ -26,7 +25,7 @@ object TextTable {
       case (one, other) => one.max(other)
     })
 
-  /** Returns the lines with columns of these widths. If `widths` is empty, returns the lines unchanged. */
+  /** Returns the lines with columns of these widths, or unchanged if `widths` is empty. */
   def aligned(lines: Seq[String], widths: Seq[Int]): String =
     if (widths.isEmpty) lines.mkString("\n") else lines.map(line => joined(cells(line), widths)).mkString("\n")
 

@@ -15,8 +15,7 @@ import org.apache.spark.sql.sieve.catalog.TableIdentity
 import org.apache.spark.sql.sieve.formats.TableFormat
 
 /**
- * A table to which a command has written. `table` is the name or the path that the command used. `replaced` is true if
- * this table has replaced another table.
+ * A table to which a command has written by name or path. `replaced` is true if this table has replaced another table.
  */
 final case class WriteEvent(table: Either[Path, TableIdentifier], replaced: Boolean) {
   /** The table in the catalog. None if the catalog has no table with this name or path. */
@@ -43,7 +42,7 @@ object WriteEvent {
 
   /**
    * Returns the table to which a command has written. This method recognises the commands of Spark and of table formats
-   * by their class names.
+   * by the names of their classes.
    */
   def of(plan: LogicalPlan): Option[WriteEvent] = plan.collectFirst {
     case c: SaveIntoDataSourceCommand if TableFormat.writesByPath(c.dataSource) =>
@@ -55,9 +54,7 @@ object WriteEvent {
         .map(t => WriteEvent(Right(t), replaced))
   }.flatten
 
-  /**
-   * The former and the new name of a table, if a table format's own catalog has renamed it. None for any other plan.
-   */
+  /** The former and the new name of a table that a table format's own catalog has renamed; None for any other plan. */
   def renamed(plan: LogicalPlan): Option[(TableIdentifier, TableIdentifier)] = plan match {
     case RenameTable(ResolvedTable(catalog, old, _, _), now, false) if TableFormat.ownsCatalog(catalog) =>
       // If the new name has no namespace, the table stays in its former namespace.
@@ -74,7 +71,7 @@ object WriteEvent {
     case Some(table: CatalogTable) => Some(table.identifier)
     case relation: DataSourceV2Relation => named(relation.table)
     case resolved: ResolvedTable => named(resolved.table)
-    // Tables of other catalogs are ignored, because such a table can have the same name as an indexed table.
+    // A table of any other catalog is ignored, because it can have the same name as an indexed table.
     case created: ResolvedIdentifier if created.catalog.name.equalsIgnoreCase(TableIdentity.sessionCatalog) ||
         TableFormat.ownsCatalog(created.catalog) =>
       Some(in(created.catalog, created.identifier.namespace, created.identifier.name))

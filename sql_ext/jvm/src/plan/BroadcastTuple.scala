@@ -35,8 +35,8 @@ object BroadcastTuple {
   def values(tuple: BroadcastTuple, plan: SparkPlan): Array[Any] = plan match {
     case reused: ReusedSubqueryExec => values(tuple, reused.child)
     case keys: SubqueryBroadcastExec =>
-      // The relation's class is private to Spark's own package, so this code compares the name of the class. The class
-      // with this name packs several short integers into one BIGINT.
+      // The relation's class is private to Spark's own package, so this code compares the class's name. A
+      // `LongHashedRelation` packs several short integers into one BIGINT.
       val relation = keys.child.executeBroadcast[AnyRef]().value
       val isPacked = relation.getClass.getSimpleName == "LongHashedRelation"
       val columns = tuple.places.map { at =>

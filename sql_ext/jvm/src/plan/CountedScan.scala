@@ -30,8 +30,8 @@ trait CountedScan extends FileSourceScanExec {
   }
 
   /**
-   * Runs `work` with this scan's session as the active session of the thread. A new node takes its session from the
-   * thread, and a thread that computes an RDD might have no active session.
+   * Runs `work` with this scan's session as the thread's active session. A new node takes its session from the thread,
+   * and a thread that computes an RDD might have none.
    */
   private def inSession[A](work: => A): A = if (session == null) work else session.withActive(work)
 
@@ -39,8 +39,7 @@ trait CountedScan extends FileSourceScanExec {
 
   /**
    * Waits for the results of the scan's subqueries without holding a lock. Spark's own method holds a lock on the scan
-   * while it waits. An adaptive subquery prints the plan before the subquery has a result, and printing needs the same
-   * lock. So with Spark's own method, each could wait for the other.
+   * while it waits. An adaptive subquery prints the plan before it has a result, and printing needs the same lock.
    */
   override protected def waitForSubqueries(): Unit = {
     val start = System.nanoTime
@@ -55,9 +54,9 @@ trait CountedScan extends FileSourceScanExec {
   @volatile @transient private[sieve] var lacksKeys = false
 
   /**
-   * Copies this scan. Spark copies a node by calling the constructor of the node's class with `arguments`. Only the
-   * constructor of Spark's own scan takes these arguments. So this method first copies Spark's own scan, and then
-   * creates a counted scan from the copy.
+   * Spark copies a node by calling the constructor of the node's class with `arguments`. Only the constructor of
+   * Spark's own scan takes these arguments. So this method copies Spark's own scan, and creates a counted scan from the
+   * copy.
    */
   override def makeCopy(arguments: Array[AnyRef]): SparkPlan = {
     val counted = inSession(copy().makeCopy(arguments) match {
@@ -69,7 +68,7 @@ trait CountedScan extends FileSourceScanExec {
 
   override def clone(): SparkPlan = makeCopy(productIterator.map(_.asInstanceOf[AnyRef]).toArray)
 
-  /** Spark's own scan, with the run-time values in its filters. This scan has already listed its files. */
+  /** Spark's own scan, with the run-time values in its filters, after the scan has listed its files. */
   @transient protected lazy val listed: FileSourceScanExec = {
     val resolved = RunTimeFilters.resolved(this)
     relation.location match {
@@ -87,11 +86,11 @@ trait CountedScan extends FileSourceScanExec {
     if (!metric.isZero) driverMetrics.get(name).foreach(_.set(metric.value))
   }
 
-  /** True if this scan can read ranges of files. Otherwise the scan reads whole files. */
+  /** True if this scan can read ranges of files; false if it reads only whole files. */
   def readsRanges: Boolean = relation.location match {
     // A bucketed scan reads only whole files, because Spark groups whole files by bucket.
     case _ if bucketedScan || optionalBucketSet.nonEmpty => false
-    // With this setting, Spark skips the rest of a split after the first damaged bytes. So the returned rows depend on
+    // With this setting, Spark skips the rest of a split after the first damaged bytes, so the returned rows depend on
     // how files are split.
     case _ if new FileSourceOptions(CaseInsensitiveMap(relation.options)).ignoreCorruptFiles => false
     case index: SieveFileIndex => !index.showsSplits && !output.exists {
@@ -144,24 +143,22 @@ trait CountedScan extends FileSourceScanExec {
   }
 
   /**
-   * The canonical form of this scan. The form omits the filters that Spark has dropped. Scans with equal canonical
-   * forms share exchanges.
+   * The canonical form of this scan, without the filters that Spark has dropped. Scans with equal canonical forms share
+   * exchanges.
    */
   override def doCanonicalize(): FileSourceScanExec = {
     val used = dataFilters.filterNot(Filters.isUnused)
     if (used.size == dataFilters.size) super.doCanonicalize() else copy(dataFilters = used).doCanonicalize()
   }
 
-  /**
-   * A counted scan never equals Spark's own scan. Otherwise Spark would not replace its own scan by the counted scan.
-   */
+  /** A counted scan never equals Spark's own scan, because Spark would otherwise keep its own scan in the plan. */
   override def canEqual(other: Any): Boolean = other.isInstanceOf[CountedScan]
   override def equals(other: Any): Boolean = canEqual(other) && super.equals(other)
   override def hashCode: Int = super.hashCode
 }
 
 object CountedScan {
-  /** Metadata columns that describe the split of a row. The other metadata columns describe the file. */
+  /** Metadata columns that describe the split of a row, and not the row's file. */
   private val ofSplits = Set(FileFormat.FILE_BLOCK_START, FileFormat.FILE_BLOCK_LENGTH)
 
   /**
@@ -174,8 +171,8 @@ object CountedScan {
   }))
 
   /**
-   * Replaces Spark's scans in a plan by counted scans. A scan stays unchanged if the constructor of Spark's scan does
-   * not take the expected arguments.
+   * Replaces Spark's scans in a plan by counted scans. A scan stays unchanged if the constructor of Spark's scan takes
+   * unexpected arguments.
    */
   def in(plan: SparkPlan, session: SparkSession): SparkPlan =
     if (!FileRanges.areRead(session)) plan
@@ -183,9 +180,7 @@ object CountedScan {
       case scan: FileSourceScanExec => try new SieveScan(scan) catch { case _: LinkageError => scan }
     }
 
-  /**
-   * Adds filters to the counted scans in a plan. A scan that already has an equal filter does not get the filter again.
-   */
+  /** Adds filters to the counted scans in a plan, unless a scan already has an equal filter. */
   def withFilters(plan: SparkPlan, filters: Seq[Expression]): SparkPlan =
     if (filters.isEmpty) plan
     else plan.transform { case scan: CountedScan =>

@@ -29,9 +29,9 @@ case class AmongKeys(key: Expression, keys: Expression)
 
 /**
  * An aggregate function that returns the non-NULL values of a column as a sorted array of ranges. Each range has a
- * first and a last value. If there are few values, each value is a range of its own. If there are more values than a
- * limit, each task merges values into ranges, so that the widest gaps remain between the ranges. So the number of
- * ranges that a task or the driver stores is limited.
+ * first and a last value. If there are few values, each value is a range of its own. If the number of values exceeds a
+ * limit, each task merges values into ranges, and the widest gaps remain between the ranges. So tasks and the driver
+ * store only a limited number of ranges.
  */
 case class DistinctKeys(
     child: Expression, mutableAggBufferOffset: Int = 0, inputAggBufferOffset: Int = 0)
@@ -91,7 +91,7 @@ object DistinctKeys {
   }
 }
 
-/** Collects values as ranges. If there are too many ranges, this buffer merges some of them. */
+/** Collects values as ranges, and merges ranges if there are too many. */
 final class KeyBuffer(of: DataType) {
   private val order = TypeUtils.getInterpretedOrdering(of)
   private val fresh = new java.util.HashSet[Any]

@@ -20,23 +20,20 @@ import org.apache.spark.sql.types.{DataType, DecimalType, DoubleType, FloatType,
 
 /**
  * Decides when a separate job may read the keys of one side of a join. The job evaluates that side a second time, so
- * the side must return the same rows again. The job must also cost less than the scans that the keys prune.
+ * the side must return the same rows in both runs. The job must also cost less than the scans that the keys prune.
  */
 object FetchedKeys extends OnceLogging {
-  /**
-   * The cost of a job that reads keys may be at most one eighth of the bytes in the scans that the keys prune (decision
-   * 16).
-   */
+  /** A job that reads keys may cost at most one eighth of the bytes in the scans that the keys prune (decision 16). */
   private val share = 8
-  /** The cost of an empty job, as the number of bytes that two cores could read in the same time (decision 16). */
+  /** The cost of an empty job: the bytes that two cores could read in the same time (decision 16). */
   private val job = 32L << 20
 
   /**
-   * True if a plan returns the same rows in each run. If the join's run of the plan returned a key that the job's run
-   * did not return, the query would lose rows. So this method accepts only known nodes. In a second run, a known node
-   * lists no other files, chooses no other rows among equal ones (as a window or a limit may do), and rounds in the
-   * same way. Plans with subqueries are not accepted. Spark runs all subqueries in one thread pool, and subqueries that
-   * wait for other subqueries could occupy all threads.
+   * True if a plan returns the same rows in each run. If the join's run returned a key that the job's run did not
+   * return, the query would lose rows. So this method accepts only known nodes. A second run of a known node does not
+   * list other files, choose other rows among equal ones (as a window or a limit may), or round differently. Plans with
+   * subqueries are not accepted, because Spark runs all subqueries in one thread pool, which waiting subqueries could
+   * occupy completely.
    */
   def isRepeatable(plan: LogicalPlan): Boolean = !plan.isStreaming && !plan.exists { node =>
     !isKnown(node) || choosesAmongEquals(node) || node.expressions.exists { e =>
@@ -45,8 +42,8 @@ object FetchedKeys extends OnceLogging {
   }
 
   /**
-   * True for a subquery that does not belong to dynamic partition pruning. A subquery of dynamic partition pruning
-   * either uses a broadcast, or is removed by `KeySource`.
+   * True for a subquery that does not belong to dynamic partition pruning. Those of dynamic partition pruning use a
+   * broadcast, or `KeySource` removes them.
    */
   private def isSubquery(e: Expression): Boolean =
     e.isInstanceOf[SubqueryExpression] && !e.isInstanceOf[DynamicPruningSubquery]
@@ -61,7 +58,7 @@ object FetchedKeys extends OnceLogging {
       // This condition excludes scans that can return other rows in a second run. A scan of a whole catalog table lists
       // the partitions that are current at that time. A Delta table whose version is not fixed shows the newest
       // version. In a text file, the values of a damaged record depend on the columns that the scan reads. A reader
-      // that is allowed to omit rows may omit them in only one run.
+      // that may omit rows can omit them in only one run.
       case files: HadoopFsRelation =>
         TableFormat.isKnown(files) && !files.location.isInstanceOf[CatalogFileIndex] && TableFormat.of(files).isPinned(files.location) &&
           !WholeRecords.isText(files) && !TopK.mayBeMissing(files)
@@ -92,18 +89,15 @@ object FetchedKeys extends OnceLogging {
   }
 
   /**
-   * True if a node returns one of several keys that are equal but can have different bytes. An aggregate does so,
-   * because it returns the first key of each group. Floats do not count, because Spark itself has already normalized
-   * them.
+   * True if a node returns one of several keys that are equal but can have different bytes. An aggregate, for example,
+   * returns the first key of each group. Floats do not count, because Spark has already normalized them.
    */
   private def choosesAmongEquals(node: LogicalPlan): Boolean = node match {
     case grouped: Aggregate => !grouped.groupingExpressions.forall(g => isSameIfEqual(g.dataType))
     case _ => false
   }
 
-  /**
-   * True if equal values of a type always have the same bytes. For strings, this is true only in the binary collation.
-   */
+  /** True if equal values of a type always have equal bytes. Strings do so only in the binary collation. */
   private def isSameIfEqual(of: DataType): Boolean = !of.existsRecursively {
     case text: StringType => text != StringType
     case _ => false
@@ -127,13 +121,13 @@ object FetchedKeys extends OnceLogging {
   }
 
   /**
-   * True if the aggregate is `try_sum` or `try_avg`. Different releases of Spark store the evaluation mode in different
-   * fields, so this method searches for the name of the mode.
+   * True if the aggregate is `try_sum` or `try_avg`. The field with the evaluation mode differs between releases of
+   * Spark, so this method searches for the name of the mode.
    */
   private def isTry(sum: AggregateFunction): Boolean =
     sum.productIterator.drop(sum.children.size).exists(_.toString.contains("TRY"))
 
-  /** True if the decimal type in a sum's buffer has the maximum precision. Only such a sum can overflow. */
+  /** True if a sum's decimal type has the maximum precision. Only a sum of such a type can overflow. */
   private def mayOverflow(sum: AggregateFunction): Boolean = sum.aggBufferAttributes.head.dataType match {
     case decimal: DecimalType => decimal.precision == DecimalType.MAX_PRECISION
     case _ => false
@@ -143,8 +137,8 @@ object FetchedKeys extends OnceLogging {
 
   /**
    * True if reading the keys costs little compared with the scans that the keys prune. Costs are measured in bytes. The
-   * build side costs the size of its leaves, plus the same size for each join and each aggregate, because these can
-   * need an exchange. A scan of unknown size does not count among the pruned scans, because it might be small.
+   * build side costs the size of its leaves, plus the same size for each join or aggregate, because it can need an
+   * exchange. A scan of unknown size does not count as a pruned scan, because it might be small.
    *
    * @param left returns the number of bytes that a leaf reads after indexes have skipped files; called only if Spark's
    *             own estimates do not decide
@@ -160,9 +154,8 @@ object FetchedKeys extends OnceLogging {
   }
 
   /**
-   * Waits for keys. If a task of the job failed, returns false, and the scan then reads all files. This failure alone
-   * does not make the query fail, because the join might never read the failing side, for example if the other side is
-   * empty.
+   * Waits for keys. If a task failed, returns false, and the scan then reads all files. The query does not fail at this
+   * point, because the join does not read the failing side if the other side is empty.
    */
   def come(keys: ExecSubqueryExpression): Boolean =
     try { keys.updateResult(); true }

@@ -70,17 +70,16 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
   }
 
   /**
-   * Returns the plan of a build side that has supplied keys. If a broadcast supplied the keys, the plan stays
-   * unchanged. If a subquery collected the keys, joins inside the build side can also add keys to the scans of this
-   * side.
+   * Returns the plan of a build side that has supplied keys. The plan of a broadcast stays unchanged. If a subquery
+   * collected the keys, joins inside the build side can add keys to the side's own scans.
    */
   private def buildSide(source: KeySource): LogicalPlan = if (source.isShared) source.build else below(source.build)
   private def isFrozen(plan: LogicalPlan): Boolean =
     frozen.nonEmpty && frozen.contains(plan.canonicalized)
 
   /**
-   * Returns the probe side with filters on the keys at its scans. Returns the probe side unchanged if no scan gets a
-   * filter, or if there is a reason not to use the keys.
+   * Returns the probe side with filters on the keys at its scans. If no scan gets a filter, or if there is a reason not
+   * to use the keys, returns the probe side unchanged.
    */
   private def keyed(all: KeySource): LogicalPlan = {
     val tuples = this.tuples(all)
@@ -108,7 +107,7 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
     }
   }
 
-  /** Tuples of join keys, as positions. For each of these tuples, a scan of the probe side has an index. */
+  /** Tuples of join keys, as positions. A scan of the probe side has an index on each of these tuples. */
   private def tuples(source: KeySource): Seq[Seq[Int]] =
     if (source.pairs.size < 2) Nil
     else {
@@ -124,13 +123,13 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
       }.distinct
     }
 
-  /** True if the values of a key come from a scan of the probe side, and an index can prune this scan by the key. */
+  /** True if a key's values come from a scan of the probe side that an index can prune by the key. */
   private def reaches(probe: LogicalPlan, key: Expression): Boolean =
     pushed(probe, key, new KeyFilters(isShared = false, (_, _, _) => Literal.TrueLiteral), shuffled = false) ne probe
 
   /**
-   * Records that the scans of a side get no keys, because Spark broadcasts this side. In a recursive query, this method
-   * records nothing, because Spark plans each iteration again and may then broadcast the other side.
+   * Records that the scans of a side get no keys, because Spark broadcasts this side. In a recursive query, records
+   * nothing, because Spark plans each iteration again and may then broadcast the other side.
    */
   private def refuseBroadcast(side: LogicalPlan, key: Expression): Unit =
     if (!plan.exists(Loops.isReference)) pushed(side, key, new KeyFilters(isShared = true, (scan, _, _) => {
@@ -141,8 +140,8 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
   // -- joins that supply keys -----------------------------------------------------------------
 
   /**
-   * The sides of a join that can supply keys. If Spark broadcasts such a side, the result contains only this side.
-   * Otherwise, the smaller side is first.
+   * The sides of a join that can supply keys: only the side that Spark broadcasts, if it can supply keys; otherwise
+   * both sides that can, the smaller one first.
    */
   private def sources(join: Join): Seq[KeySource] = join match {
     case ExtractEquiJoinKeys(_, left, right, _, _, _, _, _) =>
@@ -165,15 +164,14 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
 
   /**
    * True if a run-time filter can reuse the broadcast of this side. In adaptive execution, Spark plans each scan of a
-   * cached table again, and does not reuse a broadcast of such a scan.
+   * cached table again, and cannot reuse a broadcast of such a scan.
    */
   private def isFoundAgain(build: LogicalPlan): Boolean = !asksAbove(build) &&
     !(session.sessionState.conf.adaptiveExecutionEnabled && build.exists(_.isInstanceOf[InMemoryRelation]))
 
   /**
    * True if a join above this side prunes partitions of this side. The plan that supplies this side's keys does not
-   * contain that join, so it would read all partitions. This plan and the side would then differ, and Spark could not
-   * reuse the broadcast.
+   * contain that join. So that plan would read all partitions, and Spark could not reuse the broadcast.
    */
   private def asksAbove(build: LogicalPlan): Boolean = build.containsPattern(DYNAMIC_PRUNING_SUBQUERY) && {
     val within = build.collect { case join: Join => join.children.map(_.canonicalized) }.flatten.toSet
@@ -197,8 +195,8 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
     else None
 
   /**
-   * True if the keys of this side are likely to exclude files. The keys of a whole dimension table take time to read,
-   * and exclude nothing.
+   * True if the keys of this side are likely to exclude files. Reading the keys of a whole dimension table takes time,
+   * but these keys exclude nothing.
    */
   private def isSelective(build: LogicalPlan): Boolean =
     build.stats.sizeInBytes <= JoinKeys.smallBuild || build.exists {
@@ -304,8 +302,8 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
     }).filter(of.isServed(_, key)).map(files => RunTimeFilteredScan(scan, others :+ of.make(files, bare(key), shuffled)))
 
   /**
-   * Restricts the input of a nondeterministic projection to the columns that the projection needs. Otherwise, if there
-   * is a filter below the projection, Spark would read all columns.
+   * Restricts the input of a nondeterministic projection to the columns that the projection needs. If the input has a
+   * filter, Spark would otherwise read all columns.
    */
   private def narrowed(p: Project, child: LogicalPlan): LogicalPlan =
     if ((child eq p.child) || p.projectList.forall(_.deterministic)) child
@@ -342,8 +340,8 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
   // -- scans that share an exchange -----------------------------------------------------------
 
   /**
-   * Removes run-time filters from scans that are equal apart from these filters, so that these scans can share an
-   * exchange. Sharing the exchange saves more time than skipping files of one of the scans.
+   * Removes run-time filters from scans that are equal without these filters. The scans can then share an exchange,
+   * which saves more time than skipping files in one of them.
    */
   private def withSharing(plan: LogicalPlan): LogicalPlan =
     if (beyondExchange.isEmpty) plan
@@ -365,10 +363,7 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
 }
 
 object JoinKeys {
-  /**
-   * The maximum size in bytes of a side whose keys are few enough to be useful even without a selective filter. A
-   * larger side without a selective filter counts as a whole dimension table.
-   */
+  /** The maximum size in bytes of a side that counts as a short list of keys even without a selective filter. */
   private val smallBuild = 1L << 16
 
   /** True if a hint only forbids a broadcast of the hint's own side. MERGE sets such a hint on its target. */

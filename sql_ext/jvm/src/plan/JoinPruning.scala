@@ -11,7 +11,7 @@ import org.apache.spark.sql.sieve.formats.FileRanges
 
 /**
  * A scan whose files are selected by run-time filters. This node is not a `Filter`, so Spark neither evaluates the
- * filters on rows, nor merges them, nor pushes them down. Only `SieveStrategy` plans this node.
+ * filters on rows, nor merges or moves them. Only `SieveStrategy` plans this node.
  */
 case class RunTimeFilteredScan(child: LogicalPlan, filters: Seq[Expression]) extends UnaryNode {
   override def output: Seq[Attribute] = child.output
@@ -25,8 +25,8 @@ case class RunTimeFilteredScan(child: LogicalPlan, filters: Seq[Expression]) ext
 object RunTimeFilteredScan {
   /**
    * Removes a `RunTimeFilteredScan` that is below projections and filters. Returns the plan without this node, and the
-   * node's filters. None if there is no such node, or if a projection or filter above it is nondeterministic, because
-   * Spark plans a nondeterministic projection or filter separately.
+   * node's filters. None if there is no such node, or if a projection or filter is nondeterministic, because Spark then
+   * plans it separately.
    */
   def takenOff(plan: LogicalPlan): Option[(LogicalPlan, Seq[Expression])] = plan match {
     case scan: RunTimeFilteredScan => Some((scan.child, scan.filters))
@@ -45,16 +45,16 @@ object RunTimeFilteredScan {
 class JoinPruning(val session: Compat.Session) extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan = plan match {
     // Spark optimizes each subquery separately, and later merges equal subqueries. So this rule changes subqueries only
-    // when Spark optimizes the whole query.
+    // together with the whole query.
     case _: Subquery => plan
     case _ if plan.isStreaming || !JoinPruning.isOn(session) => plan
     case _ => JoinPruning.orUnchanged(plan)(withSubqueries(plan, fetches = true))
   }
 
   /**
-   * Changes the subqueries of a plan, and then the plan. A plan that a join broadcasts must not change later, so its
-   * subqueries must be changed first. Inside subqueries, joins get no keys from separate jobs. The reason is that a
-   * subquery runs in a thread pool of Spark, and would wait there for another query in the same pool.
+   * Changes the subqueries of a plan, and then the plan. The subqueries must be changed first, because a plan that a
+   * join broadcasts must not change later. Joins in a subquery get no keys from separate jobs, because the subquery
+   * would wait in Spark's thread pool for another query in the same pool.
    */
   private def withSubqueries(plan: LogicalPlan, fetches: Boolean): LogicalPlan =
     if (plan.exists(_.isInstanceOf[RunTimeFilteredScan])) plan
@@ -118,9 +118,9 @@ object JoinPruning extends OnceLogging {
 }
 
 /**
- * Installs `JoinPruning` into a session when Spark analyses a query. This is the earliest hook at which the session is
- * complete. If a plan has already been optimized once, this rule also removes the plan's run-time filters, because
- * their keys belong to another query.
+ * Installs `JoinPruning` into a session when Spark analyses a query, because only then is the session complete. If a
+ * plan has already been optimized once, removes the plan's run-time filters, because their keys belong to another
+ * query.
  */
 class InstallJoinPruning(session: Compat.Session) extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan = JoinPruning.orUnchanged(plan) {

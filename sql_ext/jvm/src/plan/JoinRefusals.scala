@@ -17,10 +17,7 @@ object JoinRefusals {
     Option(explained.get).foreach(_ += scan.outputSet -> reason)
   }
 
-  /**
-   * Runs `planning`. Returns its result, and a function from a scan to the reasons that were recorded for this scan
-   * during `planning`.
-   */
+  /** Runs `planning`. Returns its result, and a function that returns the reasons that were recorded for a scan. */
   def during[A](planning: => A): (A, SparkPlan => Set[Reason]) = {
     val noted = mutable.Buffer.empty[(AttributeSet, Reason)]
     explained.set(noted)

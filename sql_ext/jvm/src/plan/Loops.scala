@@ -5,18 +5,15 @@ import org.apache.spark.sql.execution.{LogicalRDD, SparkPlan}
 
 /**
  * The loops of recursive queries (WITH RECURSIVE). Spark analyses, optimizes and plans each iteration of a loop as a
- * separate query. In this query, the rows of the previous iteration replace the reference to the loop.
- * `InstallJoinPruning` removes the join keys that were added to the plan for the previous iteration. This object
- * recognises loops by the names of their classes, because Spark 3.5 lacks these classes.
+ * separate query, in which the rows of the previous iteration replace the reference to the loop. `InstallJoinPruning`
+ * removes the join keys that were added to the plan for the previous iteration. This object recognises loops by the
+ * names of their classes, because Spark 3.5 lacks these classes.
  */
 object Loops {
   /** True if a leaf represents the rows of the previous iteration. Spark cannot plan such a leaf by itself. */
   def isReference(plan: LogicalPlan): Boolean = plan.nodeName == "UnionLoopRef"
 
-  /**
-   * If a plan is a loop, plans the loop's parts as for an iteration with few rows, and returns these plans. Returns Nil
-   * for any other plan.
-   */
+  /** If a plan is a loop, plans its parts as for an iteration with few rows, and returns these plans; otherwise Nil. */
   def rounds(plan: SparkPlan): Seq[SparkPlan] =
     if (plan.nodeName != "UnionLoop") Nil
     else plan.innerChildren.collect { case part: LogicalPlan =>

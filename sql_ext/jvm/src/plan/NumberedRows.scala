@@ -5,9 +5,9 @@ import org.apache.spark.sql.catalyst.plans.logical.{Filter, LogicalPlan, Project
 import org.apache.spark.sql.sieve.formats.TableFormat
 
 /**
- * Moves conditions of a MERGE towards the scan of its target, if they use only the target's columns. MERGE adds numbers
- * to the rows of its target, and Spark pushes no filter below a projection that adds such numbers. Without this object,
- * the scan would not get these conditions.
+ * Moves conditions of a MERGE that use only the target's columns towards the target's scan. MERGE adds numbers to the
+ * rows of its target, and Spark pushes no filter below a projection with such numbers. Without this object, the scan
+ * would not get these conditions.
  */
 object NumberedRows extends PredicateHelper {
   /**

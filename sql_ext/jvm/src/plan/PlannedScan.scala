@@ -16,10 +16,9 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 /**
  * A scan of data files in a physical plan. The scan uses version 1 or 2 of Spark's data source interface.
  *
- * @param awaited     the filters that an index will evaluate when their run-time values are known
+ * @param awaited     the filters that an index evaluates when their run-time values are known
  * @param readsRanges whether the scan reads single ranges of files
- * @param whole       the reason why a statement that replaces files reads all files of an indexed table; None for any
- *                    other scan
+ * @param whole       the reason why a statement that replaces files reads all files of an indexed table
  */
 final case class PlannedScan(
     node: SparkPlan, relation: HadoopFsRelation, table: Option[TableIdentifier],

@@ -16,9 +16,9 @@ import org.apache.spark.sql.sieve.formats.TableFormat
 import org.apache.spark.sql.types.StructType
 
 /**
- * A DataSource V2 scan that omits files if, according to an index, none of their rows match. To read the remaining
- * files, this scan creates a second scan of the table. The table's own scan `own` answers all other calls of Spark.
- * `own` stays unchanged, because other parts of a plan may share it.
+ * A DataSource V2 scan that omits files if, according to an index, none of their rows match. A second scan of the table
+ * reads the remaining files. The table's own scan `own` answers all other calls of Spark. It stays unchanged, because
+ * other parts of a plan may share it.
  *
  * @param filters the filters above the scan, and possibly a top-k condition
  */
@@ -39,7 +39,7 @@ class PrunedScan(val own: Scan, val index: SieveFileIndex, val filters: Seq[Expr
 
   /**
    * The files that remain after the index has skipped files. This scan computes them at the first call, and again after
-   * it has received new run-time values.
+   * each change of its run-time values.
    */
   private[plan] def remaining: Remaining = synchronized {
     planned.getOrElse {
@@ -166,8 +166,8 @@ object PrunedScan extends OnceLogging {
   }
 
   /**
-   * The column and the values of a predicate `column IN (...)` that Spark has passed to the scan. None for any other
-   * predicate.
+   * The column and the values of a predicate `column IN (...)` that Spark has passed to the scan; None for a predicate
+   * of another form.
    */
   private def keys(predicate: Predicate, output: Seq[Attribute]): Option[Valued] = predicate.children.toSeq match {
     case (column: NamedReference) +: values if predicate.name == "IN" =>
@@ -186,8 +186,8 @@ object PrunedScan extends OnceLogging {
 }
 
 /**
- * A metric of a scan in Spark's web UI. Spark creates a metric from the name of its class, so each metric has a class
- * of its own.
+ * A metric of a scan in Spark's web UI. Each metric has a class of its own, because Spark creates a metric by the name
+ * of its class.
  */
 abstract class ScanMetric(override val name: String, override val description: String) extends CustomSumMetric
 

@@ -25,7 +25,7 @@ class RangeTasks(session: SparkSession, isSplitable: Path => Boolean) {
   private val taskBytes = 8L << 20
   private type Listed = Seq[(InternalRow, FileStatusWithMetadata)]
 
-  /** Returns the tasks of a scan. Spark would create at least as many tasks for the same files without ranges. */
+  /** Returns the tasks of a scan: at most as many tasks as Spark would create for the whole files. */
   def of(files: Listed): Seq[FilePartition] = {
     val most = Seq(1L,
       sparks(files.map { case (_, file) => FileRanges.bytes(file) }),
@@ -40,7 +40,7 @@ class RangeTasks(session: SparkSession, isSplitable: Path => Boolean) {
     // Spark adds a cost in bytes for each time that a task opens a file, and ranges can need more openings than whole
     // files. So this loop raises the task size until there are no more tasks than for whole files. The steps are small,
     // because doubling the size could halve the number of tasks. The cost of an opening is a setting without an upper
-    // limit, so the size can overflow, and the loop then ends.
+    // limit, so the loop also ends if the size overflows.
     val sizes = Iterator.iterate(most)(size => size + size / 8 + 1).takeWhile(_ > 0)
     sizes.map(packed(pieces, _)).find(_.size <= tasks).getOrElse(packed(pieces, Long.MaxValue))
   }

@@ -4,8 +4,8 @@ import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, Statistics, UnaryNode}
 
 /**
- * The source of a MERGE in a plan of EXPLAIN SIEVE. MERGE counts all rows of its source. So Spark pushes no filter into
- * the source, and no job reads keys from the source.
+ * The source of a MERGE in a plan of EXPLAIN SIEVE. Because MERGE counts all rows of its source, Spark pushes no filter
+ * into the source, and no job reads keys from it.
  */
 case class ReadOnce(child: LogicalPlan) extends UnaryNode {
   override def output: Seq[Attribute] = child.output

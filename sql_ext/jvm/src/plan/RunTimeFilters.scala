@@ -22,8 +22,8 @@ import org.apache.spark.unsafe.types.UTF8String
  */
 object RunTimeFilters {
   /**
-   * The maximum number of keys in a filter. A longer list would take the driver and the front end too much time, so the
-   * filter contains ranges of keys instead.
+   * The maximum number of keys in a filter. A filter on more keys contains ranges instead, because a longer list would
+   * take the driver and the front end too much time.
    */
   val mostKeys = 10000
   val mostBytes = 500000L
@@ -35,8 +35,8 @@ object RunTimeFilters {
   private val mostSolved = MonotoneSolver.mostValues
 
   /**
-   * The run-time filters of a scan that use indexed columns. Run-time filters on other columns are left out, because an
-   * audit would then search for fewer rows.
+   * The run-time filters of a scan that use indexed columns. With filters on other columns, an audit would search for
+   * fewer rows.
    */
   def awaited(scan: FileSourceScanExec): Seq[Expression] = scan.relation.location match {
     case index: SieveFileIndex => awaited(index, scan.dataFilters)
@@ -64,8 +64,8 @@ object RunTimeFilters {
   }
 
   /**
-   * Removes the filters on keys that a job reads. Readers need the result of each subquery in their filters, and fail
-   * if a subquery has no result.
+   * Removes the filters on keys that a job reads. Readers need the results of all subqueries in their filters, and fail
+   * if a result is missing.
    */
   def withoutKeys(filters: Seq[Expression]): Seq[Expression] = filters.filterNot(_.isInstanceOf[AmongKeys])
 
@@ -110,15 +110,15 @@ object RunTimeFilters {
   }
 
   /**
-   * True if only the listing of an index may receive the filter. Such a filter has run-time values, or it is a top-k
-   * condition, which does not filter rows.
+   * True if only the listing of an index may receive the filter: a filter with run-time values, or a top-k condition,
+   * which does not filter rows.
    */
   def isOwn(filter: Expression): Boolean =
     filter.isInstanceOf[DynamicPruningExpression] || filter.isInstanceOf[TopK] || awaits(filter)
 
   /**
-   * A key without the normalization of floats. The index does not need this normalization, because joins and indexes
-   * compare floats in the same way.
+   * Removes the normalization of floats from a key. An index needs no normalization, because joins and indexes compare
+   * floats in the same way.
    */
   def withoutNormalization(key: Expression): Expression = key match {
     case KnownFloatingPointNormalized(NormalizeNaNAndZero(plain)) => plain
@@ -135,8 +135,8 @@ object RunTimeFilters {
   }
 
   /**
-   * Creates the filter `key IN values`. If there are many values, the filter contains ranges of values instead of a
-   * list. NULL is left out, because NULL equals nothing.
+   * Creates the filter `key IN values`. A filter with many values contains ranges of values instead of a list. NULL is
+   * left out, because NULL equals nothing.
    *
    * @param values internal values of the key's type, in any order
    */
@@ -171,7 +171,7 @@ object RunTimeFilters {
       })), ranges.size, filter.isEmpty)
   }
 
-  /** The size in bytes of a value of variable length. 0 for any other value. */
+  /** The size in bytes of a value of variable length; 0 for a value of fixed length. */
   def bytes(value: Any): Long = value match {
     case text: UTF8String => text.numBytes.toLong
     case binary: Array[Byte] => binary.length.toLong
@@ -179,8 +179,8 @@ object RunTimeFilters {
   }
 
   /**
-   * Removes a widening cast from a join key. Returns the column below the cast, and the parts of the ranges that the
-   * column's type can represent.
+   * Removes a widening cast from a join key. Returns the column below the cast, and the ranges restricted to values of
+   * the column's type.
    */
   private def narrowed(
       key: Expression, ranges: IndexedSeq[(Any, Any)]): (Expression, IndexedSeq[(Any, Any)]) = key match {
@@ -198,10 +198,7 @@ object RunTimeFilters {
     case _ => false
   }
 
-  /**
-   * Combines conditions in a balanced tree of ORs, because Spark visits expressions recursively and a deep tree would
-   * need a deep stack.
-   */
+  /** Combines conditions in a balanced tree of ORs, because Spark visits expressions recursively. */
   private def either(parts: Seq[Expression]): Expression =
     if (parts.size == 1) parts.head
     else { val (a, b) = parts.splitAt(parts.size / 2); Or(either(a), either(b)) }
@@ -211,13 +208,12 @@ object RunTimeFilters {
  * A scan's filters with their run-time values.
  *
  * @param keys   the number of values, or of ranges of values
- * @param reason the reason why the scan might also read files that contain none of the values; None if there is no such
- *               reason
+ * @param reason the reason why the scan might also read files without any of the values
  */
 final case class Resolved(filters: Seq[Expression], keys: Long, reason: Option[Reason])
 
 /**
- * A filter with run-time values. `keys` is the number of values. `isOfMany` is true if the filter contains ranges
- * because there are too many values.
+ * A filter with run-time values. `keys` is the number of values. `isOfMany` is true if there are too many values, so
+ * that the filter contains ranges.
  */
 final case class Valued(filter: Expression, keys: Long, isOfMany: Boolean)

@@ -47,8 +47,8 @@ class SieveFileIndex(
   }
 
   /**
-   * The number of bytes that a scan reads from the listed files after an index has skipped files. None if the query
-   * reads an earlier state of the table.
+   * The number of bytes in the listed files that an index does not skip. None if the query reads an earlier state of
+   * the table.
    */
   def estimate(listed: Seq[PartitionDirectory], filters: Seq[Expression]): Option[Long] =
     if (TableFormat.of(relation).isAsOf(relation)) None
@@ -61,17 +61,17 @@ class SieveFileIndex(
 
   override def takePrefetched(): Option[Prefetch] = prefetched.getAndSet(None).filter(_.isRecent)
 
-  /** Metrics of the last listing. Each scan of a plan has its own listing. */
+  /** Metrics of the last listing. They belong to one scan, because each scan of a plan has its own listing. */
   def metrics: Map[String, SQLMetric] = Map(
     "numFilesSkipped" -> skipped, "numRangesSkipped" -> rangesSkipped, "bytesSkipped" -> bytesSkipped,
     "pruneTime" -> pruneTime)
 
-  /** Further metrics, for a scan with run-time values. */
+  /** The additional metrics of a scan with run-time values. */
   def keyMetrics: Map[String, SQLMetric] = Map("numKeys" -> keys, "keyTime" -> keyTime)
 
   /**
-   * Records, for the next listing, the number of run-time values and the reason why the listing might contain more
-   * files than these values require.
+   * Records, for the next listing, the number of run-time values, and why the listing might contain more files than
+   * these values require.
    */
   def received(resolved: Resolved): Unit = {
     keys.set(resolved.keys)

@@ -15,12 +15,12 @@ import org.apache.spark.sql.sieve.formats.{FileRanges, PinnedFileIndex, TableFor
 
 /**
  * Replaces the listing of each file scan of an indexed table by a `SieveFileIndex`. A strategy does this, because
- * strategies run after all rules that check the class of the listing. The strategy puts the new listing into a copy of
- * the relation, because sessions share the relation itself.
+ * strategies run after all rules that check the listing's class. The new listing is in a copy of the relation, because
+ * sessions share the relation itself.
  */
 class SieveStrategy(session: SparkSession) extends SparkStrategy {
   override def apply(plan: LogicalPlan): Seq[SparkPlan] = plan match {
-    // This strategy is already planning this top-k query, so now Spark's other strategies must plan it.
+    // This strategy is already planning this top-k query, so Spark's own strategies must now plan it.
     case _ if TopKQuery.isBegun(plan) => Nil
     // Spark calls this strategy first for the whole query, and then, in the same thread, for the query's scans.
     case ReturnAnswer(query) =>
@@ -72,7 +72,7 @@ class SieveStrategy(session: SparkSession) extends SparkStrategy {
     case _ => false
   }
 
-  /** Plans a query that needs only the first rows of a scan. Nil for any other query. */
+  /** Plans a query that needs only the first rows of a scan; Nil for a query that needs all rows. */
   private def bounded(plan: LogicalPlan): Seq[SparkPlan] =
     if (!Settings.enabled(session) || !Settings.topPruning(session) ||
         !FileRanges.areRead(session)) Nil
@@ -95,7 +95,7 @@ class SieveStrategy(session: SparkSession) extends SparkStrategy {
     case _ => Some(plan)
   }
 
-  /** Plans a scan of an indexed table, or a scan of ranges of files. None for any other scan. */
+  /** Plans a scan of an indexed table, or a scan of ranges of files; None for any other scan. */
   private def indexed(plan: LogicalPlan): Option[Seq[SparkPlan]] = plan match {
     case ScanOperation(_, _, _, scan: LogicalRelation) if SieveStrategy.isOfRanges(scan) =>
       Some(FileSourceStrategy(plan).map(CountedScan.in(_, session)))
@@ -146,8 +146,8 @@ class SieveStrategy(session: SparkSession) extends SparkStrategy {
 
 object SieveStrategy {
   /**
-   * Whether the rows of the current query can depend on how files are split. This state belongs to the thread, because
-   * Spark creates a new strategy for each part of a query.
+   * Whether the rows of the current query can depend on how files are split. The thread holds this state, because Spark
+   * creates a new strategy for each part of a query.
    */
   private val showsSplits = ThreadLocal.withInitial[Boolean](() => false)
 

@@ -10,8 +10,8 @@ import org.apache.spark.sql.types.AtomicType
 /**
  * Recognises plans whose cost is roughly proportional to the bytes that they read. A simple plan only compares,
  * computes and counts. A regular expression, a JSON function, a higher-order function or a user-defined function can
- * need any amount of time per row. EXPLODE, or a join without equality conditions, can return any number of rows. Only
- * the nodes and functions in the lists below are simple.
+ * need any amount of time per row. EXPLODE, or a join without equality conditions, can return any number of rows. A
+ * plan is simple only if the lists below contain all its nodes and functions.
  */
 object SimplePlans {
   def isSimple(plan: LogicalPlan): Boolean =
@@ -25,7 +25,7 @@ object SimplePlans {
   }
 
   private def isSimple(e: Expression): Boolean = e match {
-    // Dynamic partition pruning only looks up a value in a broadcast.
+    // A filter of dynamic partition pruning only looks up a value in a broadcast, so it is simple.
     case _: DynamicPruning => true
     case _ => isKnown(e) && e.children.forall(isSimple)
   }

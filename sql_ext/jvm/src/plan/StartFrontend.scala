@@ -24,8 +24,7 @@ class StartFrontend(session: Compat.Session) extends Rule[LogicalPlan] {
 
   private def isIndexed(node: LogicalPlan): Boolean = node match {
     case scan: LogicalRelation => scan.catalogTable.exists(Registry.registrations(_).nonEmpty)
-    // This relation can be a table of any data source. Its methods might fail, and such a failure must not affect the
-    // query.
+    // This relation can be a table of any data source, whose methods might fail.
     case source: DataSourceV2Relation =>
       Try(source.table.properties.keySet.asScala.exists(_.startsWith(TableProperties.registrations))).getOrElse(false)
     case _ => false

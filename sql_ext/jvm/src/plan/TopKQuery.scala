@@ -24,10 +24,10 @@ final case class TopKQuery(query: LogicalPlan, scan: LogicalPlan, first: TopK)
  * Finds ORDER BY ... LIMIT, MIN and MAX while Spark plans a query. A planner strategy calls this object, because the
  * plan is then final: no rule merges, copies or moves a scan any more. Adaptive execution calls the strategy again for
  * the same query. The strategy must not change the plan, because adaptive execution identifies the parts of a query by
- * their node objects. Instead, this object remembers which scan gets a top-k condition.
+ * node objects. Instead, this object remembers which scan gets a top-k condition.
  */
 object TopKQuery extends OnceLogging {
-  /** The top-k query that this thread is planning. If top-k queries are nested, this is the innermost of them. */
+  /** The top-k query that this thread is planning; the innermost one if top-k queries are nested. */
   private val planned = ThreadLocal.withInitial[Option[TopKQuery]](() => None)
 
   /** Runs `plan`, which plans a top-k query. Meanwhile, `of` returns the top-k condition for the query's scan. */
@@ -37,10 +37,7 @@ object TopKQuery extends OnceLogging {
     try plan finally planned.set(outer)
   }
 
-  /**
-   * Forgets the top-k query that this thread was planning. Otherwise, a new query that shares nodes with this query
-   * could get its condition.
-   */
+  /** Forgets the top-k query that this thread was planning, because a new query can share nodes with it. */
   def forget(): Unit = planned.set(None)
 
   /** True if this thread is already planning this top-k query. */
@@ -50,7 +47,7 @@ object TopKQuery extends OnceLogging {
   def of(scan: LogicalPlan): Option[TopK] = planned.get.filter(_.scan eq scan).map(_.first)
 
   /**
-   * Recognises a top-k query. None if the query has several scans, or if it needs more than the first rows of its scan.
+   * Recognises a top-k query. None if the query has several scans, or if it needs more than a scan's first rows.
    *
    * @param indexed returns the relation of a scan's files, and the scan's indexed columns
    */
@@ -81,12 +78,12 @@ object TopKQuery extends OnceLogging {
    */
   private def sorted(plan: LogicalPlan, rows: Long): Option[(LogicalPlan, TopK)] = plan match {
     case GlobalLimit(IntegerLiteral(n), child) => sorted(child, rows.min(n))
-    // A local limit keeps the first `n` rows of each sorted partition, and these include all rows that the query needs.
+    // A local limit keeps the first `n` rows of each sorted partition, which include all rows that the query needs.
     case LocalLimit(IntegerLiteral(n), child) if n >= rows => sorted(child, rows)
     case Offset(IntegerLiteral(n), child) => sorted(child, rows + n)
     case p: Project if p.projectList.forall(_.deterministic) => sorted(p.child, rows)
-    // The first column of the sort order suffices. If a row comes after the last needed row in this column, it also
-    // comes after that row in the whole sort order.
+    // The first column of the sort order suffices. A row that comes after the last needed row in this column also comes
+    // after it in the whole sort order.
     case s: Sort if s.global && rows > 0 =>
       Some((s.child, TopK(s.order.take(1), rows, isOfValues = false, Nil)))
     case _ => None
@@ -129,8 +126,8 @@ object TopKQuery extends OnceLogging {
   }
 
   /**
-   * Adds a top-k condition to the scan of a plan. If the rows of the plan depend on anything other than the scan's
-   * listing and filters, returns the plan unchanged.
+   * Adds a top-k condition to the scan of a plan. Returns the plan unchanged if its rows depend on anything other than
+   * the scan's listing and filters.
    */
   def bounding(plan: SparkPlan, first: TopK): SparkPlan = plan.collectLeaves() match {
     case Seq(scan: CountedScan) if isAlone(plan, scan) => CountedScan.withFilters(plan, Seq(first))

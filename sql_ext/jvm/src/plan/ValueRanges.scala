@@ -48,9 +48,8 @@ object ValueRanges {
   }
 
   /**
-   * Returns at most `most` ranges that contain all given ranges. Between numbers, dates or timestamps, only the widest
-   * gaps remain. Ranges of other values are divided into groups of equally many ranges, and each group is merged into
-   * one range.
+   * Returns at most `most` ranges that contain all given ranges. For numbers, dates and timestamps, the widest gaps
+   * remain between the ranges. For other types, each range contains equally many of the given ranges.
    */
   def over(sorted: IndexedSeq[(Any, Any)], t: DataType, most: Int): IndexedSeq[(Any, Any)] =
     if (sorted.size <= most) sorted
@@ -75,8 +74,8 @@ object ValueRanges {
       (wider ++ gaps.indices.filter(gaps(_) == least).take(most - wider.size)).sorted
     }
 
-  // A double for each number or time, to compare the widths of gaps. If rounding hides a gap, `widest` chooses another
-  // gap, which is harmless. NaN and the infinities get the greatest finite distance from zero.
+  // The place of a number or time on a line, to compare the widths of gaps. If rounding hides a gap, `widest` chooses
+  // another gap, which is harmless. NaN and the infinities are as far from zero as possible.
   private def position(value: Any): Double = (value match {
     case d: Decimal => d.toDouble
     case n: Number => n.doubleValue

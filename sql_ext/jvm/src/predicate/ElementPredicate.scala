@@ -11,11 +11,11 @@ import org.apache.spark.sql.types._
  */
 private final case class ElementPredicate(array: Expression, variable: NamedLambdaVariable, holds: Expression) {
   /**
-   * Rewrites `holds` for indexed arrays. In the result, one variable represents the elements of each indexed array, and
-   * a map contains the key of the array's index for each variable. An index on an array of structs can contain one
-   * field of each struct. None if no index covers any part of `holds`.
+   * Rewrites `holds` for indexed arrays. In the result, a variable represents the elements of each indexed array, and a
+   * map contains the key of the array's index for each variable. An index on an array of structs can contain one field
+   * of each struct. None if no index covers any part of `holds`.
    *
-   * @param key returns the key of the index on an array; None if the array has no index
+   * @param key returns the key of the index on an array
    */
   def indexed(key: Expression => Option[Seq[String]]): Option[(Expression, Map[ExprId, Seq[String]])] =
     key(array).map(own => (holds, Map(variable.exprId -> own))).orElse {

@@ -37,12 +37,12 @@ private object ExpressionMeaning {
     "window").map("spark.sql." + _)
   /** Exceptions to `harmless`: settings whose values are types or collations that an expression can use. */
   private val harmful = Seq("spark.sql.defaultStringType", "spark.sql.session.collation")
-  /** Caches the names of the functions that an expression calls. The key is the SQL of the expression. */
+  /** Caches the names of the functions that an expression calls, by the SQL of the expression. */
   private val calls = new LruMap[String, Seq[String]](512)
 
   /**
    * Returns a text that describes everything that determines the value of an expression in a session. If two sessions
-   * compute different values for the expression, they get different texts.
+   * compute different values for the expression, their texts differ.
    */
   def of(
       made: Expression, path: Expression => Option[Seq[String]], stored: IndexedExpression.Stored,
@@ -83,7 +83,7 @@ private object ExpressionMeaning {
     case GetStructField(struct, at, Some(_)) => text(GetStructField(struct, at))
     case NamedLambdaVariable(name, kind, _, _, _) => s"variable($name: ${kind.catalogString})"
     case ColumnValue(path, kind) => s"column(${text(path)}: ${kind.catalogString})"
-    // The length before the text shows where the text ends.
+    // The text's length shows where the text ends.
     case plain: String => s"${plain.length}:$plain"
     case plain: UTF8String => plain.getBytes.map("%02x".format(_)).mkString
     case literal: Literal => s"literal(${text(literal.value)}: ${literal.dataType.catalogString})"

@@ -11,8 +11,8 @@ import org.apache.spark.unsafe.types.UTF8String
 
 /**
  * Translates Catalyst filters to the predicate tree that the front end reads. The tree names columns, contains literals
- * as Spark's internal values, and has NOT only at its leaves. If the tree cannot represent an expression, it contains
- * "unknown" instead, and the front end assumes that any row can satisfy it.
+ * as Spark's internal values, and has NOT only at its leaves. An expression that the tree cannot represent becomes
+ * "unknown", which any row can satisfy.
  *
  * @param elements the variables of lambda functions that represent elements of indexed arrays, each with the key of the
  *                 array's index
@@ -32,8 +32,8 @@ class Filters(
     join("and", filters.map(f => translate(f, negated = false, 1)) ++ tuples(filters))
 
   /**
-   * Predicates on indexed tuples of columns. There is a predicate on a tuple if the conjunction restricts each column
-   * of the tuple to a list of values.
+   * Predicates on indexed tuples of columns. For each of these tuples, the conjunction restricts each column to a list
+   * of values.
    */
   private def tuples(conjuncts: Seq[Expression]): Seq[Node] =
     if (expressions.tuples.isEmpty) Nil
@@ -102,10 +102,7 @@ class Filters(
       "rows" -> first.rows, "ties" -> !first.isOfValues, "against" -> join("or", against))
   }
 
-  /**
-   * The paths of the columns in a filter. For a field of a struct, only the field's own path is included, not the
-   * struct's path.
-   */
+  /** The paths of the columns in a filter. For a field of a struct, only the field's own path is included. */
   private def paths(e: Expression): Seq[Seq[String]] = e match {
     case Column(path, _) => Seq(path)
     case _ => e.children.flatMap(paths)
@@ -149,8 +146,8 @@ class Filters(
     forms.of(e, negated).fold(direct(e, negated, depth))(translate(_, negated = false, depth + 1))
 
   /**
-   * If a text has an index on substrings, translates a predicate on parts of the text for this index. If the text also
-   * has an index of another kind, the result contains a predicate for that index, too.
+   * If a text has an index on substrings, translates a predicate on parts of the text for this index. The result also
+   * contains the predicate for an index of another kind on the text, if there is one.
    */
   private def parts(e: Expression, negated: Boolean, depth: Int): Option[Node] =
     for (of <- PartsOfText.of(e, negated); key <- expressions.key(ManyKeys.substring, of.text, plain)) yield {
@@ -244,7 +241,7 @@ class Filters(
     val present = values.filter(_ != null)
     if (negated && present.size < values.size) return node("false")
     // A set distinguishes -0.0 from 0.0, but a comparison does not. If the set contains only one of the zeros, NOT IN
-    // can accept the other zero. So NOT IN in the tree excludes no zero.
+    // can accept the other zero, so the translated NOT IN excludes neither.
     val counted = if (!negated) present else present.filterNot(_ == 0.0)
     val made = counted.map(value(_, t))
     if (made.contains(None)) unknown(e)
@@ -283,8 +280,8 @@ class Filters(
 
   private def constant(e: Expression): Option[Literal] = e match {
     case l: Literal => Some(l)
-    // Ignores an error of the expression. If the query evaluates the expression, the query fails with Spark's own
-    // error.
+    // Ignores an error of the expression, because the query itself fails with Spark's own error if it evaluates the
+    // expression.
     case _ if e.foldable && e.deterministic => Try(Literal(e.eval(), e.dataType)).toOption
     case _ => None
   }

@@ -10,7 +10,7 @@ import org.apache.spark.sql.sieve.base.{Compat, LruMap, Variants}
 import org.apache.spark.sql.types._
 
 /**
- * An indexed expression. Its value depends only on the columns of one row.
+ * An indexed expression, whose value depends only on the columns of one row.
  *
  * @param key     the path by which indexes and predicates name the expression; see `IndexedExpression.key`
  * @param sql     the expression in SQL, with the column names of the table
@@ -92,8 +92,8 @@ object IndexedExpression {
   private val known = new LruMap[Any, Option[IndexedExpression]](512)
 
   /**
-   * The path that identifies an expression: first an empty name, which no column has, and then the expression's SQL
-   * with the column names in the files. For an index of a kind in `ManyKeys`, the path also contains the kind.
+   * The path that identifies an expression: an empty name, which no column has, and the expression's SQL with the
+   * column names in the files. For an index of a kind in `ManyKeys`, the path also contains the kind.
    */
   def key(sql: String, kind: Option[String] = None): Seq[String] = Seq("", sql) ++ kind
   def isKey(path: Seq[String]): Boolean =
@@ -125,7 +125,7 @@ object IndexedExpression {
   /**
    * The expression that a user has typed, or the reason why this expression cannot have an index.
    *
-   * @param kind the kind of index that the user has typed; None if the user has typed no kind
+   * @param kind the kind of index that the user has typed, if any
    */
   def typed(
       sql: String, kind: Option[String], columns: Seq[Attribute], stored: Stored,
@@ -188,8 +188,8 @@ object IndexedExpression {
   }
 
   /**
-   * The expression of a plan that computes a single expression from the columns of one row. This method refuses any
-   * other plan.
+   * The expression of a plan that computes a single expression from the columns of one row. Refuses a plan of any other
+   * form.
    */
   private def single(plan: LogicalPlan): Either[String, Expression] = plan match {
     case Project(Seq(Alias(made, _)), _: Columns) => Right(made)
@@ -197,9 +197,9 @@ object IndexedExpression {
   }
 
   /**
-   * Returns the normal form of an expression. Paths replace the columns, because a scan may read only some fields of a
-   * struct. Catalyst's canonical form alone is not sufficient, because it reorders the terms of a sum. Another order of
-   * the terms can change rounding or overflow.
+   * Returns the normal form of an expression, in which paths replace the columns, because a scan may read only some
+   * fields of a struct. Catalyst's canonical form alone is not sufficient, because it reorders the terms of a sum,
+   * which can change rounding or overflow.
    */
   def normal(e: Expression, path: Expression => Option[Seq[String]]): Expression =
     Variants.withoutPushed(e).transformDown {
@@ -216,10 +216,7 @@ case class ColumnValue(path: Seq[String], dataType: DataType) extends LeafExpres
   override def nullable: Boolean = true
 }
 
-/**
- * A relation with these columns. The optimizer knows nothing about the relation's rows, so it cannot simplify an
- * expression because of them.
- */
+/** A relation with these columns. The optimizer cannot derive anything about an expression from the relation's rows. */
 private case class Columns(output: Seq[Attribute]) extends LeafNode {
   override def computeStats(): Statistics = Statistics(sizeInBytes = Long.MaxValue)
 }

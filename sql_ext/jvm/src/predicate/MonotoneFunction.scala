@@ -29,7 +29,9 @@ object MonotoneFunction {
   def of(e: Expression): Option[MonotoneFunction] =
     MonotoneNumbers.of(e).orElse(MonotoneTimes.of(e)).orElse(MonotoneTexts.of(e)).filter(f => f.low <= f.high)
 
-  /** Creates a function that is monotone except for `margin` values at each end of the argument's type. */
+  /**
+   * Creates a function that is monotone for all arguments except `margin` values at each end of the argument's type.
+   */
   def within(
       argument: Expression, margin: BigInt = 0, slack: BigInt => BigInt = _ => 0,
       rises: Boolean = true): Option[MonotoneFunction] = NumberedValues.of(argument.dataType)

@@ -12,8 +12,8 @@ import org.apache.spark.sql.types._
  * which the function is monotone. The ranges also contain all arguments for which the function is not known to be
  * monotone.
  *
- * The position of an argument is its ordinal, or the negative ordinal if the function falls. So the function's result
- * never decreases when the position increases.
+ * The position of an argument is its ordinal, or the negative ordinal if the function falls. So the result never
+ * decreases when the position increases.
  *
  * @param column returns the type of an expression that is a plain column, and None for any other expression
  */
@@ -71,7 +71,7 @@ class MonotoneSolver(column: Expression => Option[DataType]) {
 
   /** Returns the arguments for which the function's result is in a range. */
   private def between(search: Search, results: NumberedValues, range: Range): Option[Range] =
-    // A bound that is the least or greatest value of the type excludes no argument.
+    // If a bound is the least or greatest value of the type, it excludes no argument.
     search.widened(
       if (range._1 == results.low) search.low else search.start(results.value(range._1), orEqual = true),
       if (range._2 == results.high) search.high else search.start(results.value(range._2), orEqual = false) - 1)

@@ -9,8 +9,8 @@ import org.apache.spark.unsafe.types.UTF8String
 
 /**
  * The functions that format a date or time as text of fixed width, beginning with the year. Examples are `CAST(ts AS
- * STRING)` and `date_format(ts, 'yyyy-MM')`. These texts sort in the order of the times. So an order-preserving
- * function of such a text, for example a prefix of it, is a monotone function of the time.
+ * STRING)` and `date_format(ts, 'yyyy-MM')`. These texts sort in the order of the times, so an order-preserving
+ * function of such a text, for example its prefix, is a monotone function of the time.
  */
 private object MonotoneTexts {
   import MonotoneFunction.between
@@ -57,8 +57,8 @@ private object MonotoneTexts {
   }
 
   private val written = LocalDate.of(1, 1, 3)
-  // Formatting with a pattern is monotone from this day on. Spark formats times before the Gregorian calendar by other
-  // rules.
+  // The first day for which formatting with a pattern is monotone. Spark formats earlier times by other rules than
+  // times of the Gregorian calendar.
   private val formatted = LocalDate.of(1600, 1, 1)
   private val last = LocalDate.of(9999, 12, 29)
 

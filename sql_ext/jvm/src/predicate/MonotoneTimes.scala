@@ -141,9 +141,9 @@ private object MonotoneTimes {
 
   /**
    * Creates the function that adds an interval to a timestamp. Spark adds months and days to the local time. If the
-   * clocks skip the local time of the sum, Spark moves the sum forward. The result can then be later than the result
-   * for a later timestamp. Adding months also breaks the order: it moves the last days of a long month to the last day
-   * of a shorter month, at the same times of day.
+   * clocks skip the local time of the sum, Spark moves the sum forward, possibly beyond the result for a later
+   * timestamp. Adding months moves the last days of a long month to the last day of a shorter month, at the same times
+   * of day, which also breaks the order.
    */
   private def shifted(
       e: TimeZoneAwareExpression, time: Expression, months: Long, days: Long, micros: Long): Option[MonotoneFunction] = {

@@ -28,8 +28,8 @@ private object Grams {
   val most = 40
 
   /**
-   * The reason why an index cannot evaluate a predicate if no part of the text is long enough for a key. The result
-   * contains no constants of the query, because the driver has a counter for each such result.
+   * The reason that a scan reports if no part of a predicate is long enough for a key. The reason contains no constants
+   * of the query, because the driver has a counter for each reason.
    */
   def tooShort(function: String): String = s"$function of less than $bytes bytes"
 }

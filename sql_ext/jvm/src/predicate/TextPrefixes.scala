@@ -85,8 +85,8 @@ private object TextPrefixes {
     }
 
   /**
-   * The condition that the first `n` characters of `c` are at most `v`. This condition holds if `c` is less than `v`,
-   * or begins with the first `n` characters of `v`.
+   * The condition that the first `n` characters of `c` are at most `v`: `c` is less than `v`, or begins with the first
+   * `n` characters of `v`.
    */
   private def below(c: Expression, n: Int, v: UTF8String): Expression = {
     val first = v.substring(0, n)
@@ -94,10 +94,9 @@ private object TextPrefixes {
   }
 
   /**
-   * The text with which a regular expression begins, if each match begins at the start of the value. The returned text
-   * contains only letters, digits and some punctuation. It does not contain a last character that a quantifier makes
-   * optional. None if the regular expression has an alternative (`|`), because an alternative can begin with other
-   * text.
+   * The text with which a regular expression begins, if each match begins at the start of the value. The text contains
+   * only letters, digits and some punctuation, and no last character that a quantifier makes optional. None if the
+   * regular expression has an alternative (`|`), which can begin with other text.
    */
   private def anchored(pattern: String): Option[String] = {
     val text = pattern.drop(1).takeWhile(c => c < 128 && (Character.isLetterOrDigit(c) || "-_/:@ ".indexOf(c) >= 0))

@@ -8,12 +8,11 @@ import org.apache.spark.sql.types.{BooleanType, DataType}
 
 /**
  * States that a query needs only the first rows of a scan, in one or several sort orders. Only rows that satisfy the
- * scan's filters count. This expression is one of the scan's data filters, so Spark shares an exchange only between
- * scans with equal top-k conditions. Spark never evaluates this expression on rows. Only the listing of an indexed
- * table uses it.
+ * scan's filters count. This expression is one of the scan's data filters, so that Spark shares an exchange only
+ * between scans with equal top-k conditions. Spark never evaluates this expression on rows; only the listing of an
+ * indexed table uses it.
  *
- * @param orders     sort orders of columns; the query needs a row if the row is among the first rows in at least one
- *                   order
+ * @param orders     sort orders of columns; the query needs a row if it is among the first rows in at least one order
  * @param rows       the number of rows that the query needs in each order
  * @param isOfValues whether the query computes a MIN or MAX, which ignores NULL and needs values instead of rows
  * @param groups     partition columns; the query needs `rows` rows for each combination of their values

@@ -4,9 +4,9 @@ import org.apache.spark.sql.catalyst.expressions.{Left => _, Right => _, _}
 import org.apache.spark.sql.types._
 
 /**
- * Several columns with one common index. The key of a row is a hash of the values of all columns. So an index can prune
- * only for queries that give values for each column. A row with NULL in one of the columns has no key, because NULL
- * equals nothing.
+ * Several columns with one common index. The key of a row is a hash of the values of all columns, so the index serves
+ * only queries that give a value for each column. A row with NULL in one of the columns has no key, because NULL equals
+ * nothing.
  */
 final case class Tuple(key: Seq[String], columns: Seq[ColumnValue]) {
   /**
@@ -21,15 +21,15 @@ object Tuple {
   private val most = 4
   private val seed = 42L
 
-  /** The columns of a tuple. Empty for an expression that is no tuple. */
+  /** The columns of a tuple; empty for an expression that is not a tuple. */
   def columns(e: Expression): Seq[Expression] = e match {
     case CreateNamedStruct(parts) => values(parts)
     case _ => Nil
   }
 
   /**
-   * The expression of a row's key. The key of a struct of columns, such as `(tenant, id)`, is a hash. The key of any
-   * other expression is the expression itself.
+   * The expression of a row's key. The key of a struct of columns, such as `(tenant, id)`, is a hash; any other
+   * expression is its own key.
    */
   def key(e: Expression): Expression = e match {
     case CreateNamedStruct(parts) =>

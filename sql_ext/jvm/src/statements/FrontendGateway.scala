@@ -25,7 +25,7 @@ class FrontendGateway(val defaultSession: Compat.Session, val requests: RequestQ
   }
   def ready(): Unit = FrontendProcess.attached(requests)
 
-  // Besides the methods below, Python calls the methods of the objects that these return.
+  // Python also calls the methods of the objects that these methods return.
   def tables(): Tables.type = Tables
   def explain(): Explain.type = Explain
   def counters(): String = Counters.json

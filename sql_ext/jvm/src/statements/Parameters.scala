@@ -44,7 +44,8 @@ class BindStatement(session: Compat.Session) extends Rule[LogicalPlan] {
 
 object Parameters {
   /**
-   * True if Spark passes the values of parameters to the parser. Older releases pass these values only to the analyzer.
+   * True if Spark passes the values of parameters to the parser. Releases for which this is false pass them only to the
+   * analyzer.
    */
   private val inParser = classOf[ParserInterface].getMethods.exists(_.getName == "parsePlanWithParameters")
 

@@ -13,8 +13,7 @@ class RegisteredTable(session: Compat.Session, name: JList[String], found: => Ca
   lazy val table: CatalogTable = found
 
   /**
-   * The attributes that identify the table, its provider, the location of its database, its registered indexes, and its
-   * declared indexes, as JSON.
+   * The table's identifying attributes, provider, database location, registered indexes and declared indexes, as JSON.
    */
   def registration: String = Json.write(registered)
 

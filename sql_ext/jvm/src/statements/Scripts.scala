@@ -48,7 +48,7 @@ object Scripts {
     if (!text.exists("'\\".contains(_))) s"'$text'"
     else s"CAST(X'${text.getBytes(UTF_8).map("%02X".format(_)).mkString}'${text.filter(_ == '\n')} AS STRING)"
 
-  /** The position at which the statement that begins at `from` ends, before its semicolon. */
+  /** The position before the semicolon of the statement that begins at `from`. */
   private def ending(sql: String, from: Int): Int = {
     val matcher = token.matcher(sql)
     var at = from

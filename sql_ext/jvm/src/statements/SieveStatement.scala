@@ -11,7 +11,7 @@ import org.apache.spark.sql.execution.command.LeafRunnableCommand
 import org.apache.spark.sql.types.{BinaryType, BooleanType, DataType, DoubleType, LongType}
 
 /**
- * The plan of a SIEVE statement. After parsing, the columns of the result are known. The front end computes the rows of
+ * The plan of a SIEVE statement. The columns of the result are known after parsing. The front end computes the rows of
  * the result when Spark runs the statement.
  */
 case class SieveStatement(text: String, override val output: Seq[Attribute]) extends LeafRunnableCommand {

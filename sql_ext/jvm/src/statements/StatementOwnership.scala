@@ -7,9 +7,9 @@ import org.apache.spark.sql.sieve.base.{Compat, TableProperties}
 import org.apache.spark.unsafe.types.UTF8String
 
 /**
- * Decides which statements are SIEVE statements. This class examines only keywords at fixed positions, so the literals
- * and names in another product's statement cannot make it a SIEVE statement. Other products also have statements such
- * as CREATE INDEX. Sieve runs such a statement only if the statement's index or procedure belongs to Sieve.
+ * Decides which statements are SIEVE statements. This class examines only keywords at fixed positions, so no literal or
+ * name turns another product's statement into a SIEVE statement. Other products also have statements such as CREATE
+ * INDEX. Sieve runs such a statement only if its index or procedure belongs to Sieve.
  */
 class StatementOwnership(session: Compat.Session, delegate: ParserInterface) {
   def owns(sql: String): Boolean = StatementOwnership.owns(sql) ||
@@ -33,8 +33,7 @@ object StatementOwnership {
    */
   final case class IndexForm(index: String, table: String, isUsingSieve: Boolean)
 
-  // All quantifiers are possessive, so that Java does not backtrack. With backtracking, Java would need a stack frame
-  // for each blank.
+  // All quantifiers are possessive. If Java backtracked, it would need a stack frame for each blank.
   val gap: String = """(?:\s++|--[^\n]*+(?:\n|$)|/\*(?s:.*?)\*/)"""
   val name: String = """(?:`(?:[^`]|``)*+`|[\p{L}\p{N}_]++)"""
   /** Matches a string literal. A literal with the prefix R has no escapes. */

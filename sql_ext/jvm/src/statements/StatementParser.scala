@@ -10,8 +10,8 @@ import org.apache.spark.sql.sieve.observe.CatalogEvents
 /**
  * Parses SIEVE statements, and passes all other text unchanged to the session's previous parser.
  *
- * @param delegate the previous parser. It is a field of this class, because Iceberg's procedures look for Iceberg's
- *                 parser in the fields of a parser's class.
+ * @param delegate the previous parser, in a field, because Iceberg's procedures search the fields of a parser's class
+ *                 for Iceberg's parser
  */
 class StatementParser(session: SparkSession, protected val delegate: ParserInterface) extends ParserMethods {
   private val own = session.asInstanceOf[Compat.Session]

@@ -118,7 +118,7 @@ object TableFunction {
       "SELECT reason, value FROM _FUNC_() WHERE counter = 'index_not_used' AND value > 0;",
       "no-predicate  7"))
 
-  /** The description of a function that DESCRIBE FUNCTION EXTENDED shows. */
+  /** The description that DESCRIBE FUNCTION EXTENDED shows. */
   def info(of: Class[_], name: String, usage: String, example: Seq[String]): ExpressionInfo = {
     val text = s"\n    Examples:\n      > ${example.head}\n${example.tail.map(l => s"       $l\n").mkString}  "
     new ExpressionInfo(of.getName, null, name, usage, "", text, "", "", "", "", "built-in")

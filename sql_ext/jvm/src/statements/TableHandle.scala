@@ -20,8 +20,8 @@ import org.apache.spark.sql.sieve.formats.{PinnedFileIndex, TableFormat, WholeRe
 import org.apache.spark.sql.types._
 
 /**
- * A table that a statement uses. This object supplies the table's properties, its files, and data frames that read some
- * of its files in the same way as a query.
+ * A table that a statement uses: its properties, its files, and data frames that read some of its files in the same way
+ * as a query.
  */
 class TableHandle(session: Compat.Session, name: JList[String], plan: LogicalPlan)
     extends RegisteredTable(session, name, plan.asInstanceOf[LogicalRelation].catalogTable.get) {
@@ -61,7 +61,7 @@ class TableHandle(session: Compat.Session, name: JList[String], plan: LogicalPla
       "fingerprint" -> own.hash, "fingerprint_parts" -> own.parts))
   }
 
-  /** The reader's current fingerprint, which `info` would contain if it were called now. */
+  /** The reader's fingerprint at the time of the call, as `info` contains it. */
   def fingerprint: String = read.hash
 
   private def read: Fingerprint =
@@ -78,7 +78,7 @@ class TableHandle(session: Compat.Session, name: JList[String], plan: LogicalPla
   private def columns: Seq[Attribute] = TableFormat.filesColumns(plan.asInstanceOf[LogicalRelation])
 
   /**
-   * Adds an expression to the table's columns, so that a statement can create an index on it. Returns JSON with the
+   * Adds an expression to the table's columns for a statement that creates an index on it. Returns JSON with the
    * expression's key, with the path of the column if the expression is only a column, or with the reason why the
    * expression is refused.
    *

@@ -64,8 +64,8 @@ object Tables {
   }
 
   /**
-   * All tables of a database as JSON. An entry contains the attributes that identify the table and its registrations,
-   * if they are known. For an unreadable table, the entry contains the reason why the table cannot be read.
+   * All tables of a database as JSON. Each entry contains the attributes that identify the table, its registrations if
+   * they are known, and, if the table cannot be read, the reason.
    */
   def list(session: Compat.Session, database: String): String =
     Json.write(CatalogTables.list(session, database).map { listed =>
