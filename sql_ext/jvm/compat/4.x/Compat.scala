@@ -26,7 +26,7 @@ object Compat {
     PosParameterizedQuery(plan, values)
 
   /**
-   * True if equal values of a type have equal bytes, so that Spark can hash them. False for texts with some collations.
+   * True if equal values of a type have equal bytes, so that Spark can hash them; false for texts with some collations.
    */
   def isHashed(of: DataType): Boolean = UnsafeRowUtils.isBinaryStable(of)
 

@@ -29,7 +29,7 @@ object Buckets {
 
   /** Returns the buckets of these hashes, and the position at which the owner must store each hash. */
   def of(hashes: Array[Long]): (Buckets, Array[Int]) = {
-    // The number of bits is at least one. Otherwise, `shift` would be 64, which the JVM treats as 0.
+    // The number of bits is at least one, because the JVM would treat a shift by 64 bits as a shift by 0 bits.
     val bits = math.max(1, java.lang.Long.SIZE - java.lang.Long.numberOfLeadingZeros(hashes.length / mean))
     val shift = java.lang.Long.SIZE - bits
     val starts = new Array[Int]((1 << bits) + 1)

@@ -6,9 +6,8 @@ import scala.util.control.NonFatal
 /**
  * Prevents scans from waiting for a front end that was too slow several times in a row. While the circuit is open,
  * scans read without an index. From time to time, one scan tests whether the front end answers again (Nygard, "Release
- * It!": circuit breaker). If a front end hangs, three scans wait until the time-out (500 ms). After that, only one scan
- * waits after each pause; the pauses grow from 2 seconds to one minute. Without the breaker, every scan would wait
- * until the time-out.
+ * It!": circuit breaker). If a front end hangs, three scans wait until the time-out (500 ms), and later one scan after
+ * each pause, which grows from 2 seconds to one minute. Without the breaker, every scan would wait until the time-out.
  */
 object CircuitBreaker {
   private val threshold = 3
@@ -33,8 +32,7 @@ object CircuitBreaker {
         })
         throw e
       case e: InterruptedException =>
-        // The caller interrupted the scan before the front end answered, so the test has no result. Therefore the next
-        // scan may test the front end at once.
+        // An interrupted test of the front end has no result, so the next scan may test the front end at once.
         synchronized { closedUntil = 0L }
         throw e
       case NonFatal(e) =>
@@ -66,7 +64,7 @@ object CircuitBreaker {
   }
 }
 
-/** Computes the pause before the next attempt. Each further failure doubles the pause, up to a maximum. */
+/** Computes the pause before the next attempt. Each further failure doubles this pause, up to a maximum. */
 object Backoff {
   def millis(first: Long, doublings: Long, longest: Long): Long =
     math.min(longest, first << math.min(math.max(0L, doublings), 16L))

@@ -23,8 +23,8 @@ object Counters {
   val frontEndStarts, statements = new LongAdder
 
   /**
-   * Runs a prune call and records its duration, even if the call fails. The caller has already spent `before`
-   * nanoseconds on the call, and they count, too.
+   * Runs a prune call and records its duration, even if the call fails. The duration includes `before` nanoseconds that
+   * the caller has already spent on the call.
    */
   def timed[A](before: Long)(call: => A): A = {
     val start = System.nanoTime - before
@@ -82,7 +82,7 @@ object Counters {
 
   private def millis(nanos: Long): Long = TimeUnit.NANOSECONDS.toMillis(nanos)
 
-  /** All counters as JSON, in a fixed order. Each counter is [name, reason or null, value]. */
+  /** All counters as JSON, in a fixed order. The JSON is a list of [name, reason or null, value]. */
   def json: String = Json.write(Seq(
     "scans" -> scans.sum, "scans_pruned" -> pruned.sum,
     "scans_at_run_time" -> atRunTime.sum, "keys_received" -> keys.sum,

@@ -17,10 +17,9 @@ object Reason extends Reasons {
   val failures: Set[Reason] = Set(IndexCorrupt, IndexGone, VersionTooNew, Error)
 
   /**
-   * The reasons that do not make a query fail under `spark.sieve.require`. Such a reason arises if the scan sent no
-   * request to the front end, if a file is new or has changed since the last REFRESH, if the index proves nothing about
-   * a file, if a scan reads a whole file instead of parts, if every file may contain the first rows of a top-k query,
-   * or if a join has too many keys.
+   * The reasons that do not make a query fail under `spark.sieve.require`: the scan sent no request to the front end, a
+   * file is new or has changed since the last REFRESH, the index proves nothing about a file, a scan reads a whole file
+   * instead of parts, every file may contain the first rows of a top-k query, or a join has too many keys.
    */
   val expected: Set[Reason] = Set(
     NoIndex, NoPredicate, Disabled, Unbounded, NewFile, UnsettledFile, ChangedFile, UnprovenFile, WholeFile, KeysTooMany)

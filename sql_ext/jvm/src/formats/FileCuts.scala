@@ -39,7 +39,7 @@ class FileCuts(session: Compat.Session, relation: HadoopFsRelation) {
     val readers = layouts.map(_.flatMap(FileCuts.readers.get))
     if (readers.forall(_.isEmpty)) layouts.map(_.map(_ => FileCuts.Cuts(Nil, 0)))
     else {
-      // Spark assumes that opening a file takes as long as reading 4 MB. So reading a footer of less than 1 MB takes
+      // Spark assumes that opening a file takes as long as reading 4 MB, so reading a footer of less than 1 MB takes
       // less time than opening the file.
       val (sent, large) = (new SerializableConfiguration(conf), 1L << 20)
       val inputs = files.zip(readers).map { case (file, read) =>
@@ -48,8 +48,8 @@ class FileCuts(session: Compat.Session, relation: HadoopFsRelation) {
       val context = session.sparkContext
       val found = context.parallelize(inputs, math.min(inputs.size, context.defaultParallelism)).map {
         case (path, length, Some(layout), splits) =>
-          // A table format can read files that Hadoop's file systems cannot open. Such a file is cut at the splits of
-          // the table format.
+          // If only the table format can open a file, and not Hadoop's file systems, the file is cut at the format's
+          // own splits.
           val (starts, footer) = Try(layout(new Path(path), sent.value))
             .getOrElse((splits.fold(Seq.empty[Long])(_.toSeq.sorted), 0L))
           val least = if (footer > large) math.max(footer, bytes) else bytes

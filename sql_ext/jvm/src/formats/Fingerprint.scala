@@ -28,8 +28,8 @@ object Fingerprint {
   private def digest(text: String): String =
     MessageDigest.getInstance("SHA-256").digest(text.getBytes(UTF_8)).map("%02x".format(_)).mkString
 
-  // An index's manifest contains fingerprints, and every user with read access to the table can read the manifest. So a
-  // fingerprint does not contain secrets, but only digests of them.
+  // Every user with read access to a table can read the fingerprints in its indexes' manifests. So a fingerprint
+  // contains digests of secrets instead of the secrets.
   private val secret = """(?i)secret|password|token|credential|encryption\.key|security\.key""".r
   private val byName = Set("parquet", "hudi", "orc")
   /** The settings that decide how a literal's text is interpreted. */
@@ -83,7 +83,7 @@ object Fingerprint {
       "case" -> conf.caseSensitiveAnalysis.toString)
     val options = relation.options.toSeq.map { case (k, v) => lower(k) -> v }
       .filterNot { case (k, _) => ignoredOptions(k) || k.startsWith(TableProperties.registrations) }
-      // When a session resolves a Hudi table, Hudi copies all settings of the session into the table's options. So the
+      // When a session resolves a Hudi table, Hudi copies all settings of the session into the table's options, so the
       // fingerprint leaves out options that readers ignore.
       .collect { case (k, v) if kind != "hudi" || !Hudi.isHarmless(k) => s"option.$k" -> v }
     val zones =
@@ -93,8 +93,8 @@ object Fingerprint {
     val parsing =
       if (!text) Nil
       else Seq(
-        // Builds of earlier Sieve releases read only one column of each record, so their indexes prove nothing about
-        // queries of other columns. This part distinguishes their fingerprints from current ones.
+        // This part distinguishes current builds from builds of earlier Sieve releases. Those builds read only one
+        // column of each record, so their indexes prove nothing about queries of other columns.
         "records" -> "whole",
         "ansi" -> conf.ansiEnabled.toString, "corrupt" -> conf.columnNameOfCorruptRecord,
         // The names of months and days, and the rules of time zones, depend on the version of Java.
@@ -103,8 +103,8 @@ object Fingerprint {
     val literals =
       if (!columns.existsRecursively(hasDefault)) Nil
       else literalSettings.map(k => s"conf.$k" -> conf.getConfString(k))
-    // Builds of earlier Sieve releases read only some fields of a struct, and so lost the default of the whole struct.
-    // This part distinguishes their fingerprints from current ones.
+    // This part distinguishes current builds from builds of earlier Sieve releases, which read only some fields of a
+    // struct and so lost the struct's default.
     val structs = if (hasDefaultOfStruct(columns)) Seq("structs" -> "whole") else Nil
     // A build adds columns whose names have this prefix. If the table already has such a column, no query uses an index
     // of the table.
@@ -124,8 +124,8 @@ object Fingerprint {
 
   /**
    * The columns of the table's files. If a query does not need all fields of a struct, the query's relation can lack
-   * the other fields. Readers of Parquet, and by default of ORC, find columns by name. These readers read a field in
-   * the same way whether or not other fields are missing, unless the struct's default is lost.
+   * the other fields. Readers of Parquet, and by default of ORC, find columns by name. So missing fields do not change
+   * how these readers read the others, unless the struct's default is lost.
    */
   private def schema(
       relation: HadoopFsRelation, table: CatalogTable, settings: Iterable[String]): StructType = {

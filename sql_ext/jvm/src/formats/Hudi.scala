@@ -96,8 +96,8 @@ object Hudi extends TableFormat {
     }
 
   /**
-   * The actions of Hudi's active timeline as JSON, from the oldest to the newest. Each entry contains the action's
-   * name, whether the action is complete, and its completion time.
+   * The actions of Hudi's active timeline as JSON, from the oldest to the newest. An entry contains an action's name,
+   * whether the action is complete, and its completion time.
    */
   def timeline(relation: HadoopFsRelation): String = Json.write(instants(activeTimeline(relation)).map { one =>
     Seq(action(one), call(one, "isCompleted"), completion(relation, one))
@@ -136,8 +136,8 @@ object Hudi extends TableFormat {
     relation.options.contains("as.of.instant")
 
   /**
-   * For a query of an earlier instant, the completion time of the newest commit that the query shows. None for any
-   * other query.
+   * For a query of an earlier instant, the completion time of the newest commit that the query shows; None for a query
+   * of the current state.
    */
   override def asOf(relation: HadoopFsRelation): Option[Long] = if (isAsOf(relation)) completed(relation) else None
 

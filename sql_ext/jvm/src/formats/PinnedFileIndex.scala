@@ -15,7 +15,7 @@ class PinnedFileIndex(
   override def rootPaths: Seq[Path] = delegate.rootPaths
   override def listRanges(p: Seq[Expression], d: Seq[Expression]): Seq[PartitionDirectory] = files
   /**
-   * Fails if a file is restricted to ranges. Otherwise, Spark's own scan would read the whole file once for each range.
+   * Fails if a file is restricted to ranges, because Spark's own scan would read the whole file once for each range.
    */
   override def listFiles(p: Seq[Expression], d: Seq[Expression]): Seq[PartitionDirectory] =
     if (!hasRanges) files

@@ -16,10 +16,10 @@ import org.apache.spark.sql.types.BooleanType
  * index is wrong, and the query fails.
  *
  * The audit evaluates all filters that the index evaluated. Each row of the query's result satisfies these filters, so
- * the audit finds every lost row. The index claims that no row of a skipped file satisfies these filters. So a match
- * always proves that the index is wrong, even if another filter of the query excludes the row. The audit evaluates
- * whole filters, not only the parts that the index can evaluate. One part can prevent an error in another part, as in
- * `x <> 0 AND 1 / x > 2`.
+ * the audit finds every lost row. A match proves that the index is wrong even if another filter of the query excludes
+ * the row, because the index claims that no row of a skipped file satisfies the filters that it evaluated. The audit
+ * evaluates whole filters, not only the parts that the index can evaluate, because one part can prevent an error in
+ * another part, as in `x <> 0 AND 1 / x > 2`.
  */
 object Audit extends ListingObserver {
   /**

@@ -93,7 +93,7 @@ object ShellOutput {
 
     override def println(line: Any): Unit = println(String.valueOf(line))
 
-    /** Prints the rows of a result that still wait, because the result has ended. */
+    /** Prints the waiting rows of a result that has ended. */
     def end(): Unit = synchronized {
       if (lines.nonEmpty && !(lines.size == 1 && lines.head == "Response code")) {
         Progress.clear()

@@ -28,10 +28,10 @@ case class AmongKeys(key: Expression, keys: Expression)
 }
 
 /**
- * An aggregate function that returns the non-NULL values of a column as a sorted array of ranges. Each range has a
- * first and a last value. If there are few values, each value is a range of its own. If the number of values exceeds a
- * limit, each task merges values into ranges, and the widest gaps remain between the ranges. So tasks and the driver
- * store only a limited number of ranges.
+ * An aggregate function that returns the non-NULL values of a column as a sorted array of ranges. A range has a first
+ * and a last value. If there are few values, each value is a range of its own. If the number of values exceeds a limit,
+ * each task merges values into ranges, and the widest gaps remain between the ranges. So tasks and the driver store
+ * only a limited number of ranges.
  */
 case class DistinctKeys(
     child: Expression, mutableAggBufferOffset: Int = 0, inputAggBufferOffset: Int = 0)

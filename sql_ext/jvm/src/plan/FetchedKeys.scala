@@ -127,7 +127,7 @@ object FetchedKeys extends OnceLogging {
   private def isTry(sum: AggregateFunction): Boolean =
     sum.productIterator.drop(sum.children.size).exists(_.toString.contains("TRY"))
 
-  /** True if a sum's decimal type has the maximum precision. Only a sum of such a type can overflow. */
+  /** True if a sum's decimal type has the maximum precision. A sum of smaller precision cannot overflow. */
   private def mayOverflow(sum: AggregateFunction): Boolean = sum.aggBufferAttributes.head.dataType match {
     case decimal: DecimalType => decimal.precision == DecimalType.MAX_PRECISION
     case _ => false

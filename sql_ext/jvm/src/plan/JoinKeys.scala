@@ -45,7 +45,7 @@ import org.apache.spark.sql.sieve.formats.TableFormat
  * @param fetches whether subqueries are allowed to collect keys
  */
 class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) extends PredicateHelper {
-  /** The plans that supply keys to Spark's dynamic partition pruning. These plans must not change. */
+  /** The plans that supply keys to Spark's dynamic partition pruning, and so must not change. */
   private lazy val frozen: Set[LogicalPlan] =
     if (!plan.containsPattern(DYNAMIC_PRUNING_SUBQUERY)) Set.empty
     else plan.collect { case node => node.expressions }.flatten
@@ -170,8 +170,8 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
     !(session.sessionState.conf.adaptiveExecutionEnabled && build.exists(_.isInstanceOf[InMemoryRelation]))
 
   /**
-   * True if a join above this side prunes partitions of this side. The plan that supplies this side's keys does not
-   * contain that join. So that plan would read all partitions, and Spark could not reuse the broadcast.
+   * True if a join above this side prunes partitions of this side. The plan that supplies the side's keys does not
+   * contain this join and would read all partitions, so Spark could not reuse the broadcast.
    */
   private def asksAbove(build: LogicalPlan): Boolean = build.containsPattern(DYNAMIC_PRUNING_SUBQUERY) && {
     val within = build.collect { case join: Join => join.children.map(_.canonicalized) }.flatten.toSet
@@ -204,7 +204,9 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
       case _ => false
     }
 
-  /** True if Spark can hash the keys of a join. Otherwise, Spark sorts both sides and broadcasts neither. */
+  /**
+   * True if Spark can hash the keys of a join. If it cannot hash them, Spark sorts both sides and broadcasts neither.
+   */
   private def isHashed(join: Join): Boolean = join match {
     case ExtractEquiJoinKeys(_, left, right, _, _, _, _, _) => (left ++ right).forall(k => Compat.isHashed(k.dataType))
     case _ => true

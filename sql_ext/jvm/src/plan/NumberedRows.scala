@@ -12,8 +12,8 @@ import org.apache.spark.sql.sieve.formats.TableFormat
 object NumberedRows extends PredicateHelper {
   /**
    * Moves those conditions of a filter that use only the target's columns below the projection that adds row numbers.
-   * None if there are no such conditions. Fewer rows then get a number. This is correct, because the numbers only
-   * distinguish rows.
+   * None if there are no such conditions. The removed rows then get no number, which is correct, because the numbers
+   * only distinguish rows.
    *
    * {{{
    * Filter (k >= 70)                     Project [k, number, file]

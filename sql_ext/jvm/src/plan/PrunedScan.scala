@@ -17,8 +17,8 @@ import org.apache.spark.sql.types.StructType
 
 /**
  * A DataSource V2 scan that omits files if, according to an index, none of their rows match. A second scan of the table
- * reads the remaining files. The table's own scan `own` answers all other calls of Spark. It stays unchanged, because
- * other parts of a plan may share it.
+ * reads the remaining files. The table's own scan `own` answers all other calls of Spark. `own` stays unchanged,
+ * because other parts of a plan may share it.
  *
  * @param filters the filters above the scan, and possibly a top-k condition
  */
@@ -131,7 +131,7 @@ object PrunedScan extends OnceLogging {
     } yield {
       val index = new SieveFileIndex(files, relation(files), files.catalogTable.get, entry, session, showsSplits)
       val all = filters ++ first.filter(_ => filters.forall(translation(index).isNegatable))
-      // A scan that receives run-time values sends no early request, because these values will change the request.
+      // A scan with run-time values sends no early request, because its request will depend on these values.
       if (!awaits && (Filters.evaluable(filters).nonEmpty || all.size > filters.size)) index.prefetch(all)
       new PrunedScan(scan.scan, index, all)
     }

@@ -97,8 +97,8 @@ object RunTimeFilters {
   }
 
   /**
-   * True if a filter compares columns of files with a scalar subquery's result. Spark 3.5 does not add such a filter to
-   * scans.
+   * True if a filter compares columns of files with a scalar subquery's result. Spark 3.5 does not add filters of this
+   * kind to scans.
    */
   def ofResults(filter: Expression, scan: LogicalRelation): Boolean = scan.relation match {
     case fs: HadoopFsRelation =>

@@ -61,7 +61,7 @@ class SieveFileIndex(
 
   override def takePrefetched(): Option[Prefetch] = prefetched.getAndSet(None).filter(_.isRecent)
 
-  /** Metrics of the last listing. They belong to one scan, because each scan of a plan has its own listing. */
+  /** The metrics of the last listing. Each scan of a plan has its own `SieveFileIndex`. */
   def metrics: Map[String, SQLMetric] = Map(
     "numFilesSkipped" -> skipped, "numRangesSkipped" -> rangesSkipped, "bytesSkipped" -> bytesSkipped,
     "pruneTime" -> pruneTime)

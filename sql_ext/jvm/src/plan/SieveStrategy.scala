@@ -80,7 +80,7 @@ class SieveStrategy(session: SparkSession) extends SparkStrategy {
       TopKQuery.within(top)(executing.sessionState.planner.plan(plan).next())
     }
 
-  /** The relation of a scan's files, and the scan's indexed columns. None for a scan without an index. */
+  /** The relation of a scan's files, and the scan's indexed columns; None for a scan without an index. */
   private def indexedColumns(leaf: LogicalPlan): Option[(LogicalRelation, IndexedColumns)] = (leaf match {
     case files: LogicalRelation => Some(files)
     case source: DataSourceV2ScanRelation => TableFormat.scanned(
@@ -116,7 +116,7 @@ class SieveStrategy(session: SparkSession) extends SparkStrategy {
   private def prefetched(planned: Seq[SparkPlan]): Seq[SparkPlan] = {
     for (one <- planned; scan <- one.collect { case s: FileSourceScanExec => s })
       scan.relation.location match {
-        // A scan with run-time values sends no early request, because these values will change the request.
+        // A scan with run-time values sends no early request, because its request will depend on these values.
         case index: SieveFileIndex if !scan.dataFilters.exists(RunTimeFilters.awaits) =>
           index.prefetch(scan.dataFilters)
         case _ =>

@@ -48,8 +48,8 @@ object ValueRanges {
   }
 
   /**
-   * Returns at most `most` ranges that contain all given ranges. For numbers, dates and timestamps, the widest gaps
-   * remain between the ranges. For other types, each range contains equally many of the given ranges.
+   * Returns at most `most` ranges that contain all given ranges. For numbers, dates and timestamps, the new ranges
+   * leave out the widest gaps. For other types, each new range contains equally many of the given ranges.
    */
   def over(sorted: IndexedSeq[(Any, Any)], t: DataType, most: Int): IndexedSeq[(Any, Any)] =
     if (sorted.size <= most) sorted
@@ -74,8 +74,8 @@ object ValueRanges {
       (wider ++ gaps.indices.filter(gaps(_) == least).take(most - wider.size)).sorted
     }
 
-  // The place of a number or time on a line, to compare the widths of gaps. If rounding hides a gap, `widest` chooses
-  // another gap, which is harmless. NaN and the infinities are as far from zero as possible.
+  // Converts a number, date or timestamp to a double, so that `widest` can compare gaps. If rounding hides a gap,
+  // `widest` chooses another gap, which is harmless. NaN and the infinities become the greatest finite doubles.
   private def position(value: Any): Double = (value match {
     case d: Decimal => d.toDouble
     case n: Number => n.doubleValue

@@ -66,7 +66,7 @@ private object ExpressionMeaning {
 
   /**
    * For each function that an expression calls, returns the name of the class that implements the function in the
-   * session. None for a function that is neither built in nor temporary.
+   * session; None for a function that is neither built in nor temporary.
    */
   def functions(sql: String, session: Compat.Session): Seq[Option[String]] = {
     val names = calls.synchronized(Option(calls.get(sql))).getOrElse {

@@ -72,7 +72,7 @@ class Filters(
     }
   }
 
-  /** The path of a column in the files, as an index names it. None for an expression that is not a plain column. */
+  /** The path of a column in the files, as an index names it; None for an expression that is not a plain column. */
   def column(e: Expression): Option[Seq[String]] = Column.unapply(e).map { case (path, _) => stored(path) }
 
   def isPartition(e: Expression): Boolean = e match {

@@ -125,7 +125,7 @@ object IndexedExpression {
   /**
    * The expression that a user has typed, or the reason why this expression cannot have an index.
    *
-   * @param kind the kind of index that the user has typed, if any
+   * @param kind the kind of index that the user has typed; None if the user has typed no kind
    */
   def typed(
       sql: String, kind: Option[String], columns: Seq[Attribute], stored: Stored,

@@ -50,7 +50,7 @@ private object MonotoneTimes {
     case _ => None
   }
 
-  /** A function that returns a date or timestamp as seconds or microseconds. None for a function of a text. */
+  /** A function that returns a date or timestamp as seconds or microseconds; None for a function of a text. */
   private def seconds(e: Expression, time: Expression): Option[MonotoneFunction] = time.dataType match {
     case DateType => between(time, -mostDays, mostDays)
     case TimestampType | TimestampNTZType => within(time)
@@ -159,7 +159,7 @@ private object MonotoneTimes {
     else within(time, target.abs + uncertain * microsPerDay + microsPerDay, slack)
   }
 
-  /** Creates the function that returns the difference between two local times as a BIGINT of microseconds. */
+  /** Creates the function that subtracts two local times and returns microseconds as a BIGINT. */
   private def apart(
       e: TimeZoneAwareExpression, time: Expression, other: BigInt, rises: Boolean): Option[MonotoneFunction] = {
     val margin = microsPerDay * 2

@@ -11,11 +11,10 @@ import org.apache.spark.unsafe.types.UTF8String
  * @param parts the parts, as bytes
  */
 private final case class PartsOfText(text: Expression, parts: Seq[Array[Byte]]) {
-  /** Some keys of a text in an index on substrings. Each text that satisfies the predicate has all of these keys. */
+  /** Keys that a text must have in an index on substrings in order to satisfy the predicate. */
   def grams: Seq[Int] = {
     val all = parts.filter(_.length >= Grams.bytes).flatMap(_.sliding(Grams.bytes)).map(ByteBuffer.wrap(_).getInt).distinct
-    // Adjacent keys share bytes. So if the parts are long, a sample of the keys selects nearly the same files as all
-    // keys.
+    // Adjacent keys share bytes, so for long parts, a sample of the keys selects nearly the same files as all keys.
     val step = (all.size + Grams.most - 1) / Grams.most
     if (step < 2) all else all.grouped(step).map(_.head).toSeq
   }
@@ -55,7 +54,7 @@ private object PartsOfText {
   private def one(text: Expression, part: UTF8String): Option[PartsOfText] = Some(PartsOfText(text, Seq(part.getBytes)))
 
   /**
-   * The texts between the wildcards of a LIKE pattern. None for a pattern that Spark rejects. LIKE decodes each
+   * The texts between the wildcards of a LIKE pattern; None for a pattern that Spark rejects. LIKE decodes each
    * sequence of bytes that is not valid UTF-8 as the replacement character, so this character also separates texts.
    */
   private def literals(pattern: String, escape: Char): Option[Seq[Array[Byte]]] = {

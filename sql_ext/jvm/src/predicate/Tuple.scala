@@ -55,7 +55,7 @@ object Tuple {
   }
 
   /**
-   * The reason why a struct cannot be the key of an index. None for any other expression.
+   * The reason why a struct cannot be the key of an index; None for any other expression.
    *
    * @param parsed the expression as Spark parses it
    */

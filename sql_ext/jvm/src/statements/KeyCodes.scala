@@ -15,8 +15,8 @@ object KeyCodes {
   def of(value: Long): Long = value
 
   /**
-   * The code of a float consists of the sign and the magnitude of its IEEE bits. So both zeros have the code 0. The
-   * result for NaN is null.
+   * The code of a float is the magnitude of its IEEE bits with the float's sign, so both zeros have the code 0. NaN has
+   * no code, so the result is null.
    */
   def of(value: Float): java.lang.Long = {
     val bits = java.lang.Float.floatToRawIntBits(value).toLong

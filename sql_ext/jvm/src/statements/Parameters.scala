@@ -49,8 +49,8 @@ object Parameters {
    */
   private val inParser = classOf[ParserInterface].getMethods.exists(_.getName == "parsePlanWithParameters")
 
-  // All quantifiers are possessive, for the same reason as in `StatementOwnership`. A colon directly after a name or a
-  // bracket begins a path in a VARIANT, as in `payload:user.id`.
+  // Possessive quantifiers prevent backtracking, as in `StatementOwnership`. A colon directly after a name or a bracket
+  // begins a path in a VARIANT, as in `payload:user.id`.
   private val scan = Pattern.compile(s"(?s)${StatementOwnership.string}" +
     """|`[^`]*+`|--[^\n]*+|/\*.*?\*/|::|(?<![\p{L}\p{N}_`)\]]):([\p{L}_][\p{L}\p{N}_]*+)|(\?)""")
 

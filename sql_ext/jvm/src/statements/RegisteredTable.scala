@@ -7,7 +7,7 @@ import org.apache.spark.sql.sieve.catalog.{CatalogTables, DeclaredIndexes, Regis
 
 /**
  * A table as the catalog describes it, with the properties that register indexes. This object neither lists nor reads
- * files. So users can show, disable and drop an index even if its table cannot be read.
+ * files, so users can show, disable and drop an index even if its table cannot be read.
  */
 class RegisteredTable(session: Compat.Session, name: JList[String], found: => CatalogTable) {
   lazy val table: CatalogTable = found

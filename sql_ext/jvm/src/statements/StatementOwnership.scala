@@ -15,7 +15,7 @@ class StatementOwnership(session: Compat.Session, delegate: ParserInterface) {
   def owns(sql: String): Boolean = StatementOwnership.owns(sql) ||
     StatementOwnership.calls(sql) && !hasCatalog || StatementOwnership.indexForm(sql).exists(isOurs)
 
-  /** True if the user has a catalog named `sieve`. `CALL sieve.name` then calls a procedure of that catalog. */
+  /** True if the user has a catalog named `sieve`, so that `CALL sieve.name` calls a procedure of this catalog. */
   private def hasCatalog: Boolean =
     session.sessionState.conf.getAllConfs.keys.exists(_.equalsIgnoreCase("spark.sql.catalog.sieve"))
 

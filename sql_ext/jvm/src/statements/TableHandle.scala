@@ -31,7 +31,7 @@ class TableHandle(session: Compat.Session, name: JList[String], plan: LogicalPla
   }
   private lazy val format = TableFormat.of(relation)
 
-  /** The kind of the table. "files" means that Spark lists the table's files. An error message shows any other kind. */
+  /** The kind of the table: "files" if Spark lists the table's files, or else a kind for error messages. */
   def kind: String = plan match {
     // A view over a stream also counts as a stream.
     case _ if plan.isStreaming => "stream"
@@ -133,9 +133,9 @@ class TableHandle(session: Compat.Session, name: JList[String], plan: LogicalPla
   /**
    * Returns a data frame of the files with these numbers in the last listing. The frame reads the files in the same way
    * as a query, but ignores no error. The column `location` contains the position of a row's range among the ranges of
-   * all files. Spark's own readers treat this column as a partition column, so its value needs no reading. For the
-   * slices in `alone`, the frame reads only the appended log files (`ListedFiles.append`). Frames of text formats also
-   * have the column `WholeRecords.damaged`.
+   * all files. Spark's own readers treat the column `location` as a partition column, so its value needs no reading.
+   * For the slices in `alone`, the frame reads only the appended log files (`ListedFiles.append`). Frames of text
+   * formats also have the column `WholeRecords.damaged`.
    *
    * @param cuts the offsets at which each file is cut, as JSON. An entry is empty for a file that is read whole. The
    *             list is empty if all files are read whole

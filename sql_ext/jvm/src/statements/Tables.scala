@@ -28,7 +28,7 @@ object Tables {
   def registered(session: Compat.Session, name: JList[String]): RegisteredTable =
     find(session, name.asScala.toSeq).map(new RegisteredTable(session, name, _)).orNull
 
-  /** The description of a table in its catalog. None for a view. Fails if the catalog has no table with this name. */
+  /** The description of a table in its catalog; None for a view. Fails if the catalog has no table with this name. */
   def find(session: Compat.Session, parts: Seq[String]): Option[CatalogTable] = {
     val (catalog, names) = (session.sessionState.catalog, new Names(session.sessionState.catalogManager))
     parts match {
