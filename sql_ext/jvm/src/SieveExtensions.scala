@@ -61,8 +61,8 @@ class SieveExtensions extends (SparkSessionExtensions => Unit) {
 }
 
 /**
- * A list of builders, which Spark calls in order. The last builder of the initial list stays the last one, even if
- * other builders are added.
+ * A list of builders, which Spark calls in order. The last builder of the initial list stays last, even if other
+ * builders are added.
  */
 private class LastStaysLast(sofar: Seq[AnyRef]) extends mutable.ArrayBuffer[AnyRef] {
   private val own = sofar.last

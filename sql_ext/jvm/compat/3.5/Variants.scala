@@ -3,7 +3,7 @@ package org.apache.spark.sql.sieve.base
 import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression}
 import org.apache.spark.sql.types.DataType
 
-/** Handles columns of type VARIANT. Spark 3.5 has no such columns. */
+/** Handles VARIANT columns, which Spark 3.5 does not have. */
 object Variants {
   /** Returns the column unchanged, because Spark 3.5 has no VARIANT columns. */
   def whole(column: Attribute): Attribute = column

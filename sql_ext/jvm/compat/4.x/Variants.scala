@@ -17,7 +17,7 @@ object Variants {
   def whole(column: Attribute): Attribute = if (isPushed(column.dataType)) column.withDataType(VariantType) else column
 
   /**
-   * Replaces each reference to a pushed-down part of a VARIANT by an expression that extracts the part from the whole
+   * Replaces each pushed-down part of a VARIANT in an expression by an expression that extracts the part from the whole
    * column.
    */
   def withoutPushed(e: Expression): Expression = e.transformDown {

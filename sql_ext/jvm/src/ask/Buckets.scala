@@ -9,10 +9,7 @@ package org.apache.spark.sql.sieve.ask
 final class Buckets private (starts: Array[Int], shift: Int) {
   def bytes: Long = starts.length.toLong * Integer.BYTES
 
-  /**
-   * The first position in the bucket of `hash` for which `is` returns true. If there is no such position, the result is
-   * -1.
-   */
+  /** The first position in the bucket of `hash` for which `is` returns true, or -1 if there is none. */
   def find(hash: Long, is: Int => Boolean): Int = {
     val bucket = (hash >>> shift).toInt
     var at = starts(bucket)
@@ -23,7 +20,7 @@ final class Buckets private (starts: Array[Int], shift: Int) {
 }
 
 object Buckets {
-  // The mean number of hashes per bucket is at most this number, and at least half of it. So the starts of the buckets
+  // The mean number of hashes per bucket is at most this number, and at least half of it. The starts of the buckets
   // take at most one byte of memory per hash, and a look-up compares only a few hashes.
   private val mean = 8
 

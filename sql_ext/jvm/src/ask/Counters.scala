@@ -17,7 +17,7 @@ object Counters {
   private val calls = new AtomicLong
   /**
    * The durations of the latest prune calls, in nanoseconds. In a prune call, a scan asks the front end which files to
-   * skip. An unused slot contains 0.
+   * skip. Unused slots contain 0.
    */
   private val latest = new AtomicLongArray(256)
   val frontEndStarts, statements = new LongAdder

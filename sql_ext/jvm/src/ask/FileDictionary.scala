@@ -17,8 +17,8 @@ final case class IndexedFile(number: Int, ranges: Int)
 /**
  * The files that a table's indexes cover in one state of the indexes. For each file, the dictionary stores two hashes:
  * a hash of the path, and a hash of the path together with the file's length and modification time. If the second
- * hashes (128 bits) of two files were equal, the dictionary would confuse the files. Decision 8 states the probability
- * of such a collision.
+ * hashes (128 bits) of two files were equal, the dictionary would confuse the files; see decision 8 for the
+ * probability.
  *
  * @param paths   the first 64 bits of the hash of each path, sorted into buckets
  * @param high    the first 64 bits of the second hash of each file, sorted into buckets

@@ -10,9 +10,7 @@ import org.apache.spark.api.python.PythonUtils
 import org.apache.spark.internal.Logging
 import org.apache.spark.sql.sieve.base.{Compat, Settings}
 
-/**
- * The process of a front end, with its own queue of requests and its own gateway, through which it calls the driver.
- */
+/** The process of a front end, with its own queue of requests, and its own gateway for calls to the driver. */
 final class FrontendProcess(
     val application: String, val python: String, val process: Process, val gateway: ClientServer,
     val queue: RequestQueue, failures: Int) {
@@ -59,7 +57,7 @@ object FrontendProcess extends Logging {
 
   /**
    * Returns the front end, and starts it if it does not run. Throws FrontendDown if the front end cannot start or,
-   * without `atOnce`, if the pause after a failure is not over.
+   * without `atOnce`, during the pause after a failure.
    */
   def ensure(session: Compat.Session, atOnce: Boolean): FrontendProcess = synchronized {
     val application = session.sparkContext.applicationId
@@ -142,8 +140,8 @@ object FrontendProcess extends Logging {
   }
 
   /**
-   * Starts the gateway server on a daemon thread. The server's connection threads are then daemon threads, too, and do
-   * not prevent the driver from ending.
+   * Starts the gateway server on a daemon thread, so that the server's connection threads are daemon threads, too, and
+   * do not prevent the driver from ending.
    */
   private def listen(server: ClientServer): Unit = {
     daemon("sieve-gateway")(server.startServer(false))
@@ -186,9 +184,7 @@ object FrontendProcess extends Logging {
     why
   }
 
-  /**
-   * The parent folder of the Python package in which this jar is installed. None if the jar is not in such a package.
-   */
+  /** The parent folder of the Python package in which this jar is installed; None if the jar is in no package. */
   private def packageRoot: Option[String] = {
     val jar = new File(getClass.getProtectionDomain.getCodeSource.getLocation.toURI)
     Option(jar.getParentFile).flatMap(d => Option(d.getParentFile))

@@ -8,7 +8,7 @@ import org.apache.spark.sql.types.{DataType, StructType}
 
 /**
  * A parser that passes texts to the parser that was installed before it. `ParserMethods` adds the methods that only
- * some releases of Spark have. A dynamic proxy would not need these methods, but would wrap each AnalysisException in
+ * some releases of Spark have. A dynamic proxy would need no `ParserMethods`, but would wrap each AnalysisException in
  * another exception.
  */
 trait DelegatingParser extends ParserInterface {

@@ -11,7 +11,7 @@ import org.apache.spark.sql.sieve.formats.{ListedTable, SourceTable, TableFormat
  * format's own catalog.
  */
 object CatalogTables {
-  /** Returns the table with this name. Fails if there is no such table. */
+  /** Returns the table with this name, or fails if there is none. */
   def read(session: Compat.Session, name: TableIdentifier): CatalogTable =
     SourceTable.find(session, name).fold(session.sessionState.catalog.getTableMetadata(name))(_.description)
 

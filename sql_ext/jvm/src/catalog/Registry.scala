@@ -19,8 +19,8 @@ import org.apache.spark.util.ThreadUtils
 final case class TableKey(application: String, catalog: String, database: String, table: String)
 
 /**
- * The indexes of a table. `registrations` maps names of properties to registrations. `epoch` is a new, greater number
- * after each change of the registrations. `readAt` is the time in ms at which Sieve stored this entry.
+ * The indexes of a table. `registrations` maps names of properties to registrations. `epoch` increases with each change
+ * of the registrations. `readAt` is the time in ms at which Sieve stored this entry.
  */
 final case class Entry(registrations: Map[String, String], epoch: Long, readAt: Long) {
   /** The indexed columns, each as a path of names, because an indexed column can be a field of a struct. */
@@ -56,8 +56,8 @@ object Registry extends Logging {
     table.properties.filter(_._1.startsWith(TableProperties.registrations)).toMap
 
   /**
-   * True if the registration requests automatic refreshes. Sieve then refreshes the index after each write to the
-   * table, even if the session's setting requests no refreshes.
+   * True if the registration requests automatic refreshes. If so, Sieve refreshes the index after each write to the
+   * table, whatever the session's setting is.
    */
   def follows(registration: String): Boolean =
     Try(Json.read(registration).path("refresh").asText == "auto").getOrElse(false)
@@ -98,8 +98,8 @@ object Registry extends Logging {
   }
 
   /**
-   * Removes the entry of a table or, without `table`, the entries of all tables in a database. A new table of the same
-   * name has its own properties.
+   * Removes the entry of a table or, without `table`, of all tables in a database. A new table of the same name has its
+   * own properties.
    */
   def invalidate(application: String, database: String, table: Option[String]): Unit = synchronized {
     entries.keySet.removeIf(k =>

@@ -16,10 +16,10 @@ import org.apache.spark.sql.sieve.base.Compat
 import org.apache.spark.util.SerializableConfiguration
 
 /**
- * Finds the offsets at which files can be cut into ranges. A Parquet file can be cut between row groups, and an ORC
- * file between stripes. A reader assigns a row group to the split that contains its middle, and a stripe to the split
- * that contains its start. So a cut at the start of a row group separates the earlier row groups from this row group
- * and all later ones. Text files can be cut anywhere, because a line belongs to the split in which the line begins.
+ * Finds the offsets at which files can be cut into ranges: in Parquet files between row groups, and in ORC files
+ * between stripes. A reader assigns a row group to the split that contains its middle, and a stripe to the split that
+ * contains its start. So a cut at the start of a row group separates the earlier row groups from this row group and all
+ * later ones. Text files can be cut anywhere, because a line belongs to the split in which the line begins.
  */
 class FileCuts(session: Compat.Session, relation: HadoopFsRelation) {
   private val conf = session.sessionState.newHadoopConfWithOptions(relation.options)
@@ -82,8 +82,8 @@ object FileCuts {
   private val readers = Map[String, Layout]("parquet" -> rowGroups, "orc" -> stripes)
 
   /**
-   * True if a path ends in `.zstd`, an extension for which Hadoop has no codec. Spark 4.1 decompresses such a file, but
-   * fails if the file has two splits.
+   * True if a path ends in `.zstd`, an extension for which Hadoop has no codec. Spark 4.1 decompresses `.zstd` files,
+   * but fails if a file has two splits.
    */
   def isZstd(path: Path): Boolean = path.getName.toLowerCase(Locale.ROOT).endsWith(".zstd")
 

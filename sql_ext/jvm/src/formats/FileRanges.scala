@@ -37,8 +37,8 @@ object FileRanges {
 
   /**
    * True if the scans of a session can read single ranges of files. A plug-in that replaces Spark's operators can
-   * recognise an operator only by its class. So in a session with such a plug-in, Sieve keeps Spark's own scan
-   * operators, which read whole files.
+   * recognise an operator only by its class. So in a session with plug-ins, Sieve keeps Spark's own scan operators,
+   * which read whole files.
    */
   def areRead(session: SparkSession): Boolean = session.sessionState.columnarRules.isEmpty
 

@@ -36,8 +36,8 @@ object Fingerprint {
   private val literalSettings = Seq("ansi.enabled", "ansi.doubleQuotedIdentifiers", "timestampType",
     "parser.escapedStringLiterals").map("spark.sql." + _)
   /**
-   * Options that contain the folder of the files, or the instant that a query reads. Fingerprints do not contain these
-   * options, because the names of a slice's files already determine both.
+   * Options that contain the folder of the files, or the instant that a query reads. Fingerprints leave them out,
+   * because the names of a slice's files already determine the folder and the instant.
    */
   private val ignoredOptions = Set("path", "as.of.instant")
   /** A setting that fingerprints do not contain, because Hudi itself sets it for each of its scans. */
@@ -106,8 +106,8 @@ object Fingerprint {
     // This part distinguishes current builds from builds of earlier Sieve releases, which read only some fields of a
     // struct and so lost the struct's default.
     val structs = if (hasDefaultOfStruct(columns)) Seq("structs" -> "whole") else Nil
-    // A build adds columns whose names have this prefix. If the table already has such a column, no query uses an index
-    // of the table.
+    // A build adds columns whose names have this prefix, so no query uses an index of a table that already has a column
+    // with the prefix.
     val taken = (columns.fieldNames ++ relation.partitionSchema.fieldNames).toSeq
       .filter(lower(_).startsWith(reserved)).map("reserved" -> _)
     val own = kind match {
@@ -124,8 +124,8 @@ object Fingerprint {
 
   /**
    * The columns of the table's files. If a query does not need all fields of a struct, the query's relation can lack
-   * the other fields. Readers of Parquet, and by default of ORC, find columns by name. So missing fields do not change
-   * how these readers read the others, unless the struct's default is lost.
+   * the unneeded fields. Readers of Parquet, and by default of ORC, find columns by name, so they still read the
+   * remaining fields in the same way, unless the struct's default is lost.
    */
   private def schema(
       relation: HadoopFsRelation, table: CatalogTable, settings: Iterable[String]): StructType = {
@@ -167,8 +167,8 @@ object Fingerprint {
   }
 
   /**
-   * True if a struct column has a default. Spark loses the default if a query needs only some fields of the struct. In
-   * files without the column, such a query then returns NULL, whereas a query of all fields returns the default.
+   * True if a struct column has a default. Spark loses this default if a query needs only some fields of the struct:
+   * for files without the column, the query then returns NULL instead of the default.
    */
   private def hasDefaultOfStruct(columns: StructType): Boolean = columns.fields.exists(f =>
     defaults.exists(f.metadata.contains) && f.dataType.existsRecursively(_.isInstanceOf[StructType]))

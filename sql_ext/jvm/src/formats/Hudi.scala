@@ -21,7 +21,7 @@ object Hudi extends TableFormat {
   private val ignoredProperties = Set("table.checksum", "table.metadata.partitions",
     "table.metadata.partitions.inflight", "table.index.defs.path", "table.secondary.indexes.metadata",
     "archivelog.folder").map("hoodie." + _)
-  /** Prefixes of settings that readers do not use. Only writers, table services and listings use these settings. */
+  /** Prefixes of settings that readers ignore, because only writers, table services and listings use them. */
   private val ignoredSettings = Seq("datasource.write.", "datasource.hive_sync.", "datasource.meta.sync.",
     "meta.sync.", "insert.", "upsert.", "delete.", "bulkinsert.", "compact.", "clustering.", "clean.",
     "cleaner.", "keep.", "archive.", "rollback.", "parquet.", "logfile.", "copyonwrite.", "index.", "bloom.",
@@ -29,7 +29,7 @@ object Hudi extends TableFormat {
     "write.lock.", "write.markers.", "write.commit.callback.", "embed.", "filesystem.view.", "memory.")
     .map("hoodie." + _)
   /**
-   * If the name of a write setting contains one of these words, readers may use the setting, too: it can affect how a
+   * Words in the names of write settings. If a name contains one of these words, the setting can also affect how a
    * reader merges log files.
    */
   private val merging = Seq("payload", "precombine", "ordering", "merge")

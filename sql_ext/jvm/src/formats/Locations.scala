@@ -7,8 +7,8 @@ import org.apache.spark.sql.execution.datasources._
 import org.apache.spark.sql.types.StructType
 
 /**
- * The length and the modification time of a file. Whenever the rows of a file change, at least one of these two numbers
- * changes. `FileSlices` documents both numbers for a file slice.
+ * The length and the modification time of a file. At least one of them changes whenever the rows of the file change.
+ * `FileSlices` documents the length and the time of a file slice.
  */
 final case class State(length: Long, modified: Long)
 
@@ -28,7 +28,7 @@ class Locations {
   def of(values: InternalRow, file: FileStatusWithMetadata): Option[Location] =
     Some(Location(file.getPath, Some(State(file.getLen, file.getModificationTime))))
 
-  /** True if queries do not return all rows of a file. An index must not count the rows of such a file. */
+  /** True if queries do not return all rows of a file, so that an index must not count the file's rows. */
   def hidesRows(file: FileStatusWithMetadata): Boolean = false
 
   /** The number of bytes that a scan reads for a listed file. */

@@ -28,9 +28,9 @@ import org.apache.spark.util.NextIterator
  * nothing about queries of other columns.
  *
  * If a plan reads the column `damaged`, the reader parses whole records in mode FAILFAST. At the first error, the
- * reader returns one row in which `damaged` is true. The reader then skips the rest of its split. A plan without the
- * column `damaged` reads only a sample. For this plan, the reader `inner` parses in mode PERMISSIVE. An error that
- * concerns no single record then ends the sample early.
+ * reader returns one row in which `damaged` is true, and skips the rest of its split. A plan without the column
+ * `damaged` reads only a sample, for which `inner` parses in mode PERMISSIVE. An error that concerns no single record
+ * ends the sample early.
  */
 class WholeRecords(inner: FileFormat, isCsv: Boolean) extends FileFormat with Serializable {
   override def inferSchema(
@@ -86,7 +86,7 @@ class WholeRecords(inner: FileFormat, isCsv: Boolean) extends FileFormat with Se
 object WholeRecords {
   /**
    * The name of the column that marks a damaged record. `Fingerprint` ensures that no query uses an index of a table
-   * that already has such a column.
+   * with a column of this name.
    */
   val damaged = "__sieve_damaged__"
   private val formats = Set("csv", "json")

@@ -52,9 +52,9 @@ object Audit extends ListingObserver {
 
   /**
    * Returns the name of a skipped file in which some row satisfies the filters. In text formats, a damaged record also
-   * counts as a match, because the record's values differ between queries. Each task stops at its first match. The
-   * filters are already analysed and optimised, so the plan runs without analysis and optimisation. Attributes
-   * therefore keep their ids, and listeners see no extra query. Sieve does not prune the listing of this plan.
+   * counts as a match, because its values differ between queries. Each task stops at its first match. The filters are
+   * already analysed and optimised, so the plan runs without analysis and optimisation. Attributes therefore keep their
+   * ids, and listeners see no extra query. Sieve does not prune the listing of this plan.
    */
   private def matching(
       index: SieveFileIndex, pruned: Pruned, filters: Seq[Expression]): Option[String] = {

@@ -116,8 +116,8 @@ class CatalogEvents(first: Compat.Session)
 
   override def onOtherEvent(event: SparkListenerEvent): Unit = event match {
     case e: SparkListenerSQLExecutionEnd if e.executionFailure.isEmpty =>
-      // Spark runs a command in an outer and an inner execution, and both end with the same plan. To report a write
-      // only once, only the inner execution counts. A stream's batch has only one execution, which counts.
+      // Spark runs a command in an outer and an inner execution, and both end with the same plan. Only the inner
+      // execution counts, so that a write is reported once. A stream's batch has only one execution, which counts.
       for {
         execution <- Option(e.qe)
         if execution.mode == CommandExecutionMode.NON_ROOT || execution.analyzed.isStreaming

@@ -40,7 +40,7 @@ object ScanRecord extends SparkListener with PredicateHelper with OnceLogging {
         val isFirst = synchronized(sums.isEmpty)
         add(execution.executedPlan)
         // Starts the front end, which saves the record from time to time. If the front end cannot start, other code
-        // reports this failure.
+        // reports the failure.
         if (isFirst && isSaved(execution.sparkSession))
           try FrontendProcess.ensure(execution.sparkSession, atOnce = false) catch { case _: FrontendDown => }
       }

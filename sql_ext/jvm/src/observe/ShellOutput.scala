@@ -104,8 +104,7 @@ object ShellOutput {
     }
 
     /**
-     * Prints the rows of a result that have arrived so far. From then on, each row of this result is printed when it
-     * arrives.
+     * Prints the rows of a result that have arrived so far. Each later row of the result is printed when it arrives.
      */
     private def begin(): Unit = {
       Progress.clear()

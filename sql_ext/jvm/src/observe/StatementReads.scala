@@ -88,8 +88,8 @@ object StatementReads {
       .filter(scan => Filters.evaluable(scan.dataFilters).exists(!TableFormat.addsFilter(_)))
 
   /**
-   * The scans of a statement's target. Empty unless the statement first finds the files with rows to change, and then
-   * reads these files again.
+   * The scans of a statement's target, if the statement first finds the files with rows to change and then reads them
+   * again; otherwise empty.
    */
   private def readAgain(session: Compat.Session, statement: LogicalPlan, target: LogicalPlan)(
       scans: Seq[PlannedScan]): Seq[PlannedScan] =

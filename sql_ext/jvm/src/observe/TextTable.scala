@@ -5,8 +5,8 @@ object TextTable {
   private val gap = 2
 
   /**
-   * Returns the lines in aligned columns. If a line is too long, its last column is wrapped. If the last column would
-   * then be too narrow, each row becomes a list of column names and values.
+   * Returns the lines in aligned columns. If a line is too long, its last column is wrapped. If the wrapped column
+   * would be too narrow, each row becomes a list of column names and values.
    */
   def shown(lines: Seq[String], width: Int): String = {
     val rows = lines.map(cells)

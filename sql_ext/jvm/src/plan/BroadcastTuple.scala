@@ -9,8 +9,8 @@ import org.apache.spark.sql.types.DataType
 
 /**
  * Combines several keys of a join, so that one run-time filter can use an index on a tuple of columns. The values come
- * from the other side of the join, which Spark broadcasts. Spark's filter accepts only a single key of the broadcast,
- * so this expression has the type of the first key.
+ * from the side of the join that Spark broadcasts. Spark's filter accepts only a single key of the broadcast, so this
+ * expression has the type of the first key.
  *
  * @param keys   the columns of the tuple, in the tuple's order
  * @param places the positions of these columns among the keys of the join

@@ -56,9 +56,9 @@ object FetchedKeys extends OnceLogging {
     case source: DataSourceV2ScanRelation => TableFormat.isOfSnapshot(source.scan)
     case scan: LogicalRelation => scan.relation match {
       // This condition excludes scans that can return other rows in a second run. A scan of a whole catalog table lists
-      // the partitions that are current at that time. A Delta table whose version is not fixed shows the newest
-      // version. In a text file, the values of a damaged record depend on the columns that the scan reads. A reader
-      // that may omit rows can omit them in only one run.
+      // the partitions that are current at the time of the run. A Delta table whose version is not fixed shows the
+      // newest version. In a text file, the values of a damaged record depend on the columns that the scan reads. A
+      // reader that may omit rows can omit them in only one run.
       case files: HadoopFsRelation =>
         TableFormat.isKnown(files) && !files.location.isInstanceOf[CatalogFileIndex] && TableFormat.of(files).isPinned(files.location) &&
           !WholeRecords.isText(files) && !TopK.mayBeMissing(files)
@@ -154,7 +154,7 @@ object FetchedKeys extends OnceLogging {
   }
 
   /**
-   * Waits for keys. If a task failed, returns false, and the scan then reads all files. The query does not fail at this
+   * Waits for keys. Returns false if a task failed, so that the scan reads all files. The query does not fail at this
    * point, because the join does not read the failing side if the other side is empty.
    */
   def come(keys: ExecSubqueryExpression): Boolean =

@@ -107,7 +107,7 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
     }
   }
 
-  /** Tuples of join keys, as positions. A scan of the probe side has an index on each of these tuples. */
+  /** Positions of those join keys that form a tuple on which a scan of the probe side has an index. */
   private def tuples(source: KeySource): Seq[Seq[Int]] =
     if (source.pairs.size < 2) Nil
     else {
@@ -164,7 +164,7 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
 
   /**
    * True if a run-time filter can reuse the broadcast of this side. In adaptive execution, Spark plans each scan of a
-   * cached table again, and cannot reuse a broadcast of such a scan.
+   * cached table again, and cannot reuse a broadcast of this scan.
    */
   private def isFoundAgain(build: LogicalPlan): Boolean = !asksAbove(build) &&
     !(session.sessionState.conf.adaptiveExecutionEnabled && build.exists(_.isInstanceOf[InMemoryRelation]))
@@ -327,7 +327,7 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
 
   // -- scans that an index prunes -------------------------------------------------------------
 
-  /** Removes the normalization of floats, because indexes and joins compare floats alike: NaN = NaN, and 0.0 = -0.0. */
+  /** Removes the normalization of floats, because indexes and joins compare floats alike (NaN = NaN, and 0.0 = -0.0). */
   private def bare(key: Expression): Expression = RunTimeFilters.withoutNormalization(key)
 
   private def isPruned(scan: LogicalRelation, key: Expression): Boolean =
@@ -368,7 +368,7 @@ object JoinKeys {
   /** The maximum size in bytes of a side that counts as a short list of keys even without a selective filter. */
   private val smallBuild = 1L << 16
 
-  /** True if a hint only forbids a broadcast of the hint's own side. MERGE sets such a hint on its target. */
+  /** True if a hint only forbids a broadcast of the hint's own side. MERGE sets a hint of this kind on its target. */
   private def forbidsBroadcast(hint: JoinStrategyHint): Boolean =
     hint == NO_BROADCAST_HASH || hint == NO_BROADCAST_AND_REPLICATION
 

@@ -25,8 +25,8 @@ case class RunTimeFilteredScan(child: LogicalPlan, filters: Seq[Expression]) ext
 object RunTimeFilteredScan {
   /**
    * Removes a `RunTimeFilteredScan` that is below projections and filters. Returns the plan without this node, and the
-   * node's filters. None if there is no such node, or if a projection or filter is nondeterministic, because Spark then
-   * plans it separately.
+   * node's filters. None if the plan contains no `RunTimeFilteredScan` there, or if a projection or filter is
+   * nondeterministic, because Spark plans nondeterministic nodes separately.
    */
   def takenOff(plan: LogicalPlan): Option[(LogicalPlan, Seq[Expression])] = plan match {
     case scan: RunTimeFilteredScan => Some((scan.child, scan.filters))
@@ -98,7 +98,7 @@ object JoinPruning extends OnceLogging {
   /**
    * True if the rule can be used in a session. Without dynamic partition pruning, Spark does not plan run-time filters.
    * Without reuse of exchanges, Spark never evaluates run-time filters. With columnar plug-ins, Spark's own scans
-   * remain in the plan, and would wait for values that these scans cannot use.
+   * remain in the plan, and would wait for values that they cannot use.
    */
   def isOn(session: Compat.Session): Boolean = {
     val conf = session.sessionState.conf

@@ -10,7 +10,7 @@ import org.apache.spark.sql.execution.{LogicalRDD, SparkPlan}
  * names of their classes, because Spark 3.5 lacks these classes.
  */
 object Loops {
-  /** True if a leaf represents the rows of the previous iteration. Spark cannot plan such a leaf by itself. */
+  /** True for a leaf that represents the rows of the previous iteration, and that Spark cannot plan by itself. */
   def isReference(plan: LogicalPlan): Boolean = plan.nodeName == "UnionLoopRef"
 
   /** If a plan is a loop, plans its parts as for an iteration with few rows, and returns these plans; otherwise Nil. */

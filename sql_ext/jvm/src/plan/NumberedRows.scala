@@ -6,13 +6,12 @@ import org.apache.spark.sql.sieve.formats.TableFormat
 
 /**
  * Moves conditions of a MERGE that use only the target's columns towards the target's scan. MERGE adds numbers to the
- * rows of its target, and Spark pushes no filter below a projection with such numbers. Without this object, the scan
- * would not get these conditions.
+ * rows of its target, and Spark itself pushes no filter below a projection that adds numbers.
  */
 object NumberedRows extends PredicateHelper {
   /**
    * Moves those conditions of a filter that use only the target's columns below the projection that adds row numbers.
-   * None if there are no such conditions. The removed rows then get no number, which is correct, because the numbers
+   * None if no condition uses only these columns. The removed rows get no number, which is correct, because the numbers
    * only distinguish rows.
    *
    * {{{

@@ -213,7 +213,7 @@ object RunTimeFilters {
 final case class Resolved(filters: Seq[Expression], keys: Long, reason: Option[Reason])
 
 /**
- * A filter with run-time values. `keys` is the number of values. `isOfMany` is true if there are too many values, so
- * that the filter contains ranges.
+ * A filter with run-time values. `keys` is the number of values. `isOfMany` is true if the filter contains ranges,
+ * because there are too many values.
  */
 final case class Valued(filter: Expression, keys: Long, isOfMany: Boolean)

@@ -30,7 +30,9 @@ object TopKQuery extends OnceLogging {
   /** The top-k query that this thread is planning; the innermost one if top-k queries are nested. */
   private val planned = ThreadLocal.withInitial[Option[TopKQuery]](() => None)
 
-  /** Runs `plan`, which plans a top-k query. Meanwhile, `of` returns the top-k condition for the query's scan. */
+  /**
+   * Runs `plan`, which plans a top-k query. While `plan` runs, `of` returns the top-k condition for the query's scan.
+   */
   def within[A](top: TopKQuery)(plan: => A): A = {
     val outer = planned.get
     planned.set(Some(top))

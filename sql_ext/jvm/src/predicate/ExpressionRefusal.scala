@@ -45,8 +45,8 @@ private object ExpressionRefusal {
   }
 
   /**
-   * True if an array or map contains structs. A scan can read only some fields of these structs, and the key of an
-   * expression cannot contain the names that these fields have in the files.
+   * True if an array or map contains structs. A scan can read only some fields of the structs, and an expression's key
+   * cannot contain the names of the fields in the files.
    */
   private def hasNestedStruct(of: DataType): Boolean = of.existsRecursively {
     case ArrayType(element, _) => element.existsRecursively(_.isInstanceOf[StructType])

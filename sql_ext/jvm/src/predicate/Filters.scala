@@ -31,10 +31,7 @@ class Filters(
   def conjunction(filters: Seq[Expression]): Node =
     join("and", filters.map(f => translate(f, negated = false, 1)) ++ tuples(filters))
 
-  /**
-   * Predicates on indexed tuples of columns. For each of these tuples, the conjunction restricts each column to a list
-   * of values.
-   */
+  /** Predicates on those indexed tuples for which the conjunction restricts each column to a list of values. */
   private def tuples(conjuncts: Seq[Expression]): Seq[Node] =
     if (expressions.tuples.isEmpty) Nil
     else {
@@ -134,8 +131,8 @@ class Filters(
     case Column(path, BooleanType) => leaf("=", path) + ("value" -> !negated)
     case ElementPredicate(found) if !negated && found.indexed(elementsOf).nonEmpty =>
       val (holds, keys) = found.indexed(elementsOf).get
-      // Two nested lambda variables over the same array can represent different elements. The tree cannot distinguish
-      // these elements, so the inner variable replaces the outer variable.
+      // Nested lambda variables over the same array can represent different elements. The tree cannot distinguish the
+      // elements, so the inner variable replaces the outer variable.
       val own = elements.filterNot(other => keys.values.exists(_ == other._2)) ++ keys
       val one = new Filters(columns, partitions, stored, expressions, own).translate(holds, negated = false, depth + 1)
       join("exists", Seq(one))
@@ -262,7 +259,7 @@ class Filters(
   private def plain(e: Expression): Option[Seq[String]] =
     ColumnPath.of(e, a => columns.get(a.exprId).filterNot(partitions))
 
-  /** The key of the index on the elements of an array. None if there is no such index. */
+  /** The key of the index on the elements of an array; None if the array has no index of this kind. */
   private def elementsOf(array: Expression): Option[Seq[String]] = expressions.key(ManyKeys.elements, array, plain)
 
   /** Matches a struct of several expressions, such as `(a, b)`, and returns the expressions. */
@@ -337,8 +334,8 @@ class Filters(
 
 object Filters {
   /**
-   * True for the constant with which Spark replaces a run-time filter that it drops. Spark drops such a filter if no
-   * other operator needs the filter's keys.
+   * True for the constant with which Spark replaces a run-time filter that it drops. Spark drops a run-time filter if
+   * no other operator needs the filter's keys.
    */
   def isUnused(filter: Expression): Boolean =
     filter == DynamicPruningExpression(Literal.TrueLiteral)

@@ -42,7 +42,7 @@ class IndexedExpressions(all: Seq[IndexedExpression]) {
     if (all.isEmpty || e.isInstanceOf[Literal] || e.isInstanceOf[Attribute]) None
     else find(None, e, path).map(found => (found.key, found.keyType))
 
-  /** The key of an expression that has an index of this kind. None if there is no such index. */
+  /** The key of an expression for an index of this kind; None if the expression has no such index. */
   def key(kind: String, e: Expression, path: Expression => Option[Seq[String]]): Option[Seq[String]] =
     if (all.isEmpty || e.isInstanceOf[Literal]) None else find(Some(kind), e, path).map(_.key)
 
@@ -134,8 +134,8 @@ object IndexedExpression {
       val names = new ColumnNames(columns, stored)
       val renamed = written(sql, session)(names.inFiles(_, session.sessionState.conf.resolver))
       val first = resolved(renamed, kind, columns, stored, session)
-      // A literal can be a Java object whose text differs each time. An expression with such a literal cannot be
-      // compared with other expressions.
+      // A literal can be a Java object whose text differs each time. An expression with this literal cannot be compared
+      // with other expressions.
       val second = resolved(renamed, kind, columns, stored, session)
       if (first.isRight && first != second) Left("two copies of it cannot be compared") else first
     } catch { case NonFatal(e) => Left(firstLine(Option(e.getMessage).getOrElse(e.toString))) }

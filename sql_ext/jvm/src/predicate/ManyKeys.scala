@@ -16,7 +16,7 @@ object ManyKeys {
   /** The kind of index that the path of a key contains. None if the path contains no kind. */
   def kind(key: Seq[String]): Option[String] = key.lift(2)
 
-  /** The default kind of an index on values of this type. None if such an index has one key for each row. */
+  /** The default kind of an index on values of this type; None if the index has one key for each row. */
   def of(t: DataType): Option[String] = t match {
     case _: ArrayType => Some(elements)
     case _ => None

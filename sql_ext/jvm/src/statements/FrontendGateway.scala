@@ -7,14 +7,14 @@ import org.apache.spark.sql.sieve.base.Compat
 import org.apache.spark.sql.sieve.observe.{Explain, ScanRecord}
 import org.apache.spark.util.AccumulatorV2
 
-/** Replaces PySpark's accumulator, which sends updates to a server of PySpark. Sieve's front end has no such server. */
+/** Replaces PySpark's accumulator, which sends updates to a server that Sieve's front end does not have. */
 class SilentAccumulator extends PythonAccumulatorV2("127.0.0.1", 0, "") {
   override def merge(other: AccumulatorV2[Array[Byte], java.util.List[Array[Byte]]]): Unit = ()
 }
 
 /**
- * The entry point of a front end's gateway. The front end can call only the methods of this class and of the objects
- * that these methods return.
+ * The entry point of a front end's gateway. The front end can call only the methods of this class, and the methods of
+ * the objects that they return.
  */
 class FrontendGateway(val defaultSession: Compat.Session, val requests: RequestQueue) {
   val context: JavaSparkContext = new JavaSparkContext(defaultSession.sparkContext)

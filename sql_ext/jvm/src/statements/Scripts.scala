@@ -42,7 +42,7 @@ object Scripts {
 
   /**
    * Returns a string literal that spans as many lines as the text. The literal contains no quotes or backslashes of the
-   * text, because the meaning of these characters depends on the session's settings.
+   * text, because their meaning depends on the session's settings.
    */
   private def quoted(text: String): String =
     if (!text.exists("'\\".contains(_))) s"'$text'"
