@@ -49,8 +49,7 @@ class SieveExtensions extends (SparkSessionExtensions => Unit) {
 
   /**
    * Changes the order of the builders with which Spark creates parsers or strategies. Spark has no public method for
-   * this change, so this method sets a private field. If a release of Spark lacks this field, the order stays
-   * unchanged.
+   * this, so this method sets a private field. In a release of Spark without this field, the order stays unchanged.
    */
   private def reorder(extensions: SparkSessionExtensions, name: String)(
       change: mutable.Buffer[AnyRef] => mutable.Buffer[AnyRef]): Unit = Try {

@@ -10,10 +10,7 @@ import org.apache.spark.sql.types.{DataType, StructType, VariantType}
  * these parts instead.
  */
 object Variants {
-  /**
-   * Returns the column with its type in the table. If a scan reads only parts of a VARIANT, the scan's own column is a
-   * struct.
-   */
+  /** Returns the column with its type in the table, which is VARIANT if the scan reads only parts of a VARIANT. */
   def whole(column: Attribute): Attribute = if (isPushed(column.dataType)) column.withDataType(VariantType) else column
 
   /**

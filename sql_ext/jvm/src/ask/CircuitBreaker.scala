@@ -64,7 +64,7 @@ object CircuitBreaker {
   }
 }
 
-/** Computes the pause before the next attempt. Each further failure doubles this pause, up to a maximum. */
+/** Computes the pause between attempts, which each further failure doubles, up to a maximum. */
 object Backoff {
   def millis(first: Long, doublings: Long, longest: Long): Long =
     math.min(longest, first << math.min(math.max(0L, doublings), 16L))

@@ -16,8 +16,8 @@ object Counters {
   private val longest = new LongAccumulator((a, b) => math.max(a, b), 0L)
   private val calls = new AtomicLong
   /**
-   * The durations of the latest prune calls, in nanoseconds. In a prune call, a scan asks the front end which files to
-   * skip. Unused slots contain 0.
+   * The durations in nanoseconds of the latest prune calls, in which scans asked the front end which files to skip.
+   * Unused slots contain 0.
    */
   private val latest = new AtomicLongArray(256)
   val frontEndStarts, statements = new LongAdder
@@ -72,8 +72,8 @@ object Counters {
   }
 
   /**
-   * A quantile of the durations of the latest prune calls, in milliseconds, rounded up. `share` is the share of the
-   * calls that took at most this time.
+   * A quantile of the latest prune calls' durations, in milliseconds, rounded up. `share` is the share of the calls
+   * that took at most this time.
    */
   private def within(share: Double): Long = {
     val sorted = Seq.tabulate(latest.length)(latest.get).filter(_ > 0).sorted

@@ -13,7 +13,7 @@ import org.apache.spark.sql.sieve.predicate.TopK
 
 /**
  * For a top-k query, assigns a group to each listed file whose current state an index covers. If the query groups by
- * partition columns, it may need the first rows of each group. If it does not group, all files belong to one group.
+ * partition columns, it may need the first rows of each group; otherwise, all files belong to one group.
  */
 object FileGroups {
   private val absent = -1

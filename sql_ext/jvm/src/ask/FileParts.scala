@@ -6,11 +6,11 @@ import org.apache.spark.sql.sieve.base.Unpack
 import org.apache.spark.sql.sieve.formats.{ByteRange, FilePart, FileRanges}
 
 /**
- * The files that a scan reads only in part, with the cuts and the skipped ranges of each file. The cuts are in each
- * answer of the front end, but not in the file dictionary; see decision 8.
+ * The files that a scan reads only in part, with the cuts and the skipped ranges of each file. The cuts are in the
+ * front end's answers, not in the file dictionary; see decision 8.
  *
- * @param numbers the numbers of the files, in ascending order
- * @param ends    for each file, the total number of ranges in this file and in the files before it
+ * @param numbers the file numbers, ascending
+ * @param ends    for each file, the total number of ranges in this and all earlier files
  * @param cuts    the offsets at which the files are cut; a file with n ranges has n - 1 offsets
  */
 final class FileParts private (

@@ -15,7 +15,7 @@ final case class Sent(process: FrontendProcess, request: Request)
 object FrontendClient {
   /**
    * Makes the front end parse or run a statement, or call a function, and waits for the result. If the calling thread
-   * is interrupted, cancels the jobs of this request and throws the InterruptedException again.
+   * is interrupted, cancels the request's jobs and throws the InterruptedException again.
    */
   def ask(session: Compat.Session, kind: String, fields: => Map[String, Any]): JsonNode = {
     val runs = kind != "parse"
@@ -64,7 +64,7 @@ object FrontendClient {
   }
 
   /**
-   * Returns the HTML of a page in Spark's web UI. None if no front end runs, or if it returns an error or no answer
+   * Returns the HTML of a page in Spark's web UI; None if no front end runs, or if it returns an error or no answer
    * within a second.
    */
   def page(session: Compat.Session, fields: Map[String, Any]): Option[String] =
@@ -83,8 +83,8 @@ object FrontendClient {
     exchange(identity[JsonNode], patience(session, "event"))(send(session, event("statement", session, fields)))
 
   /**
-   * Reports a change of a table to the front end without waiting, because processing the change can take long. `done`
-   * receives the front end's answer. The returned function tells whether the front end has begun to process the change.
+   * Reports a change of a table to the front end without waiting, because processing it can take long. `done` receives
+   * the front end's answer. The returned function tells whether the front end has begun the processing.
    */
   def post(
       session: Compat.Session, fields: Map[String, Any], done: Try[JsonNode] => Unit): () => Boolean = {

@@ -171,8 +171,8 @@ object FrontendProcess extends Logging {
       "interpreter that has the package sieve-index"
 
   /**
-   * Records a failure of the front end, and returns `why`. From the second failure in a row on, each failure doubles
-   * the pause before a scan starts a front end again.
+   * Records a failure of the front end, and returns `why`. From the second successive failure on, each failure doubles
+   * the pause before scans start a front end again.
    */
   private def failed(ageMillis: Long, why: String): String = synchronized {
     // If the front end ran for more than a minute, the failures before its start do not count.

@@ -20,15 +20,15 @@ import org.apache.spark.sql.sieve.predicate.{Filters, TopK}
  * The listing of a scan after pruning.
  *
  * @param remaining    the files to read, restricted to ranges if the scan needs only some ranges
- * @param ranges       the number of ranges in all listed files, and how many of these ranges the scan reads
+ * @param ranges       the number of ranges in all files, and the number of ranges that the scan reads
  * @param used         the names of the indexes that evaluated the scan's filter
  * @param reasons      why the scan reads files that an index might have skipped: for each reason, the number of files
  * @param skipped      the files that the scan skips, and the ranges that it skips in other files
  * @param bytesSkipped the number of bytes that the scan does not read
  * @param rangesOf     returns the number of ranges of a listed file, or the reason why no index covers the file
- * @param detail       an explanation of a reason, such as an error message
- * @param functions    the names of the functions in the filter that no index can evaluate
- * @param narrows      whether the indexes evaluated any condition other than IS NOT NULL
+ * @param detail       an explanation of a reason
+ * @param functions    the names of functions in the filter that no index can evaluate
+ * @param narrows      whether the indexes evaluated more of the filter than IS NOT NULL
  */
 final case class Pruned(
     remaining: Seq[PartitionDirectory], ranges: RangeCounts, used: Seq[String], reasons: Map[Reason, Long],
@@ -122,8 +122,8 @@ object Pruner extends OnceLogging {
           (reply, Option(reply.get("dictionary")).map(id => dictionary(index, id.asText)))
         }
         ask(Map.empty, prefetched) match {
-          // For a top-k query, the front end counts rows. Rows of files that the scan has not listed must not count, so
-          // the second request contains the numbers of the listed files.
+          // For a top-k query, the front end counts rows. Rows of unlisted files must not count, so the second request
+          // contains the numbers of the listed files.
           case (reply, Some(known)) if first.nonEmpty =>
             val groups = FileGroups.of(listed, locations, known, index.relation, first.get)
             ask(Map("present" -> Map("dictionary" -> reply.get("dictionary"), "groups" -> groups)), None)
@@ -197,9 +197,8 @@ object Pruner extends OnceLogging {
       None, FileDictionary.add(id, _)))
 
   /**
-   * An answer of the front end: sets of bits with one bit for each file number. The bits of `skip` consider only those
-   * rows of a file that readers return. The bits of `skipWritten` and `knownWritten` consider all rows that were
-   * written.
+   * An answer of the front end: sets with one bit for each file number. `skip` considers only those rows of a file that
+   * readers return. `skipWritten` and `knownWritten` consider all written rows.
    */
   private class Answer(known: FileDictionary, reply: JsonNode) {
     private val skip = bits("skip")

@@ -56,8 +56,8 @@ object RequestQueue {
  * statements, and background work have separate queues, so that no kind of work delays another.
  */
 final class RequestQueue {
-  // The maximum number of characters in a piece of a request. A long request is sent in pieces, because the gateway's
-  // socket delays a reply of more than 8 KB by 43 ms.
+  // The maximum number of characters in a piece of a request. The gateway's socket would delay a reply of more than 8
+  // KB by 43 ms.
   private val pieceLength = 7500
   private val pool = "spark.scheduler.pool"
   private val queues = new ConcurrentHashMap[String, LinkedBlockingQueue[Request]]
@@ -79,8 +79,8 @@ final class RequestQueue {
   def withdraw(request: Request): Boolean = waiting(request.queue).remove(request)
 
   /**
-   * Fails all requests after the front end has ended. Requests that the front end had begun fail with an error that
-   * tells whether they may have changed data. Requests that it had not begun fail with `end`.
+   * Fails all requests after the front end has ended. Begun requests fail with an error that tells whether they may
+   * have changed data; all others fail with `end`.
    */
   def close(end: FrontendDown): Unit = {
     ended = Some(end)
@@ -121,8 +121,8 @@ final class RequestQueue {
       context.setLocalProperties(request.locals)
       if (!request.isScan) {
         context.addJobTag(request.tag)
-        // With Spark's fair scheduler, the jobs of a build run in their own pool, so that queries need not wait until
-        // the build has read its last file.
+        // With Spark's fair scheduler, a build's jobs run in their own pool, so that queries need not wait until the
+        // build has read its last file.
         if (context.getLocalProperty(pool) == null) context.setLocalProperty(pool, "sieve")
       }
       SparkSession.setActiveSession(request.session)
@@ -137,8 +137,8 @@ final class RequestQueue {
     request.body.substring(k * pieceLength, math.min((k + 1) * pieceLength, request.body.length))
 
   /**
-   * Returns the session of the user who sent the request, and marks a request other than a scan's as begun. A request
-   * can change data only through this session.
+   * Returns the session of the user who sent the request, and marks the request as begun unless a scan sent it. A
+   * request can change data only through this session.
    */
   def session(id: Long): Compat.Session = {
     val request = taken.get(id)

@@ -25,7 +25,7 @@ final class Setting(val key: String, spec: JsonNode, form: JsonNode) {
   def refusal(value: String): String = s"$key = '$value' is not valid; allowed: ${form.get("allowed").asText}"
 }
 
-/** Logs each warning text only once. After 1,000 different texts, logs no further text. */
+/** Logs each warning text only once. After 1,000 different texts, no further text is logged. */
 trait OnceLogging extends Logging {
   private val logged = ConcurrentHashMap.newKeySet[String]()
   protected def warnOnce(text: String): Unit =

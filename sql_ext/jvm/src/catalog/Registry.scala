@@ -19,11 +19,11 @@ import org.apache.spark.util.ThreadUtils
 final case class TableKey(application: String, catalog: String, database: String, table: String)
 
 /**
- * The indexes of a table. `registrations` maps names of properties to registrations. `epoch` increases with each change
- * of the registrations. `readAt` is the time in ms at which Sieve stored this entry.
+ * The indexes of a table. `registrations` maps property names to registrations. `epoch` increases when the
+ * registrations change. `readAt` is the time in ms at which Sieve stored this entry.
  */
 final case class Entry(registrations: Map[String, String], epoch: Long, readAt: Long) {
-  /** The indexed columns, each as a path of names, because an indexed column can be a field of a struct. */
+  /** The indexed columns, each as a path of names, because fields of structs can be indexed. */
   lazy val columns: Set[Seq[String]] = registrations.values.toSet.flatMap { (text: String) =>
     Try(Json.read(text).get("column").elements.asScala.map(_.asText).toList).toOption
   }

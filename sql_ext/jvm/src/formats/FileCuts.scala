@@ -26,9 +26,9 @@ class FileCuts(session: Compat.Session, relation: HadoopFsRelation) {
   private lazy val codecs = new CompressionCodecFactory(conf)
 
   /**
-   * Returns the cuts of each file. A file has no cuts if it has only one row group or stripe, or if its format is text.
-   * If the footer cannot be read, the file is cut at the table format's own splits, if there are any. The result is
-   * None for a file that scans always read whole.
+   * Returns the cuts of each file. A file with one row group or stripe, or in a text format, has no cuts. If a footer
+   * cannot be read, the file is cut at the table format's own splits, if any. The result is None for a file that scans
+   * always read whole.
    *
    * @param bytes the minimum size of a range, in bytes. A large footer raises this minimum to the footer's size,
    *              because a scan reads the footer again for each range

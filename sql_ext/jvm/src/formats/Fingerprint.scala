@@ -37,7 +37,7 @@ object Fingerprint {
     "parser.escapedStringLiterals").map("spark.sql." + _)
   /**
    * Options that contain the folder of the files, or the instant that a query reads. Fingerprints leave them out,
-   * because the names of a slice's files already determine the folder and the instant.
+   * because the names of a slice's files already determine folder and instant.
    */
   private val ignoredOptions = Set("path", "as.of.instant")
   /** A setting that fingerprints do not contain, because Hudi itself sets it for each of its scans. */
@@ -83,7 +83,7 @@ object Fingerprint {
       "case" -> conf.caseSensitiveAnalysis.toString)
     val options = relation.options.toSeq.map { case (k, v) => lower(k) -> v }
       .filterNot { case (k, _) => ignoredOptions(k) || k.startsWith(TableProperties.registrations) }
-      // When a session resolves a Hudi table, Hudi copies all settings of the session into the table's options, so the
+      // When a session resolves a Hudi table, Hudi copies the session's settings into the table's options, so the
       // fingerprint leaves out options that readers ignore.
       .collect { case (k, v) if kind != "hudi" || !Hudi.isHarmless(k) => s"option.$k" -> v }
     val zones =

@@ -58,8 +58,8 @@ object Hudi extends TableFormat {
   }
 
   /**
-   * Returns the table properties and the session's settings that can change the rows that a reader returns for a slice.
-   * The settings of the Parquet reader are not included.
+   * Returns the table properties and session settings that can change the rows that a reader returns for a slice,
+   * except the settings of the Parquet reader.
    */
   def fingerprint(relation: HadoopFsRelation, settings: Map[String, String]): Map[String, String] = {
     val properties = call(call(client(relation), "getTableConfig"), "getProps").asInstanceOf[Properties]

@@ -28,9 +28,9 @@ object ReaderSettings {
   private val hadoopPrefixes =
     Seq("parquet.", "orc.", "hive.exec.orc.", "mapreduce.input.", "io.", "hadoop.security.key.")
   /**
-   * Settings that cannot make a query lose rows, even if they differ between the build and the query. Most of these
-   * settings decide how much is read at once, which folders are listed, how servers describe columns, or how files are
-   * written. Some settings only make the query's reader return fewer rows of a file than the build's reader.
+   * Settings that cannot make a query lose rows, even if they differ between the build and the query. Most of them
+   * decide how much is read at once, which folders are listed, how servers describe columns, or how files are written.
+   * Some only make the query's reader return fewer rows of a file than the build's reader.
    */
   private val harmless = Set("files.maxPartitionBytes", "files.openCostInBytes", "files.minPartitionNum",
     "files.maxPartitionNum", "files.maxRecordsPerFile", "files.ignoreCorruptFiles", "files.ignoreMissingFiles",

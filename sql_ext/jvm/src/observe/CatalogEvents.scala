@@ -61,8 +61,8 @@ class CatalogEvents(first: Compat.Session)
   private def renamed(writer: Compat.Session, old: TableIdentifier, now: TableIdentifier): Unit = {
     Registry.invalidate(application, old.database.getOrElse("default"), Some(old.table))
     changed(now)
-    // A refresh that waits under the table's former name would no longer find the table, so this code requests a
-    // refresh under the new name.
+    // A refresh under the table's former name would no longer find the table, so this code requests one under the new
+    // name.
     later(s"renamed $now")(written(writer, now, Write(every = Settings.refreshAuto(writer))))
   }
 
@@ -85,8 +85,8 @@ class CatalogEvents(first: Compat.Session)
   private def changed(name: TableIdentifier): Unit = {
     val now = Registry.reload(ReadingSession.of(first, name), name)
     val left = Registry.registrations(now).keySet
-    // For tables of some formats, CREATE OR REPLACE keeps the table's id but removes its properties, and with them its
-    // registered indexes.
+    // For some tables, CREATE OR REPLACE keeps the table's id but removes its properties, and with them its registered
+    // indexes.
     if (TableFormat.isReplacedInPlace(now) && !before.get.subsetOf(left)) report("unregistered", now)
     if (left.nonEmpty) report("changed", now)
   }
@@ -137,8 +137,8 @@ class CatalogEvents(first: Compat.Session)
     val table = Registry.reload(ReadingSession.of(first, name), name.copy(database = Some(database)))
     val key = (TableIdentity.namespace(table.identifier), table.identifier.table)
     val before = Option(pendingRefreshes.get(key))
-    // If a requested refresh has not begun, it will cover this write, too, so no further refresh is requested. The
-    // replacement of a table must be reported in any case.
+    // A requested refresh that has not begun will cover this write, too, so this write needs no further refresh. The
+    // replacement of a table must always be reported.
     if (followed(table, write) && !before.exists(p => !write.replaced && p.covers(write) && !p.begun())) {
       val event = fields("written", table,
         "replaced" -> write.replaced.toString, "every" -> write.every.toString)
@@ -168,8 +168,7 @@ class CatalogEvents(first: Compat.Session)
     val (has, declared) = (Registry.registrations(table), DeclaredIndexes.by(table))
     if (write.every) has.nonEmpty || declared.nonEmpty || write.replaced
     else has.values.exists(Registry.follows) || declared.values.exists(mayFollow) ||
-      // The replacement of a table must be reported, because only the front end knows the indexes of the replaced
-      // table.
+      // Only the front end knows the indexes of the replaced table, so the replacement of a table must be reported.
       write.replaced && FrontendProcess.running.isDefined
   }
 

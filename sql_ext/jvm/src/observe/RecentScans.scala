@@ -47,9 +47,7 @@ object RecentScans extends ListingObserver {
   }
 }
 
-/**
- * A placeholder for a constant in the text of a filter. People who read the text must not see the constants of queries.
- */
+/** A placeholder for a constant in the text of a filter. People who read the text must not see the constant. */
 private case class AnyConstant(dataType: DataType) extends LeafExpression with Unevaluable {
   override def nullable: Boolean = true
   override def sql: String = "?"

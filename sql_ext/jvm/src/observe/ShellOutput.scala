@@ -103,9 +103,7 @@ object ShellOutput {
       widths = None
     }
 
-    /**
-     * Prints the rows of a result that have arrived so far. Each later row of the result is printed when it arrives.
-     */
+    /** Prints the rows of a result that have arrived so far. Later rows are printed when they arrive. */
     private def begin(): Unit = {
       Progress.clear()
       val known = width.map(_ => TextTable.widths(lines.toSeq))

@@ -69,7 +69,7 @@ class BytesLeft(session: Compat.Session, plan: LogicalPlan) {
           known = Filters.evaluable(DataSourceStrategy.normalizeExprs(filters, scan.output))
           asked = known.filter(_.references.forall(a => !partitions(a.name)))
           indexed = new IndexedColumns(scan, files, entry, session)
-          // A filter that is only IS NOT NULL does not count: Spark adds it on join keys, and it is not selective.
+          // A filter that is only IS NOT NULL does not count, because it is not selective. Spark adds it on join keys.
           if asked.exists(f => !f.isInstanceOf[IsNotNull] && indexed.occurIn(f))
           listed <- TableFormat.of(files).listed(files.location, known)
           bytes <- new SieveFileIndex(scan, files, table, entry, session, showsSplits = false).estimate(listed, asked)

@@ -31,7 +31,7 @@ trait CountedScan extends FileSourceScanExec {
 
   /**
    * Runs `work` with this scan's session as the thread's active session. A new node takes its session from the thread,
-   * and a thread that computes an RDD might have none.
+   * and a thread that computes an RDD might have no session.
    */
   private def inSession[A](work: => A): A = if (session == null) work else session.withActive(work)
 

@@ -56,9 +56,9 @@ object FetchedKeys extends OnceLogging {
     case source: DataSourceV2ScanRelation => TableFormat.isOfSnapshot(source.scan)
     case scan: LogicalRelation => scan.relation match {
       // This condition excludes scans that can return other rows in a second run. A scan of a whole catalog table lists
-      // the partitions that are current at the time of the run. A Delta table whose version is not fixed shows the
-      // newest version. In a text file, the values of a damaged record depend on the columns that the scan reads. A
-      // reader that may omit rows can omit them in only one run.
+      // the partitions at the time of the run. A Delta table whose version is not fixed shows the newest version. In a
+      // text file, the values of a damaged record depend on the scanned columns. A reader that may omit rows can omit
+      // them in only one run.
       case files: HadoopFsRelation =>
         TableFormat.isKnown(files) && !files.location.isInstanceOf[CatalogFileIndex] && TableFormat.of(files).isPinned(files.location) &&
           !WholeRecords.isText(files) && !TopK.mayBeMissing(files)
@@ -137,11 +137,11 @@ object FetchedKeys extends OnceLogging {
 
   /**
    * True if reading the keys costs little compared with the scans that the keys prune. Costs are measured in bytes. The
-   * build side costs the size of its leaves, plus the same size for each join or aggregate, because it can need an
-   * exchange. A scan of unknown size does not count as a pruned scan, because it might be small.
+   * build side costs the size of its leaves, plus the same size for each join or aggregate, which can need an exchange.
+   * A scan of unknown size does not count as a pruned scan, because it might be small.
    *
-   * @param left returns the number of bytes that a leaf reads after indexes have skipped files; called only if Spark's
-   *             own estimates do not decide
+   * @param left returns the bytes that a leaf reads after indexes have skipped files; called only if Spark's own
+   *             estimates do not decide
    */
   def isCheap(build: LogicalPlan, scans: Seq[LogicalRelation], left: BytesLeft): Boolean = {
     val exchanges = build.collect { case node @ (_: Join | _: Aggregate) => node }.size

@@ -78,8 +78,8 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
     frozen.nonEmpty && frozen.contains(plan.canonicalized)
 
   /**
-   * Returns the probe side with filters on the keys at its scans. If no scan gets a filter, or if there is a reason not
-   * to use the keys, returns the probe side unchanged.
+   * Returns the probe side with filters on the keys at its scans; unchanged if no scan gets a filter, or if there is a
+   * reason not to use the keys.
    */
   private def keyed(all: KeySource): LogicalPlan = {
     val tuples = this.tuples(all)
@@ -140,8 +140,8 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
   // -- joins that supply keys -----------------------------------------------------------------
 
   /**
-   * The sides of a join that can supply keys: only the side that Spark broadcasts, if it can supply keys; otherwise
-   * both sides that can, the smaller one first.
+   * The sides of a join that can supply keys: the broadcast side if it is one of them, otherwise both, the smaller one
+   * first.
    */
   private def sources(join: Join): Seq[KeySource] = join match {
     case ExtractEquiJoinKeys(_, left, right, _, _, _, _, _) =>

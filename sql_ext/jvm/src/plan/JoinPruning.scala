@@ -84,7 +84,7 @@ object JoinPruning extends OnceLogging {
   def install(session: Compat.Session): Unit = session.sessionState.experimentalMethods match {
     case methods if methods.extraOptimizations.exists(isOf(session)) =>
     case methods => methods.synchronized {
-      // A cloned session also has the rules of its original session, so this code removes the original session's rule.
+      // A cloned session also has the rules of its original session, which this code removes.
       val others = methods.extraOptimizations.filterNot(_.isInstanceOf[JoinPruning])
       methods.extraOptimizations = others :+ new JoinPruning(session)
     }

@@ -32,10 +32,7 @@ final case class KeySource(
     case partitions: DynamicPruningSubquery if !partitions.onlyInBroadcast => Literal.TrueLiteral
   }, places.map(at => Tuple.key(together(at, pairs.map(_._2)))))
 
-  /**
-   * Creates a filter that restricts a scan to the values of one of the keys. `at` is the position of this key in
-   * `keys`.
-   */
+  /** Creates a filter that restricts a scan to the values of the key at position `at` of `keys`. */
   def filter(key: Expression, at: Int): Expression =
     if (isShared) {
       val own = if (places(at).size == 1) key else BroadcastTuple(Tuple.columns(key), places(at))

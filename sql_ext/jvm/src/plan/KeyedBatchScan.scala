@@ -5,9 +5,9 @@ import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
 
 /**
- * Spark's node for a DataSource V2 scan, with additional run-time filters. Spark's own node passes only one kind of
- * values to the scan: a broadcast's keys for a single column. This node also passes keys in several columns, the
- * results of scalar subqueries, and keys that a job has read.
+ * Spark's node for a DataSource V2 scan, with additional run-time filters. Spark's own node passes only a broadcast's
+ * keys for a single column to the scan. This node also passes keys in several columns, the results of scalar
+ * subqueries, and keys that a job has read.
  */
 class KeyedBatchScan(of: BatchScanExec) extends SieveBatchScan(of) {
   /** Waits for the results of the scan's subqueries. See `CountedScan.waitForSubqueries`. */
@@ -41,8 +41,8 @@ object KeyedBatchScan {
       case Nil => batch
       case more =>
         val made = more.map(f => if (f.exists(_.isInstanceOf[BroadcastTuple])) KeysOfTuple(f) else f)
-        // A join without a shuffle pairs the partitions of two scans by their positions. Spark keeps these positions
-        // only if Spark itself passes a filter's values to the scan, so this scan gets no other filters.
+        // A join without a shuffle pairs the partitions of two scans by position. Spark keeps the positions only if
+        // Spark itself passes a filter's values to the scan, so the scan gets no other filters.
         val safe = if (batch.keyGroupedPartitioning.isDefined) made.diff(own(made)) else made
         val keyed = batch.copy(runtimeFilters = batch.runtimeFilters ++ safe)
         if (own(safe).isEmpty) keyed else new KeyedBatchScan(keyed)

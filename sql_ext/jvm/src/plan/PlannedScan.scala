@@ -46,7 +46,7 @@ object PlannedScan {
         val options = CaseInsensitiveStringMap.empty
         def of(files: LogicalRelation) = ofSource(batch, relation(files), files.catalogTable.get.identifier, Nil, Nil)
         TableFormat.scanned(batch.table, options, own, batch.output, session(batch)).map(of).orElse(
-          // A scan with run-time filters does not read all files, because a subquery finds the files that it reads.
+          // A subquery finds the files of a scan with run-time filters, so this scan does not read all files.
           if (batch.runtimeFilters.nonEmpty) None
           else TableFormat.replaced(batch.table, options, own, batch.output, session(batch)).map { files =>
             of(files).copy(whole = Registry.find(session(batch), files.catalogTable.get).map(_ => Reason.NoPredicate))

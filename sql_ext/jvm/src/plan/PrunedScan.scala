@@ -39,7 +39,7 @@ class PrunedScan(val own: Scan, val index: SieveFileIndex, val filters: Seq[Expr
 
   /**
    * The files that remain after the index has skipped files. This scan computes them at the first call, and again after
-   * each change of its run-time values.
+   * new run-time values.
    */
   private[plan] def remaining: Remaining = synchronized {
     planned.getOrElse {

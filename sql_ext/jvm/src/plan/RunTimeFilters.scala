@@ -22,8 +22,8 @@ import org.apache.spark.unsafe.types.UTF8String
  */
 object RunTimeFilters {
   /**
-   * The maximum number of keys in a filter. A filter on more keys contains ranges instead, because a longer list would
-   * take the driver and the front end too much time.
+   * The maximum number of keys in a filter. Ranges replace a longer list, which would take the driver and the front end
+   * too much time.
    */
   val mostKeys = 10000
   val mostBytes = 500000L

@@ -25,7 +25,7 @@ object SimplePlans {
   }
 
   private def isSimple(e: Expression): Boolean = e match {
-    // A filter of dynamic partition pruning only looks up a value in a broadcast, so it is simple.
+    // For each row, a filter of dynamic partition pruning only looks up a value in a broadcast.
     case _: DynamicPruning => true
     case _ => isKnown(e) && e.children.forall(isSimple)
   }

@@ -45,7 +45,7 @@ object TopKQuery extends OnceLogging {
   /** True if this thread is already planning this top-k query. */
   def isBegun(plan: LogicalPlan): Boolean = planned.get.exists(_.query eq plan)
 
-  /** The top-k condition of a scan. None if the query that this thread is planning needs all rows of the scan. */
+  /** The top-k condition of a scan; None if the query that this thread is planning needs all rows of the scan. */
   def of(scan: LogicalPlan): Option[TopK] = planned.get.filter(_.scan eq scan).map(_.first)
 
   /**
@@ -80,7 +80,7 @@ object TopKQuery extends OnceLogging {
    */
   private def sorted(plan: LogicalPlan, rows: Long): Option[(LogicalPlan, TopK)] = plan match {
     case GlobalLimit(IntegerLiteral(n), child) => sorted(child, rows.min(n))
-    // A local limit keeps the first `n` rows of each sorted partition, which include all rows that the query needs.
+    // A local limit keeps the first `n` rows of each sorted partition, so it keeps all rows that the query needs.
     case LocalLimit(IntegerLiteral(n), child) if n >= rows => sorted(child, rows)
     case Offset(IntegerLiteral(n), child) => sorted(child, rows + n)
     case p: Project if p.projectList.forall(_.deterministic) => sorted(p.child, rows)

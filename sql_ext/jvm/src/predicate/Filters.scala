@@ -23,7 +23,7 @@ class Filters(
   /** A node of the tree as a JSON object. */
   type Node = Map[String, Any]
 
-  // The maximum depth of the tree. JSON parsers reject trees that are nested much deeper.
+  // The maximum depth of the tree. JSON parsers reject trees that are much deeper than this maximum.
   private val deepest = 200
   // The maximum number of keys in a predicate on a tuple. Each combination of values of the tuple's columns is one key.
   private val mostTuples = 1000
@@ -143,8 +143,8 @@ class Filters(
     forms.of(e, negated).fold(direct(e, negated, depth))(translate(_, negated = false, depth + 1))
 
   /**
-   * If a text has an index on substrings, translates a predicate on parts of the text for this index. The result also
-   * contains the predicate for an index of another kind on the text, if there is one.
+   * If a text has an index on substrings, translates a predicate on parts of the text. If the text also has an index of
+   * another kind, the result uses both indexes.
    */
   private def parts(e: Expression, negated: Boolean, depth: Int): Option[Node] =
     for (of <- PartsOfText.of(e, negated); key <- expressions.key(ManyKeys.substring, of.text, plain)) yield {
@@ -259,7 +259,7 @@ class Filters(
   private def plain(e: Expression): Option[Seq[String]] =
     ColumnPath.of(e, a => columns.get(a.exprId).filterNot(partitions))
 
-  /** The key of the index on the elements of an array; None if the array has no index of this kind. */
+  /** The key of the index on an array's elements; None if the array has no index of this kind. */
   private def elementsOf(array: Expression): Option[Seq[String]] = expressions.key(ManyKeys.elements, array, plain)
 
   /** Matches a struct of several expressions, such as `(a, b)`, and returns the expressions. */

@@ -30,7 +30,7 @@ final class IndexedColumns(scan: LogicalRelation, relation: HadoopFsRelation, en
     expressions.tuples.map(_.columns.map(c => all.indexWhere(path(_).contains(c.path)))).filterNot(_.contains(-1))
 
   /**
-   * True if a filter contains an indexed column or a column of an indexed expression, so that an index might evaluate a
+   * True if a filter contains an indexed column or a column of an indexed expression. An index might then evaluate a
    * part of the filter.
    */
   def occurIn(filter: Expression): Boolean = {

@@ -57,8 +57,8 @@ private object MonotoneTexts {
   }
 
   private val written = LocalDate.of(1, 1, 3)
-  // The first day for which formatting with a pattern is monotone. Spark formats earlier times by other rules than
-  // times of the Gregorian calendar.
+  // The first day for which formatting with a pattern is monotone. Spark formats times before the Gregorian calendar by
+  // other rules than later times.
   private val formatted = LocalDate.of(1600, 1, 1)
   private val last = LocalDate.of(9999, 12, 29)
 

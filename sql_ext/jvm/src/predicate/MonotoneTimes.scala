@@ -19,11 +19,11 @@ private object MonotoneTimes {
   import MonotoneFunction.{between, within}
 
   private val microsPerDay = BigInt(MICROS_PER_DAY)
-  // The number of days that are excluded at each end of the dates. Truncation of a date subtracts at most a year and a
-  // day, in any time zone.
+  // The number of days that are excluded at each end. Truncation of a date subtracts at most a year and a day, in any
+  // time zone.
   private val marginDays = BigInt(400)
   private val longestMonth = BigInt(31)
-  // The maximum distance between a date and the epoch, in days. Dates further away can be outside the range of
+  // The maximum distance of a date from the epoch, in days. Some later or earlier dates are outside the range of
   // timestamps.
   private val mostDays = Long.MaxValue / microsPerDay - marginDays
 
@@ -132,7 +132,7 @@ private object MonotoneTimes {
     case _ => None
   }
   private val additions = Set("TimeAdd", "TimestampAddInterval")
-  /** The length of each unit of time, as a number of months and a number of microseconds. */
+  /** The length of each unit of time in months and microseconds. */
   private val units: Map[String, (Long, BigInt)] = Map(
     "MICROSECOND" -> BigInt(1), "MILLISECOND" -> BigInt(MICROS_PER_MILLIS), "SECOND" -> BigInt(MICROS_PER_SECOND),
     "MINUTE" -> BigInt(MICROS_PER_MINUTE), "HOUR" -> BigInt(MICROS_PER_HOUR), "DAY" -> microsPerDay,

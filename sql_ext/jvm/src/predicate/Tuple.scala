@@ -38,7 +38,7 @@ object Tuple {
     case other => other
   }
 
-  /** The SQL of a key, as users write it: a tuple has the form `(a, b)`. */
+  /** The SQL of a key as users write it, such as `(a, b)` for a tuple. */
   def sql(key: Expression): String = key match {
     case If(_, _, XxHash64(columns, _)) => columns.map(_.sql).mkString("(", ", ", ")")
     case other => other.sql

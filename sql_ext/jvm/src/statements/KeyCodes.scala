@@ -5,7 +5,7 @@ import org.apache.spark.unsafe.types.{ByteArray, UTF8String}
 
 /**
  * Computes the codes of keys in the same way as the encoders in `sieve/encoding`, but without a prefix. Tests check
- * that these methods and the encoders return equal codes. `SieveKey` calls the methods by name.
+ * that they return equal codes. `SieveKey` calls the methods by name.
  */
 object KeyCodes {
   def of(value: Boolean): Long = if (value) 1L else 0L

@@ -6,7 +6,7 @@ import java.util.regex.Pattern
 
 /**
  * Handles SIEVE statements in a `BEGIN .. END` block. Spark parses a whole block with its own grammar. So this object
- * replaces each SIEVE statement by an `EXECUTE IMMEDIATE` statement. When the block executes this statement, Spark
+ * replaces each SIEVE statement by an `EXECUTE IMMEDIATE` statement. When the block runs EXECUTE IMMEDIATE, Spark
  * passes the text of the SIEVE statement to the session's parser.
  */
 object Scripts {

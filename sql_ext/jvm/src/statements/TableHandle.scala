@@ -78,9 +78,8 @@ class TableHandle(session: Compat.Session, name: JList[String], plan: LogicalPla
   private def columns: Seq[Attribute] = TableFormat.filesColumns(plan.asInstanceOf[LogicalRelation])
 
   /**
-   * Adds an expression to the table's columns for a statement that creates an index on it. Returns JSON with the
-   * expression's key, with the path of the column if the expression is only a column, or with the reason why the
-   * expression is refused.
+   * Adds an expression to the columns on which a statement can create an index. Returns JSON with the expression's key,
+   * with a column's path if the expression is only a column, or with the reason why the expression is refused.
    *
    * @param kind a kind of `ManyKeys`; if it is empty, the type of the expression determines the kind
    */

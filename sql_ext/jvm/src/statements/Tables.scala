@@ -64,8 +64,8 @@ object Tables {
   }
 
   /**
-   * All tables of a database as JSON. Each entry contains the attributes that identify the table, its registrations if
-   * they are known, and, if the table cannot be read, the reason.
+   * All tables of a database as JSON: for each table, its identifying attributes, its registrations if known, and the
+   * reason if it cannot be read.
    */
   def list(session: Compat.Session, database: String): String =
     Json.write(CatalogTables.list(session, database).map { listed =>
