@@ -16,8 +16,8 @@ object Compat {
   type Session = SparkSession
 
   /**
-   * The condition that some row of the plan `build` has `key` as its value of `keys(at)`. Spark evaluates this
-   * condition only if a join on `keys` broadcasts `build`.
+   * The condition that `key` equals `keys(at)` in some row of the plan `build`. Spark evaluates this condition only if
+   * a join on `keys` broadcasts `build`.
    */
   def pruning(key: Expression, build: LogicalPlan, keys: Seq[Expression], at: Int): Expression =
     DynamicPruningSubquery(key, build, keys, Seq(at), onlyInBroadcast = true)

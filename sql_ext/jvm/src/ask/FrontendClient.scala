@@ -83,8 +83,8 @@ object FrontendClient {
     exchange(identity[JsonNode], patience(session, "event"))(send(session, event("statement", session, fields)))
 
   /**
-   * Reports a change of a table to the front end without waiting, because processing it can take long. `done` receives
-   * the front end's answer. The returned function tells whether the front end has begun the processing.
+   * Reports a change of a table to the front end without waiting, because the change can require long work. `done`
+   * receives the front end's answer. The returned function tells whether the front end has begun the work.
    */
   def post(
       session: Compat.Session, fields: Map[String, Any], done: Try[JsonNode] => Unit): () => Boolean = {

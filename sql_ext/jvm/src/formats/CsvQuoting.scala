@@ -11,10 +11,10 @@ import org.apache.spark.unsafe.types.UTF8String
  *
  * With column pruning, the parser (univocity) skips the values of unused columns in a separate code path. After some
  * quoted values, this path continues at a different position than the path that reads values. With `escape = '"'`, the
- * two paths differ after an empty value (`"",y,"a,b"`) and after a value with escaped quotes. With the default escape,
- * the two paths differ after a value that ends in an escaped backslash (`"y\\"`). With a delimiter of several
- * characters, the two paths also differ after line breaks. A record is doubtful, and counts as damaged, if the two
- * paths may differ after one of its values.
+ * parser's paths differ after an empty value (`"",y,"a,b"`) and after a value with escaped quotes. With the default
+ * escape, the parser's paths differ after a value that ends in an escaped backslash (`"y\\"`). With a delimiter of
+ * several characters, the parser's paths also differ after line breaks. A record is doubtful, and counts as damaged, if
+ * the parser's paths may differ after one of its values.
  *
  * @param strings the positions of the string columns; values of other types contain neither quotes nor escapes
  * @param marks   texts that make a record doubtful if a value contains one of them

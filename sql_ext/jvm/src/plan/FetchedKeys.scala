@@ -30,10 +30,10 @@ object FetchedKeys extends OnceLogging {
 
   /**
    * True if a plan returns the same rows in each run. If the join's run returned a key that the job's run did not
-   * return, the query would lose rows. So this method accepts only known nodes. A second run of a known node does not
-   * list other files, choose other rows among equal ones (as a window or a limit may), or round differently. Plans with
-   * subqueries are not accepted, because Spark runs all subqueries in one thread pool, which waiting subqueries could
-   * occupy completely.
+   * return, the query would lose rows. So this method accepts only nodes that are known to list the same files in a
+   * second run, to choose the same rows among equal ones (unlike a window or a limit), and to round in the same way.
+   * Plans with subqueries are not accepted, because Spark runs all subqueries in one thread pool, which waiting
+   * subqueries could occupy completely.
    */
   def isRepeatable(plan: LogicalPlan): Boolean = !plan.isStreaming && !plan.exists { node =>
     !isKnown(node) || choosesAmongEquals(node) || node.expressions.exists { e =>

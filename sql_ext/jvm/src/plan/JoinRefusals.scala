@@ -8,7 +8,7 @@ import org.apache.spark.sql.sieve.ask.Counters
 import org.apache.spark.sql.sieve.base.Reason
 import org.apache.spark.sql.sieve.base.Reason.Reason
 
-/** Records why scans that could use join keys get no keys. Sieve counts these reasons, and EXPLAIN SIEVE shows them. */
+/** Records why scans that could use join keys get no keys, for Sieve's counters and for EXPLAIN SIEVE. */
 object JoinRefusals {
   private val explained = new ThreadLocal[mutable.Buffer[(AttributeSet, Reason)]]
 

@@ -103,7 +103,7 @@ private object MonotoneNumbers {
         val (low, high) = (floor(from, all.low), floor(from, all.high))
         between(c.child, low + 1, high - 1)
       }
-    // If the number of seconds does not fit, Spark returns the least or the greatest timestamp.
+    // If a number of seconds is outside the range of timestamps, Spark returns the least or the greatest timestamp.
     case (_: IntegralType, TimestampType) => within(c.child)
     case (TimestampType, FloatType | DoubleType | LongType) => within(c.child)
     case (TimestampType, to: IntegralType) => NumberedValues.of(to).flatMap { all =>

@@ -93,8 +93,8 @@ object Parameters {
   }
 
   /**
-   * The fields of Spark's parameter context. Older releases of Spark lack the class of this context, so this method
-   * reads the fields through `Product`.
+   * The fields of Spark's parameter context. This method reads them through `Product`, because older releases of Spark
+   * lack the context's class.
    */
   private def members(context: AnyRef): Seq[Any] = context.asInstanceOf[Product].productIterator.toSeq
 
