@@ -106,8 +106,8 @@ object FrontendClient {
     Json.write(fields ++ Map("kind" -> kind, "settings" -> Settings.of(session)))
 
   /**
-   * The maximum time in milliseconds for which a caller waits for an answer. A scan waits longer than usual while the
-   * front end is starting.
+   * The maximum time in milliseconds for which a caller waits for an answer. A scan waits longer while the front end is
+   * starting.
    */
   private def patience(session: Compat.Session, kind: String)(process: FrontendProcess): Long = kind match {
     case "parse" => Settings.startMillis(session)

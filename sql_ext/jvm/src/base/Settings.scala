@@ -113,8 +113,8 @@ object Settings extends OnceLogging {
   }
 
   /**
-   * Registers the settings in Spark's configuration, once per JVM. Logs a warning for each wrong setting with which
-   * this driver was started.
+   * Registers the settings in Spark's configuration, once per JVM. Logs a warning for each wrong setting with which the
+   * driver was started.
    */
   def register(context: SparkContext): Unit = {
     registered

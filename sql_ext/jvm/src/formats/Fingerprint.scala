@@ -36,15 +36,15 @@ object Fingerprint {
   private val literalSettings = Seq("ansi.enabled", "ansi.doubleQuotedIdentifiers", "timestampType",
     "parser.escapedStringLiterals").map("spark.sql." + _)
   /**
-   * Options that contain the folder of the files, or the instant that a query reads. Fingerprints leave them out,
-   * because the names of a slice's files already determine folder and instant.
+   * Options that contain the folder of the files, or the instant that a query reads. The names of a slice's files
+   * already determine folder and instant, so fingerprints leave out these options.
    */
   private val ignoredOptions = Set("path", "as.of.instant")
   /** A setting that fingerprints do not contain, because Hudi itself sets it for each of its scans. */
   private val ignoredOfHudi = Seq("conf.spark.sql.parquet.enableVectorizedReader")
   /**
-   * A setting that fingerprints do not contain. Delta sets it for each session but does not use it, because each table
-   * has its own column mapping.
+   * A setting that fingerprints do not contain, because Delta sets it for each session but does not use it. Each table
+   * has its own column mapping instead.
    */
   private val ignoredOfDelta = Seq("conf.spark.sql.parquet.fieldId.read.enabled")
   private val reserved = "__sieve_"

@@ -29,8 +29,8 @@ object Hudi extends TableFormat {
     "write.lock.", "write.markers.", "write.commit.callback.", "embed.", "filesystem.view.", "memory.")
     .map("hoodie." + _)
   /**
-   * Words in the names of write settings. If a name contains one of these words, the setting can also affect how a
-   * reader merges log files.
+   * If the name of a write setting contains one of these words, the setting can also affect how a reader merges log
+   * files.
    */
   private val merging = Seq("payload", "precombine", "ordering", "merge")
   private val commits = Set("commit", "deltacommit", "replacecommit")

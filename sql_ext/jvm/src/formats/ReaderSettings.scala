@@ -14,8 +14,8 @@ import org.apache.spark.sql.sieve.base.Compat
  * exception and always count, because alternative names of these keys can have other values.
  */
 object ReaderSettings {
-  // Spark's first read of a table loads mapred-site.xml and the deprecated names of Hadoop's keys. This code loads them
-  // earlier, so that the first read does not change the fingerprint.
+  // Spark's first read of a table loads mapred-site.xml and the deprecated names of Hadoop's keys. Without this call,
+  // the first read of a table would change the fingerprint.
   ConfigUtil.loadResources()
 
   private val sqlPrefixes = Seq("parquet", "orc", "csv", "json", "avro", "files", "legacy", "variant",
@@ -28,9 +28,9 @@ object ReaderSettings {
   private val hadoopPrefixes =
     Seq("parquet.", "orc.", "hive.exec.orc.", "mapreduce.input.", "io.", "hadoop.security.key.")
   /**
-   * Settings that cannot make a query lose rows, even if they differ between the build and the query. Most of them
-   * decide how much is read at once, which folders are listed, how servers describe columns, or how files are written.
-   * Some only make the query's reader return fewer rows of a file than the build's reader.
+   * Settings that cannot make a query lose rows, even if they differ between the build and the query. Most harmless
+   * settings decide how much is read at once, which folders are listed, how servers describe columns, or how files are
+   * written. Some harmless settings only make the query's reader return fewer rows of a file than the build's reader.
    */
   private val harmless = Set("files.maxPartitionBytes", "files.openCostInBytes", "files.minPartitionNum",
     "files.maxPartitionNum", "files.maxRecordsPerFile", "files.ignoreCorruptFiles", "files.ignoreMissingFiles",

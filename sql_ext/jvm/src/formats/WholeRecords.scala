@@ -55,7 +55,7 @@ class WholeRecords(inner: FileFormat, isCsv: Boolean) extends FileFormat with Se
         session, columns, partitionSchema, requiredSchema, filters, in(PermissiveMode), conf)
       file => new WholeRecords.Rows(read(file), None, identity, None)
     } else {
-      // The column for the text of damaged records is not in the files, so the reader does not read it.
+      // The column for the text of damaged records is not in the files, so the reader does not read this column.
       val sqlConf = session.asInstanceOf[Compat.Session].sessionState.conf
       val record = WholeRecords.corruptColumn(options, sqlConf)
       val all = StructType(columns.filterNot(_.name == record))

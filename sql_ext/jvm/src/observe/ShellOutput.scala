@@ -23,8 +23,8 @@ object ShellOutput {
 
   /**
    * Replaces the output streams of Spark's SQL shell, and does nothing in other programs. The shell calls this method
-   * on its main thread while it creates the session. Right after that, the shell sets its streams again. So a separate
-   * thread replaces the streams once the shell has set its own.
+   * on its main thread while it creates the session, and then sets its streams again. So a separate thread replaces the
+   * streams once the shell has set its own.
    */
   def install(): Unit = sys.env.get(form).foreach { named =>
     quietly {

@@ -15,8 +15,8 @@ import org.apache.spark.sql.sieve.formats.TableFormat
 /**
  * Estimates how many bytes each scan of a plan will read. The estimate is Spark's own or, if an index skips files, a
  * smaller number. Sieve uses these estimates only to decide whether a job that reads keys costs too much. Spark's join
- * planner must not use them, because a few bytes of a file can contain millions of rows, and a broadcast must fit into
- * memory.
+ * planner must not use Sieve's estimates, because a few bytes of a file can contain millions of rows, and a broadcast
+ * must fit into memory.
  *
  * @param plan the plan that contains the scans, and the filters above the scans
  */
@@ -69,7 +69,8 @@ class BytesLeft(session: Compat.Session, plan: LogicalPlan) {
           known = Filters.evaluable(DataSourceStrategy.normalizeExprs(filters, scan.output))
           asked = known.filter(_.references.forall(a => !partitions(a.name)))
           indexed = new IndexedColumns(scan, files, entry, session)
-          // A filter that is only IS NOT NULL does not count, because it is not selective. Spark adds it on join keys.
+          // A filter that is only IS NOT NULL, which Spark adds on join keys, does not count, because it is not
+          // selective.
           if asked.exists(f => !f.isInstanceOf[IsNotNull] && indexed.occurIn(f))
           listed <- TableFormat.of(files).listed(files.location, known)
           bytes <- new SieveFileIndex(scan, files, table, entry, session, showsSplits = false).estimate(listed, asked)

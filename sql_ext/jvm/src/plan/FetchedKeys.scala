@@ -42,8 +42,8 @@ object FetchedKeys extends OnceLogging {
   }
 
   /**
-   * True for a subquery that does not belong to dynamic partition pruning. Those of dynamic partition pruning use a
-   * broadcast, or `KeySource` removes them.
+   * True for a subquery that does not belong to dynamic partition pruning. Subqueries of dynamic partition pruning use
+   * a broadcast, or `KeySource` removes them.
    */
   private def isSubquery(e: Expression): Boolean =
     e.isInstanceOf[SubqueryExpression] && !e.isInstanceOf[DynamicPruningSubquery]
@@ -58,7 +58,7 @@ object FetchedKeys extends OnceLogging {
       // This condition excludes scans that can return other rows in a second run. A scan of a whole catalog table lists
       // the partitions at the time of the run. A Delta table whose version is not fixed shows the newest version. In a
       // text file, the values of a damaged record depend on the scanned columns. A reader that may omit rows can omit
-      // them in only one run.
+      // different rows in each run.
       case files: HadoopFsRelation =>
         TableFormat.isKnown(files) && !files.location.isInstanceOf[CatalogFileIndex] && TableFormat.of(files).isPinned(files.location) &&
           !WholeRecords.isText(files) && !TopK.mayBeMissing(files)
@@ -154,7 +154,7 @@ object FetchedKeys extends OnceLogging {
   }
 
   /**
-   * Waits for keys. Returns false if a task failed, so that the scan reads all files. The query does not fail at this
+   * Waits for keys. If a task failed, returns false, and the scan must read all files. The query does not fail at this
    * point, because the join does not read the failing side if the other side is empty.
    */
   def come(keys: ExecSubqueryExpression): Boolean =

@@ -140,8 +140,8 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
   // -- joins that supply keys -----------------------------------------------------------------
 
   /**
-   * The sides of a join that can supply keys: the broadcast side if it is one of them, otherwise both, the smaller one
-   * first.
+   * The sides of a join that can supply keys. If the broadcast side can supply keys, the result contains only this
+   * side. Otherwise, the smaller side is first.
    */
   private def sources(join: Join): Seq[KeySource] = join match {
     case ExtractEquiJoinKeys(_, left, right, _, _, _, _, _) =>
@@ -205,7 +205,8 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
     }
 
   /**
-   * True if Spark can hash the keys of a join. If it cannot hash them, Spark sorts both sides and broadcasts neither.
+   * True if Spark can hash the keys of a join. If Spark cannot hash the keys, it sorts both sides and broadcasts
+   * neither.
    */
   private def isHashed(join: Join): Boolean = join match {
     case ExtractEquiJoinKeys(_, left, right, _, _, _, _, _) => (left ++ right).forall(k => Compat.isHashed(k.dataType))
@@ -368,7 +369,7 @@ object JoinKeys {
   /** The maximum size in bytes of a side that counts as a short list of keys even without a selective filter. */
   private val smallBuild = 1L << 16
 
-  /** True if a hint only forbids a broadcast of the hint's own side. MERGE sets a hint of this kind on its target. */
+  /** True if a hint, like that of MERGE on its target, only forbids a broadcast of the hint's own side. */
   private def forbidsBroadcast(hint: JoinStrategyHint): Boolean =
     hint == NO_BROADCAST_HASH || hint == NO_BROADCAST_AND_REPLICATION
 

@@ -25,7 +25,7 @@ case class RunTimeFilteredScan(child: LogicalPlan, filters: Seq[Expression]) ext
 object RunTimeFilteredScan {
   /**
    * Removes a `RunTimeFilteredScan` that is below projections and filters. Returns the plan without this node, and the
-   * node's filters. None if the plan contains no `RunTimeFilteredScan` there, or if a projection or filter is
+   * node's filters. None without a `RunTimeFilteredScan` in this place, or if a projection or filter is
    * nondeterministic, because Spark plans nondeterministic nodes separately.
    */
   def takenOff(plan: LogicalPlan): Option[(LogicalPlan, Seq[Expression])] = plan match {

@@ -25,8 +25,8 @@ final case class KeySource(
     if (places.size == 1) all(places.head) else CreateStruct.create(places.map(all))
 
   /**
-   * A subquery that collects the keys. All scans that the keys prune share this subquery. In it, dynamic partition
-   * pruning uses only broadcasts, because a nested subquery would need a second thread of Spark's pool.
+   * A subquery that collects the keys. All scans that the keys prune share this subquery. In the subquery, dynamic
+   * partition pruning uses only broadcasts, because a nested subquery would need a second thread of Spark's pool.
    */
   lazy val collected: ScalarSubquery = DistinctKeys.of(build.transformAllExpressions {
     case partitions: DynamicPruningSubquery if !partitions.onlyInBroadcast => Literal.TrueLiteral

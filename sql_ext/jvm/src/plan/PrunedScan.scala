@@ -38,8 +38,8 @@ class PrunedScan(val own: Scan, val index: SieveFileIndex, val filters: Seq[Expr
   @volatile private[plan] var lacksKeys = false
 
   /**
-   * The files that remain after the index has skipped files. This scan computes them at the first call, and again after
-   * new run-time values.
+   * The files that remain after the index has skipped files, computed at the first call and again after new run-time
+   * values.
    */
   private[plan] def remaining: Remaining = synchronized {
     planned.getOrElse {

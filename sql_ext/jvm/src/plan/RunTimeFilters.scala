@@ -35,8 +35,8 @@ object RunTimeFilters {
   private val mostSolved = MonotoneSolver.mostValues
 
   /**
-   * The run-time filters of a scan that use indexed columns. With filters on other columns, an audit would search for
-   * fewer rows.
+   * The run-time filters of a scan that use indexed columns. Each other filter would reduce the rows for which an audit
+   * searches.
    */
   def awaited(scan: FileSourceScanExec): Seq[Expression] = scan.relation.location match {
     case index: SieveFileIndex => awaited(index, scan.dataFilters)

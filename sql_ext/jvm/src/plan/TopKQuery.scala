@@ -85,7 +85,7 @@ object TopKQuery extends OnceLogging {
     case Offset(IntegerLiteral(n), child) => sorted(child, rows + n)
     case p: Project if p.projectList.forall(_.deterministic) => sorted(p.child, rows)
     // The first column of the sort order suffices. A row that comes after the last needed row in this column also comes
-    // after it in the whole sort order.
+    // later in the whole sort order.
     case s: Sort if s.global && rows > 0 =>
       Some((s.child, TopK(s.order.take(1), rows, isOfValues = false, Nil)))
     case _ => None

@@ -308,7 +308,7 @@ class Filters(
     Map("op" -> "unknown", "why" -> why(e)) ++ Some(of).filter(_.nonEmpty).map("names" -> _)
   }
 
-  /** The name of the first function in an expression that no index can evaluate, as users write it in SQL. */
+  /** The SQL name of the first function in an expression that no index can evaluate. */
   private def why(e: Expression): String =
     FunctionNames.of(unordered(e).headOption.getOrElse(e))
 

@@ -5,7 +5,7 @@ import org.apache.spark.sql.catalyst.analysis.FunctionRegistry
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.objects.StaticInvoke
 
-/** The names of functions as users write them in SQL. */
+/** The SQL names of functions. */
 private object FunctionNames {
   def of(e: Expression): String = e.getTagValue(FunctionRegistry.FUNC_ALIAS).getOrElse(e match {
     case operator: BinaryOperator => operator.symbol

@@ -64,7 +64,10 @@ class IndexedExpressions(all: Seq[IndexedExpression]) {
   /** The tuples of columns that have an index. */
   val tuples: Seq[Tuple] = all.filter(_.columns.nonEmpty).map(one => Tuple(one.key, one.columns))
 
-  /** The parts that these expressions add to a reader's fingerprint, because they decide the expressions' values. */
+  /**
+   * The parts that these expressions add to a reader's fingerprint, because the expressions' values depend on these
+   * parts.
+   */
   def parts: Map[String, String] = all.map(one => s"expression.${one.key(1)}" -> one.reading).toMap
 }
 

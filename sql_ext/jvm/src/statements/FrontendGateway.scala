@@ -13,8 +13,8 @@ class SilentAccumulator extends PythonAccumulatorV2("127.0.0.1", 0, "") {
 }
 
 /**
- * The entry point of a front end's gateway. The front end can call only the methods of this class, and the methods of
- * the objects that they return.
+ * The entry point of a front end's gateway. The front end can call only the methods of this class and of the objects
+ * that its methods return.
  */
 class FrontendGateway(val defaultSession: Compat.Session, val requests: RequestQueue) {
   val context: JavaSparkContext = new JavaSparkContext(defaultSession.sparkContext)

@@ -4,8 +4,8 @@ import org.apache.spark.sql.types.Decimal
 import org.apache.spark.unsafe.types.{ByteArray, UTF8String}
 
 /**
- * Computes the codes of keys in the same way as the encoders in `sieve/encoding`, but without a prefix. Tests check
- * that they return equal codes. `SieveKey` calls the methods by name.
+ * Computes the codes of keys in the same way as the encoders in `sieve/encoding`, but without a prefix. Tests compare
+ * the results with the codes of the encoders. `SieveKey` calls the methods by name.
  */
 object KeyCodes {
   def of(value: Boolean): Long = if (value) 1L else 0L

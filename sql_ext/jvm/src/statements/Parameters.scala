@@ -44,8 +44,7 @@ class BindStatement(session: Compat.Session) extends Rule[LogicalPlan] {
 
 object Parameters {
   /**
-   * True if Spark passes the values of parameters to the parser. Releases for which this is false pass them only to the
-   * analyzer.
+   * True if Spark passes the values of parameters to the parser. Older releases pass parameters only to the analyzer.
    */
   private val inParser = classOf[ParserInterface].getMethods.exists(_.getName == "parsePlanWithParameters")
 
@@ -93,8 +92,8 @@ object Parameters {
   }
 
   /**
-   * The fields of Spark's parameter context. This method reads them through `Product`, because older releases of Spark
-   * lack the context's class.
+   * The fields of Spark's parameter context, read through `Product`, because older releases of Spark lack the context's
+   * class.
    */
   private def members(context: AnyRef): Seq[Any] = context.asInstanceOf[Product].productIterator.toSeq
 
