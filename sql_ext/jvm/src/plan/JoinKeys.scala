@@ -328,7 +328,7 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
 
   // -- scans that an index prunes -------------------------------------------------------------
 
-  /** Removes the normalization of floats, because indexes and joins compare floats alike (NaN = NaN, and 0.0 = -0.0). */
+  /** Removes the normalization of floats, because indexes and joins compare floats alike (NaN = NaN, 0.0 = -0.0). */
   private def bare(key: Expression): Expression = RunTimeFilters.withoutNormalization(key)
 
   private def isPruned(scan: LogicalRelation, key: Expression): Boolean =
