@@ -206,8 +206,8 @@ object IndexedExpression {
    */
   def normal(e: Expression, path: Expression => Option[Seq[String]]): Expression =
     Variants.withoutPushed(e).transformDown {
-      // Spark resolves `right(c, 4)` to this conditional. The normal form omits the conditional, because the optimizer
-      // moves a comparison with it into its branches.
+      // Spark resolves `right(c, 4)` to a conditional of this form. The normal form omits the conditional, because the
+      // optimizer moves a comparison with it into its branches.
       case If(IsNull(text), Literal(null, _), last @ Substring(of, _, _)) if text == of => normal(last, path)
       case column if path(column).nonEmpty => ColumnValue(path(column).get, column.dataType)
       case field if ColumnPath.inArray(field, path).nonEmpty => ColumnValue(ColumnPath.inArray(field, path).get, field.dataType)

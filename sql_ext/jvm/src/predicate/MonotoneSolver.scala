@@ -111,7 +111,7 @@ class MonotoneSolver(column: Expression => Option[DataType]) {
       def clamp(at: BigInt): BigInt = at.max(low).min(high)
       def slack(at: BigInt): BigInt = function.slackNear(ordinal(clamp(at)).toLong)
       // The last position also stands for values outside the type, such as decimals with more digits. So clamping turns
-      // a range beyond the last position into this position, instead of an empty range.
+      // a range beyond the last position into the last position, instead of an empty range.
       val (first, last) = (clamp(from - slack(from)), clamp(to + slack(to + 1)))
       if (first > last) None
       else if (function.rises) Some((first, last))

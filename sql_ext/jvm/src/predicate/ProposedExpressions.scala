@@ -54,8 +54,8 @@ private object ProposedExpressions {
   }
 
   /**
-   * True if the SQL of an expression contains a text that could be a value of a row, because records of scans must not
-   * contain values of rows.
+   * True if the SQL of an expression contains a text that could be a value of a row. Records of scans must not contain
+   * values of rows.
    */
   private def hasValue(e: Expression): Boolean = {
     val names = namesBy(e)
