@@ -1,14 +1,14 @@
 """Bit packing of unsigned integers with exceptions (PFOR), vectorised in numpy.
 
-`pack` stores each value of an array in `bits` bits, and chooses the width that makes the array
-shortest. The few values that need more bits (outliers, such as one key with a million rows) follow
-the packed bits as exceptions. Example: 1, 3, 2 and 1000 take 2 bits each, and 1000 is an exception.
-Layout, little-endian:
+`pack` stores each value of an array in `bits` bits, and chooses the number `bits` that minimises
+the packed size. A few values may need more bits (outliers, such as one key with a million rows).
+The full values of these outliers follow the packed bits as exceptions. Example: 1, 3, 2 and 1000
+take 2 bits each, and 1000 is an exception. Layout, little-endian:
 
 ====================  ===============================================================
 u8 bits               0..56
-u32 exceptions        x
-u8[(n * bits + 7)/8]  value i in bits i * bits onwards, lowest bit first, 0 for outliers
+u32 exceptions        number of exceptions, x
+u8[(n * bits + 7)/8]  value i from bit i * bits on, lowest bit first; 0 for an outlier
 u32[x]                positions of the outliers, ascending
 u64[x]                their values
 ====================  ===============================================================
@@ -30,7 +30,8 @@ from sieve.errors import corrupt_segment
 
 Bytes = bytes | memoryview
 
-# A value can begin inside a byte, so an 8-byte word must hold the value and up to 7 earlier bits.
+# A packed value can begin inside a byte. So the 8-byte word that is read for a value must hold up
+# to 7 earlier bits and the value, which leaves 57 bits.
 MAX_BITS: Final = 56
 
 _HEAD: Final = struct.Struct("<BI")
@@ -38,15 +39,17 @@ EXCEPTION_BYTES: Final = 12
 ARRAY_HEAD_BYTES: Final = _HEAD.size
 _MANTISSA_BITS: Final = 52
 _EXPONENT_OF_ONE: Final = 1023
-# Packing needs one byte of memory for each bit, so packing works on slices. Each slice ends at a
-# byte boundary, because a slice has a multiple of 8 values.
+# `pack_bits` needs one byte of memory for each packed bit, so it packs a slice of the values at a
+# time. The packed form of a slice is a whole number of bytes, because a slice has a multiple of 8
+# values.
 _SLICE: Final = 1 << 16
 
 
 def bit_lengths(values: Words) -> npt.NDArray[np.int64]:
-    """The number of significant bits of each value; 0 for the value 0."""
-    # The exponent of a float gives the bit length. The bit below the highest is cleared first, so
-    # that no value rounds up to the next power of two.
+    """Returns the number of significant bits of each value; 0 for the value 0."""
+    # The exponent of a value as a float gives the value's bit length. The conversion to float could
+    # round a value up to the next power of two. To prevent this, the bit below the highest bit is
+    # cleared first.
     image = (values & ~(values >> np.uint64(1))).astype(np.float64).view(np.int64)
     lengths: npt.NDArray[np.int64] = np.maximum(
         (image >> _MANTISSA_BITS) - (_EXPONENT_OF_ONE - 1), 0
@@ -55,12 +58,12 @@ def bit_lengths(values: Words) -> npt.NDArray[np.int64]:
 
 
 def packed_size(lengths: npt.NDArray[np.int64]) -> int:
-    """The bytes that `pack` takes for values of these `bit_lengths`."""
+    """Returns the size in bytes of the result of `pack`, given the `bit_lengths` of the values."""
     return _HEAD.size + int(_sizes(lengths).min())
 
 
 def pack(values: Words) -> bytes:
-    """Packs an array of fewer than 2^32 numbers; the array's length is not stored."""
+    """Packs an array of fewer than 2^32 numbers; the result does not contain the array's length."""
     lengths = bit_lengths(values)
     bits = int(_sizes(lengths).argmin())
     outliers = np.flatnonzero(lengths > bits)
@@ -72,10 +75,10 @@ def pack(values: Words) -> bytes:
 
 
 def unpack(payload: Bytes, at: int, count: int) -> tuple[Words, int]:
-    """Unpacks `count` numbers from the bytes at `at`; also returns the offset after these bytes.
+    """Unpacks `count` numbers that begin at offset `at`; also returns the offset after the numbers.
 
     Raises:
-        CorruptError: the bytes end too early, or `pack` cannot have made them.
+        CorruptError: the payload ends too early, or contains bytes that `pack` never writes.
     """
     if at + _HEAD.size > len(payload):
         raise corrupt_segment("ends inside an array")
@@ -98,7 +101,7 @@ def unpack(payload: Bytes, at: int, count: int) -> tuple[Words, int]:
 
 
 def pack_bits(values: Words, bits: int) -> bytes:
-    """Packs the lowest `bits` bits, at most 56, of each value; value i is at bit i * bits."""
+    """Packs the lowest `bits` bits (at most 56) of each value; value i begins at bit i * bits."""
     image = values.astype("<u8").view(np.uint8).reshape(-1, 8)
     return b"".join(
         np.packbits(
@@ -110,16 +113,17 @@ def pack_bits(values: Words, bits: int) -> bytes:
 
 
 def byte_words(data: Bytes, start: int = 0) -> Words:
-    """The 8-byte word that begins at each byte from `start` on, uint64[len(data) - start - 7]."""
+    """Returns the 8-byte words at all offsets from `start` on, uint64[len(data) - start - 7]."""
     words: Words = np.ndarray((len(data) - start - 7,), "<u8", data, start, (1,))
     return words
 
 
 def bits_at(words: Words, bits: int, places: Words) -> Words:
-    """Reads the values at some positions from packed bits.
+    """Reads the values at the positions `places` from packed bits.
 
-    `words` contains the packed bits in the form of `byte_words`; `places` can have any shape. At
-    least seven bytes must follow the first byte of the last value.
+    `words` is the result of `byte_words` for the packed bits; `places` can have any shape. The
+    packed bits must be padded, so that at least seven bytes follow the first byte of the last
+    value.
     """
     start = places * np.uint64(bits)
     found = words[(start >> np.uint64(3)).astype(np.int64)] >> (start & np.uint64(7))
@@ -127,7 +131,7 @@ def bits_at(words: Words, bits: int, places: Words) -> Words:
 
 
 def _sizes(lengths: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """The size of the packed array at each bit width, in bytes, int64[57]."""
+    """Returns the size in bytes of the packed array for each bit width from 0 to 56, int64[57]."""
     longer = len(lengths) - np.cumsum(np.bincount(lengths, minlength=65))[: MAX_BITS + 1]
     widths = np.arange(MAX_BITS + 1)
     sizes: npt.NDArray[np.int64] = (len(lengths) * widths + 7) // 8 + EXCEPTION_BYTES * longer

@@ -1,6 +1,6 @@
-"""Names for the types of arrays in the code.
+"""Names for the types of numpy arrays in Sieve's code.
 
-Each name defines a dtype and the meaning of its numbers.
+Each name stands for a dtype and for what the elements of the array mean.
 """
 
 from __future__ import annotations
@@ -11,22 +11,22 @@ import numpy as np
 import numpy.typing as npt
 
 Flags: TypeAlias = npt.NDArray[np.bool_]
-"""A flag for each element, such as each file of a table."""
+"""A Boolean for each element of a list, such as for each file of a table."""
 
 Codes: TypeAlias = npt.NDArray[np.int64]
-"""Key codes: values in encoded form, in the order of the values."""
+"""Key codes: column values, encoded as integers that sort like the values."""
 
 CodeIntervals: TypeAlias = npt.NDArray[np.int64]
-"""Sets of codes, int64[k, 2]: the first and the last code of each interval, both included."""
+"""A set of key codes, int64[k, 2]: the first and the last code of each interval, both inclusive."""
 
 Integers: TypeAlias = npt.NDArray[np.int64]
-"""Integers of any meaning."""
+"""Integers without a fixed meaning."""
 
 Counts: TypeAlias = npt.NDArray[np.int64]
-"""Counts, such as numbers of rows; or positions among slots, where -1 means no position."""
+"""Counts, such as numbers of rows; or slots of files, where -1 means that a file has no slot."""
 
 Numbers: TypeAlias = npt.NDArray[np.float64]
-"""Shares, prices and sizes."""
+"""Floating-point numbers, such as shares, prices and sizes."""
 
 Hashes: TypeAlias = npt.NDArray[np.uint64]
 """64-bit hashes of keys."""
@@ -35,19 +35,19 @@ Words: TypeAlias = npt.NDArray[np.uint64]
 """64-bit words, for packing and unpacking bits."""
 
 Slots: TypeAlias = npt.NDArray[np.uint64]
-"""Positions in the table of a hash map."""
+"""Positions of cells in the cell array of a hash map."""
 
 Places: TypeAlias = npt.NDArray[np.intp]
 """Positions in another array."""
 
 Offsets: TypeAlias = npt.NDArray[np.int64]
-"""Start positions in a buffer, in bytes or lines."""
+"""Start positions of elements in a buffer, counted in bytes or in lines."""
 
 Ordinals: TypeAlias = npt.NDArray[np.int32]
-"""Locations of a run, by their number."""
+"""Numbers of locations within a run."""
 
 States: TypeAlias = npt.NDArray[np.int8]
-"""`FileState` of each file."""
+"""The `FileState` of each file."""
 
 Weights: TypeAlias = npt.NDArray[np.float32]
-"""Costs of reading each location, in reads of a location of mean size."""
+"""The cost of reading each location; 1 is the cost of a location of mean size."""

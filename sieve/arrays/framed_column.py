@@ -1,8 +1,8 @@
 """Framed column: a compressed integer array with random access.
 
-The column is divided into blocks (frames) of 1,024 numbers. A block stores its least number, and
-for each number the difference from the least number. All differences of a block have the same size
-in whole bytes. A block of equal numbers stores no differences.
+The column is divided into blocks (frames) of 1,024 numbers. A block stores its least number and,
+for each number, the difference between this number and the least number. All differences of a block
+are stored in the same number of whole bytes. A block of equal numbers stores no differences.
 
 Source: frame of reference, Goldstein, Ramakrishnan and Shaft, "Compressing Relations and Indexes".
 """
@@ -26,13 +26,13 @@ _MASKS: Final[Words] = np.array([(1 << 8 * width) - 1 for width in range(_WORD +
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FramedColumn:
-    """n integers in f frames.
+    """A column of n integers in f frames.
 
     Attributes:
-        least: int64[f], least number of each frame.
-        width: uint8[f], bytes of a difference, 0 to 8.
-        start: int64[f], where each frame begins in `data`.
-        data: uint8, the differences, with eight more bytes at the end.
+        least: int64[f], the least number of each frame.
+        width: uint8[f], the number of bytes per difference in each frame, 0 to 8.
+        start: int64[f], the offset in `data` at which each frame begins.
+        data: uint8, the differences of all frames, followed by eight bytes of padding.
     """
 
     least: Integers
@@ -42,14 +42,14 @@ class FramedColumn:
 
     @classmethod
     def of(cls, values: Integers) -> FramedColumn:
-        """Packs int64[n]."""
+        """Packs the numbers ``values``, int64[n], into a column."""
         frames = -(-len(values) // FRAME)
-        # The last frame is padded with its last number.
+        # The last number is repeated until the last frame is full.
         padded = np.append(values, np.repeat(values[-1:], frames * FRAME - len(values)))
         blocks = padded.reshape(-1, FRAME)
         least = blocks.min(axis=1, initial=np.iinfo(np.int64).max)
-        # Differences of int64 values fit into uint64, so a difference that wraps around is still
-        # correct.
+        # The difference of two int64 values fits into uint64, so it is correct even if the
+        # subtraction wraps around.
         above = blocks.view(np.uint64) - least.view(np.uint64)[:, None]
         width = np.searchsorted(_MASKS, above.max(axis=1, initial=0)).astype(np.uint8)
         sizes = width.astype(np.int64) * FRAME
@@ -65,16 +65,16 @@ class FramedColumn:
 
     @property
     def nbytes(self) -> int:
-        """Bytes in memory."""
+        """The size of the column in memory, in bytes."""
         return self.least.nbytes + self.width.nbytes + self.start.nbytes + self.data.nbytes
 
     def same(self, other: FramedColumn) -> bool:
-        """Returns whether another column has the same numbers, including the padding."""
+        """Returns whether two columns have the same numbers, also in the last frame's padding."""
         pairs = (self.least, other.least), (self.width, other.width), (self.data, other.data)
         return all(np.array_equal(one, two) for one, two in pairs)
 
     def take(self, places: Counts) -> Integers:
-        """The numbers at these positions, int64; each position is at least 0 and below n."""
+        """Returns the numbers at the given positions, int64; positions are from 0 to n - 1."""
         frame = places // FRAME
         width = self.width[frame]
         at = self.start[frame] + places % FRAME * width

@@ -1,9 +1,10 @@
-"""Sets of integers as closed intervals, many at once.
+"""Operations on sets of integers, each stored as an array of closed intervals.
 
 Both ends of an interval are inclusive, so an interval can contain the least and the greatest 64-bit
-integer. A set is an int64[k, 2] array of first and last integers. Most functions need ascending
-intervals without overlap, as `merge` returns them. Flat arrays, sorted by owner and first integer,
-store the sets of several owners, such as the keys of each file.
+integer. A set of k intervals is an int64[k, 2] array: each row has an interval's first and last
+integer. Most functions need a *merged* set: ascending intervals without overlap, as `merge` returns
+them. Several owners, such as the files of a table, can each have a set. Flat arrays then contain
+the intervals of all owners, sorted by owner and then by first integer.
 
 Example: ``merge([[7, 9], [1, 3], [2, 5]])`` is ``[[1, 5], [7, 9]]``.
 """
@@ -20,7 +21,8 @@ def merge(intervals: Integers, *, touching: bool = False) -> Integers:
     """Returns the same integers as ascending intervals that do not overlap.
 
     Args:
-        intervals: int64[k, 2] in any order; an interval whose first is above its last is empty.
+        intervals: int64[k, 2] in any order; an interval is empty if its first integer is above its
+            last integer.
         touching: whether to merge also adjacent intervals, which have no integer between them.
     """
     intervals = intervals[intervals[:, 0] <= intervals[:, 1]]
@@ -39,16 +41,17 @@ def starts(
     *,
     touching: bool = False,
 ) -> Places:
-    """The positions at which each interval of the merged set begins, for ``ufunc.reduceat``.
+    """Returns where each interval of the merged set begins among the input, for ``ufunc.reduceat``.
 
     Args:
-        first: int64[n], ascending for each owner.
-        last: int64[n], not below `first`.
-        owner: integers[n], ascending, not below 0; None means one owner of all.
+        first: int64[n], the first integer of each interval, ascending within each owner.
+        last: int64[n], the last integer of each interval, at or above its first integer.
+        owner: integers[n], the owner of each interval, ascending, 0 or more. If None, all intervals
+            belong to the same owner.
         touching: whether to merge also adjacent intervals, which have no integer between them.
 
     Returns:
-        intp[m]; the first position is 0 if there are intervals.
+        intp[m], the position of the first input interval of each merged interval.
     """
     if owner is None:
         apart = _apart(first, np.maximum.accumulate(last), touching=touching)
@@ -59,17 +62,19 @@ def starts(
 
 
 def _apart(first: Integers, reach: Integers, *, touching: bool) -> npt.NDArray[np.bool_]:
-    """Returns for each interval, from the second on, whether all earlier intervals are below it."""
+    """Returns, for each interval but the first, whether all earlier intervals end below it."""
     apart = first[1:] > reach[:-1]
     if touching:
-        # `first - 1` wraps around only for the least integer, which is already not apart.
+        # `first - 1` wraps around only if `first` is the least integer. For such an interval, the
+        # comparison above already returned False.
         apart &= first[1:] - 1 > reach[:-1]
     return apart
 
 
 def _running_max(values: Integers, owner: npt.NDArray[np.integer]) -> Integers:
-    """For each position: the greatest value of the same owner up to this position."""
-    # One int64 can hold an owner's number and a value's rank, but not a number and the value.
+    """Returns, for each position, the greatest value of the same owner up to this position."""
+    # An owner's number and a value do not fit into one int64 together. So the code combines the
+    # owner's number with the value's rank.
     distinct, rank = np.unique(values, return_inverse=True)
     highest = np.maximum.accumulate(owner.astype(np.int64) * len(distinct) + rank)
     reach: Integers = distinct[highest % max(1, len(distinct))]
@@ -77,7 +82,7 @@ def _running_max(values: Integers, owner: npt.NDArray[np.integer]) -> Integers:
 
 
 def intersect(one: Integers, other: Integers) -> Integers:
-    """The integers that are in both of two merged sets, as a merged set."""
+    """Returns the integers that two merged sets have in common, as a merged set."""
     start, stop = meeting(other, one[:, 0], one[:, 1])
     stop = np.maximum(start, stop)
     left, right = np.repeat(np.arange(len(one)), stop - start), spelled_out(start, stop)
@@ -91,13 +96,13 @@ def meeting(wanted: Integers, first: Integers, last: Integers) -> tuple[Places, 
     """Finds the intervals of a merged set that overlap each given interval: ``set[start:stop]``.
 
     Args:
-        wanted: int64[k, 2], the merged set.
+        wanted: int64[k, 2], a merged set.
         first: int64[n], first integer of each given interval.
         last: int64[n], last integer of each given interval.
 
     Returns:
-        Start and stop, intp[n] each, positions in the set. If start is not below stop, no interval
-        of the set overlaps the given interval.
+        Two arrays of positions in the set, start and stop, intp[n] each. If start is not below
+        stop, no interval of the set overlaps the given interval.
     """
     start = np.searchsorted(wanted[:, 1], first, side="left")
     return start, np.searchsorted(wanted[:, 0], last, side="right")
@@ -114,8 +119,8 @@ def locate(
         values: int64[n].
 
     Returns:
-        The interval, intp[n], -1 if no interval begins at or below the value; and whether the
-        interval contains the value, bool[n].
+        Two arrays. The first is the position of the interval, intp[n], or -1 if no interval begins
+        at or below the value. The second is whether this interval contains the value, bool[n].
     """
     place = np.searchsorted(first, values, side="right") - 1
     if len(first) == 0:

@@ -1,11 +1,11 @@
 """Key codes of strings and binary: the eight bytes after the common prefix of all values.
 
-Values that begin alike, such as URLs, often have the same first eight bytes. Therefore the encoder
-first strips the longest common prefix of the column. Example with the prefix ``user-``: the code of
-``user-00000042x`` consists of the bytes ``00000042``.
+Many columns, such as URLs, have the same first eight bytes in most values. Therefore the encoder
+first strips the longest prefix that all values of the column share. Example with the prefix
+``user-``: the code of ``user-00000042x`` consists of the bytes ``00000042``.
 """
 
-# ruff: noqa: D102 - the protocol documents the methods of a codec once
+# ruff: noqa: D102 - the protocol `Codec` or `SuffixCodec` documents the methods that codecs share
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ from sieve.encoding.codec import GREATEST, LEAST, Literal, filled, wire_bytes
 from sieve.encoding.word_reader import WordReader
 
 BYTES_OF_A_CODE = 8
-"""The number of bytes after the prefix that form a code if there are no split points."""
+"""If an encoder has no split points, a code consists of this number of bytes after the prefix."""
 _SIGN = np.uint64(1 << 63)
 
 
 class SuffixCodec(Protocol):
-    """Encodes the bytes after the prefix; codes sort like unsigned bytes."""
+    """Encodes the bytes after a column's common prefix, so that codes sort like these bytes."""
 
     def codes(self, values: pa.Array, start: int) -> Codes:
-        """Encodes large binaries from byte `start` on, int64[n]; undefined for nulls."""
+        """Encodes each large binary from byte `start` on, int64[n]; a null's code is undefined."""
 
     def code(self, value: bytes) -> int:
-        """The code of one value."""
+        """Returns the code of one value."""
 
     def greatest(self, start: bytes) -> int:
-        """The greatest code of the values that begin with `start`."""
+        """Returns the greatest code of the values that begin with the bytes `start`."""
 
     def least_value(self, code: int) -> bytes:
-        """The least value with this code."""
+        """Returns the least value with the code `code`."""
 
 
 @dataclass(frozen=True, slots=True)
 class LeadingBytes:
-    """The next eight bytes, big-endian and zero padded."""
+    """Encodes a value as its first eight bytes, padded with zeros, read as a big-endian number."""
 
     def codes(self, values: pa.Array, start: int) -> Codes:
         reader = WordReader(values)
@@ -62,10 +62,10 @@ class LeadingBytes:
 
 @dataclass(frozen=True, slots=True)
 class BytesCodec:
-    """Strings and binary in Spark's order, by unsigned bytes.
+    """The codec of strings and binary; Spark orders both types by unsigned bytes.
 
-    A value without the prefix gets the least or the greatest code, so that codes and values have
-    the same order.
+    A value without the common prefix gets the least code if it sorts below the prefix, otherwise
+    the greatest code. So codes sort like the values.
     """
 
     prefix: bytes
@@ -93,7 +93,7 @@ class BytesCodec:
         return Literal(self._code(image), image=image)
 
     def span(self, start: bytes) -> tuple[int, int]:
-        """Least and greatest code of the values that begin with `start`."""
+        """Returns the least and the greatest code of the values that begin with `start`."""
         if self.prefix.startswith(start):
             return LEAST, GREATEST
         if not start.startswith(self.prefix):

@@ -1,14 +1,15 @@
 """Codecs: order-preserving 64-bit encodings of column values, one for each family of types.
 
 A codec maps values to signed 64-bit key codes so that ``x < y`` implies ``code(x) <= code(y)``. An
-*exact* codec also gives different values different codes, so a comparison of codes can replace a
-comparison of values. With an inexact codec, a predicate on codes accepts every match and possibly
-more values.
+*exact* codec also gives different codes to different values, so Sieve can compare codes instead of
+values. With an inexact codec, different values can share a code. A predicate on codes then accepts
+every matching value, and possibly other values.
 
-Examples: the int 7 has the code 7, the date 1970-01-02 the code 1, and the double -0.0 the code 0.
+Examples: the int 7 has the code 7, the date 1970-01-02 has the code 1, and the double -0.0 has the
+code 0.
 """
 
-# ruff: noqa: D102 - the protocol documents the methods of a codec once
+# ruff: noqa: D102 - the protocol `Codec` documents the methods that codecs share
 
 from __future__ import annotations
 
@@ -37,7 +38,8 @@ _DAY_MICROS = 86_400_000_000
 class Literal:
     """A constant of a query as a key code; `code` is undefined if `nan` is set.
 
-    If codes are inexact, `image` is the whole value as bytes. Hash maps use the hash of `image`.
+    If the column's codes are inexact, `image` is the whole constant as bytes. A look-up in a hash
+    map then uses the hash of `image`.
     """
 
     code: int
@@ -46,7 +48,10 @@ class Literal:
 
 
 class Codec(Protocol):
-    """Encodes the values of a family of types. Arrays are not chunked and not empty."""
+    """Encodes the values of a family of types.
+
+    The arrays that a codec encodes are neither chunked nor empty.
+    """
 
     @property
     def exact(self) -> bool:
@@ -56,20 +61,20 @@ class Codec(Protocol):
         """Returns whether the codec can encode a column of this Arrow type."""
 
     def codes(self, array: pa.Array) -> Codes:
-        """The code of each element, int64[n]; undefined for nulls and NaN."""
+        """Returns the code of each element, int64[n]; the codes of nulls and NaN are undefined."""
 
     def literal(self, value: object) -> Literal:
-        """The code of a constant in its wire form.
+        """Returns the code of a constant, given in the wire form of the column's type.
 
-        InvalidInputError if the constant has another form.
+        Raises InvalidInputError for a constant in any other form.
         """
 
     def decode(self, code: int) -> str:
-        """Returns the least value with this code, as text for people."""
+        """Returns the least value with the code `code`, as text for people."""
 
 
 def refuse_literal(value: object, wanted: str) -> InvalidInputError:
-    """Returns the error for a constant that is not in the wire form of its column's type."""
+    """Returns the error to raise if a constant is not in the wire form of its column's type."""
     return InvalidInputError(
         "SIEVE_BAD_LITERAL",
         f"a constant of the predicate is {value!r:.80}, but {wanted} was expected; "
@@ -85,7 +90,7 @@ def wire_integer(value: object, low: int, high: int, wanted: str) -> int:
 
 
 def wire_bytes(value: object) -> bytes:
-    """The bytes of a string or binary constant, whose wire form is base64."""
+    """Decodes the wire form of a string or binary constant, which is base64."""
     if not isinstance(value, str):
         raise refuse_literal(value, "base64 text")
     try:
@@ -96,7 +101,7 @@ def wire_bytes(value: object) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class BooleanCodec:
-    """Booleans: false is 0, true is 1."""
+    """The codec of Booleans: the code of false is 0, and the code of true is 1."""
 
     exact: bool = True
 
@@ -117,7 +122,7 @@ class BooleanCodec:
 
 @dataclass(frozen=True, slots=True)
 class IntegerCodec:
-    """Integers of `bits` bits are their own codes."""
+    """The codec of integers of `bits` bits: an integer is its own code."""
 
     bits: int
     exact: bool = True
@@ -138,7 +143,7 @@ class IntegerCodec:
 
 @dataclass(frozen=True, slots=True)
 class DateCodec:
-    """Days since 1970-01-01 in the proleptic Gregorian calendar."""
+    """The codec of dates: days since 1970-01-01 in the proleptic Gregorian calendar."""
 
     exact: bool = True
 
@@ -157,7 +162,7 @@ class DateCodec:
 
 @dataclass(frozen=True, slots=True)
 class TimestampCodec:
-    """Microseconds since 1970-01-01 00:00, in UTC if `zoned`."""
+    """The codec of timestamps: microseconds since 1970-01-01 00:00, in UTC if `zoned`."""
 
     zoned: bool
     exact: bool = True
@@ -173,7 +178,7 @@ class TimestampCodec:
 
     def decode(self, code: int) -> str:
         # numpy has no timestamp for -2^63, and datetime has no timestamp before year 1. Therefore
-        # date and time are formatted separately.
+        # `decode` formats the date with numpy and the time of day with datetime.
         days, micros = divmod(code, _DAY_MICROS)
         midnight = dt.datetime(1, 1, 1, tzinfo=dt.UTC)
         time = (midnight + dt.timedelta(microseconds=micros)).time()
@@ -182,7 +187,10 @@ class TimestampCodec:
 
 @dataclass(frozen=True, slots=True)
 class FloatCodec:
-    """IEEE 754 floats by sign and magnitude; -0.0 and 0.0 share the code 0; a flag marks NaN."""
+    """The codec of IEEE 754 floats: the code is the float's bits below the sign bit, with the sign.
+
+    Both -0.0 and 0.0 have the code 0. NaN has no code; a flag marks it.
+    """
 
     bits: int
     exact: bool = True
@@ -196,7 +204,7 @@ class FloatCodec:
         return np.where(image < 0, np.int64(self._sign) - image, image)
 
     def nans(self, array: pa.Array) -> Flags:
-        """Returns bool[n]: True for elements that are NaN, False for nulls."""
+        """Returns bool[n]: whether each element is NaN; False for nulls."""
         result: Flags = np.isnan(filled(array))
         return result
 
@@ -207,7 +215,7 @@ class FloatCodec:
         return Literal(self._sign - image if image < 0 else image)
 
     def decode(self, code: int) -> str:
-        # The border of a segment can lie beyond the code of an infinity. The text then names this
+        # A border of a segment can lie beyond the code of an infinity. `decode` then returns this
         # infinity.
         infinity = 0x7F800000 if self.bits == 32 else 0x7FF0000000000000
         code = max(-infinity, min(infinity, code))
@@ -224,7 +232,7 @@ class FloatCodec:
 
 
 def filled(array: pa.Array) -> npt.NDArray[Any]:
-    """The elements as a numpy array, with 0 or false for nulls."""
+    """Returns the elements as a numpy array, with 0 or false in place of nulls."""
     zero = pa.scalar(0).cast(array.type)
     result: npt.NDArray[Any] = array.fill_null(zero).to_numpy(zero_copy_only=False)
     return result

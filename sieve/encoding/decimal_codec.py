@@ -1,11 +1,12 @@
-"""Key codes of decimals: the unscaled integer, or 64 bits of it.
+"""Key codes of decimals: the unscaled integer, reduced to 64 bits if it is wider.
 
-A decimal of up to 18 digits fits in 64 bits: 12.34 as ``decimal(10,2)`` has the code 1234. A wider
-decimal has up to 128 bits. The code of a wider decimal resembles a floating-point number, or counts
-the steps of a `Window`.
+A decimal of up to 18 digits fits in 64 bits: 12.34 as ``decimal(10,2)`` has the code 1234. The
+unscaled integer of a wider decimal has up to 128 bits. The code of a wider decimal has one of two
+forms. It consists of an exponent and leading bits, like a floating-point number, or it is the
+number of a step of a `Window`.
 """
 
-# ruff: noqa: D102 - the protocol documents the methods of a codec once
+# ruff: noqa: D102 - the protocol `Codec` documents the methods that codecs share
 
 from __future__ import annotations
 
@@ -27,10 +28,12 @@ _WORD = (1 << 64) - 1
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """The domain of a wide decimal's unscaled values: 2^64 steps of length 2^shift from `low`.
+    """The range of unscaled values that codes of wide decimals distinguish, from `low` upwards.
+
+    The range is divided into 2^64 steps of length 2^shift each.
 
     Raises:
-        InvalidInputError: `low` has 39 digits or more, or `shift` is not 0 to 64.
+        InvalidInputError: `low` has more than 38 digits, or `shift` is not from 0 to 64.
     """
 
     low: int
@@ -44,21 +47,26 @@ class Window:
 
     @classmethod
     def around(cls, least: int, greatest: int) -> Window:
-        """The finest window over a range of values, with a margin of its width on both sides."""
+        """Returns the window with the shortest steps that covers a range of values and margins.
+
+        There is a margin below and above the range; each is as wide as the range.
+        """
         margin = greatest - least + 1
         low, high = max(1 - 10**38, least - margin), min(10**38 - 1, greatest + margin)
-        # The range of all decimals with the margin is less than 2^128, so the shift is at most 64.
+        # The window is at most as wide as the range of all decimals, which is less than 2^128. So
+        # the shift is at most 64.
         return cls(low, max(0, (high - low).bit_length() - 64))
 
 
 @dataclass(frozen=True, slots=True)
 class DecimalCodec:
-    """Encodes decimals: up to 18 digits by the unscaled integer u, wider ones by 64 bits of u.
+    """Encodes a decimal of up to 18 digits as its unscaled integer u, a wider one as 64 bits of u.
 
-    Without a window, the wide form resembles a floating-point number. If |u| < 2^57, |u| is its own
-    code. A longer |u| of L bits has the exponent L - 56, followed by the 56 bits below the leading
-    bit. The sign is applied last. With a window, the code is the number of u's step. A value
-    outside the window gets the least or the greatest code.
+    Without a window, the code of a wider decimal resembles a floating-point number. If |u| < 2^57,
+    the code of |u| is |u|. If |u| has L > 57 bits, its code consists of the exponent L - 56 and the
+    56 bits below the leading bit. The code of a negative u is the negated code of |u|. With a
+    window, the code is the number of the step that contains u. A value below the window gets the
+    least code, and a value above the window gets the greatest code.
     """
 
     precision: int
@@ -124,12 +132,13 @@ class DecimalCodec:
 
 
 def _steps(low: Words, high: Codes, window: Window) -> Codes:
-    """Returns the window step of each 128-bit two's complement integer, as a key code."""
+    """Returns the window step of each 128-bit two's complement integer as its key code."""
     origin = window.low & ((1 << 128) - 1)
     origin_low, origin_high = np.uint64(origin & _WORD), np.uint64(origin >> 64)
     signed_high = np.int64(window.low >> 64)
     below = (high < signed_high) | ((high == signed_high) & (low < origin_low))
-    # At or above the window's first value, the distance to that value is always less than 2^128.
+    # If a value is at or above the window's first value, its distance from the first value is less
+    # than 2^128.
     near = low - origin_low
     far = high.view(np.uint64) - origin_high - (low < origin_low)
     if window.shift == 64:
@@ -146,14 +155,15 @@ def _steps(low: Words, high: Codes, window: Window) -> Codes:
 
 
 def _wide_codes(low: npt.NDArray[np.uint64], high: npt.NDArray[np.int64]) -> Codes:
-    """Codes of 128-bit two's complement integers, given as two words."""
+    """Returns the codes of 128-bit two's complement integers, each given as two 64-bit words."""
     negative = high < 0
     low = np.where(negative, ~low + np.uint64(1), low)
     carry = negative & (low == 0)
     top = np.where(negative, ~high + carry, high).view(np.uint64)
     length = np.where(top > 0, 64 + bit_lengths(top), bit_lengths(low))
     spare = np.maximum(length - 57, 0).astype(np.uint64)
-    # In numpy, shifts by 64 or more are undefined, so the code handles the two words separately.
+    # In numpy, shifting a word by 64 bits or more is undefined, so the code shifts each of the two
+    # words by less than 64 bits.
     within = np.minimum(spare, np.uint64(63))
     lifted = np.where(within > 0, top << ((np.uint64(64) - within) & np.uint64(63)), np.uint64(0))
     near = (low >> within) | lifted

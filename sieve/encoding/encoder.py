@@ -1,8 +1,8 @@
-"""Encoder: maps the values of one column, and constants of queries, to order-preserving key codes.
+"""Encoder: maps one column's values, and constants of queries, to order-preserving key codes.
 
-Every run stores the encoder of its build, because prefix, split points and window depend on the
-data. All runs of a version have the same encoder as the base run. A query encodes its constants
-with this encoder.
+The encoder's prefix, split points and window depend on the column's data, so a build stores its
+encoder with each run that it writes. All runs of a version have the same encoder as the version's
+base run. Before a look-up, a query's constants are encoded with this encoder.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ from sieve.errors import CorruptError, InvalidInputError, UnsupportedError
 
 __all__ = ["GREATEST", "LEAST", "Encoded", "Encoder", "Literal", "Splits", "Window"]
 
-# A longer common prefix is cut, because every manifest contains the prefix. All values also share
-# the cut prefix.
+# The maximum length of the prefix in bytes. Every manifest contains the prefix, so a longer common
+# prefix is truncated. All values still begin with the truncated prefix.
 MAX_PREFIX = 1024
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Encoded:
-    """Key codes of a column.
+    """The key codes of a column of n values.
 
     Attributes:
-        codes: int64[n]; undefined where the value is NULL or NaN.
-        valid: bool[n], False where the value is NULL.
-        nan: bool[n], True where the value is NaN (which is valid).
+        codes: int64[n], the code of each value; undefined if the value is NULL or NaN.
+        valid: bool[n], whether each value is not NULL.
+        nan: bool[n], whether each value is NaN. A NaN also counts as valid.
     """
 
     codes: Codes
@@ -54,20 +54,19 @@ class Encoded:
 
 @dataclass(frozen=True, slots=True)
 class Encoder:
-    """Encodes the values of one column, and the constants with which queries compare the values.
+    """Encodes one column's values, and the constants with which queries compare the values.
 
     Attributes:
         type: Spark's simple name of the column's type, such as ``decimal(10,2)``.
         prefix: for strings and binary, the common prefix that is stripped from every value.
-        splits: for strings and binary, the split points after the prefix; None means no split
-            points.
-        window: for decimals of more than 18 digits, the domain of the values; None means all
-            values.
+        splits: for strings and binary, the split points of the bytes after the prefix, or None if
+            the encoder does not use split points.
+        window: for decimals of more than 18 digits, the range of values that the codes distinguish
+            best, or None if the codes cover all values alike.
 
     Raises:
-        UnsupportedError: the type cannot be indexed.
-        InvalidInputError: prefix, splits or window are set for a type that does not use the
-            setting.
+        UnsupportedError: Sieve cannot index columns of this type.
+        InvalidInputError: prefix, splits or window is set, but encoders of the type do not use it.
     """
 
     type: str
@@ -101,10 +100,10 @@ class Encoder:
         low: bytes | None = None,
         high: bytes | None = None,
     ) -> Encoder:
-        """The encoder for a column whose values are expected between `low` and `high`.
+        """Returns the encoder for a column whose values are expected between `low` and `high`.
 
-        The bounds affect only encoders of strings and binary, and only the precision of these
-        encoders. The encoder's prefix is the common prefix of both bounds.
+        The bounds are used only for strings and binary: the encoder's prefix is the common prefix
+        of both bounds. A value outside the bounds is encoded correctly, but perhaps less precisely.
         """
         if low is None or high is None or not isinstance(codec_of(type), BytesCodec):
             return cls(type)
@@ -119,9 +118,9 @@ class Encoder:
 
     @property
     def leading_bytes(self) -> int | None:
-        """How many leading bytes of a string or binary can affect the value's code.
+        """The number of leading bytes of a string or binary that can affect the value's code.
 
-        The result is None for other types.
+        The number is None for other types.
         """
         if not isinstance(self._codec, BytesCodec):
             return None
@@ -130,16 +129,17 @@ class Encoder:
 
     @property
     def of_bytes(self) -> Encoder:
-        """The encoder that gives the same codes to strings that are read as binary."""
+        """The encoder for the same column read as binary: it gives each string the same code."""
         if not isinstance(self._codec, BytesCodec):
             return self
         return Encoder("binary", self.prefix, self.splits)
 
     def encode(self, array: pa.Array | pa.ChunkedArray) -> Encoded:
-        """Key codes of an Arrow column.
+        """Returns the key codes of an Arrow column.
 
         Raises:
-            UnsupportedError: `array` does not have the Arrow type that Spark uses for `type`.
+            UnsupportedError: the Arrow type of `array` differs from the one that Spark uses for
+                `type`.
         """
         codec = self._codec
         if not codec.accepts(array.type):
@@ -161,25 +161,25 @@ class Encoder:
         )
 
     def literal(self, value: object) -> Literal:
-        """The code of a constant in its wire form.
+        """Returns the code of a constant, given in the wire form of the column's type.
 
-        InvalidInputError if the constant has another form.
+        Raises InvalidInputError for a constant in any other form.
         """
         return self._codec.literal(value)
 
     def starting_with(self, value: object) -> tuple[int, int]:
-        """Least and greatest code of values that begin with a constant, given in its wire form."""
+        """Returns the least and greatest code of values that begin with a constant (wire form)."""
         codec = self._codec
         if not isinstance(codec, BytesCodec):
             raise refuse_literal(value, f"no prefix of a {self.type} value")
         return codec.span(wire_bytes(value))
 
     def decode(self, code: int) -> str:
-        """The least value with this code, as text for people."""
+        """Returns the least value with the code `code`, as text for people."""
         return self._codec.decode(code)
 
     def to_json(self) -> dict[str, object]:
-        """The JSON form in manifests: the type and the optional members, with bytes in base64."""
+        """Returns the encoder's JSON form in manifests: type and settings, with bytes in base64."""
         form: dict[str, object] = {"type": self.type}
         if self.prefix:
             form["prefix"] = _text(self.prefix)
@@ -192,10 +192,10 @@ class Encoder:
 
     @classmethod
     def from_json(cls, form: object) -> Encoder:
-        """Inverse of `to_json`.
+        """Returns the encoder with the JSON form `form`; the inverse of `to_json`.
 
         Raises:
-            CorruptError: `to_json` cannot have made this form.
+            CorruptError: no encoder has this JSON form.
         """
         try:
             return cls._of_members(form)
@@ -218,7 +218,8 @@ class Encoder:
                 raise TypeError
             window = Window(int(form["low"]), form["shift"])
         encoder = cls(form["type"], prefix, splits, window)
-        # An unknown member, for example of a later format, would change the codes.
+        # A member that this release does not know, for example one of a later format, could change
+        # the codes. So such a form is refused.
         if encoder.to_json() != form:
             raise ValueError
         return encoder

@@ -1,8 +1,9 @@
-"""64-bit hashes of column values for hash maps, equal on executors and in the front end.
+"""64-bit hashes of column values for hash maps; executors and the front end compute equal hashes.
 
-If key codes are exact, the hash is a bijection of the code, so different values have different
-hashes. Other values (strings, binary, decimals of more than 18 digits) have the XXH64 hash of their
-bytes, as computed by Spark's function ``xxhash64``. Two of these values can have the same hash.
+If a column's key codes are exact, a bijection computes the hash from the code, so different values
+have different hashes. The other types are strings, binary and decimals of more than 18 digits.
+Their hash is the XXH64 hash of the value's bytes, as in Spark's function ``xxhash64``, so two
+different values can have the same hash.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _SPARK_SEED: Final = 42
 
 
 def mixed(words: Hashes) -> Hashes:
-    """A bijective mixer (finaliser) of 64-bit words: every output bit depends on all input bits.
+    """Mixes the bits of each 64-bit word by a bijection: each output bit depends on all input bits.
 
     Source: the finaliser of Steele, Lea and Flood, "Fast Splittable Pseudorandom Number
     Generators", with Stafford's constants.
@@ -31,14 +32,17 @@ def mixed(words: Hashes) -> Hashes:
 
 
 def hash_codes(codes: npt.NDArray[np.int64]) -> Hashes:
-    """Hashes exact key codes: int64[n] to uint64[n]."""
+    """Returns the hashes, uint64[n], of exact key codes, int64[n]."""
     return mixed(np.ascontiguousarray(codes, np.int64).view(np.uint64))
 
 
 def hash_bytes(values: Sequence[bytes]) -> Hashes:
-    """XXH64 hashes of values given as bytes, uint64[n]; for decimals use `decimal_bytes`."""
-    # Only the front end calls this function. Executors hash in the JVM and do not need the package
-    # xxhash.
+    """Returns the XXH64 hashes of values given as bytes, uint64[n].
+
+    The bytes of a decimal are those of `decimal_bytes`.
+    """
+    # Only the front end calls this function. Executors compute these hashes in the JVM, so they do
+    # not need the package xxhash.
     import xxhash
 
     digest = xxhash.xxh64_intdigest
@@ -46,10 +50,10 @@ def hash_bytes(values: Sequence[bytes]) -> Hashes:
 
 
 def decimal_bytes(unscaled: int) -> bytes:
-    """The bytes that Spark hashes for a decimal of more than 18 digits.
+    """Returns the bytes that Spark hashes for a decimal of more than 18 digits.
 
-    Spark hashes the unscaled number in two's complement, big-endian and as short as possible, as in
-    a Java BigInteger.
+    These bytes are the unscaled number in two's complement, big-endian and as short as possible, as
+    in a Java BigInteger.
     """
     magnitude = unscaled if unscaled >= 0 else ~unscaled
     return unscaled.to_bytes(magnitude.bit_length() // 8 + 1, "big", signed=True)

@@ -1,4 +1,4 @@
-"""The types of columns that can be indexed, and the codec of each."""
+"""The column types that Sieve can index, and the codec of each type."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _FIXED: Final[Mapping[str, Codec]] = {
 
 @functools.lru_cache(maxsize=256)
 def codec_of(spark_type: str) -> Codec:
-    """Returns the codec of a type; raises an UnsupportedError that names the indexable types."""
+    """Returns the codec of a type; raises UnsupportedError if Sieve cannot index the type."""
     if spark_type in _FIXED:
         return _FIXED[spark_type]
     if spark_type == "binary":

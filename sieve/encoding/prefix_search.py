@@ -1,8 +1,9 @@
-"""A vectorised binary search for byte strings among split points, in words of eight bytes.
+"""A vectorised binary search for byte strings among split points, eight bytes at a time.
 
-The points form a trie in which each level compares one 8-byte word. The search takes all values of
-an Arrow array through one level at a time. Only values whose word equals a point's word go on to
-the next level. Therefore most values need only one numpy search.
+The split points form a trie; level k of the trie compares the 8-byte word at offset 8 * k. The
+search takes all values of an Arrow array through one level at a time. At each level, the search
+stops for a value unless its word equals the word of a point. Therefore most values need only the
+search at the first level.
 """
 
 from __future__ import annotations
@@ -19,17 +20,18 @@ from sieve.encoding.word_reader import WordReader
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Level:
-    """One level of the trie: the words of the points at one offset.
+    """One level of the trie: the 8-byte words of the points at one offset.
 
-    A node groups the points with the same bytes before the offset. A node has the slots
-    `lows[node]` to `highs[node]`. The first slot of a node is for values below all words of the
-    node.
+    The points with the same bytes before the offset form a node of the level. A node has the slots
+    `lows[node]` to `highs[node] - 1`, one for each word. An additional first slot of a node is for
+    values below all words of the node.
 
     Attributes:
-        words: uint64[s], ascending within a node.
-        counts: int64[s], number of points at or below a value that is between this slot and the
-            next.
-        children: int64[s], node of the next level for values that equal this word, or -1.
+        words: uint64[s], the word of each slot, ascending within a node.
+        counts: int64[s], for a value between this slot's word and the next slot's word, the number
+            of points at or below the value.
+        children: int64[s], the node of the next level that decides about values with this slot's
+            word, or -1 if there is no such node.
     """
 
     words: Words
@@ -40,10 +42,11 @@ class _Level:
 
 
 class PointSearch:
-    """A search structure over ascending points that do not end in a zero byte.
+    """A search structure over split points, which ascend and do not end in a zero byte.
 
-    Because points do not end in a zero byte, padding with zeros does not change the order of values
-    and points. Hence the search can compare whole words beyond the end of a value.
+    No point ends in a zero byte. So zeros appended to a value do not change which points are at or
+    below the value. Hence the search can compare whole words, even where a value ends inside a
+    word.
     """
 
     def __init__(self, points: Sequence[bytes]) -> None:
@@ -54,7 +57,7 @@ class PointSearch:
             self._levels.append(level)
 
     def count(self, reader: WordReader, places: Offsets) -> Offsets:
-        """Returns int64[n]: the number of points at or below each value."""
+        """Returns int64[n], the number of split points at or below each value."""
         root = self._levels[0]
         words = reader.at(places, reader.ends).byteswap()
         slots = np.searchsorted(root.words[1:], words, side="right")
@@ -75,7 +78,7 @@ class PointSearch:
 def _level(
     points: Sequence[bytes], nodes: Sequence[tuple[int, int]], offset: int
 ) -> tuple[_Level, list[tuple[int, int]]]:
-    """Returns one level of the trie, and the nodes of the next level."""
+    """Builds one level of the trie; also returns the next level's nodes, as ranges of points."""
     words: list[int] = []
     counts: list[int] = []
     children: list[int] = []
@@ -92,8 +95,8 @@ def _level(
         )
         for word, group in by_word:
             members = list(group)
-            # Only the first point of a node can end at this level, because two such points would be
-            # equal after padding.
+            # Of the points with this word, only the first can end at this level: two points that
+            # end here would be equal after padding.
             ending = len(points[members[0]]) <= offset + 8
             words.append(word)
             counts.append(members[-1] + 1)
@@ -109,7 +112,10 @@ def _level(
 
 
 def _last_not_greater(level: _Level, nodes: Offsets, words: Words) -> Offsets:
-    """Returns for each value the last slot whose word is at most the value, else the first slot."""
+    """Returns, for each value, the last slot of its node whose word is at most the value's word.
+
+    If all words of the node are greater, returns the node's first slot.
+    """
     low, high = level.lows[nodes], level.highs[nodes]
     for _ in range(int((high - low).max() - 1).bit_length()):
         middle = (low + high) >> 1

@@ -1,11 +1,11 @@
-"""Key codes of strings by split points: a code is the number of a point, then digits.
+"""Key codes of strings with split points: a code combines the number of a point with digits.
 
-Example: the points are ``customer-`` and ``supplier-``, each value begins with all bytes of a
-point, and the alphabet is ``0123456789``. The key code of ``supplier-17`` consists of the point
-number 1 and the digits of ``17``. The code does not contain the bytes of the point.
+Example: the points are ``customer-`` and ``supplier-``, each value begins with one of these points,
+and the alphabet is ``0123456789``. The key code of ``supplier-17`` consists of the point number 1
+and the digits of ``17``. The bytes of the point itself are not in the code.
 """
 
-# ruff: noqa: D102 - the protocol documents the methods of a codec once
+# ruff: noqa: D102 - the protocol `SuffixCodec` documents the methods that codecs share
 
 from __future__ import annotations
 
@@ -24,24 +24,26 @@ from sieve.encoding.split_points import Point, Splits
 from sieve.encoding.word_reader import WordReader
 
 _OFF: Final = 0x80
-"""The mark of a byte that is not a digit, in the table that translates bytes to digits."""
+"""A flag in the table that translates bytes to digits: the byte is not a digit of the alphabet."""
 _ANY_OFF: Final = np.uint64(0x8080808080808080)
 _SIGN: Final = np.uint64(1 << 63)
-# Masks that select every other byte, every other pair of bytes, and every other four bytes.
+# For each step of `_joined`: the shift in bits, and the mask that selects every other byte, every
+# other pair of bytes, or every other four bytes.
 _LANES: Final = ((8, np.uint64(0x00FF00FF00FF00FF)), (16, np.uint64(0x0000FFFF0000FFFF)),
                  (32, np.uint64(0x00000000FFFFFFFF)))  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Stretches:
-    """The stretches of values between borders; stretch 0 is below all borders.
+    """The stretches (ranges of values) between borders; stretch 0 is below all borders.
 
     Attributes:
-        search: finds the stretch of a value.
-        codes: uint64[s], code of the first values of each stretch.
-        skips: int64[s], number of leading bytes that the values of a stretch share.
-        digits: uint64[s], 1 if the code also has digits for the bytes after the shared bytes, else
-            0.
+        search: finds the number of the stretch that contains a value.
+        codes: uint64[s], the code of each stretch, counted from the least code. The digits of a
+            value are added to this code.
+        skips: int64[s], the number of leading bytes that all values of the stretch have in common.
+        digits: uint64[s], 1 if codes of the stretch have digits for the bytes after the shared
+            bytes. 0 if all values of the stretch have the same code.
     """
 
     search: PointSearch
@@ -51,12 +53,13 @@ class _Stretches:
 
 
 class SplitCodec:
-    """Codec for a given `Splits`.
+    """The codec for strings and binary with the split points of a `Splits`.
 
-    Code 0 is for values below the first point. Each point has the next ``radix ** digits`` codes,
-    for the bytes after the point's shared bytes. A value greater than all values with the shared
-    bytes has the last code of its point. A byte that is not a digit counts as the next lower digit,
-    followed by the greatest digits.
+    The least code is for values below the first point. Each point in turn has the next ``radix **
+    digits`` codes. The digits of a code stand for the bytes after the point's shared bytes. If a
+    value is greater than all values with its point's shared bytes, the value has the last code of
+    its point. A byte outside the alphabet is encoded as the next lower digit, and all digits after
+    it as the greatest digit.
     """
 
     def __init__(self, splits: Splits) -> None:
@@ -115,7 +118,7 @@ class SplitCodec:
         return self._first(number) + self._size - 1
 
     def _number(self, value: bytes, padding: int) -> int:
-        """The first digits of a value as a number, with `padding` after the value's end."""
+        """Returns a value's first digits as a number; `padding` replaces each missing digit."""
         radix, number, beyond = self._radix, 0, -1
         for at in range(self._digits):
             digit = padding if at >= len(value) else self._ranks[value[at]]
@@ -126,7 +129,7 @@ class SplitCodec:
 
     @cached_property
     def _stretches(self) -> _Stretches:
-        """The stretch of each point, and a stretch for any values above the shared bytes."""
+        """All stretches: one for each point, and one after it for values above its shared bytes."""
         borders, codes, skips, digits = [], [0], [0], [0]
         following = [*self._starts[1:], None]
         for number, (point, after) in enumerate(zip(self._splits.points, following, strict=True)):
@@ -155,7 +158,7 @@ class SplitCodec:
         return bytes(rank | mark for rank, mark in zip(self._ranks, marks, strict=True))
 
     def _numbers(self, reader: WordReader, places: Offsets) -> Words:
-        """Returns `_number` of each value, with padding 0, as uint64[n]."""
+        """Returns, for each value, the result of `_number` with padding 0, uint64[n]."""
         radix, count = self._radix, self._digits
         numbers = np.zeros(len(places), np.uint64)
         off = np.zeros(len(places), np.uint64)
@@ -174,7 +177,7 @@ class SplitCodec:
         return numbers
 
     def _odd_numbers(self, reader: WordReader, places: Offsets, ends: Offsets) -> Words:
-        """Returns `_number`, with padding 0, for values that contain bytes other than digits."""
+        """Does the work of `_numbers` for values with bytes outside the alphabet."""
         radix, count = self._radix, self._digits
         words = [reader.at(places + first, ends) for first in range(0, count, 8)]
         content = np.stack(words, axis=1).tobytes().translate(self._table)
@@ -189,16 +192,17 @@ class SplitCodec:
 
 
 def _end(point: Point) -> bytes | None:
-    """The least value above all values with a point's shared bytes; None if there is none."""
+    """Returns the least value above all values with a point's shared bytes, or None without one."""
     shared = point.start[: point.shared].rstrip(b"\xff")
     return shared[:-1] + bytes((shared[-1] + 1,)) if shared else None
 
 
 def _joined(digits: Words, radix: int) -> Words:
-    """Joins eight digits, one per byte, to a number; the first digit is in the highest byte.
+    """Combines eight digits, one per byte of a word, to a number; the highest byte comes first.
 
-    The function joins pairs of digits, then pairs of pairs, in three steps. No part of the word
-    overflows, because a number of n digits is less than 256^n.
+    The function works in three steps: it combines digits to pairs, pairs to fours, and fours to
+    eights. No intermediate number overflows its bytes of the word, because a number of n digits is
+    less than 256^n.
     """
     for bits, lanes in _LANES:
         digits = ((digits >> np.uint64(bits)) & lanes) * np.uint64(radix) + (digits & lanes)

@@ -1,9 +1,9 @@
-"""Split points: a small dictionary of prefixes with which an encoder distinguishes strings.
+"""Split points: a small, sorted dictionary of prefixes by which an encoder distinguishes strings.
 
-A value belongs to the last point that is not greater than the value. Most values of a point begin
-with the same bytes, the point's *shared* bytes. A key code therefore consists of the number of the
-point and the bytes that follow the shared bytes. The column's *alphabet* contains the bytes that
-occur after the shared bytes; these bytes serve as digits.
+A value belongs to the greatest point that is at or below the value. Most values that belong to a
+point begin with the same bytes, the point's *shared* bytes. A key code therefore consists of the
+number of the point and the bytes that follow the shared bytes. The column's *alphabet* contains the
+bytes that occur after the shared bytes; these bytes serve as digits.
 
 Related work: Zhang et al., "Order-Preserving Key Compression for In-Memory Search Trees".
 """
@@ -18,19 +18,23 @@ from sieve.errors import InvalidInputError
 
 MOST_POINTS = 1 << 12
 MOST_BYTES = 1 << 14
-"""Bytes of all points on disk; every manifest contains them."""
+"""Maximum size of all points on disk, in bytes. The size is limited because every manifest contains
+the points."""
 LONGEST_POINT = 128
 MOST_DIGITS = 24
 WIDEST_ALPHABET = 127
-"""With a larger alphabet, each digit is a whole byte, because the alphabet would save less than a
-bit per byte."""
+"""Maximum number of bytes in an alphabet. A larger alphabet would save less than one bit per byte,
+so the digits are then whole bytes."""
 
 _HEADS = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """The least value of a stretch, and how many bytes most values of the stretch share."""
+    """A split point: the least value of a stretch of values, and the number of shared bytes.
+
+    The shared bytes are the leading bytes that most values of the stretch have in common.
+    """
 
     start: bytes
     shared: int
@@ -38,15 +42,17 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Splits:
-    """Points in ascending order, and the alphabet of the bytes that follow the shared bytes.
+    """Split points in ascending order, and the alphabet of the bytes that follow the shared bytes.
 
     Attributes:
-        points: 1 to `MOST_POINTS` points. Points do not end in a zero byte, so zero padding does
-            not change the order of values and points.
-        alphabet: ascending, without the zero byte; empty means all bytes.
+        points: 1 to `MOST_POINTS` points. No point ends in a zero byte, so zeros appended to a
+            value do not change which points are at or below the value.
+        alphabet: the bytes that serve as digits, ascending and without the zero byte. If the
+            alphabet is empty, all bytes serve as digits.
 
     Raises:
-        InvalidInputError: the points or the alphabet break one of these rules or a limit.
+        InvalidInputError: the points or the alphabet break one of these rules, or exceed a limit of
+            this module.
     """
 
     points: tuple[Point, ...]
@@ -70,12 +76,12 @@ class Splits:
 
     @property
     def radix(self) -> int:
-        """Number of digits; digit 0 stands for a zero byte and for the end of a value."""
+        """The number of different digits; digit 0 means a zero byte or the end of the value."""
         return len(self.alphabet) + 1 if self.alphabet else 256
 
     @property
     def digits(self) -> int:
-        """The number of digits that fit in 64 bits together with the number of a point."""
+        """The number of digits in a code: they and the number of a point fit into 64 bits."""
         room = ((1 << 64) - 1) // len(self.points)
         count = 0
         while count < MOST_DIGITS and self.radix ** (count + 1) <= room:
@@ -83,7 +89,9 @@ class Splits:
         return count
 
     def to_bytes(self) -> bytes:
-        """Returns the points on disk, each without the bytes shared with the point before.
+        """Returns the points' form on disk, in which each point omits a prefix.
+
+        A point omits the bytes that it shares with the point before it.
 
         Source: Bayer and Unterauer, "Prefix B-Trees".
         """
@@ -97,7 +105,7 @@ class Splits:
 
     @classmethod
     def from_bytes(cls, data: bytes, alphabet: bytes) -> Splits:
-        """Inverse of `to_bytes`; InvalidInputError for bytes that `to_bytes` cannot have made."""
+        """The inverse of `to_bytes`; raises InvalidInputError for bytes of invalid points."""
         points: list[Point] = []
         at, before = 0, b""
         while at < len(data):
@@ -114,13 +122,13 @@ class Splits:
 
 
 def packed_size(points: Sequence[Point]) -> int:
-    """Number of bytes that the given points take on disk."""
+    """Returns the size of the given points on disk, in bytes."""
     starts = (b"", *(point.start for point in points))
     return sum(len(b) - common(a, b) + _HEADS for a, b in itertools.pairwise(starts))
 
 
 def common(one: bytes, other: bytes) -> int:
-    """Length of the longest common prefix of two values."""
+    """Returns the length of the longest common prefix of two values, in bytes."""
     size = min(len(one), len(other))
     if one[:size] == other[:size]:
         return size

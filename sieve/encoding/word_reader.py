@@ -1,7 +1,8 @@
 """Reads bytes of variable-length values as 8-byte words, for a whole Arrow array at once.
 
-numpy has no vectorised slicing of byte strings. The reader views the data buffer of an Arrow array
-as overlapping words. So one access to the array reads the eight bytes at any position.
+numpy cannot slice many byte strings at once. Instead, the reader views the data buffer of an Arrow
+array as an array of overlapping 8-byte words, one per byte. So indexing this view with positions
+reads the eight bytes at each position.
 """
 
 from __future__ import annotations
@@ -13,17 +14,18 @@ import pyarrow as pa
 
 from sieve.arrays.dtypes import Offsets, Words
 
-# Masks for a word in the machine's byte order: each selects the first 0 to 8 bytes.
+# Mask number n, for a word in the machine's byte order, selects the word's first n bytes.
 _FIRST: Final[Words] = np.array(
     [b"\xff" * n + b"\0" * (8 - n) for n in range(9)], "S8"
 ).view(np.uint64)  # fmt: skip
 
 
 class WordReader:
-    """The values of an Arrow array of large binaries, as words.
+    """Reads the values of an Arrow array of large binaries as 8-byte words.
 
     Attributes:
-        begins, ends: int64[n], position of each value in the array's bytes.
+        begins, ends: int64[n], the offsets in the array's data buffer at which each value begins
+            and ends.
     """
 
     __slots__ = ("_last", "_words", "begins", "ends")
@@ -39,11 +41,13 @@ class WordReader:
         self._words = np.ndarray((self._last + 1,), "<u8", content, strides=(1,))
 
     def at(self, places: Offsets, ends: Offsets) -> Words:
-        """The eight bytes from each position on, zero after each end, in the machine's byte order.
+        """Returns the eight bytes from each position on, in the machine's byte order.
+
+        The bytes after the end of a value are zero.
 
         Args:
-            places: int64[k], the positions to read, possibly after the end of the value.
-            ends: int64[k], ends of the values.
+            places: int64[k], the positions to read; a position can be after the end of its value.
+            ends: int64[k], the end of the value that each position belongs to.
         """
         inside = places
         late = len(places) > 0 and int(places.max()) > self._last
@@ -51,8 +55,8 @@ class WordReader:
             inside = np.minimum(places, self._last)
         words = self._words[inside]
         if late:
-            # Words near the end were read from an earlier position. The shift removes the bytes
-            # before the position and adds zeros.
+            # A word near the end of the buffer was read from an earlier position. The shift removes
+            # the bytes before the wanted position, and appends zeros.
             words >>= (np.minimum(places - inside, 7) << 3).view(np.uint64)
         words &= _FIRST[np.clip(ends - places, 0, 8)]
         return words
