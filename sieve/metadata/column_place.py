@@ -1,4 +1,4 @@
-"""Column place: the parts of a table's schema that affect the values of one column."""
+"""Column place: finds the parts of a table's schema that affect the values of one column."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ _ZONELESS: Final = frozenset(
     {"boolean", "binary", "void", "byte", "short", "integer", "long", "float", "double", "date"}
 )
 _REMARKS: Final = frozenset({"comment", "CURRENT_DEFAULT"})
-"""Keys of a column's metadata that no reader looks up. ``CURRENT_DEFAULT`` applies only to rows
-that are written later."""
+"""The keys in a column's metadata that no reader looks up. ``CURRENT_DEFAULT`` is the default value
+for rows that are written in future."""
 
 _MAX_SCHEMAS: Final = 1024
 
@@ -23,8 +23,9 @@ class ColumnPlace:
     """How a table's schema defines one column.
 
     Attributes:
-        schema: the part of the table's schema that decides the column's values.
-        kind: the name of the column's type, or ``instant`` if a time zone can affect the values.
+        schema: the part of the table's schema that can affect the column's values.
+        kind: the name of the column's type, or ``instant`` if a time zone can affect values of the
+            type.
         default: whether the column, or a struct that contains the column, has a default value.
         field_id: whether the column, or a struct that contains the column, has a Parquet field id.
     """
@@ -41,15 +42,15 @@ def find_column(
 ) -> ColumnPlace | None:
     """Finds a column in a schema; returns None if the schema does not contain the column.
 
-    Readers find a column by its name. Old releases of Hive wrote ORC files without column names. In
-    such files, readers find a column by its position. Later columns and other fields of the same
-    struct do not affect the column.
+    Readers usually find a column in a file by its name. But old releases of Hive wrote ORC files
+    without column names; in such files, readers find a column by its position. Neither later
+    columns nor other fields of the same struct affect the column.
 
     Args:
         column: path of the column.
         schema: the schema in Spark's JSON form.
-        orc: whether files can lack column names.
-        positions: whether readers use positions even in files with column names.
+        orc: whether files may lack column names, as in old ORC files.
+        positions: whether readers find columns by position even in files with column names.
     """
     fields, kind = json.loads(schema)["fields"], ""
     steps: list[Any] = []
@@ -59,7 +60,7 @@ def find_column(
             return None
         metadata, kind = _remarkless(fields[at]["metadata"]), fields[at]["type"]
         step: dict[str, Any] = {"name": name, "metadata": metadata}
-        # A reader can confuse names that differ only in case.
+        # A reader may confuse two columns whose names differ only in case.
         step["alike"] = [f["name"] for f in fields if f["name"].lower() == name.lower()]
         if positions:
             step["until"] = _clean(fields[: at + 1])
@@ -77,7 +78,7 @@ def find_column(
 
 
 def kind_of(kind: Any) -> str:
-    """The kind of a type in Spark's JSON form; ``instant`` for an unknown type."""
+    """Returns the kind of a type given in Spark's JSON form; ``instant`` for an unknown type."""
     if not isinstance(kind, str):
         return "instant"
     name = kind.partition("(")[0].partition(" ")[0]
@@ -88,12 +89,12 @@ def kind_of(kind: Any) -> str:
 
 @lru_cache(_MAX_SCHEMAS)
 def without_remarks(schema: str) -> str:
-    """A schema in Spark's JSON form, without the metadata that no reader looks up."""
+    """Removes the metadata that no reader looks up from a schema in Spark's JSON form."""
     return json.dumps(_clean(json.loads(schema)))
 
 
 def _clean(kind: Any) -> Any:
-    """A type in Spark's JSON form, without the `_REMARKS` of its fields."""
+    """Removes the `_REMARKS` of all fields from a type in Spark's JSON form."""
     if isinstance(kind, list):
         return [_clean(one) for one in kind]
     if not isinstance(kind, dict):

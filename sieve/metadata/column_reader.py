@@ -1,16 +1,18 @@
-"""The parts of a table's fingerprint that affect the values of one column.
+"""Finds the parts of a table's fingerprint that affect the values of one column.
 
-A fingerprint contains every part (setting, option or type) that can affect how Spark reads any
-column of a table. A scan can use a version of an index if the fingerprints of both agree in the
-*deciding* parts, which affect the indexed column. A part is deciding unless Spark's reader
-certainly ignores the part.
+A table's fingerprint consists of parts: every setting, option and type that can affect how Spark
+reads any column of the table. The *deciding* parts are those that can affect the indexed column. A
+scan can use a version of an index if the deciding parts are the same at the scan as at the
+version's build. A part counts as deciding unless Spark's reader certainly ignores it for the
+indexed column.
 
-In CSV and JSON, a column that is appended to the schema also affects the other columns. Spark
-treats a record as corrupt if a value cannot be converted to the new column's type, or if a CSV
-record has no value for the new column. The other values of some corrupt records differ from query
-to query. Neither a build nor CHECK nor an audit can recognise such a record. Example: the schema
-gets a column `b MAP<STRING, INT>`, and `spark.sql.json.enablePartialResults` is off. For the record
-`{"b":{"k":"x","a":7},"a":1}`, Spark then shows 7 for `a`, because its parser continues inside `b`.
+In CSV and JSON, appending a column to the schema can also affect the values of the other columns.
+Spark treats a record as corrupt if a value cannot be converted to the new column's type, or if a
+CSV record lacks a value for the new column. Some corrupt records have different values in their
+other columns from query to query. Neither a build nor CHECK nor an audit can recognise such a
+record. Example: `spark.sql.json.enablePartialResults` is off, and a column `b MAP<STRING, INT>` is
+added to the schema. For the record `{"b":{"k":"x","a":7},"a":1}`, Spark then returns 7 for `a`,
+because its parser continues inside `b`.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ from sieve.metadata.text_formats import TEXT_FORMATS, is_unread_option
 from sieve.metadata.unread_settings import is_unread
 
 Parts = Mapping[str, str]
-"""The parts of a fingerprint: names and values."""
+"""A fingerprint: the values of its parts, by name."""
 
 _OWN: Final[Mapping[str, tuple[str, ...]]] = {
     "parquet": ("parquet.", "spark.sql.parquet.", "spark.sql.legacy.parquet."),
@@ -35,14 +37,14 @@ _OWN: Final[Mapping[str, tuple[str, ...]]] = {
     "json": ("spark.sql.json.", "spark.sql.legacy.json."),
     "avro": ("spark.sql.avro.",),
 }
-"""For each file format, prefixes of the settings that only readers of this format look up."""
+"""For each file format, the prefixes of settings that only readers of this format look up."""
 
 _OF_TEXT: Final = (
     *("mapreduce.input.", "io.", "spark.sql.execution.datasources.hadooplinerecord"),
     "spark.sql.files.supportsecondoffsetformat",
 )
-"""Prefixes of settings that only readers of text formats look up. Parquet and ORC files name their
-own codecs."""
+"""Prefixes of settings that only readers of text formats look up. Some are for codecs: each Parquet
+and ORC file names its own codec, so their readers need no such setting."""
 
 _BASE: Final[Mapping[str, str]] = {
     "parquet": "parquet",
@@ -51,13 +53,13 @@ _BASE: Final[Mapping[str, str]] = {
     "iceberg": "parquet",
     "orc": "orc",
 }
-"""Table formats whose readers decode each column independently, with the format of their files."""
+"""The table formats whose readers decode each column independently, and the file format of each."""
 
 _OPTIONS: Final[Mapping[str, frozenset[str]]] = {
     "parquet": frozenset({"datetimerebasemode", "int96rebasemode"}),
     "orc": frozenset(),
 }
-"""For each file format, the options without a prefix that its reader looks up."""
+"""For each file format, the reader options whose names have no prefix."""
 
 _INSTANTS: Final = frozenset({"instant"})
 _DAYS: Final = frozenset({"date", "instant"})
@@ -72,10 +74,10 @@ _OF_KINDS: Final[Mapping[str, frozenset[str]]] = {
     "spark.sql.parquet.binaryasstring": frozenset({"string", "binary"}),
     "spark.sql.legacy.parquet.nanosaslong": frozenset({"long", "instant"}),
 }
-"""Settings and options that affect only columns of some kinds.
+"""Settings and options that affect only columns of certain kinds, with these kinds.
 
-ORC has no such setting. Its reader converts a file's types to the table's types, for example dates
-to text and instants to numbers.
+There are none for ORC: its reader can convert a file's types to the table's types, for example
+dates to text or instants to numbers. So the kind of a column does not show which settings matter.
 """
 
 _OF_SCHEMAS: Final = frozenset(
@@ -86,62 +88,65 @@ _OF_SCHEMAS: Final = frozenset(
         *("spark.sql.parquet.binaryasstring", "spark.sql.parquet.infertimestampntz.enabled"),
     }
 )
-"""Settings and options that Spark uses only to infer a schema from files. A table already has a
-schema."""
+"""Settings and options that Spark uses only to infer a schema from files. They do not affect a
+table, which has a schema."""
 
 _OF_FOUND_TYPES: Final = frozenset(
     {"spark.sql.parquet.int96astimestamp", "spark.sql.legacy.parquet.nanosaslong"}
 )
-"""Settings by which Spark 3.5's Parquet reader chooses the type of a file's column whose name is
-not in the schema. In plain tables, the reader reads such a column only if it finds columns by field
-id."""
+"""Settings that affect only a file's columns whose names are not in the table's schema: Spark 3.5's
+Parquet reader chooses their types by these settings. In plain tables, the reader reads such a
+column only if it finds columns by field id."""
 
 _CONVERTS: Final = "spark.sql.parquet.int96timestampconversion"
-"""With this setting, Spark's Parquet reader uses the session's time zone."""
+"""If this setting is on, Spark's Parquet reader converts INT96 timestamps with the session's time
+zone."""
 
 _KEYS: Final = ("hadoop.security.key.",)
-"""Settings and options for decrypting columns. Without the key, Spark reads other values."""
+"""Prefixes of settings and options for decrypting columns. Without a column's key, Spark reads
+other values from the column."""
 
 _OF_DEFAULTS: Final = (
     *("spark.sql.legacy.", "spark.sql.defaultcolumn.", "spark.sql.variant."),
     *("spark.sql.ansi.", "spark.sql.timestamptype", "spark.sql.parser."),
 )
-"""Settings that affect how Spark evaluates a column's default, which is stored as SQL."""
+"""Prefixes of settings that affect how Spark evaluates a column's default value, which is stored as
+SQL."""
 
 _OF_LITERALS: Final = tuple(
     f"conf.spark.sql.{name}"
     for name in ("ansi.", "timestamptype", "parser.", "legacy.charvarcharasstring")
 )
-"""Settings that affect a column's default, but no other value of an indexed column in a text
-format.
+"""Prefixes of settings that affect only the default value of an indexed column in a text format.
 
-One of these settings also affects CHAR columns, which cannot have an index.
+One of these settings also affects values of CHAR columns, but Sieve cannot index these.
 """
 
 _WHOLE_RECORDS: Final = frozenset({"COMMIT_TIME_ORDERING", "EVENT_TIME_ORDERING"})
-"""Hudi's merge modes that return one of a key's records unchanged."""
+"""The merge modes in which Hudi returns one of the records of a key, unchanged."""
 
 _COMPARED: Final = tuple(
     f"hudi.hoodie.table.{name}"
     for name in ("recordkey.fields", "ordering.fields", "precombine.field", "partition.fields")
 )
-"""Table properties that name Hudi's key columns, ordering columns and partition columns."""
+"""The table properties that name a Hudi table's key, ordering and partition columns."""
 
 _MERGERS: Final = ("payload", "merge", "partial", "delete")
-"""A setting with one of these words in its name may change how Hudi merges records."""
+"""If the name of a setting contains one of these words, the setting may change how Hudi merges
+records."""
 
 _EXPRESSION: Final = "expression."
-"""Prefix of the name of an indexed expression's part; the expression's SQL follows."""
+"""The name of an indexed expression's part consists of this prefix and the expression's SQL."""
 
 
 def changed_parts(column: Sequence[str], then: Parts, now: Parts) -> tuple[str, ...]:
-    """Names of the parts that decide a column's values and differ between two fingerprints.
+    """Returns the names of a column's deciding parts that differ between two fingerprints.
 
     Args:
-        column: path of the column, with the names that the files use.
-        then: the fingerprint of a version.
-        now: the fingerprint of a scan. If no part has changed, the scan reads the column as the
-            build did.
+        column: the path of the column, with the column names in the files.
+        then: the fingerprint at a version's build.
+        now: the fingerprint at a scan. If no deciding part has changed since the build, the scan
+            reads the same values as the build.
     """
     if then == now:
         return ()
@@ -152,13 +157,14 @@ def changed_parts(column: Sequence[str], then: Parts, now: Parts) -> tuple[str, 
     then, now = _of_columns(then), _of_columns(now)
     one, other = deciding_parts(path, then), deciding_parts(path, now)
     changed = (k for k in one.keys() | other.keys() if one.get(k) != other.get(k))
-    # A changed setting can turn an unchanged part, such as Spark's release, into a deciding part.
-    # The result names only parts whose value changed.
+    # Because one setting changed, another part, such as Spark's release, can be deciding in only
+    # one of the two fingerprints. If the value of that other part is the same in both, the result
+    # omits it.
     return tuple(sorted(k for k in changed if then.get(k) != now.get(k)))
 
 
 def _changed_of_expression(sql: str, then: Parts, now: Parts) -> tuple[str, ...]:
-    """The changed parts for an expression: its own part, or if unchanged, its columns' parts."""
+    """Returns the changed parts for an expression: its own part, else the parts of its columns."""
     name = _EXPRESSION + sql
     own = then.get(name)
     if own is None or own != now.get(name):
@@ -168,14 +174,14 @@ def _changed_of_expression(sql: str, then: Parts, now: Parts) -> tuple[str, ...]
 
 
 def _of_columns(parts: Parts) -> Parts:
-    """The parts of a fingerprint, without the parts for expressions."""
+    """Returns a fingerprint without the parts of indexed expressions."""
     return {name: value for name, value in parts.items() if not name.startswith(_EXPRESSION)}
 
 
 def deciding_parts(column: tuple[str, ...], parts: Parts) -> Parts:
-    """The deciding parts: the parts that affect a column's values.
+    """Returns the deciding parts, which can affect a column's values.
 
-    Each part is reduced to the content that affects the column.
+    Of each part, the result contains only the content that can affect the column.
     """
     format_name = parts.get("format", "").partition(" ")[0]
     if format_name in TEXT_FORMATS:
@@ -198,7 +204,8 @@ def deciding_parts(column: tuple[str, ...], parts: Parts) -> Parts:
 
 def _of_column(parts: Parts, format_name: str, place: ColumnPlace) -> Iterator[tuple[str, str]]:
     zones = _zones(parts, format_name, place)
-    # `is_unread` does not hold for Hudi, which merges files, or for ORC readers of Hive.
+    # `is_unread` applies neither to Hudi, which merges records of several files, nor to Hive's ORC
+    # reader.
     native = format_name != "hudi" and ".hive." not in parts["format"]
     for name, value in parts.items():
         scope, _, key = name.partition(".")
@@ -220,11 +227,12 @@ def _of_column(parts: Parts, format_name: str, place: ColumnPlace) -> Iterator[t
 
 
 def _zones(parts: Parts, format_name: str, place: ColumnPlace) -> frozenset[str]:
-    """The time zones that affect a column's values: ``session``, ``jvm``, both or none."""
+    """Returns which time zones affect a column's values: ``session``, ``jvm``, both or neither."""
     if place.default or (format_name == "hudi" and place.kind == "instant"):
         return frozenset({"session", "jvm"})
     if format_name == "orc":
-        # The ORC reader can convert a file's instants to other types, such as text.
+        # If a file's column contains instants, ORC's reader can convert them to another type of the
+        # table, such as text. This conversion uses the JVM's time zone.
         return frozenset({"jvm"})
     if place.kind != "instant":
         return frozenset()
@@ -233,12 +241,12 @@ def _zones(parts: Parts, format_name: str, place: ColumnPlace) -> frozenset[str]
 
 
 def _decides(key: str, format_name: str, place: ColumnPlace, *, is_option: bool) -> bool:
-    """Returns whether a setting or an option, in lower case, affects a column's values."""
+    """Returns whether a setting or option (in lower case) can affect a column's values."""
     base = _BASE[format_name]
     if key.startswith(_foreign(base)) or (format_name != "hudi" and key.startswith(_OF_TEXT)):
         return False
     if key in _OF_SCHEMAS:
-        # Hudi can also infer a schema from files.
+        # Hudi may infer a schema from the files even though the table has one.
         decides = format_name == "hudi" and place.kind in _OF_KINDS.get(key, {place.kind})
     elif key in _OF_KINDS:
         by_name = format_name == "parquet" and not place.field_id
@@ -250,22 +258,22 @@ def _decides(key: str, format_name: str, place: ColumnPlace, *, is_option: bool)
     elif key.startswith(_OF_DEFAULTS):
         decides = place.default
     elif key.startswith("spark.executor"):
-        # Options of the executors' JVMs can set the time zone and the locale.
+        # Options of the executors' JVMs can set the JVM's time zone and locale.
         decides = place.kind == "instant" or place.default or base == "orc"
     else:
-        # Lakehouse formats have further options. The reader of a plain format looks up only
-        # `_OPTIONS`.
+        # Readers of lakehouse formats look up options that Sieve does not know. The reader of a
+        # plain format looks up no options but `_OPTIONS`.
         decides = not is_option or format_name != base or key in _OPTIONS[base]
         decides = decides or key.startswith(_KEYS)
     return decides
 
 
 def _of_merged(column: tuple[str, ...], parts: Parts) -> Parts:
-    """The deciding parts if Hudi merges the records of a key.
+    """Returns the deciding parts of a Hudi table whose reader merges the records of a key.
 
-    If Hudi returns one of the records unchanged, the choice depends only on the key, the ordering
-    columns and Hudi's own columns, such as the delete marker. Otherwise, the merged record can
-    depend on every column.
+    In some merge modes, Hudi returns one of the records unchanged. Its choice then depends only on
+    the key columns, the ordering columns and Hudi's own columns, such as the delete marker. In
+    other modes, the merged record can depend on every column.
     """
     kept = dict(_of_records(parts, "parquet", "avro"))
     if not _takes_whole_records(parts):
@@ -293,7 +301,7 @@ def _takes_whole_records(parts: Parts) -> bool:
 
 
 def _of_text_records(parts: Parts, format_name: str) -> Parts:
-    """The deciding parts of a text format, without options that no reader looks up."""
+    """Returns the deciding parts of a text table, without options that no reader looks up."""
     kept = _of_records(parts, format_name)
     literals = () if "EXISTS_DEFAULT" in kept.get("schema", "") else _OF_LITERALS
     line = ".".join(kept.get("spark", "").split(".")[:2])
@@ -307,13 +315,13 @@ def _of_text_records(parts: Parts, format_name: str) -> Parts:
 
 
 def _of_records(parts: Parts, *own: str) -> Parts:
-    """The deciding parts if every column can affect the rows of a file.
+    """Returns the deciding parts of a table in which every column can affect the other columns.
 
-    In a text format, every column affects whether Spark can parse a record. In Hudi, every column
-    can affect which record of a key Hudi returns.
+    In a text format, the type of every column affects whether Spark can parse a record. In Hudi,
+    the values of every column can affect which record of a key Hudi returns.
 
     Args:
-        own: the formats of the table's files.
+        own: the file formats of the table.
     """
     foreign = _foreign(*own)
 
@@ -327,5 +335,5 @@ def _of_records(parts: Parts, *own: str) -> Parts:
 
 
 def _foreign(*own: str) -> tuple[str, ...]:
-    """Prefixes of settings that only readers of other formats look up."""
+    """Returns the prefixes of settings that only readers of formats other than ``own`` look up."""
     return tuple(one for name, prefixes in _OWN.items() if name not in own for one in prefixes)

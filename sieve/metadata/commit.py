@@ -1,10 +1,11 @@
-"""Commit: publishes version n by creating ``versions/<n>.json``; the first creator wins.
+"""Commit: publishes version n of an index by creating ``versions/<n>.json``, if nobody did before.
 
-Nobody deletes a version file while the index exists, so the numbers have no gaps. Readers therefore
-find the newest version by probing numbers, and a writer that resumes after a long pause cannot
-reuse an old number. If a writer does not know whether its create succeeded, the writer reads the
-file and checks whether the file contains the writer's own version. The protocol is the optimistic
-commit of Delta Lake's log, with checks learned from Iceberg's Hive commits.
+While the index exists, nobody deletes a version file, so the version numbers have no gaps. Readers
+can therefore find the newest version by probing numbers. A writer that resumes after a long pause
+cannot publish under an old number, because the file of that number exists. If a writer does not
+know whether its create request succeeded, it reads the file and compares the file's version id with
+its own. The protocol is the optimistic commit of Delta Lake's log, with checks as in Iceberg's
+commits to the Hive metastore.
 """
 
 from __future__ import annotations
@@ -25,18 +26,18 @@ from sieve.metadata.transitions import check_successor
 from sieve.storage.interface import GoneError, Store, base_name
 
 ATTEMPTS = 32
-"""How often a writer plans its version before it gives up because other writers published first."""
+"""Maximum number of times that a writer plans its version; each time, another writer came first."""
 
 
 def newest(store: Store, index_dir: str, hint: int = 0) -> Manifest | None:
-    """The newest version of an index, or None if the index has no version.
+    """Returns the newest version of an index, or None if the index has no version.
 
     Args:
         index_dir: the folder of the index, ``<root>/<index uuid>``.
-        hint: a version number known to exist, or 0. A wrong hint costs only time.
+        hint: a version number that is expected to exist, or 0. A wrong hint costs only time.
 
     Raises:
-        CorruptError: the file of the newest version is damaged, or contains another index or
+        CorruptError: the file of the newest version is damaged, or is a copy from another index or
             version number.
         UnsupportedError: a newer release wrote the version.
         UnavailableError: the store does not answer.
@@ -46,7 +47,7 @@ def newest(store: Store, index_dir: str, hint: int = 0) -> Manifest | None:
 
 
 def newest_number(store: Store, index_dir: str, hint: int = 0) -> int:
-    """The number of the newest version, or 0 if there is no version; arguments as in `newest`."""
+    """Returns the number of the newest version, or 0 if none exists; arguments as in `newest`."""
 
     def exists(number: int) -> bool:
         return store.size(version_file(index_dir, number)) is not None
@@ -55,18 +56,18 @@ def newest_number(store: Store, index_dir: str, hint: int = 0) -> int:
 
 
 def last_of_dense(exists: Callable[[int], bool], known: int) -> int:
-    """Finds, by a galloping search, the last number of a sequence that has no gaps.
+    """Returns the last number of a sequence without gaps; finds it by a galloping search.
 
     Args:
-        exists: tells whether a number of 1 or more is in the sequence. The sequence can grow during
-            the search.
+        exists: returns whether a number, 1 or more, is in the sequence. The sequence can grow
+            during the search.
         known: a number in the sequence, or 0.
     """
     step = 1
     while exists(known + step):
         known += step
         step *= 2
-    # Invariant: the number `known` exists, and `known + step` does not.
+    # Invariant: the number `known` is in the sequence, and `known + step` was not when last probed.
     while step > 1:
         step //= 2
         if exists(known + step):
@@ -75,11 +76,11 @@ def last_of_dense(exists: Callable[[int], bool], known: int) -> int:
 
 
 def read_version(store: Store, index_dir: str, number: int) -> Manifest:
-    """Reads one version, and checks that the file is for this index and number.
+    """Reads one version, and checks that the file belongs to this index and this version number.
 
     Raises:
         GoneError: the version does not exist.
-        CorruptError: the file is damaged, or was copied from another index or version number.
+        CorruptError: the file is damaged, or is a copy from another index or version number.
         UnsupportedError: a newer release wrote the version.
     """
     uri = version_file(index_dir, number)
@@ -102,25 +103,29 @@ def publish(
 ) -> Manifest:
     """Publishes the next version.
 
-    If another writer publishes first, plans again on top of that writer's version.
+    If another writer publishes this number first, the function plans again on top of that writer's
+    version.
 
     Args:
         index_dir: the folder of the index, which contains ``versions/``.
-        base: the newest version that the caller knows, or None before version 1.
-        make: plans the version that follows its argument, with a new id. `publish` can call `make`
-            repeatedly, and does not catch its exceptions. If there is nothing to do, `make` returns
-            its argument.
-        attempts: maximum number of plans.
+        base: the newest version that the caller knows, or None if the index has no version yet.
+        make: plans the version that follows its argument, and gives it a new id. If no change is
+            needed, `make` returns its argument. `publish` can call `make` several times, and does
+            not catch exceptions of `make`.
+        attempts: maximum number of calls of `make`.
 
     Returns:
-        The newest version: the published version, or the base if no change was needed.
+        The newest version: the published version, or the last argument of `make` if no change was
+        needed.
 
     Raises:
-        ConflictError: other writers published first at every attempt, or dropped the index.
-        UnknownOutcomeError: the version may be visible, so the caller must not delete the files
-            that the version names.
-        UnavailableError: the store refused before the version became visible.
-        CorruptError, UnsupportedError: the version of another writer cannot be read.
+        ConflictError: at every attempt, another writer published first; or another writer dropped
+            the index.
+        UnknownOutcomeError: the version may be visible to readers, so the caller must not delete
+            the files that it names.
+        UnavailableError: the store refused a request, and the version is not visible.
+        CorruptError, UnsupportedError: another writer published first, and its version cannot be
+            read.
         ValueError: `check_successor` rejects the version that ``make`` returned.
     """
     for _ in range(attempts):
@@ -140,9 +145,9 @@ def publish(
 
 
 def _create(store: Store, index_dir: str, proposed: Manifest) -> bool:
-    """Returns whether the version ``proposed`` is published.
+    """Returns whether this call published the version ``proposed``.
 
-    The result is false if another version has taken the number permanently.
+    If the result is false, another version has the same number permanently.
     """
     uri = version_file(index_dir, proposed.version)
     data = render_manifest(proposed)

@@ -1,8 +1,9 @@
-"""Commit protocol: computes a writer's next step from the store's answer.
+"""Commit protocol: computes a writer's next step from the store's answer to the previous step.
 
-The protocol is a pure state machine for one attempt to publish one version number.
-`sieve.metadata.commit.publish` runs the protocol against a store. A test explores every
-interleaving of several writers, with lost requests, lost replies and late effects.
+The protocol is a pure state machine for one attempt to publish one version.
+`sieve.metadata.commit.publish` sends the protocol's requests to a store. A test explores every
+interleaving of several writers' requests. In this test, the store loses requests, loses replies and
+executes requests late.
 """
 
 from __future__ import annotations
@@ -12,56 +13,62 @@ from enum import Enum, auto
 from typing import Final
 
 CREATE_TRIES: Final = 3
-"""Maximum number of create requests for the same bytes."""
+"""Maximum number of create requests that a writer sends for the same version."""
 
 
 class Answer(Enum):
-    """The store's answer to a step of the protocol."""
+    """The store's answer to a step of the protocol: to a create request, or to a read back."""
 
     MADE = auto()
-    """Answer to a create: this request created the file."""
+    """Answer to a create request: this request created the file."""
     TAKEN = auto()
-    """Answer to a create: the file exists; perhaps an earlier request of this writer created it."""
+    """Answer to a create request: the file exists.
+
+    Perhaps an earlier request of this writer created it.
+    """
     NO_REPLY = auto()
-    """No answer to a create: the request took effect, will take effect later, or never will."""
+    """No answer to a create request.
+
+    The request may have created the file, may still create it later, or may be lost.
+    """
     REFUSED = auto()
-    """Answer to a create: the request did not take effect and never will."""
+    """Answer to a create request: the request did not create the file, and never will."""
 
     OURS = auto()
-    """Answer to a read back: the file has this writer's identity."""
+    """Answer to a read back: the file contains the id of this writer's version."""
     OTHERS = auto()
-    """Answer to a read back: the file has another identity."""
+    """Answer to a read back: the file contains the id of another version."""
     ABSENT = auto()
-    """Answer to a read back: the file does not exist yet."""
+    """Answer to a read back: the file does not exist at present."""
     UNREADABLE = auto()
-    """Answer to a read back: the store does not answer."""
+    """No answer to a read back."""
     DAMAGED = auto()
-    """Answer to a read back: the file is damaged, so its writer is unknown."""
+    """Answer to a read back: the file is damaged, so it does not show who wrote it."""
 
 
 class End(Enum):
     """The outcome of an attempt to publish a version."""
 
     PUBLISHED = auto()
-    """The version is visible permanently."""
+    """This writer's version is visible permanently."""
     LOST = auto()
-    """Another version has the number, so this writer's version never becomes visible."""
+    """Another writer's version has the number, so this writer's version never becomes visible."""
     REFUSED = auto()
-    """No request took effect, and none will."""
+    """No request of this writer created the file, and none will."""
     DAMAGED = auto()
-    """Another writer's damaged file has the number."""
+    """A damaged file of another writer has the version number."""
     UNKNOWN = auto()
-    """The version is visible, or can become visible later. Do not delete the files that the version
-    names."""
+    """This writer's version may be visible, or may become visible later. So the writer must not
+    delete the files that the version names."""
 
 
 @dataclass(frozen=True, slots=True)
 class Create:
-    """Send the create request.
+    """The step in which the writer sends a create request.
 
     Attributes:
-        tries: the number of create requests sent, including this one.
-        doubt: whether an earlier request can still take effect.
+        tries: the number of create requests that the writer has sent, including this one.
+        doubt: whether an earlier request of the writer may still create the file.
     """
 
     tries: int = 1
@@ -70,7 +77,7 @@ class Create:
 
 @dataclass(frozen=True, slots=True)
 class ReadBack:
-    """Read the file of the version number again; attributes as in `Create`."""
+    """The step in which the writer reads the version's file; it has the attributes of `Create`."""
 
     tries: int
     doubt: bool
@@ -84,7 +91,7 @@ def next_step(step: Step, answer: Answer) -> Step | End:
     """Returns the writer's next step, or the outcome of the attempt.
 
     Args:
-        step: the previous step.
+        step: the previous step, to which ``answer`` is the store's answer.
     """
     return (
         _after_create(step, answer) if isinstance(step, Create) else _after_read_back(step, answer)
@@ -96,8 +103,8 @@ def _after_create(step: Create, answer: Answer) -> Step | End:
         case Answer.MADE:
             return End.PUBLISHED
         case Answer.TAKEN:
-            # Perhaps an earlier request of this writer created the file, so the identity in the
-            # file decides.
+            # Perhaps an earlier request of this writer created the file. So the writer must read
+            # the version's id in the file.
             return ReadBack(step.tries, step.doubt)
         case Answer.NO_REPLY:
             return ReadBack(step.tries, doubt=True)
@@ -115,6 +122,6 @@ def _after_read_back(step: ReadBack, answer: Answer) -> Step | End:
         case Answer.DAMAGED if not step.doubt:
             return End.DAMAGED
         case Answer.ABSENT if step.tries < CREATE_TRIES:
-            # Resending the same bytes is idempotent.
+            # Sending the same create request again is idempotent.
             return Create(step.tries + 1, step.doubt)
     return End.UNKNOWN

@@ -1,4 +1,4 @@
-"""Contents: the output of a build. A refresh replaces this part of a version as a whole."""
+"""Contents: the part of a version that a build makes and that a refresh replaces as a whole."""
 
 from __future__ import annotations
 
@@ -12,21 +12,23 @@ from sieve.metadata.records import BuildStats, Commit, LocationsRef, RunRef
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contents:
-    """The indexed data of a version.
+    """The result of a build: the indexed data of a version, and how it was read.
 
     Attributes:
-        instant: time of the indexed snapshot, ISO 8601 in UTC with milliseconds.
+        instant: the time of the indexed snapshot of the table, ISO 8601 in UTC with milliseconds.
         type: the column's Catalyst type in the form of ``DataType.simpleString``.
         options: the options of the build.
         format_name: the table's file format: parquet, orc, csv or json.
-        null_proof: whether NULL counts can rule a file out; false for text formats.
-        fingerprint: SHA-256, in hex, of ``fingerprint_parts``. The hash identifies the reader that
-            the build used.
-        fingerprint_parts: the input of the hash, stored so that a mismatch can be explained.
-        runs: index data over disjoint sets of locations.
-        locations: the file list, which gives the position of each location in its run.
-        roots: absolute qualified URIs of the folders to which location paths are relative.
-        stats: statistics of the build.
+        null_proof: whether a query can skip files by their NULL counts; false for text formats.
+        fingerprint: SHA-256, in hex, of ``fingerprint_parts``. The hash identifies how the build
+            read the table.
+        fingerprint_parts: the parts of the fingerprint. They are stored so that Sieve can name the
+            parts that differ at a scan.
+        runs: the runs of the index; each run has the data for a different set of locations.
+        locations: the file list, which also contains the position of each location in its run.
+        roots: absolute qualified URIs of the folders to which the paths in the file list are
+            relative.
+        stats: the statistics of the build.
         commit: the indexed commit of a Delta table, or None for other tables.
     """
 
@@ -44,5 +46,5 @@ class Contents:
     commit: Commit | None = None
 
     def members(self) -> dict[str, Any]:
-        """The attributes of the contents by name, to construct a version."""
+        """Returns the attributes of the contents by name, for the constructor of a version."""
         return {field.name: getattr(self, field.name) for field in fields(Contents)}

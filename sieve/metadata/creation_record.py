@@ -1,8 +1,9 @@
-"""Creation record: identifies an index's folder before CREATE writes any other file to it.
+"""Creation record: the file by which Sieve recognises an index's folder as its own.
 
-If CREATE dies, the record shows that the folder is abandoned, and names the table of the index.
-DROP deletes the record last, so that a later statement can recognise and finish an interrupted
-deletion.
+CREATE writes the record before any other file of the folder. If the process of the CREATE dies, the
+record shows that the folder is abandoned, and names the index's table. DROP deletes the record
+after all other files. So if DROP is interrupted, a later statement can find the folder and finish
+the deletion.
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ _LIMIT = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class CreationRecord:
-    """The creation record in an index's folder.
+    """A creation record, as read from an index's folder.
 
     Attributes:
-        folder: URI of the index's folder.
-        written_ms: time of the record, ms since the epoch.
-        registered: whether the CREATE completed.
+        folder: URI of the folder.
+        written_ms: the time at which the record was written, ms since the epoch.
+        registered: whether the CREATE statement completed.
     """
 
     folder: str
@@ -39,20 +40,20 @@ class CreationRecord:
 
 
 def write_creation_record(store: Store, index_dir: str, name: str, table: TableIdentity) -> None:
-    """Writes the creation record, the first file of an index's folder."""
+    """Writes the creation record; CREATE calls this before it writes any other file."""
     record = {"uuid": base_name(index_dir), "name": name, "table": asdict(table)}
     store.create(join(index_dir, CREATION_RECORD), json.dumps(record).encode("ascii"))
 
 
 def creation_records(store: Store, root: str, but: Collection[str]) -> Iterator[CreationRecord]:
-    """The creation records below a root; skips folders without a readable record.
+    """Yields the creation records of a root's index folders; skips invalid and missing records.
 
     Args:
         root: the folder that holds indexes.
-        but: UUIDs of the folders to exclude.
+        but: the UUIDs of the index folders to leave out.
 
     Raises:
-        UnavailableError: the root cannot be listed.
+        UnavailableError: the store cannot list the root.
     """
     try:
         names = [e.name for e in store.list(root) if e.is_dir and UUID.fullmatch(e.name)]
@@ -70,11 +71,11 @@ def remove_abandoned(
 
     Args:
         root: the folder that holds indexes.
-        table: the table; folders of other tables are not touched.
-        known: UUIDs of the indexes that the table has registered.
+        table: the table whose index folders are deleted; folders of other tables remain.
+        known: the UUIDs of the indexes that are registered in the table.
 
     Returns:
-        The deleted folders.
+        The URIs of the deleted folders.
 
     Raises:
         UnavailableError: the store does not answer.
@@ -94,15 +95,15 @@ def remove_abandoned(
 
 
 def delete_index(store: Store, index_dir: str) -> None:
-    """Deletes an index's folder in an order that lets a later statement finish the deletion.
+    """Deletes an index's folder; if interrupted, a later statement can finish the deletion.
 
-    The function deletes the file ``registered`` first, so that no table finds the index again. It
-    deletes version 1 next, so that `report_if_dropped` notices the drop before a running writer
-    misses other files. It deletes the creation record last, because this record identifies the
-    folder.
+    The function first deletes the file ``registered``, so the index counts as abandoned from then
+    on. It then deletes version 1, before any file that a running writer could miss. So if the
+    writer fails because a file is missing, `report_if_dropped` recognises the drop. The function
+    deletes the creation record last, because a later statement finds the folder by this record.
 
     Raises:
-        UnavailableError: the store refuses or does not answer.
+        UnavailableError: the store refuses a request, or does not answer.
     """
     try:
         names = {entry.name for entry in store.list(index_dir)}
@@ -120,8 +121,8 @@ def delete_index(store: Store, index_dir: str) -> None:
 def report_if_dropped(name: str, store: Store, index_dir: str) -> Iterator[None]:
     """Raises ConflictError if the index is dropped while the statement in this context runs.
 
-    The error replaces any other failure of the statement. The function also deletes the files that
-    the statement wrote to the folder after the drop.
+    This error replaces any other error of the statement. If the index was dropped, the function
+    also deletes the files that the statement wrote to the index's folder after the drop.
 
     Raises:
         ConflictError: the index was dropped, or is being dropped.
@@ -138,13 +139,11 @@ def report_if_dropped(name: str, store: Store, index_dir: str) -> Iterator[None]
 
 
 def _remove_ghost(store: Store, index_dir: str) -> bool:
-    """Returns whether an index was dropped or is being dropped.
+    """Returns whether an index was dropped or is being dropped; if so, deletes its folder again.
 
-    If so, deletes the files that were written since the drop.
-
-    After a drop, a running writer can recreate the index's folders, which no table would ever find.
-    An existing index has a manifest of version 1 and the file ``registered``. If only one of the
-    two is missing, the index is damaged, not dropped.
+    A writer that runs during the drop can recreate folders of the index, which no table would ever
+    find. An existing index has a manifest of version 1 and the file ``registered``. If only one of
+    these two files is missing, the index is damaged, not dropped.
     """
     marks = (version_file(index_dir, 1), join(index_dir, REGISTERED))
     try:
@@ -153,13 +152,13 @@ def _remove_ghost(store: Store, index_dir: str) -> bool:
     except SieveError:
         return False
     with contextlib.suppress(SieveError):
-        # The drop, or another writer, can delete the folder at the same time.
+        # The running DROP, or another writer, may delete the folder at the same time.
         delete_index(store, index_dir)
     return True
 
 
 def creation_record_of(store: Store, folder: str) -> CreationRecord | None:
-    """The creation record of an index's folder, or None if the folder has no valid record."""
+    """Returns the creation record of an index's folder, or None without a valid record."""
     try:
         members = {entry.name: entry for entry in store.list(folder)}
         if CREATION_RECORD not in members:
@@ -173,6 +172,6 @@ def creation_record_of(store: Store, folder: str) -> CreationRecord | None:
             REGISTERED in members,
         )
     except (SieveError, ValueError, KeyError, TypeError):
-        # The file is unreadable, or Sieve did not write it. The folder may belong to another
-        # program, so Sieve must not delete the folder.
+        # The record is unreadable, or Sieve did not write it. The folder may belong to another
+        # program, so the caller must not delete the folder.
         return None

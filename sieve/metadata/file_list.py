@@ -1,7 +1,7 @@
-"""File list: the data files of a version, with their state, length, time and counts.
+"""File list: the data files of a version, with their states, lengths, times and row counts.
 
-The list is stored in parts, which a reader merges in order. So a new version writes only the
-entries that changed.
+The list is stored in parts, which a reader merges in order. So a build writes a part with only the
+entries that changed since the previous version.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ from sieve.metadata.path_list import PathList, concat_paths
 class FileState(IntEnum):
     """The state of a file in a version.
 
-    A stored list represents every state except `READ` by a negative number in place of the length.
+    A stored list contains the length of a file in the state `READ`, otherwise the file's state.
     """
 
     READ = 0
-    """The build read the whole file, and the file has had this length and time since."""
+    """The build read the whole file, and the length and time in the list are those of this file."""
     UNPROVEN = -1
-    """The build opened the file, but every query must read it: for example, it has no rows."""
+    """The build opened the file, but every query must read it. Example: the file has no rows."""
     RACY = -2
-    """The build skipped the file, because the file was too young or had a future time."""
+    """The build did not read the file: its modification time was too recent or in the future."""
     REMOVED = -3
-    """The version no longer contains this location. This state occurs only in parts of a list."""
+    """The version no longer contains this file. This state occurs only in parts of a list."""
 
 
 _SCHEMA = pa.schema(
@@ -60,13 +60,14 @@ _WITH_RANGES = pa.schema(
 )
 
 _FORMS: Final = (_SCHEMA, _WITH_ALSO, _WITH_RANGES)
-"""The schemas of a stored list. Each schema can end with the columns of `STORED_BOUNDS`."""
+"""The possible schemas of a stored list. The columns of `STORED_BOUNDS` can follow each schema."""
 
 _LISTS: Final = dict(zip(("cuts", *COUNTED), STORED, strict=True))
-"""The names of the list columns. A row of such a column lists the values of the file's ranges."""
+"""The names of the columns whose rows are lists; each list has one value for each range of a file.
+"""
 
 MOST_ALSO: Final = 64
-"""The maximum number of positions that a location can have in addition to its first position."""
+"""The maximum number of positions of a location in runs, not counting its first position."""
 
 COLUMNS: Final = ("states", "lengths", "mtimes", "rows", "nulls", "nans", "slots")
 """The numeric columns of `Locations`, in order."""
@@ -77,28 +78,28 @@ _STORED: Final = ("stored_lengths", "mtimes", "rows", "nulls", "nans", "slots")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Locations:
-    """The files of a version; a file's ordinal is its position in these columns.
+    """The files of a version; each column has one entry per file, in the same order of files.
 
-    A file is one location, or consists of several ranges, each of which is a location.
+    A file is either one location, or consists of several ranges, each of which is a location.
 
     Attributes:
-        paths: absolute qualified paths, as Spark's listing writes them.
+        paths: the files' absolute qualified paths, as Spark's listing writes them.
         states: int8[n], the `FileState` of each file. Queries always read files whose state is not
             `READ`.
-        lengths: int64[n], bytes of a file in the state `READ`, otherwise 0.
-        mtimes: int64[n], modification times, ms since the epoch.
-        rows: int64[n], rows of the file.
-        nulls: int64[n], rows whose value is NULL.
-        nans: int64[n], rows whose value is NaN.
-        slots: int64[n], position of each file after the locations of all runs are concatenated; -1
-            for a file without keys, which no run contains. The ranges of a file have consecutive
-            positions; the slot is the position of the first range.
-        also: int64[n, k], the location's positions in further runs, padded with -1. These runs
-            contain the rows that were appended to the location after its first run was built.
-            `also` is None if no location has further positions.
-        ranges: the ranges of the files, or None if each file is one location. A list with `ranges`
-            has no `also`.
-        bounds: the key bounds of the m locations, or None if no bounds are known.
+        lengths: int64[n], the size in bytes of each file in the state `READ`; 0 for any other file.
+        mtimes: int64[n], the files' modification times, ms since the epoch.
+        rows: int64[n], the number of rows of each file.
+        nulls: int64[n], the number of each file's rows whose value is NULL.
+        nans: int64[n], the number of each file's rows whose value is NaN.
+        slots: int64[n], the position of each file among the concatenated locations of all runs. The
+            ranges of a file have consecutive positions; the slot is the position of the first
+            range. No run contains a file without keys, so its slot is -1.
+        also: int64[n, k], the positions of each location in further runs, padded with -1. A further
+            run contains rows that were appended to the location after its first run was built. None
+            if no location has further positions.
+        ranges: the ranges of the files, or None if each file is one location. If `ranges` is set,
+            `also` is None.
+        bounds: the key bounds of the m locations, or None if all bounds are unknown.
     """
 
     paths: Sequence[str]
@@ -120,12 +121,12 @@ class Locations:
 
     @property
     def every_range(self) -> FileRanges:
-        """The ranges of the files; a file that is one location counts as one range."""
+        """The ranges of the files. A file that is one location has one range."""
         return self.ranges or whole_files(self.rows, self.nulls, self.nans)
 
     @property
     def range_slots(self) -> Counts:
-        """Returns int64[m]: the position of each range, or -1 if no run contains the file."""
+        """The position of each range, int64[m]; -1 if no run contains the range's file."""
         if self.ranges is None:
             return self.slots
         first = np.repeat(self.slots - self.ranges.firsts, self.ranges.counts)
@@ -136,7 +137,7 @@ class Locations:
 
     @property
     def range_counts(self) -> Counts:
-        """int64[n]: the number of ranges of each file."""
+        """The number of ranges of each file, int64[n]."""
         return np.ones(len(self.paths), np.int64) if self.ranges is None else self.ranges.counts
 
     @property
@@ -146,32 +147,32 @@ class Locations:
 
     @property
     def stored_lengths(self) -> Counts:
-        """int64[n]: the length of a file in the state `READ`, otherwise its state."""
+        """For each file in the state `READ` its length, for any other file its state, int64[n]."""
         return np.where(self.states == FileState.READ, self.lengths, self.states).astype(np.int64)
 
     @property
     def places(self) -> Counts:
-        """Returns int64[n, 1 + k]: all positions of each location, padded with -1."""
+        """All positions of each location in the runs, int64[n, 1 + k], padded with -1."""
         slots = self.slots[:, np.newaxis]
         return slots if self.also is None else np.hstack([slots, self.also])
 
     @property
     def all_rows(self) -> npt.NDArray[np.bool_]:
-        """bool[n]: the locations whose rows the index contains completely, including hidden rows.
+        """Whether the index contains all rows of each location, also hidden ones, bool[n].
 
-        These are the locations with several positions. A location gets a second position only if
-        each build read all rows that existed at that time.
+        This is true for each location with several positions. A location gets a second position
+        only if each build read all rows that the location had at that time.
         """
         several: npt.NDArray[np.bool_] = np.count_nonzero(self.places >= 0, axis=1) > 1
         return several
 
     def at_places(self, places: Counts) -> Locations:
-        """A copy of the list with other positions, in the form of `places`."""
+        """Returns a copy of the list with the positions ``places`` (see the property)."""
         slots, also = places[:, 0], places[:, 1:]
         return replace(self, slots=slots, also=also if also.size else None)
 
     def chosen(self, which: npt.NDArray[np.bool_]) -> Locations:
-        """The locations for which ``which``, bool[n], is true."""
+        """Returns the files whose flag in ``which``, bool[n], is true."""
         if which.all():
             return self
         paths = self.path_list.chosen(which)
@@ -187,13 +188,13 @@ NO_LOCATIONS: Final = Locations((), _NONE.astype(np.int8), _NONE, _NONE, _NONE, 
 
 
 def _of_columns(paths: Sequence[str], columns: Iterable[Counts]) -> Locations:
-    """Makes a list from the columns named in `COLUMNS`."""
+    """Makes a list from paths and the columns named in `COLUMNS`."""
     states, lengths, mtimes, rows, nulls, nans, slots = columns
     return Locations(paths, states.astype(np.int8), lengths, mtimes, rows, nulls, nans, slots)
 
 
 def concat(*lists: Locations) -> Locations:
-    """Concatenates lists in order."""
+    """Concatenates file lists, in the order of ``lists``."""
     some = (NO_LOCATIONS, *lists)
     columns = (np.concatenate([getattr(one, name) for one in some]) for name in COLUMNS)
     paths = concat_paths([one.path_list for one in lists])
@@ -213,7 +214,7 @@ def _none_also(n: int) -> Counts:
 
 
 def _stacked(lists: Sequence[Counts]) -> Counts:
-    """Stacks tables of different widths, padding with -1."""
+    """Stacks tables vertically; pads each table with -1 to the width of the widest."""
     width = max(one.shape[1] for one in lists)
     return np.vstack([_widened(one, width) for one in lists])
 
@@ -223,7 +224,7 @@ def _widened(also: Counts, width: int) -> Counts:
 
 
 def merge(parts: Sequence[Locations]) -> Locations:
-    """Merges parts; if several parts contain a path, the last of these parts wins."""
+    """Merges parts to one list; if several parts contain a path, the last one's entry is valid."""
     latest: list[Locations] = []
     later: list[PathList] = []
     for part in reversed(parts):
@@ -235,11 +236,11 @@ def merge(parts: Sequence[Locations]) -> Locations:
 
 
 def diff(before: Locations, now: Locations) -> Locations:
-    """Returns the part that turns ``before`` into ``now`` when merged, perhaps in another order."""
+    """Returns the part that, merged after ``before``, gives the files of ``now``, in any order."""
     was, paths = before.path_list, now.path_list
     place = paths.places_in(was)
-    # Spark lists a file twice if two partitions share its folder. A part must contain both entries
-    # of such a file, or neither.
+    # If two partitions share a folder, Spark lists its files twice. The part must contain either
+    # both entries of such a file or neither.
     place[paths.within(concat_paths([was.repeated(), paths.repeated()]))] = -1
     same = place >= 0
     for name in COLUMNS:
@@ -262,12 +263,12 @@ def diff(before: Locations, now: Locations) -> Locations:
 
 
 def states_of(n: int, state: FileState = FileState.READ) -> States:
-    """int8[n]: the same state for each of n files."""
+    """Returns the states of n files that all have the same state, int8[n]."""
     return np.full(n, state, np.int8)
 
 
 def render_locations(locations: Locations, roots: Sequence[str]) -> bytes:
-    """Encodes a part of a list as Parquet, with paths relative to the longest matching root."""
+    """Encodes a part of a list as Parquet; each path is relative to the longest root above it."""
     order = sorted(range(len(roots)), key=lambda k: -len(roots[k]))
     places = [_relative(path, roots, order) for path in locations.paths]
     columns = [
@@ -283,8 +284,8 @@ def render_locations(locations: Locations, roots: Sequence[str]) -> bytes:
     elif locations.ranges is not None and len(locations.ranges.starts) > len(locations.paths):
         footers = pa.array(locations.ranges.footers, pa.int64())
         columns, schema = [*columns, footers, *range_lists(locations.ranges)], _WITH_RANGES
-        # Offsets ascend, and the ranges of a file have similar row counts, so a few bits suffice
-        # for each number.
+        # The offsets of a file's ranges ascend, and their row counts are similar. So the encoded
+        # difference between two neighbouring numbers takes only a few bits.
         encodings = {f"{name}.list.element": "DELTA_BINARY_PACKED" for name in STORED}
         encodings[FOOTER] = "DELTA_BINARY_PACKED"
     if (bounds := locations.bounds) is not None and bounds.known.any():
@@ -302,14 +303,14 @@ def render_locations(locations: Locations, roots: Sequence[str]) -> bytes:
 
 
 def _lists(also: Counts) -> pa.ListArray:
-    """For each row, the list of values that are not -1."""
+    """Returns, for each row of ``also``, the list of the values that are not -1."""
     there = also >= 0
     ends = np.append(0, np.cumsum(there.sum(axis=1)))
     return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), pa.array(also[there], pa.int64()))
 
 
 def _table(lists: pa.ListArray) -> Counts:
-    """The inverse of `_lists`. Raises ValueError for a list that is too long or contains a null."""
+    """The inverse of `_lists`; raises ValueError if a list is too long or contains a null."""
     lengths = lists.value_lengths().to_numpy(zero_copy_only=False)
     width = int(lengths.max(initial=0))
     values = lists.flatten()
@@ -329,15 +330,15 @@ def _relative(path: str, roots: Sequence[str], order: Sequence[int]) -> tuple[in
 
 
 def parse_locations(data: bytes, roots: Sequence[str], rows: int) -> Locations:
-    """Decodes a part of a list.
+    """Decodes a part of a file list.
 
     Args:
         data: the bytes of the part.
         roots: the folders to which the part's paths are relative.
-        rows: the number of rows that the part must have.
+        rows: the part's number of rows, as in the manifest.
 
     Raises:
-        CorruptError: the file is not a part of a list, or has another number of rows.
+        CorruptError: the bytes are no part of a list, or the part has not exactly ``rows`` rows.
     """
     try:
         file = pq.ParquetFile(io.BytesIO(data))
@@ -351,8 +352,8 @@ def parse_locations(data: bytes, roots: Sequence[str], rows: int) -> Locations:
         lengths = np.maximum(stored, 0)
         ranges = None
         if form == _WITH_RANGES:
-            # If a count is 0 in all files, the count is 0 in all ranges. The code skips such
-            # counts, because decoding the lists takes the most time.
+            # If a count is 0 in all files, it is 0 in all ranges. Its lists are not decoded,
+            # because decoding lists takes most of the time.
             some = ["cuts", *(name for name in COUNTED if table[name].to_numpy().any())]
             read = _read(file, [stored for name, stored in _LISTS.items() if name in some])
             lists = {name: read[_LISTS[name]].combine_chunks() for name in some}
@@ -382,7 +383,7 @@ def parse_locations(data: bytes, roots: Sequence[str], rows: int) -> Locations:
 
 
 def _read(file: pq.ParquetFile, names: Sequence[str]) -> pa.Table:
-    """Reads some columns. Raises CorruptError for a missing value."""
+    """Reads the columns ``names``; raises CorruptError if a value is missing."""
     table = file.read(names)
     if any(column.null_count for column in table.columns):
         raise CorruptError("SIEVE_LOCATIONS_CORRUPT", "list of locations has another form")
@@ -390,7 +391,7 @@ def _read(file: pq.ParquetFile, names: Sequence[str]) -> pa.Table:
 
 
 def check_list(listed: Locations, number: int, slots: int) -> None:
-    """Raises CorruptError unless a list has ``number`` paths, and positions below ``slots``."""
+    """Raises CorruptError unless a list has ``number`` paths with positions below ``slots``."""
     if len(listed.paths) != number:
         raise CorruptError("SIEVE_LOCATIONS_CORRUPT", f"list is not of {number} locations")
     last = max(listed.places.max(initial=-1), listed.range_slots.max(initial=-1))

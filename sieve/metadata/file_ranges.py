@@ -1,8 +1,9 @@
-"""File ranges: the byte ranges of files that have several locations in a version.
+"""File ranges: the byte ranges into which a version divides its large files.
 
-A range is the part of a file that Spark reads in one split. A Parquet range contains the row groups
-whose middle byte is in the range. An ORC or text range contains the stripes or lines that start in
-the range. If the ranges tile a file, each row of the file is in exactly one range.
+Each range is a location of the index, and Spark can read it as one split. A Parquet range contains
+the row groups whose middle byte is in the range. An ORC range contains the stripes that start in
+the range, and a text range the lines that start in it. If the ranges cover a file without overlap,
+each row of the file is in exactly one range.
 """
 
 from __future__ import annotations
@@ -18,30 +19,29 @@ import pyarrow as pa
 from sieve.arrays.dtypes import Counts, Flags
 
 COUNTED: Final = ("rows", "nulls", "nans")
-"""The names of the counts of a range."""
+"""The names of the row counts that each range has."""
 
 STORED: Final = ("cuts", *(f"range_{name}" for name in COUNTED))
-"""The columns of a stored list: the start of each range but the first, and the counts of each
-range."""
+"""The columns of a stored file list that describe the ranges: the start of each range but the
+first, and the row counts of each range."""
 
 FOOTER: Final = "footer"
-"""The column of a stored list that precedes the columns of `STORED`."""
+"""The column of a stored file list with `FileRanges.footers`; the columns of `STORED` follow it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FileRanges:
-    """The ranges of n files, m ranges in all, in the order of the files.
+    """The m ranges of n files, in the order of the files.
 
     Attributes:
-        counts: int64[n], number of ranges of each file; 1 for a file that is one location.
-        footers: int64[n], bytes of each file's footer, which a reader reads again for each range.
-            The number is 0 for text files and for files that are one location.
-        starts: int64[m], offset of the first byte of each range, 0 for the first range of each
-            file. A range ends where the next range of its file starts; the last range ends with the
-            file.
-        rows: int64[m], rows of each range.
-        nulls: int64[m], rows whose value is NULL.
-        nans: int64[m], rows whose value is NaN.
+        counts: int64[n], the number of ranges of each file; 1 if the file is one location.
+        footers: int64[n], the size in bytes of each file's footer, which a reader reads again for
+            each range. The size is 0 for text files and for files that are one location.
+        starts: int64[m], the offset of each range's first byte, 0 for the first range of a file. A
+            range ends where the next range of its file starts; the last range ends with the file.
+        rows: int64[m], the number of rows of each range.
+        nulls: int64[m], the number of each range's rows whose value is NULL.
+        nans: int64[m], the number of each range's rows whose value is NaN.
     """
 
     counts: Counts
@@ -53,26 +53,26 @@ class FileRanges:
 
     @property
     def nbytes(self) -> int:
-        """Bytes in memory."""
+        """The size of the ranges in memory, in bytes."""
         return 2 * self.counts.nbytes + 4 * self.starts.nbytes
 
     @property
     def owners(self) -> Counts:
-        """int64[m]: the number of the file that contains each range."""
+        """For each range, the position of its file among the n files, int64[m]."""
         return np.repeat(np.arange(len(self.counts)), self.counts)
 
     @property
     def firsts(self) -> Counts:
-        """int64[n]: position of each file's first range."""
+        """For each file, the position of its first range among the m ranges, int64[n]."""
         return np.cumsum(self.counts) - self.counts
 
     @property
     def within(self) -> Counts:
-        """int64[m]: position of each range in its file."""
+        """For each range, its position among the ranges of its file, int64[m]."""
         return np.arange(len(self.starts)) - np.repeat(self.firsts, self.counts)
 
     def cuts_of(self, files: Counts) -> tuple[tuple[int, ...], ...]:
-        """The offsets that separate the ranges of each file in ``files``, int64[k].
+        """Returns the offsets between the ranges of each file in ``files``, int64[k].
 
         A file that is one location has no such offsets.
         """
@@ -83,7 +83,7 @@ class FileRanges:
         )
 
     def chosen(self, which: npt.NDArray[np.bool_]) -> FileRanges:
-        """The ranges of the files for which ``which``, bool[n], is true."""
+        """Returns the ranges of the files whose flag in ``which``, bool[n], is true."""
         of_them = np.repeat(which, self.counts)
         columns = (column[of_them] for column in self._columns())
         return FileRanges(self.counts[which], self.footers[which], *columns)
@@ -92,19 +92,19 @@ class FileRanges:
         return self.starts, self.rows, self.nulls, self.nans
 
     def positions(self, files: Counts) -> Counts:
-        """int64: the positions of all ranges of ``files``, int64[k], in the order of the files."""
+        """Returns the positions of all ranges of ``files``, int64[k], in the order of ``files``."""
         firsts, counts = self.firsts[files], self.counts[files]
         before = np.cumsum(counts) - counts
         places: Counts = np.arange(int(counts.sum())) + np.repeat(firsts - before, counts)
         return places
 
     def same(self, files: Counts, other: FileRanges, others: Counts) -> Flags:
-        """Returns, for each file, whether both lists have the same ranges and counts.
+        """Returns, for each file, whether its ranges and their row counts equal those in ``other``.
 
         Args:
-            files: int64[k], files of this list.
-            other: the other list.
-            others: int64[k], the same files in the other list.
+            files: int64[k], positions of k files in this object.
+            other: the ranges to compare with.
+            others: int64[k], the positions of the same k files in ``other``.
         """
         same: Flags = self.counts[files] == other.counts[others]
         same &= self.footers[files] == other.footers[others]
@@ -119,13 +119,13 @@ class FileRanges:
 
 
 def whole_files(rows: Counts, nulls: Counts, nans: Counts) -> FileRanges:
-    """Files that are one range each, with the given counts, int64[n]."""
+    """Returns the ranges of n files of one range each, with the given row counts, int64[n]."""
     ones, zeros = np.ones(len(rows), np.int64), np.zeros(len(rows), np.int64)
     return FileRanges(ones, zeros, zeros, rows, nulls, nans)
 
 
 def concat_ranges(lists: Sequence[FileRanges]) -> FileRanges:
-    """Concatenates one or more lists in order."""
+    """Concatenates the ranges in ``lists``, which contains one or more items."""
     columns = zip(
         *((one.counts, one.footers, *one._columns()) for one in lists),  # noqa: SLF001 - of this module
         strict=True,
@@ -134,9 +134,9 @@ def concat_ranges(lists: Sequence[FileRanges]) -> FileRanges:
 
 
 def range_lists(ranges: FileRanges) -> list[pa.ListArray]:
-    """The columns named in `STORED`; each has one list per file.
+    """Returns the columns named in `STORED`; each column has one list per file.
 
-    The list is empty for a file that is one location.
+    If a file is one location, its lists are empty.
     """
     several = ranges.counts > 1
     of_several, first = np.repeat(several, ranges.counts), ranges.within == 0
@@ -154,21 +154,22 @@ def range_lists(ranges: FileRanges) -> list[pa.ListArray]:
 def parse_ranges(
     lists: Mapping[str, pa.ListArray], footers: Counts, lengths: Counts, counts: Sequence[Counts]
 ) -> FileRanges | None:
-    """The inverse of `range_lists`.
+    """Decodes the ranges in a stored file list; the inverse of `range_lists`.
 
     Args:
-        lists: the column ``cuts`` and the columns of `COUNTED`. The caller can omit counts that are
-            0 in all files.
+        lists: the column ``cuts`` and, by their names in `COUNTED`, the columns of counts. The
+            caller can omit a count that is 0 in all files.
         footers: the column `FOOTER`.
-        lengths: int64[n], the bytes of each file, or the greatest integer if the length is unknown.
-        counts: for each name in `COUNTED`, int64[n], the counts of the files.
+        lengths: int64[n], the length of each file in bytes, or the greatest 64-bit integer if the
+            length is unknown.
+        counts: for each name in `COUNTED`, this count of each file, int64[n].
 
     Returns:
         The ranges, or None if each file is one location.
 
     Raises:
-        ValueError: the ranges do not tile their files, their counts do not add up, or a footer is
-            longer than its file.
+        ValueError: the ranges of a file overlap or do not cover it, their counts do not add up to
+            the file's count, or a footer is longer than its file.
     """
     cuts = lists["cuts"]
     n_cuts = cuts.value_lengths().to_numpy(zero_copy_only=False).astype(np.int64)

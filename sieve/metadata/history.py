@@ -1,4 +1,4 @@
-"""Version history: the versions of an index, and the change that each made."""
+"""Version history: the versions of an index, and what each version changed."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from sieve.storage.interface import GoneError, Store, parent
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """One version in the history.
+    """One version in an index's history.
 
     Attributes:
-        change: the kind of change, in a word or two.
-        published_ms: publication time, ms since the epoch.
-        retained: whether the version's files are retained.
+        change: the kind of change that the version made, in one or two words.
+        published_ms: the version's publication time, ms since the epoch.
+        retained: whether VACUUM has kept all files of the version.
     """
 
     manifest: Manifest
@@ -29,7 +29,7 @@ class Past:
 
 
 def history(store: Store, index_dir: str) -> list[Past]:
-    """All versions, newest first. Raises UnavailableError or CorruptError."""
+    """Returns all versions of an index, newest first. Raises UnavailableError or CorruptError."""
     times = published(store, index_dir)
     mark = vacuumed(store, index_dir)
     versions: list[Past] = []
@@ -42,11 +42,11 @@ def history(store: Store, index_dir: str) -> list[Past]:
 
 
 def published(store: Store, index_dir: str) -> list[int]:
-    """Publication time of each version, ms since the epoch, version 1 first.
+    """Returns the publication time of each version, in ms since the epoch, from version 1 on.
 
     Raises:
-        GoneError: version 1 is missing, for example because a DROP is running.
-        CorruptError: another version is missing.
+        GoneError: version 1 does not exist, for example because a DROP is running.
+        CorruptError: a version between version 1 and the newest version does not exist.
     """
     times = {
         int(entry.name.removesuffix(".json")): entry.mtime_ms
@@ -69,7 +69,7 @@ def published(store: Store, index_dir: str) -> list[int]:
 
 
 def vacuumed(store: Store, index_dir: str) -> int:
-    """The newest version whose files VACUUM may have deleted, or 0 if there is no such version."""
+    """Returns the newest version of which VACUUM may have deleted files; 0 if it deleted none."""
     try:
         marks = store.list(parent(vacuumed_file(index_dir, 1)))
     except GoneError:
@@ -92,6 +92,6 @@ def _change(before: Manifest | None, now: Manifest) -> str:
 
 
 def refreshed_or_rebuilt(before: Manifest, now: Manifest) -> Literal["refreshed", "rebuilt"]:
-    """``refreshed`` if a version reuses runs of the previous version; else ``rebuilt``."""
+    """Returns ``refreshed`` if a version reuses a run of the previous version, else ``rebuilt``."""
     kept = {run.id for run in before.runs} & {run.id for run in now.runs}
     return "refreshed" if kept else "rebuilt"

@@ -1,4 +1,4 @@
-"""JSON reader: reads members of a decoded JSON object one by one; checks kinds and limits."""
+"""JSON reader: reads the members of a decoded JSON object, and checks their kinds and limits."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ SMALL_OBJECT_DEPTH = 8
 
 
 class Fields:
-    """The members of one JSON object, read by name; `done` refuses members that were not read.
+    """Reads the members of one JSON object by name; `done` refuses members that were not read.
 
-    Every method raises `CorruptError` for a member that is missing, of another kind or outside its
-    limits. The error names the member. Lengths count characters.
+    Every method raises `CorruptError` if the member is missing, is not of the method's kind, or
+    exceeds a limit. The error names the member. The lengths of strings are counted in characters.
     """
 
     __slots__ = ("_members", "_taken", "_where")
@@ -35,23 +35,24 @@ class Fields:
         self._taken: set[str] = set()
 
     def names(self) -> set[str]:
-        """Names of all members."""
+        """Returns the names of all members of the object."""
         return set(self._members)
 
     def done(self, made: T) -> T:
-        """Returns ``made``; raises CorruptError if a member was not read."""
+        """Returns ``made``; raises CorruptError if the object has a member that was not read."""
         unknown = self._members.keys() - self._taken
         if unknown:
             raise self._wrong(f"has an unknown member {min(unknown)[:100]!r}")
         return made
 
     def made(self, record: Callable[..., T], **read: Callable[[str], Any]) -> T:
-        """The record whose attributes are the members of this object.
+        """Returns a dataclass object whose attributes have the values of this object's members.
 
         Args:
-            record: a dataclass.
-            read: for some attributes, the function that reads the member of this name. The type of
-                any other attribute decides how its member is read: int, float or str.
+            record: the dataclass.
+            read: for some attributes, the function that reads the member of the attribute's name.
+                Every other attribute must have the type int, float or str; its member is read by
+                this type.
         """
         by_type: dict[str, Callable[[str], Any]] = {
             "int": self.integer,
@@ -63,25 +64,25 @@ class Fields:
         return self.done(record(**members))
 
     def optional(self, name: str, read: Callable[[], T]) -> T | None:
-        """None for a JSON null, otherwise the result of ``read``."""
+        """Returns None if the member is a JSON null, otherwise the result of ``read``."""
         return None if self._take(name) is None else read()
 
     def boolean(self, name: str) -> bool:
-        """A JSON true or false."""
+        """Returns a member that is a JSON true or false."""
         value = self._take(name)
         if not isinstance(value, bool):
             raise self._wrong("is not a boolean", name)
         return value
 
     def integer(self, name: str, low: int = 0, high: int = INT64_MAX) -> int:
-        """A JSON integer from ``low`` to ``high``."""
+        """Returns a member that is a JSON integer from ``low`` to ``high``."""
         value = self._take(name)
         if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
             raise self._wrong(f"is not an integer from {low} to {high}", name)
         return value
 
     def real(self, name: str) -> float:
-        """A finite JSON number, 0 or more."""
+        """Returns a member that is a finite JSON number of 0 or more."""
         value = self._take(name)
         if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= INT64_MAX:
             return float(value)
@@ -96,7 +97,7 @@ class Fields:
         high: int = TEXT_LIMIT,
         pattern: re.Pattern[str] | None = None,
     ) -> str:
-        """A JSON string of ``low`` to ``high`` characters that matches the whole pattern."""
+        """Returns a string of ``low`` to ``high`` characters that matches the whole pattern."""
         return self._text(self._take(name), name, low, high, pattern)
 
     def texts(
@@ -108,12 +109,12 @@ class Fields:
         shortest: int = 1,
         pattern: re.Pattern[str] | None = None,
     ) -> tuple[str, ...]:
-        """An array of ``low`` to ``high`` strings of at least ``shortest`` characters."""
+        """Returns an array of ``low`` to ``high`` strings, each at least ``shortest`` long."""
         values = self._array(name, low, high)
         return tuple(self._text(value, name, shortest, TEXT_LIMIT, pattern) for value in values)
 
     def text_map(self, name: str, count: int, length: int) -> dict[str, str]:
-        """An object of at most ``count`` strings of at most ``length`` characters."""
+        """Returns an object of at most ``count`` strings, each at most ``length`` long."""
         value = self._take(name)
         if not isinstance(value, dict) or len(value) > count:
             raise self._wrong(f"is not an object of at most {count} members", name)
@@ -123,7 +124,10 @@ class Fields:
         }
 
     def ranges(self, name: str, high: int) -> tuple[tuple[int, int], ...]:
-        """At most ``high`` disjoint pairs [first, last] of 64-bit integers, ascending."""
+        """Returns an array of at most ``high`` ascending, disjoint ranges of 64-bit integers.
+
+        Each range is a pair [first, last].
+        """
         ranges: list[tuple[int, int]] = []
         for value in self._array(name, 0, high):
             if not isinstance(value, list) or len(value) != 2 or not all(map(_is_int64, value)):
@@ -134,16 +138,16 @@ class Fields:
         return tuple(ranges)
 
     def record(self, name: str) -> Fields:
-        """The members of an object."""
+        """Returns the reader of a member that is an object."""
         return Fields(self._take(name), f"{self._where}.{name}")
 
     def records(self, name: str, high: int) -> list[Fields]:
-        """The members of each object in an array of at most ``high`` objects."""
+        """Returns a reader for each object in an array of at most ``high`` objects."""
         values = self._array(name, 0, high)
         return [Fields(value, f"{self._where}.{name}[{i}]") for i, value in enumerate(values)]
 
     def small_object(self, name: str, text: int = TEXT_LIMIT) -> dict[str, Any]:
-        """An object of any structure, bounded in depth, number of values and length of texts."""
+        """Returns an object of limited depth, number of values and text lengths."""
         value = self._take(name)
         if not isinstance(value, dict):
             raise self._wrong("is not an object", name)

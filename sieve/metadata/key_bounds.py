@@ -1,9 +1,10 @@
-"""Key bounds: the least and greatest key code of each location, whatever the shape of the index.
+"""Key bounds: the least and greatest key code of each location; indexes of all shapes have them.
 
-A shape can widen the keys of a location to whole cells, or to one interval. The bounds are exact:
-some row of the location has the least code, and some row has the greatest code. So queries with
-MIN, MAX, or ORDER BY and LIMIT read few locations. A range query reads no more locations than it
-would read with min/max statistics of each location.
+Some shapes store the keys of a location inexactly: they widen the keys to whole cells, or to one
+interval. The bounds are exact: some row of the location has the least code, and some row has the
+greatest code. With these bounds, queries with MIN, MAX, or ORDER BY and LIMIT read few locations.
+Also with these bounds, a range query reads at most the locations that it would read with min/max
+statistics of each location.
 """
 
 from __future__ import annotations
@@ -20,16 +21,18 @@ from sieve.arrays.interval_set import meeting, merge
 from sieve.encoding.encoder import GREATEST, LEAST
 
 STORED_BOUNDS: Final = ("least", "greatest")
-"""The columns of a stored list. Each row lists the codes of the file's locations."""
+"""The columns of a stored file list that contain the bounds. Each row is for a file, and lists the
+least or the greatest codes of the file's locations."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KeyBounds:
-    """The exact bounds of m locations.
+    """The key bounds of m locations.
 
     Attributes:
-        least, greatest: int64[m], the extreme key codes of each location. If a location has no keys
-            or its bounds are unknown, ``least`` is GREATEST and ``greatest`` is LEAST.
+        least, greatest: int64[m], the least and the greatest key code of each location. If a
+            location has no keys or its bounds are unknown, ``least`` is GREATEST and ``greatest``
+            is LEAST.
     """
 
     least: Codes
@@ -37,41 +40,41 @@ class KeyBounds:
 
     @classmethod
     def unknown(cls, m: int) -> KeyBounds:
-        """Unknown bounds of m locations."""
+        """Returns the `KeyBounds` of m locations whose bounds are unknown."""
         return cls(np.full(m, GREATEST, np.int64), np.full(m, LEAST, np.int64))
 
     @classmethod
     def concat(cls, lists: Sequence[KeyBounds]) -> KeyBounds:
-        """Concatenates one or more lists in order."""
+        """Concatenates the bounds in ``lists``, which contains one or more items."""
         ends = [[getattr(one, name) for one in lists] for name in STORED_BOUNDS]
         return cls(*(np.concatenate(column) for column in ends))
 
     @property
     def nbytes(self) -> int:
-        """Bytes in memory."""
+        """The size of the bounds in memory, in bytes."""
         return self.least.nbytes + self.greatest.nbytes
 
     @property
     def known(self) -> Flags:
-        """bool[m]: the locations that have bounds."""
+        """Whether the bounds of each location are known, bool[m]."""
         known: Flags = self.least <= self.greatest
         return known
 
     def chosen(self, which: Flags | Places) -> KeyBounds:
-        """The bounds of the locations that flags or positions select."""
+        """Returns the bounds of the locations that ``which`` selects by flags or by positions."""
         return KeyBounds(self.least[which], self.greatest[which])
 
     def only(self, which: Flags) -> KeyBounds:
-        """A copy that keeps the bounds of flagged locations; the other bounds become unknown."""
+        """Returns a copy in which the bounds of locations without a flag are unknown."""
         least, greatest = self.least, self.greatest
         return KeyBounds(np.where(which, least, GREATEST), np.where(which, greatest, LEAST))
 
     def falling(self) -> KeyBounds:
-        """The same bounds with negated codes, for a descending order."""
+        """Returns the bounds of the negated codes, which ascend where the codes descend."""
         return KeyBounds(~self.greatest, ~self.least)
 
     def lists(self, counts: Counts) -> list[pa.ListArray]:
-        """The columns named in `STORED_BOUNDS`; the list of a file without known bounds is empty.
+        """Returns the columns of `STORED_BOUNDS`; a file without known bounds has empty lists.
 
         Args:
             counts: int64[n], the number of locations of each file, 1 or more.
@@ -84,10 +87,10 @@ class KeyBounds:
         return [pa.ListArray.from_arrays(ends, column) for column in codes]
 
     def same(self, other: KeyBounds, counts: Counts) -> Flags:
-        """Returns, for each file, whether its locations have the same bounds in both lists.
+        """Returns, for each file, whether its locations have the same bounds in ``other``.
 
         Args:
-            other: the bounds of the same locations in another list.
+            other: other bounds of the same locations.
             counts: int64[k], the number of locations of each file, 1 or more.
         """
         equal: Flags = (self.least == other.least) & (self.greatest == other.greatest)
@@ -95,17 +98,18 @@ class KeyBounds:
         return np.logical_and.reduceat(equal, firsts) if len(counts) else equal
 
     def meet(self, intervals: CodeIntervals, some: Places) -> Flags:
-        """Returns, for each location in ``some``, whether its keys can be in an interval."""
+        """Returns, for each location in ``some``, whether an interval can contain its keys."""
         bounds = self.chosen(some)
         start, stop = meeting(merge(intervals), bounds.least, bounds.greatest)
         return (start < stop) | ~bounds.known
 
     def over(self, other: KeyBounds, keyed: Sequence[Counts]) -> KeyBounds:
-        """Merges bounds that cover two parts of the rows of the same locations.
+        """Merges the bounds of two sets of rows that together are the rows of the same locations.
 
         Args:
-            other: the bounds of the other part.
-            keyed: the number of rows with a key, int64[m], for this part and for the other part.
+            other: the bounds of the second set of rows.
+            keyed: the number of rows with a key in each location, int64[m], for the first and for
+                the second set of rows.
         """
         pairs = zip((self, other), keyed, strict=True)
         known = np.logical_and.reduce([one.known | (rows == 0) for one, rows in pairs])
@@ -114,19 +118,20 @@ class KeyBounds:
 
 
 def with_bounds(schema: pa.Schema) -> pa.Schema:
-    """Extends the schema of a stored list by the columns of `STORED_BOUNDS`."""
+    """Adds the columns named in `STORED_BOUNDS` to the schema of a stored file list."""
     return pa.schema([*schema, *((name, pa.list_(pa.int64())) for name in STORED_BOUNDS)])
 
 
 def parse_bounds(table: pa.Table, counts: Counts) -> KeyBounds:
-    """The inverse of `KeyBounds.lists`.
+    """Decodes the bounds in a stored file list; the inverse of `KeyBounds.lists`.
 
     Args:
-        table: a stored list.
+        table: the stored file list.
         counts: int64[n], the number of locations of each file.
 
     Raises:
-        ValueError: the bounds do not fit the locations.
+        ValueError: the numbers of bounds and of locations differ, a bound is missing, or a least
+            bound is above its greatest bound.
     """
     lists = [table[name].combine_chunks() for name in STORED_BOUNDS]
     lengths = [column.value_lengths().to_numpy(zero_copy_only=False) for column in lists]
@@ -138,7 +143,8 @@ def parse_bounds(table: pa.Table, counts: Counts) -> KeyBounds:
         raise ValueError("a bound of keys is missing")
     found, of_some = KeyBounds.unknown(int(counts.sum())), np.repeat(some, counts)
     found.least[of_some], found.greatest[of_some] = (column.to_numpy() for column in codes)
-    # A least code above the greatest code is damage, unless the pair stands for unknown bounds.
+    # If a least code is above its greatest code, the list is damaged, unless this pair of codes
+    # stands for unknown bounds.
     none = ~found.known
     if np.any(found.least[none] != GREATEST) or np.any(found.greatest[none] != LEAST):
         raise ValueError("a least key is above its greatest key")

@@ -1,8 +1,8 @@
-"""Manifest: a version of an index as one immutable record, and its JSON file.
+"""Manifest: the immutable record of one version of an index, and the record's JSON file.
 
-The file is one line of ASCII JSON. Its last member is ``"checksum"``: the SHA-256, in hex, of the
-same text without that member. Manifests of every format have a checksum. So a reader can tell a
-damaged file from a file of another format.
+The file is one line of ASCII JSON. Its last member, ``"checksum"``, is the SHA-256, in hex, of the
+file's text without that member. Manifests of every format end with such a checksum. So a reader can
+distinguish a damaged file from an intact file of a newer format.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from sieve.metadata.records import (
 
 FORMAT = 4
 MANIFEST_LIMIT = 32 << 20
-"""The maximum length of a manifest in bytes; a longer manifest is not read."""
+"""The maximum length of a manifest in bytes; readers refuse a longer manifest."""
 
 MAX_LOCATIONS = (1 << 31) - 1
 MAX_RUNS = 10_000
@@ -57,7 +57,7 @@ MEMBERS = (
     *("comment", "options", "next_options", "format_name", "null_proof", "fingerprint"),
     *("fingerprint_parts", "runs", "locations", "roots", "stats", "created_by"),
 )
-"""The members of a manifest file in the order of its bytes, between ``format`` and ``checksum``."""
+"""The members of a manifest file between ``format`` and ``checksum``, in the order of the file."""
 
 _STATES: Mapping[str, State] = {
     "ready": "ready",
@@ -75,22 +75,23 @@ _NO_STATS = BuildStats(0, 0, 0, 0, 0.0, (), 0, 0, 0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest(Contents):
-    """One version of an index: its contents and its metadata.
+    """The record of one version of an index: its contents and its metadata.
 
     Attributes:
-        index: identity of the index.
-        version: number of the version, from 1, without gaps.
-        id: random identity of this version.
-        parent: identity of the previous version, or None for version 1.
+        index: the unique id of the index.
+        version: the version's number. An index's versions are numbered from 1 without gaps.
+        id: the random id of this version.
+        parent: the id of the previous version, or None for version 1.
         state: whether the index is enabled for queries, disabled, or dropped.
-        table: the identity of the indexed table, as of the index's creation or the last rename or
-            move.
+        table: the identity of the indexed table at the index's creation, or after the table's last
+            rename or move.
         name: the index's name, for users.
-        column: key of the indexed column or expression (`sieve.index_key`).
+        column: the key of the indexed column or expression (see `sieve.index_key`).
         comment: the user's comment on the index.
-        next_options: options of the next refresh, or None if the refresh keeps the options.
-        created_by: the software that wrote this version.
-        is_outdated: whether the file has an older format. The parser then leaves out the runs,
+        next_options: the options of the next refresh, or None if the next refresh uses ``options``
+            again.
+        created_by: the releases of Sieve and Spark that wrote this version.
+        is_outdated: whether the manifest's file has an older format. If so, the record has no runs,
             locations and statistics, and the next REFRESH rebuilds the index.
     """
 
@@ -109,37 +110,37 @@ class Manifest(Contents):
 
     @property
     def wanted_options(self) -> IndexOptions:
-        """The options of the next refresh."""
+        """The options with which the next refresh builds."""
         return self.next_options or self.options
 
     def changed_parts(self, parts: Mapping[str, str]) -> tuple[str, ...]:
-        """The parts of the fingerprint in which a reader differs from this version's build.
+        """Returns the deciding parts of the fingerprint in which a reader differs from the build.
 
         Returns:
-            Names of the parts; empty if the reader can use the version.
+            The names of these parts; if there are none, the reader can use the version.
         """
         return changed_parts(self.column, self.fingerprint_parts, parts)
 
 
 def render_manifest(manifest: Manifest) -> bytes:
-    """Encodes a manifest; equal manifests give equal bytes.
+    """Encodes a manifest as bytes of a file; equal manifests give equal bytes.
 
     Raises:
-        InvalidInputError: the manifest breaks a limit of the format, so no reader would accept it.
+        InvalidInputError: the manifest exceeds a limit of the format, so readers would refuse it.
     """
     members = asdict(manifest)
     record = {"format": FORMAT} | {name: members[name] for name in MEMBERS}
     for options in (record["options"], record["next_options"]):
         if options is not None and options["budget"] != AUTO:
-            # Only the budget ``auto`` has a payback.
+            # The option ``payback`` applies only to the budget ``auto``.
             del options["payback"]
         if options is not None and options["refresh"] == MANUAL:
-            # The default ``refresh = 'manual'`` is not written, so that earlier releases can read
-            # the version.
+            # The default ``refresh = 'manual'`` is not written, because earlier releases cannot
+            # read the option ``refresh``.
             del options["refresh"]
     if manifest.commit is not None:
-        # A missing commit is not written, so that earlier releases can read versions of tables
-        # without numbered commits.
+        # The member ``commit`` is written only for tables with numbered commits. So earlier
+        # releases, which do not know the member, can read the versions of all other tables.
         record["commit"] = members["commit"]
     body = json.dumps(record, separators=(",", ":"), allow_nan=False).encode("ascii")
     data = body[:-1] + b',"checksum":"%s"}' % hashlib.sha256(body).hexdigest().encode("ascii")
@@ -158,10 +159,10 @@ def parse_manifest(data: bytes) -> Manifest:
     """Decodes a manifest file.
 
     Raises:
-        CorruptError: the checksum does not match, or a member is missing, of the wrong kind or
-            beyond its limit.
+        CorruptError: the checksum does not match the text, a member is missing or of a wrong kind,
+            or a value exceeds its limit.
         UnsupportedError: condition ``SIEVE_VERSION_TOO_NEW``: the file is intact, but this release
-            does not know its format or an option.
+            does not know the file's format, or does not know one of the options.
     """
     fields = Fields(_decode(_verified(data)), "manifest")
     found = fields.integer("format", low=1)
@@ -193,7 +194,7 @@ def parse_manifest(data: bytes) -> Manifest:
         next_options=fields.optional(
             "next_options", lambda: _options(fields.record("next_options"), outdated)
         )
-        # Pending options make the next REFRESH read the whole table.
+        # If ``next_options`` is set, the next REFRESH reads the whole table.
         or (options if outdated else None),
         format_name=fields.text("format_name", pattern=_FORMAT_NAME),
         null_proof=fields.boolean("null_proof"),
@@ -211,7 +212,7 @@ def parse_manifest(data: bytes) -> Manifest:
 
 
 def _verified(data: bytes) -> bytes:
-    """Verifies the checksum, and returns the text that the checksum covers."""
+    """Verifies the checksum of a manifest file, and returns the text that the checksum covers."""
     if len(data) > MANIFEST_LIMIT:
         raise CorruptError("SIEVE_MANIFEST_CORRUPT", f"manifest of {len(data)} bytes is too long")
     match = _CHECKSUM.fullmatch(data[-_CHECKSUM_BYTES:])
@@ -281,7 +282,7 @@ def _options(fields: Fields, outdated: bool) -> IndexOptions:
     except InvalidInputError as error:
         if outdated:
             return IndexOptions()
-        # The file is intact, so a newer release wrote this option.
+        # The checksum matches, so a newer release wrote this option.
         raise UnsupportedError(
             "SIEVE_VERSION_TOO_NEW", f"manifest: {error.message}; upgrade Sieve"
         ) from error
@@ -306,7 +307,8 @@ def _run_file(fields: Fields) -> RunFileRef:
         hashes=lambda name: fields.ranges(name, MAX_RANGES),
     )
     if not file.codes and not file.hashes:
-        # No look-up would read a file without key ranges, so queries would lose the file's keys.
+        # Look-ups read a file only if one of its ranges contains their key. So without ranges, no
+        # query would find the keys in the file.
         raise CorruptError("SIEVE_MANIFEST_CORRUPT", f"manifest: {file.name} has no range of keys")
     return file
 

@@ -1,4 +1,4 @@
-"""The OPTIONS of an index: names, allowed values, and parsing."""
+"""The OPTIONS clause of an index: its option names, allowed values, and parser."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ PAYBACK_RANGE = (1, 1_000_000)
 _PAYBACK = 10
 OPTION_NAMES = ("budget", "error", "granularity", "payback", "refresh", "shape")
 AUTO = "auto"
-"""The budget of an index that stops growing when further bytes no longer save enough reads."""
+"""The budget with which a build adds bytes to the index only if these bytes save enough reads."""
 MANUAL = "manual"
 MAP_BUDGET = "50%"
-"""Default budget of a map: for keys of eight bytes, up to four bytes per key."""
+"""The default budget of the shape ``map``: up to four bytes per key for keys of eight bytes."""
 
 SMALLEST_SHARE = 64 << 10
-"""Minimum bytes of a relative budget, because an even smaller budget would save nothing."""
+"""The minimum of a budget in percent, in bytes. A smaller index would not be worth its savings."""
 
 _INTEGER = re.compile(r"[+-]?[0-9]{1,18}", re.ASCII)
 _BUDGET = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,6})?)\s*(%|[kmgt]?b)", re.ASCII | re.IGNORECASE)
@@ -32,25 +32,25 @@ _UNITS = {"b": 1, "kb": 1 << 10, "mb": 1 << 20, "gb": 1 << 30, "tb": 1 << 40}
 
 @dataclass(frozen=True, slots=True)
 class IndexOptions:
-    """The build options of an index.
+    """The options with which an index is built and refreshed.
 
     Attributes:
-        shape: structure of the segments, one of `SHAPES`. With ``auto``, the build chooses the
-            better structure for each segment.
-        budget: maximum bytes of the runs. The value is a share of the uncompressed indexed values
-            (``1%``; at least 64 KB), a size (``64MB``) or ``auto``. The shape ``sieve`` has no
-            budget, and ``map`` has 50% by default.
-        error: for the shape ``sieve`` only, the error bound of the shrinking cone. The bound is the
-            maximum error of a segment's line at any key, counted in changes of the location set,
-            from 1 to 1,000,000. A smaller bound gives more segments.
-        payback: for the budget ``auto`` only, the number of queries within which a byte of the
-            index must save one byte of the table, 1 to 1,000,000.
-        granularity: the unit to which the index points, one of `GRANULARITIES`: whole files, or
-            byte ranges of large files, such as row groups. With ``auto``, the build chooses the
-            unit with which queries read fewer bytes.
+        shape: the data structure of the segments, one of `SHAPES`. With ``auto``, the build chooses
+            the better structure for each segment.
+        budget: the maximum size of the runs. The value is a percentage of the size of the
+            uncompressed indexed values (``1%``; at least 64 KB), a size (``64MB``) or ``auto``. The
+            shape ``sieve`` has no budget. The default of the shape ``map`` is 50%.
+        error: for the shape ``sieve`` only, the error bound of the shrinking-cone algorithm, from 1
+            to 1,000,000. At any key, a segment's line may deviate from the true number of changes
+            of the location set by at most this number. A smaller bound gives more segments.
+        payback: for the budget ``auto`` only, a number of queries, from 1 to 1,000,000. Within this
+            number of queries, each byte of the index must save reading one byte of the table.
+        granularity: the kind of location that the index distinguishes, one of `GRANULARITIES`:
+            whole files, or byte ranges of large files, such as row groups. With ``auto``, the build
+            chooses the kind with which queries read fewer bytes.
         refresh: whether a write to the table refreshes the index, one of `REFRESHES`. With
             ``auto``, every driver with Sieve refreshes the index after its writes. With ``manual``,
-            only a driver whose session has spark.sieve.refresh.auto does so. The option does not
+            a driver does so only if its session sets spark.sieve.refresh.auto. The option does not
             affect the runs.
     """
 
@@ -63,16 +63,16 @@ class IndexOptions:
 
     @property
     def automatic(self) -> bool:
-        """Returns whether the build chooses the number of bytes (budget ``auto``)."""
+        """Whether the build chooses the size of the index (budget ``auto``)."""
         return self.budget == AUTO and self.shape != "map" and not self.every_key
 
     @property
     def every_key(self) -> bool:
-        """Returns whether the index stores every key and has no budget: the shape ``sieve``."""
+        """Whether the index stores every key, without a budget, as the shape ``sieve`` does."""
         return self.shape == "sieve"
 
     def budget_bytes(self, column_bytes: int) -> int:
-        """The budget in bytes for a column of ``column_bytes``; the budget must not be ``auto``."""
+        """Returns the budget, which must not be ``auto``, in bytes for a column of this size."""
         number, unit = _parts(self.budget)
         if unit == "%":
             return max(SMALLEST_SHARE, int(number * column_bytes / 100))
@@ -80,16 +80,16 @@ class IndexOptions:
 
 
 def parse_options(raw: Mapping[str, str], base: IndexOptions | None = None) -> IndexOptions:
-    """Parses the pairs of an OPTIONS clause.
+    """Parses the names and values of an OPTIONS clause.
 
     Args:
-        raw: maps option names, in any case, to values as typed. An option that is not given keeps
+        raw: the values by option name, both as typed by the user. An option that is not given keeps
             its value in ``base``.
-        base: the initial options, or None for the defaults.
+        base: the options to change, or None to change the default options.
 
     Raises:
-        InvalidInputError: an unknown or repeated name, or an invalid value; the message lists the
-            valid names or values.
+        InvalidInputError: a name is unknown or repeated, or a value is invalid. The message lists
+            the valid names or values.
     """
     given = _known(raw)
     options = base or IndexOptions()
@@ -109,10 +109,10 @@ def parse_options(raw: Mapping[str, str], base: IndexOptions | None = None) -> I
 
 
 def stored_options(raw: Mapping[str, str]) -> IndexOptions:
-    """Parses the options of a manifest, which can include options that do not apply to its shape.
+    """Parses a manifest's options, which may include options that do not apply to its shape.
 
     Raises:
-        InvalidInputError: see `parse_options`.
+        InvalidInputError: as `parse_options`.
     """
     return _read(_known(raw), IndexOptions())
 
@@ -197,7 +197,7 @@ def _budget(text: str) -> str:
 
 
 def _parts(text: str) -> tuple[float, str]:
-    """Number and unit of a budget. Raises ValueError for malformed text."""
+    """Returns the number and the unit of a budget; raises ValueError for malformed text."""
     match = _BUDGET.fullmatch(text.strip())
     if match is None:
         raise ValueError(text)

@@ -12,11 +12,11 @@ import pyarrow.compute as pc
 from sieve.arrays.dtypes import Counts, Flags
 
 _AT_ONCE: Final = 1 << 14
-"""The number of strings that an iteration over a list decodes at a time."""
+"""An iteration over a list decodes this number of strings at a time."""
 
 
 class PathList(Sequence[str]):
-    """An immutable sequence of strings, equal to any other sequence of the same strings.
+    """An immutable sequence of strings; it equals any other sequence of the same strings.
 
     Args:
         array: the strings, without nulls.
@@ -29,7 +29,7 @@ class PathList(Sequence[str]):
 
     @classmethod
     def of(cls, paths: Iterable[str]) -> PathList:
-        """Makes a list of strings; returns a `PathList` unchanged."""
+        """Converts strings to a `PathList`; returns a `PathList` unchanged."""
         return paths if isinstance(paths, cls) else cls(pa.array(paths, pa.large_string()))
 
     def __len__(self) -> int:
@@ -57,45 +57,52 @@ class PathList(Sequence[str]):
     @property
     def is_distinct(self) -> bool:
         """Returns whether no path occurs twice."""
-        # Most listings are sorted. For a sorted list, comparing neighbours takes a tenth of the
-        # time of `unique`.
+        # Most listings are sorted. In a sorted list, comparing each path with the next one takes a
+        # tenth of the time that `unique` takes.
         ascends = pc.all(pc.less(self.array[:-1], self.array[1:])).as_py()
         return ascends or len(pc.unique(self.array)) == len(self.array)
 
     def chosen(self, which: Flags) -> PathList:
-        """The paths for which ``which``, bool[n], is true."""
+        """Returns the paths whose flag in ``which``, bool[n], is true."""
         return PathList(self.array.filter(pa.array(which)))
 
     def at(self, places: Counts) -> PathList:
-        """The paths at some positions, int64[k]."""
+        """Returns the paths at the positions ``places``, int64[k]."""
         return PathList(self.array.take(pa.array(places)))
 
     def within(self, others: PathList) -> Flags:
-        """bool[n]: whether another list contains each path."""
+        """Returns, for each path, whether the list ``others`` contains the path, bool[n]."""
         found: Flags = pc.is_in(self.array, others.array).to_numpy(zero_copy_only=False)
         return found
 
     def places_in(self, others: PathList) -> Counts:
-        """int64[n]: the position of each path in another list of distinct paths, or -1."""
+        """Returns the position of each path in the list ``others``, int64[n].
+
+        The paths of ``others`` must be distinct. The position of a path that ``others`` lacks is
+        -1.
+        """
         found = pc.fill_null(pc.index_in(self.array, others.array), -1)
         places: Counts = found.to_numpy(zero_copy_only=False).astype(np.int64)
         return places
 
     def repeated(self) -> PathList:
-        """The distinct paths that occur more than once."""
+        """Returns each path that occurs more than once, a single time."""
         if self.is_distinct:
             return concat_paths([])
         counted = pc.value_counts(self.array)
         return PathList(counted.field(0).filter(pc.greater(counted.field(1), 1)))
 
     def numbered(self) -> Counts:
-        """int64[n]: numbers the paths by first occurrence; equal paths have equal numbers."""
+        """Returns a number for each path, int64[n]; equal paths have the same number.
+
+        Distinct paths are numbered from 0 in the order of their first occurrence.
+        """
         numbers: Counts = self.array.dictionary_encode().indices.to_numpy().astype(np.int64)
         return numbers
 
 
 def concat_paths(lists: Sequence[PathList]) -> PathList:
-    """Concatenates lists in order."""
+    """Concatenates path lists, in the order of ``lists``."""
     return PathList(
         pa.concat_arrays([pa.array([], pa.large_string()), *(one.array for one in lists)])
     )

@@ -1,10 +1,10 @@
-"""Pending writes: records of files about to be written.
+"""Pending writes: records that a writer is about to write certain files of an index.
 
-VACUUM uses these records to find abandoned files.
+VACUUM uses these records to find files that a dead writer left behind.
 
 A pending write is an empty file ``intents/<kind>-<name>``. A writer creates the pending write
-before the named file, and deletes the pending write once a version names the file. Sieve assumes
-that the writer of a day-old pending write is dead.
+before it creates the file ``<name>``. It deletes the pending write when a published version names
+the file. If a pending write is a day old, Sieve assumes that its writer is dead.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ _CLAIM = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class PendingWrite:
-    """The record that a writer is about to write a run or a part of a file list.
+    """A record that a writer is about to write a run or a part of a file list.
 
     Attributes:
-        uri: URI of the file that is the pending write.
-        target: URI of the run or part.
-        mtime_ms: time of the record.
+        uri: URI of the record itself.
+        target: URI of the run or of the part.
+        mtime_ms: the time at which the record was written, ms since the epoch.
     """
 
     uri: str
@@ -41,7 +41,7 @@ class PendingWrite:
 
 
 def note_run(store: Store, index_dir: str, run: RunId) -> str:
-    """Records that a run is about to be written; returns the record's URI.
+    """Records that the caller is about to write a run; returns the record's URI.
 
     Raises UnavailableError.
     """
@@ -51,17 +51,18 @@ def note_run(store: Store, index_dir: str, run: RunId) -> str:
 
 
 def note_file_list(store: Store, index_dir: str, name: str) -> None:
-    """Records that a part of a file list is about to be written. Raises UnavailableError."""
+    """Records that the caller is about to write a part of a file list. Raises UnavailableError."""
     store.create(join(pending_writes_dir(index_dir), f"locations-{name}"), b"")
 
 
 def release(store: Store, index_dir: str, version: Manifest) -> None:
-    """Deletes the pending writes of files that a version names; ignores storage errors."""
+    """Deletes the pending writes of files that a version names; ignores errors of the store."""
     named = {f"run-{run.id}" for run in version.runs}
     named |= {f"locations-{part.name}" for part in version.locations.parts}
     claims = pending_writes_dir(index_dir)
     with contextlib.suppress(SieveError):
-        # Earlier versions already named most of the files, so most pending writes no longer exist.
+        # Earlier versions already named most of these files, so most of the pending writes were
+        # deleted before. One listing finds the few that remain.
         for claim in store.list(claims):
             if claim.name in named:
                 store.delete(join(claims, claim.name))
@@ -83,7 +84,7 @@ def discard_locations(store: Store, index_dir: str, name: str) -> None:
 
 
 def pending_writes(store: Store, index_dir: str) -> Iterator[PendingWrite]:
-    """The pending writes in the folder; ignores files with other names. Raises UnavailableError."""
+    """Yields an index's pending writes; ignores files with other names. Raises UnavailableError."""
     folder = pending_writes_dir(index_dir)
     try:
         entries = store.list(folder)

@@ -1,4 +1,4 @@
-"""Shared records: identities, file references and statistics that several modules exchange."""
+"""Shared records: the ids, file references and statistics that several modules use."""
 
 from __future__ import annotations
 
@@ -7,36 +7,37 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, NewType
 
 IndexUuid = NewType("IndexUuid", str)
-"""Identity of an index, a lower-case canonical UUID; names are only for users."""
+"""The unique id of an index: a canonical UUID in lower case."""
 
 VersionId = NewType("VersionId", str)
-"""Random identity of one version, 32 hex digits. The identity distinguishes two writers of the same
-version number."""
+"""The random id of one version, 32 hex digits. If two writers write the same version number, their
+versions have different ids."""
 
 RunId = NewType("RunId", str)
-"""Random identity of one run, 32 hex digits; also the name of its folder."""
+"""The random id of one run, 32 hex digits; the run's folder has this name."""
 
 SESSION: Final = "spark_catalog"
-"""Name of Spark's session catalog."""
+"""The name of Spark's session catalog."""
 
 State = Literal["ready", "disabled", "dropped"]
-"""State of an index in a version. A version with the state ``dropped`` is a tombstone and has no
-successor."""
+"""The state of an index, as of one version. A version with the state ``dropped`` is a tombstone: no
+version follows it."""
 
 
 @dataclass(frozen=True, slots=True)
 class TableIdentity:
-    """The table for which an index was created.
+    """Identifies the table for which an index was created.
 
-    Sieve compares identities to detect properties that were copied from another table. Equal
-    identities prove nothing.
+    Sieve compares identities to detect index properties that were copied from another table. If the
+    identities differ, the tables differ. Two different tables can still have equal identities.
 
     Attributes:
-        catalog: name of the Spark catalog, such as ``spark_catalog``.
+        catalog: name of the table's Spark catalog, such as ``spark_catalog``.
         database: name of the database.
         table: name of the table.
-        create_time_ms: the catalog's creation time, milliseconds since the epoch (the Hive
-            metastore stores whole seconds); for Iceberg, a number derived from the table's UUID.
+        create_time_ms: the table's creation time in the catalog, in milliseconds since the epoch
+            (the Hive metastore stores whole seconds). For Iceberg, a number derived from the
+            table's UUID.
         location: absolute qualified URI of the table's folder.
     """
 
@@ -48,25 +49,25 @@ class TableIdentity:
 
     @property
     def namespace(self) -> str:
-        """The database; for another catalog than the session catalog, ``catalog.database``."""
+        """``database`` in the session catalog; ``catalog.database`` in any other catalog."""
         return self.database if self.catalog == SESSION else f"{self.catalog}.{self.database}"
 
     @property
     def name(self) -> tuple[str, ...]:
-        """The parts of the name by which a statement finds the table."""
+        """The parts of the table's name in statements, without the session catalog's name."""
         parts = (self.database, self.table)
         return parts if self.catalog == SESSION else (self.catalog, *parts)
 
 
 def identity_from(raw: Mapping[str, Any]) -> TableIdentity:
-    """Decodes an identity from the driver's form."""
+    """Decodes an identity from the JSON form that the driver sends."""
     return TableIdentity(
         raw["catalog"], raw["database"], raw["table"], raw["create_time_ms"], raw["location"]
     )
 
 
 def same_table(one: TableIdentity, other: TableIdentity) -> bool:
-    """Returns whether two identities denote the same table. Names are case-insensitive."""
+    """Returns whether two identities are of the same table; the case of names does not matter."""
     return (one.database.lower(), one.table.lower(), one.create_time_ms, one.location) == (
         other.database.lower(),
         other.table.lower(),
@@ -77,7 +78,7 @@ def same_table(one: TableIdentity, other: TableIdentity) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class FileRef:
-    """An immutable file of an index: name in the folder, length in bytes, and SHA-256."""
+    """An immutable file of an index: its name in its folder, length in bytes, and SHA-256."""
 
     name: str
     length: int
@@ -89,10 +90,10 @@ class Commit:
     """A commit of a Delta or Iceberg table.
 
     Attributes:
-        table: identity of the table in its log or metadata. In Delta, CREATE OR REPLACE gives the
-            table a new identity.
-        version: in Delta, the number of the commit, from 0. In Iceberg, the sequence number of the
-            snapshot, from 1.
+        table: the table's id in the Delta log or in Iceberg's metadata. In Delta, CREATE OR REPLACE
+            gives the table a new id.
+        version: in Delta, the commit's version number, from 0. In Iceberg, the snapshot's sequence
+            number, from 1.
     """
 
     table: str
@@ -100,16 +101,19 @@ class Commit:
 
 
 Range = tuple[int, int]
-"""First and last key code or hash, both inclusive."""
+"""The first and the last key code of a range, or its first and last hash; both are inclusive."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunFileRef(FileRef):
-    """A run file and the ranges of its keys. A look-up outside these ranges does not read the file.
+    """A run file and the ranges of its keys.
+
+    A look-up of a key outside these ranges does not read the file.
 
     Attributes:
-        codes: ranges of the key codes in its segments, ascending and disjoint.
-        hashes: ranges of the hashes in its maps, as signed 64-bit numbers, ascending and disjoint.
+        codes: the ranges of key codes that the file's segments contain, ascending and disjoint.
+        hashes: the ranges of hashes that the file's hash maps contain, as signed 64-bit numbers,
+            ascending and disjoint.
     """
 
     codes: tuple[Range, ...]
@@ -118,7 +122,7 @@ class RunFileRef(FileRef):
 
 @dataclass(frozen=True, slots=True)
 class PartRef(FileRef):
-    """A Parquet file with a part of a file list, and its number of rows."""
+    """A Parquet file that contains a part of a file list, and the file's number of rows."""
 
     rows: int
 
@@ -128,9 +132,9 @@ class LocationsRef:
     """The file list of a version.
 
     Attributes:
-        parts: the parts of the list in order; versions share parts. If several parts contain a
-            path, the entry of the last such part is valid.
-        count: number of files.
+        parts: the parts of the list in order. Successive versions can share parts. If several parts
+            contain a path, the last of these parts has the path's valid entry.
+        count: the number of files in the merged list.
     """
 
     parts: tuple[PartRef, ...]
@@ -142,15 +146,16 @@ class RunRef:
     """One run of a version: its files and their sizes.
 
     Attributes:
-        id: the run's identity and folder name.
-        locations: number of locations that have ordinals in the run, including removed locations.
-        encoder: JSON form of the key encoder of the run's codes.
-        files: the run files, in order of name.
-        segments: number of segments.
-        blocks: number of blocks over all segments.
-        keys: distinct key codes of each location, summed over locations.
-        rows: number of table rows that the run covers.
-        bytes: sum of the files' lengths.
+        id: the run's id, which is also the name of its folder.
+        locations: the number of locations that the run covers, including locations that a later
+            version removed.
+        encoder: the JSON form of the encoder that computed the run's key codes.
+        files: the run's files, sorted by name.
+        segments: the number of segments in the run.
+        blocks: the total number of blocks of the run's segments.
+        keys: the number of distinct key codes of each location, summed over the locations.
+        rows: the number of table rows in the run's locations.
+        bytes: the total length of the run's files.
     """
 
     id: RunId
@@ -165,24 +170,27 @@ class RunRef:
 
 
 VALUE: Final = "value"
-"""The kind of expected read whose ``exact`` counts the locations that contain the value itself."""
+"""The kind of `Expected` whose ``exact`` counts the locations that contain the value itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """Expected number of locations that a kind of query reads. All values are means over probes.
+    """The expected number of locations and bytes that queries of one kind read.
+
+    Each number is the mean over the sampled queries (probes) of this kind.
 
     Attributes:
-        kind: ``present``, an equality with a key that occurs; ``absent``, an equality with a key
-            that does not occur; ``range``, 0.05 % of the domain; ``value``, the same for a column
-            in which several values can share a key code. In such a column, the exact numbers of
-            ``present`` count rows with the key code, and the exact numbers of ``value`` count rows
-            with the value.
-        files: number of locations read with the index.
-        exact: number of locations with a matching row, the lower bound for any index.
-        minmax: number of locations read with min/max statistics of each location.
-        bytes: bytes of the locations that are read with the index.
-        exact_bytes: bytes of the locations with a matching row.
+        kind: the kind of query: ``present`` is an equality with a key that occurs in the table;
+            ``absent`` is an equality with a key that does not occur; ``range`` is a range of 0.05 %
+            of the domain. The kind ``value`` is recorded only if several values of the column can
+            share a key code. It is ``present`` again, but its exact numbers count only rows with
+            the value itself. Those of ``present`` count all rows with the value's key code.
+        files: the number of locations that the query reads with the index.
+        exact: the number of locations with a matching row, which is the lower bound for any index.
+        minmax: the number of locations that the query would read with min/max statistics of each
+            location.
+        bytes: the total size of the locations that the query reads with the index.
+        exact_bytes: the total size of the locations with a matching row.
     """
 
     kind: str
@@ -198,16 +206,17 @@ class BuildStats:
     """Statistics of the build of a version.
 
     Attributes:
-        rows: table rows in the version's locations.
-        nulls: rows that are NULL in the indexed column.
-        nans: rows whose value is NaN.
-        column_bytes: uncompressed bytes of the column.
+        rows: the number of table rows in the version's locations.
+        nulls: the number of rows whose value in the indexed column is NULL.
+        nans: the number of rows whose value in the indexed column is NaN.
+        column_bytes: the uncompressed size of the indexed column in bytes.
         seconds: wall-clock duration of the build.
-        expected: expected reads by kind of query, measured when a build last read the whole table;
-            empty if the column has no key.
-        files_total: number of files of the table at that measurement.
-        ranges_total: number of locations at that measurement: files, and ranges of large files.
-        bytes_total: bytes of these locations at that measurement.
+        expected: the expected reads of each kind of query, measured when a build last read the
+            whole table. The tuple is empty if all values of the column are NULL or NaN.
+        files_total: the number of the table's files when ``expected`` was measured.
+        ranges_total: the number of locations when ``expected`` was measured; a location is a file
+            or a range of a large file.
+        bytes_total: the total size of these locations when ``expected`` was measured.
     """
 
     rows: int
@@ -223,7 +232,7 @@ class BuildStats:
 
 @dataclass(frozen=True, slots=True)
 class CreatedBy:
-    """The software that wrote a version."""
+    """The releases of Sieve and Spark that wrote a version."""
 
     sieve: str
     spark: str

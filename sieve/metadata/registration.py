@@ -1,9 +1,9 @@
-"""Registration: the table property that makes Spark sessions find an index.
+"""Registration: the table property through which Spark sessions find an index.
 
-CREATE writes the property ``sieve.index.<name>``. The property contains the facts about an index
-that Spark needs before any request: the index's folder, and whether a refresh follows each write to
-the table. Everyone who is allowed to alter the table can write the property. Therefore readers
-check the length of a value before they parse the value, and ignore invalid values.
+CREATE writes the property ``sieve.index.<name>``. The property contains what Spark must know before
+it sends any request to Sieve: the index's folder, and whether each write to the table refreshes the
+index. Everyone who may alter the table can change the property. Therefore readers check the length
+of the property's value before they parse it, and ignore an invalid value.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from sieve.storage.interface import join
 FORMAT = 1
 PREFIX = "sieve.index."
 DECLARED_COLUMNS = "sieve.columns"
-"""The property in which a table declares the columns to index."""
+"""The table property that declares the columns to index."""
 DECLARED_OPTIONS = "sieve.options"
-"""The property with the options of declared indexes."""
+"""The table property that contains the options of the declared indexes."""
 VALUE_LIMIT = 1023
-"""Maximum length of the value in characters. The metastore stores 4,000 characters or more, but
-some other tools store fewer."""
+"""Maximum length of a registration's value in characters. The Hive metastore accepts values of
+4,000 characters or more, but some other tools accept only shorter values."""
 
 NAME_LIMIT = 128
 MAX_COLUMN_DEPTH = 100
@@ -40,13 +40,15 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """The registration of one index in its table.
+    """The registration of one index, as stored in its table's properties.
 
     Attributes:
-        uuid: the index's identity; the index's name is only for users.
-        column: path of the indexed column, exact case.
-        root: URI of the folder that contains the index's own folder, whose name is the UUID.
-        follows: whether a refresh follows each write to the table (option ``refresh = 'auto'``).
+        uuid: the unique id of the index. Sieve identifies an index by this id; its name is only for
+            users.
+        column: the path of the indexed column, in the column's own case.
+        root: URI of the folder that contains the index's own folder. The name of the own folder is
+            the UUID.
+        follows: whether each write to the table refreshes the index (option ``refresh = 'auto'``).
     """
 
     uuid: IndexUuid
@@ -61,10 +63,11 @@ class Registration:
 
 
 def property_key(name: str) -> str:
-    """The key of the property that registers an index; converts the name to lower case.
+    """Returns the key of the property that registers an index; the key has the name in lower case.
 
     Raises:
-        InvalidInputError: the name is empty, longer than 128 characters, or has control characters.
+        InvalidInputError: the name is empty, is longer than 128 characters, or contains control
+            characters.
     """
     if not 1 <= len(name) <= NAME_LIMIT or _CONTROL.search(name):
         raise InvalidInputError(
@@ -76,10 +79,11 @@ def property_key(name: str) -> str:
 
 
 def render_registration(registration: Registration) -> str:
-    """The value of the property: ASCII JSON below 1 KB.
+    """Returns the value of the property that registers an index: ASCII JSON below 1 KB.
 
     Raises:
-        InvalidInputError: column and root together are too long.
+        InvalidInputError: the value would be too long, because of a long column path or a long
+            root.
     """
     record = {
         "format": FORMAT,
@@ -100,7 +104,7 @@ def render_registration(registration: Registration) -> str:
 
 
 def parse_registration(value: str) -> Registration | None:
-    """Parses a property's value; returns None if it is malformed or of a newer format."""
+    """Parses the value of a registration; returns None for a malformed value or a newer format."""
     if len(value) > VALUE_LIMIT:
         return None
     try:
@@ -116,13 +120,13 @@ def parse_registration(value: str) -> Registration | None:
 
 
 def registrations(properties: Mapping[str, str]) -> dict[str, Registration]:
-    """All well-formed registrations among a table's properties, by index name, in key order."""
+    """Returns a table's well-formed registrations by index name, in the order of property keys."""
     parsed = ((name, parse_registration(value)) for name, value in _values(properties))
     return {name: registration for name, registration in parsed if registration is not None}
 
 
 def malformed_registrations(properties: Mapping[str, str]) -> tuple[str, ...]:
-    """The names of indexes whose registration is malformed or of a newer format, in key order."""
+    """Returns the names of indexes whose registration is malformed or of a newer format, sorted."""
     return tuple(name for name, value in _values(properties) if parse_registration(value) is None)
 
 

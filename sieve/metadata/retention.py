@@ -1,4 +1,4 @@
-"""Retention: how long VACUUM keeps past versions, and the files of writers that seem dead."""
+"""Retention: how long VACUUM keeps past versions, and files that no version names."""
 
 from __future__ import annotations
 
@@ -8,29 +8,30 @@ from typing import Final
 
 HOUR_MS: Final = 3600 * 1000
 FLOOR_MS: Final = 24 * HOUR_MS
-"""If a pending write has this age in ms and no version names its files, its writer is dead."""
+"""If a pending write is older than this time in ms, and no version names its files, Sieve assumes
+that its writer is dead."""
 
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """The rule that decides, by number and by age, which past versions are retained.
+    """Decides which past versions VACUUM keeps: a number of newest versions, and all recent ones.
 
     Attributes:
-        versions: the number of newest versions to retain, at least 1.
-        hours: hours for which a version is retained after the next version replaced it.
+        versions: the number of newest versions to keep in any case, at least 1.
+        hours: the number of hours for which a version is kept after the next version replaced it.
     """
 
     versions: int
     hours: float
 
     def expired(self, published_ms: Sequence[int], now_ms: int) -> int:
-        """How many of the oldest versions are no longer retained.
+        """Returns how many of the oldest versions VACUUM need not keep any longer.
 
         Args:
-            published_ms: publication time of each version, in order.
-            now_ms: the current time by the same clock.
+            published_ms: publication time of each version, ms since the epoch, oldest first.
+            now_ms: the current time, by the clock of ``published_ms``.
         """
         floor = now_ms - self.hours * HOUR_MS
-        # The age of a version counts from the publication of the next version.
+        # A version has been replaced since the publication of the next version.
         old = sum(1 for after in published_ms[1:] if after < floor)
         return max(0, min(old, len(published_ms) - self.versions))

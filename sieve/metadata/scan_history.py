@@ -1,12 +1,13 @@
-"""Scan history: the filters and orders of drivers' scans, in files below ``<root>/history/``.
+"""Scan history: the filters and sort orders of drivers' scans, in files in ``<root>/history/``.
 
-A driver has one file, ``<driver>-<number>.json``. Files never change, so a reader never sees half a
-file. A driver with new scans creates a file with a higher number and deletes its previous file.
-Each writer also deletes files of any driver that are too old, and the oldest files above a maximum
-number.
+Each driver has one file, ``<driver>-<number>.json``. Files never change, so a reader never sees an
+incomplete file. To record new scans, a driver creates a file with a higher number, then deletes its
+previous file. The driver also deletes every file that is older than `AGE_MS`. If more than `FILES`
+files remain, the driver deletes the oldest of them.
 
-A user with write permission for a root can create any file in it. Readers ignore and count a file
-that is not a record. A forged record affects only advice.
+A user with write permission for a root can create any file in the folder. Readers ignore files that
+are not valid records, and report their number. A forged record affects only Sieve's advice about
+indexes, not the results of queries.
 """
 
 from __future__ import annotations
@@ -24,12 +25,13 @@ from sieve.storage.interface import Entry, GoneError, Store, join
 from sieve.workload.driver_record import ScanRecord, encode_record, parse_record
 
 FILE_BYTES: Final = 1 << 18
-"""Maximum bytes of a file. A longer record is written without the sums that have the fewest bytes.
+"""Maximum size of a file in bytes. A longer record is written without its entries for the scans
+that read the fewest bytes.
 """
 FILES: Final = 64
-"""Maximum number of files in a root; only the newest files remain."""
+"""Maximum number of files in a root's history; older files are deleted."""
 AGE_MS: Final = 30 * 24 * HOUR_MS
-"""Older files are ignored and deleted."""
+"""Maximum age of a file, in ms. Readers ignore older files, and writers delete them."""
 
 _FOLDER = "history"
 _FILE = re.compile(r"([0-9a-f]{32})-(\d{1,15})\.json", re.ASCII)
@@ -37,11 +39,11 @@ _FILE = re.compile(r"([0-9a-f]{32})-(\d{1,15})\.json", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class SavedRecords:
-    """Records that drivers have saved.
+    """The scan records that other drivers have saved.
 
     Attributes:
         records: one record for each driver.
-        ignored: number of files that are not records or cannot be read.
+        ignored: the number of files that are not valid records or cannot be read.
     """
 
     records: tuple[ScanRecord, ...] = ()
@@ -49,15 +51,15 @@ class SavedRecords:
 
 
 def save_record(store: Store, root: str, record: ScanRecord, now_ms: int) -> None:
-    """Replaces the file of a driver, and deletes files that are too old or too many.
+    """Replaces the file of one driver, and deletes old files of other drivers.
 
     Args:
-        root: the folder that holds indexes, which is created if it is missing.
-        record: the record of this driver, whose id is a UUID in hexadecimal digits.
+        root: the folder that contains indexes; it is created if it is missing.
+        record: the record of the driver. The driver's id must be a UUID in hexadecimal digits.
         now_ms: the current time, in milliseconds since the epoch.
 
     Raises:
-        UnavailableError: the store refuses or does not answer.
+        UnavailableError: the store refuses a request, or does not answer.
     """
     folder = join(root, _FOLDER)
     store.mkdirs(folder)
@@ -69,17 +71,17 @@ def save_record(store: Store, root: str, record: ScanRecord, now_ms: int) -> Non
     others = [one for one in _newest_first(entries) if one not in own]
     left_over = [one for one in entries if TEMPORARY.fullmatch(one.name)]
     for one in (*own, *others[FILES - 1 :], *_too_old([*others, *left_over], now_ms)):
-        # The file may belong to another user; then the deletion fails.
+        # If the file belongs to another user, the store may refuse to delete it.
         with contextlib.suppress(SieveError):
             store.delete(join(folder, one.name))
 
 
 def saved_records(store: Store, root: str, but: str, now_ms: int) -> SavedRecords:
-    """The records of other drivers.
+    """Returns the scan records of all drivers except one.
 
     Args:
-        root: the folder that holds indexes.
-        but: the driver whose own record is excluded.
+        root: the folder that contains indexes.
+        but: the driver whose record is left out.
         now_ms: the current time, in milliseconds since the epoch.
 
     Raises:
@@ -102,7 +104,7 @@ def saved_records(store: Store, root: str, but: str, now_ms: int) -> SavedRecord
                 raise CorruptError("SIEVE_RECORD_CORRUPT", f"{one.name} has another's record")
             found[driver] = record
         except GoneError:
-            # The driver of the file has just replaced it, or somebody has deleted it.
+            # After the listing, the file's driver replaced it, or another driver deleted it.
             continue
         except SieveError:
             ignored += 1
@@ -110,13 +112,16 @@ def saved_records(store: Store, root: str, but: str, now_ms: int) -> SavedRecord
 
 
 def _named(entry: Entry) -> tuple[str, int]:
-    """The driver and the number in a file's name; "" and 0 if the name has another form."""
+    """Returns the driver and the number in a file's name; "" and 0 if it is not a driver's file."""
     match = _FILE.fullmatch(entry.name)
     return ("", 0) if match is None or entry.is_dir else (match.group(1), int(match.group(2)))
 
 
 def _newest_first(entries: Sequence[Entry]) -> list[Entry]:
-    """The files of drivers. For each driver, the file with the highest number comes first."""
+    """Returns the drivers' files, newest first.
+
+    Among files with the same time, the file with the highest number comes first.
+    """
     files = [one for one in entries if _named(one)[0]]
     return sorted(files, key=lambda one: (one.mtime_ms, _named(one)[1]), reverse=True)
 

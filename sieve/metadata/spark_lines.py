@@ -1,10 +1,9 @@
-"""Release lines of Spark whose readers return the same values for columns of some kinds.
+"""The release lines of Spark whose readers return the same values for certain kinds of columns.
 
-`tests/compat/test_readers.py` verifies the table below, for each release line, format and kind. The
-test fails if it leaves out a release line, a format or a kind. The test reads files that PyArrow
-and each release line wrote, with default settings and options. For each pair of types, the test
-reads a column of one type as the other type, in batches and by row, at top level and within
-structs.
+`tests/compat/test_readers.py` verifies `KINDS` for each release line, file format and kind of
+column. The test reads files that PyArrow and each release line wrote with default settings and
+options. For each pair of types, the test reads a column of the first type as the second type. It
+reads in batches and row by row, and reads columns at top level and within structs.
 """
 
 from __future__ import annotations
@@ -20,15 +19,15 @@ _PLAIN: Final = frozenset(
     }
 )
 KINDS: Final[Mapping[str, frozenset[str]]] = {"parquet": _PLAIN, "orc": _PLAIN}
-"""The kinds of columns for which these release lines read the same values, by file format."""
+"""For each file format, the kinds of columns for which all `LINES` read the same values."""
 
 
 def alike(line: str, files: str, kind: str) -> str:
-    """The release lines of Spark that read a column as the given line does, joined to one text.
+    """Returns the release lines that read a column like the line ``line``, joined by " or ".
 
     Args:
         line: a release line of Spark, such as 4.1.
-        files: the format of the table's files.
-        kind: the kind of the column.
+        files: the file format of the table.
+        kind: the kind of the column's type.
     """
     return " or ".join(LINES) if line in LINES and kind in KINDS.get(files, ()) else line

@@ -1,4 +1,4 @@
-"""Text formats: detects tables whose rows depend on splits or on the columns of a query."""
+"""Text formats: detects tables whose rows depend on the splits or on which columns are read."""
 
 from __future__ import annotations
 
@@ -40,22 +40,23 @@ _OPTIONS: Final = {
         }
     ),
 }
-"""The options that Spark's readers of text look up, in lower case."""
+"""The options that Spark's CSV and JSON readers look up, in lower case."""
 
 _OF_WRITERS: Final = ("compression", "codec", "mergeschema")
-"""Options that readers ignore: a file's name shows its codec, and readers of text merge no schemas.
+"""Options that these readers ignore: a file's name shows its codec, and text has no schemas to
+merge.
 """
 
 
 def is_unread_option(files: str, key: str, line: str) -> bool:
-    """Returns whether no reader of a text format looks up an option of this name.
+    """Returns whether Spark's reader of a text format certainly ignores an option.
 
-    The answer is False for a name with a dot, which can be a Hadoop setting, and for an unknown
-    release line, which can have further options.
+    The result is False for a name with a dot, because it may be a Hadoop setting. The result is
+    also False for an unknown release line, because its readers may look up further options.
 
     Args:
         files: ``csv`` or ``json``.
-        key: the option, in lower case.
+        key: the name of the option, in lower case.
         line: the release line of Spark, such as 4.1.
     """
     unknown = line in LINES and "." not in key and key not in _OPTIONS[files]
@@ -63,18 +64,18 @@ def is_unread_option(files: str, key: str, line: str) -> bool:
 
 
 _ASCII = ("utf-8", "ascii", "iso8859-1", "cp1252")
-"""Encodings whose line feed is one byte that is never part of another character."""
+"""Encodings in which a line feed is one byte, and this byte is never part of another character."""
 
 
 def has_void(parts: Mapping[str, str]) -> bool:
-    """Returns whether a table is JSON with the type VOID anywhere in its schema.
+    """Returns whether a table is a JSON table whose schema contains the type VOID.
 
-    If the value of a VOID column is an object or array, Spark's JSON parser returns NULL but does
-    not skip the tokens of the value. For `{"v": {"a": 7}, "a": 1}`, a query of `v` and `a` reads 7
-    for `a`, and a query of `a` alone reads 1.
+    If the value of a VOID column is an object or an array, Spark's JSON parser returns NULL, but
+    does not skip the value's tokens. For the record `{"v": {"a": 7}, "a": 1}` and a VOID column
+    `v`, a query of `v` and `a` reads 7 for `a`, but a query of `a` alone reads 1.
     """
     schema = parts.get("schema", "")
-    # A column can also have the name void, so this line then checks the types of the parsed schema.
+    # The name of a column can also be void. So the last condition checks the types in the schema.
     return (
         parts.get("format", "").startswith("json ")
         and '"void"' in schema
@@ -92,15 +93,16 @@ def _names_void(kind: object) -> bool:
 
 
 def lines_vary(parts: Mapping[str, str]) -> bool:
-    """Returns whether the lines that Spark reads from a file can depend on the file's splits.
+    """Returns whether the lines that Spark reads from a file may depend on the file's splits.
 
-    A separator that overlaps with itself, such as two blanks, can occur at several overlapping
-    offsets between two lines. A reader uses the first separator after the start of its split. If
-    three blanks separate a and b, the second line is `` b``. If a split starts at the second blank,
-    the second line is ``b``. A build and a query use different splits, because splits depend on
-    settings and on the number of bytes to read.
+    If the start of a line separator equals its end, as in a separator of two blanks, separators can
+    overlap in a file. A reader uses the first separator after the start of its split. Example: the
+    separator is two blanks, and the file contains a, three blanks and b. Without a split, the
+    second line is `` b``. If a split starts at the second blank, the second line is ``b``. A build
+    and a query can use different splits, because splits depend on settings and on the number of
+    bytes to read.
     """
-    # If a line is longer than this setting, Spark cuts the line where a split ends.
+    # If a line is longer than this setting allows, Spark truncates the line where a split ends.
     if any(part.endswith("linerecordreader.line.maxlength") for part in parts):
         return True
     separator = parts.get("option.linesep", "")
@@ -113,10 +115,11 @@ def lines_vary(parts: Mapping[str, str]) -> bool:
 
 
 def splits_keep_lines(parts: Mapping[str, str]) -> bool:
-    """Returns whether splits of a file at any offsets contain each line exactly once.
+    """Returns whether each line of a file is in exactly one split, wherever the splits begin.
 
-    Spark's reader finds the next line by its separator. With a separator of several bytes, or an
-    encoding that writes a line feed as several bytes, the rows depend on the splits.
+    To find its first line, a split's reader looks for the next separator. If the separator or the
+    encoded line feed has several bytes, a split can begin inside it, so the rows depend on the
+    splits.
     """
     if lines_vary(parts):
         return False

@@ -1,4 +1,4 @@
-"""Timestamps: their text form in manifests and results."""
+"""Converts times between ms since the epoch and their text form in manifests and results."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from datetime import UTC, datetime
 
 
 def iso(ms: int) -> str:
-    """Formats ms since the epoch as ISO 8601 in UTC with milliseconds."""
+    """Formats a time, given in ms since the epoch, as ISO 8601 in UTC with milliseconds."""
     return (
         datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S.") + f"{ms % 1000:03d}Z"
     )
 
 
 def ms_since_epoch(text: str) -> int:
-    """The time in ms since the epoch of an ISO 8601 text; the inverse of `iso`."""
+    """Parses an ISO 8601 time, and returns it in ms since the epoch; the inverse of `iso`."""
     return round(datetime.fromisoformat(text).timestamp() * 1000)

@@ -1,6 +1,6 @@
-"""Transitions: pure functions from a version and a change to the next version.
+"""Transitions: pure functions that compute the next version from a version and a change.
 
-The functions have no side effects, so that tests can apply concurrent changes in every order.
+The functions have no side effects. So a test can apply concurrent changes in every order.
 """
 
 from __future__ import annotations
@@ -16,31 +16,37 @@ from sieve.metadata.records import CreatedBy, TableIdentity, VersionId
 
 @dataclass(frozen=True, slots=True)
 class Enable:
-    """Enables the index, so that queries can use the index again."""
+    """The change that enables the index, so that queries use it again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Disable:
-    """Disables the index for the queries of all sessions, until `Enable`."""
+    """The change that disables the index for the queries of all sessions, until an `Enable`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """Drops the index. The resulting version is a tombstone, which no version can follow."""
+    """The change that drops the index.
+
+    The resulting version is a tombstone, which no version can follow.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class SetOptions:
-    """The next refresh builds with these options; until then, queries use the existing data."""
+    """The change that sets the options of the next build.
+
+    The next refresh builds with these options. Until then, queries use the existing runs.
+    """
 
     options: IndexOptions
 
 
 @dataclass(frozen=True, slots=True)
 class Refresh:
-    """New contents from a build or a compaction.
+    """The change that replaces a version's contents by those of a build or a compaction.
 
-    If another writer sets options during the build, the next refresh uses those options.
+    If another writer sets options during this build, the refresh after it uses those options.
     """
 
     contents: Contents
@@ -48,11 +54,11 @@ class Refresh:
 
 @dataclass(frozen=True, slots=True)
 class Follow:
-    """The table was renamed or moved.
+    """The change that records that the table was renamed or moved.
 
     Attributes:
         table: the table's new identity.
-        moved: whether the files moved together with the table, as in a rename.
+        moved: whether the table's files moved to the new location, as in a rename.
     """
 
     table: TableIdentity
@@ -63,11 +69,11 @@ Change = Enable | Disable | Drop | SetOptions | Follow | Refresh
 
 
 def next_version(base: Manifest, change: Change, version_id: VersionId, by: CreatedBy) -> Manifest:
-    """Returns the version after ``base`` with ``change`` applied.
+    """Returns the version that results from applying ``change`` to ``base``.
 
     Args:
-        version_id: a fresh random identity for the version.
-        by: the software that makes the version.
+        version_id: a new random id for the resulting version.
+        by: the releases of Sieve and Spark that make the version.
 
     Returns:
         The next version, or ``base`` itself if the change has no effect.
@@ -90,11 +96,12 @@ def next_version(base: Manifest, change: Change, version_id: VersionId, by: Crea
 
 
 def check_successor(base: Manifest | None, proposed: Manifest) -> None:
-    """Raises an error if ``proposed`` cannot follow ``base`` (None before version 1).
+    """Raises an error if ``proposed`` cannot follow ``base``, or None as version 1.
 
     Raises:
         ConflictError: ``base`` is a tombstone.
-        ValueError: ``proposed`` belongs to another index, or has a wrong number or parent.
+        ValueError: ``proposed`` belongs to another index, or its number or parent does not fit
+            ``base``.
     """
     if base is not None:
         _refuse_dropped(base)
@@ -117,14 +124,15 @@ def _changed(base: Manifest, change: Change) -> Manifest:
         case Drop():
             return replace(base, state="dropped")
         case SetOptions(options):
-            # The option ``refresh`` does not affect the runs, so the option applies at once,
-            # without a rebuild.
+            # The option ``refresh`` does not affect the runs, so its new value takes effect at
+            # once, without a rebuild.
             built = replace(base.options, refresh=options.refresh)
             return replace(base, options=built, next_options=None if options == built else options)
         case Follow(table, moved):
             old, new = (identity.location.rstrip("/") for identity in (base.table, table))
             roots = tuple(new if moved and root == old else root for root in base.roots)
-            # A copy of a Delta table's folder has the same log but other files.
+            # If the files did not move with the table, the folder can be a copy. A copy of a Delta
+            # table's folder has the same log but other files, so the commit is forgotten.
             commit = base.commit if moved else None
             return replace(base, table=table, roots=roots, commit=commit)
         case Refresh(contents):

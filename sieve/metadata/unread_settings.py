@@ -1,7 +1,8 @@
-"""Settings of Parquet and ORC that change no value of a column.
+"""Settings of Parquet and ORC that do not change the values that Spark reads from a column.
 
-`tests/spark/test_settings_change_columns.py` compares this list with the settings of Spark, Parquet
-and ORC. For every setting outside the list, the test has a value that changes with the setting.
+`tests/spark/test_settings_change_columns.py` compares these lists with all settings of Spark,
+Parquet and ORC. For every setting outside the lists, the test reads a column whose values the
+setting changes.
 """
 
 from __future__ import annotations
@@ -29,51 +30,56 @@ _WRITERS: Final[Mapping[str, tuple[str, ...]]] = {
         *("hive.exec.orc.encoding.", "hive.exec.orc.memory.", "hive.exec.orc.write."),
     ),
 }
-"""Prefixes of settings that only writers look up."""
+"""For each file format, prefixes of settings that only writers look up."""
 
 _READERS: Final[Mapping[str, tuple[str, ...]]] = {
     "parquet": (
-        # These settings choose pages and rows by a query's filter; a build has no filter.
+        # With these settings, Parquet skips pages and rows by a query's filter; a build has no
+        # filter.
         "parquet.filter.",
-        # These settings define how the reader fetches bytes and metadata, or which metrics it
+        # These settings affect how Parquet's reader fetches bytes and metadata, or which metrics it
         # measures.
         *("parquet.benchmark.", "parquet.decrypt.off-heap.", "parquet.metadata.read.parallelism"),
         *("parquet.read.allocation.size", "parquet.split.files", "parquet.task.side.metadata"),
-        # Only readers of min/max statistics use this setting, and Spark's scans read rows instead.
+        # Only readers of min/max statistics use this setting. Spark's scans read rows instead of
+        # statistics.
         "parquet.strings.signed-min-max.",
-        # Spark requests each column with its type in the file.
+        # Spark requests each column with the type that the column has in the file.
         "parquet.strict.typing",
-        # Spark's converters never report a record as unreadable.
+        # This setting is the number of unreadable records to tolerate. Spark's record converters
+        # never report a record as unreadable.
         "parquet.read.bad.record.threshold",
-        # Spark sets these settings for each scan, or uses its own class instead.
+        # For each scan, Spark overwrites these settings, or uses a class of its own instead of
+        # them.
         *("parquet.read.schema", "parquet.read.support.class", "parquet.row."),
-        # This setting describes a query's filter.
+        # This setting is a text that describes a query's filter.
         "parquet.private.read.filter.predicate.human.readable",
-        # Every value of a column without a type is NULL.
+        # This setting affects only columns without a type, in which every value is NULL.
         "spark.sql.parquet.enablenulltypevectorizedreader",
     ),
     "orc": (
-        # These settings apply a query's filter to rows; a build has no filter.
+        # With these settings, ORC applies a query's filter to rows; a build has no filter.
         *("orc.filter.use.selected", "orc.kryo.sarg", "orc.sarg."),
-        # These settings define how the reader fetches bytes, and how many rows it reads at once.
+        # These settings affect how ORC's reader fetches bytes, and how many rows it reads at once.
         *("hive.exec.orc.max.disk.", "hive.exec.orc.zerocopy", "orc.max.disk.", "orc.min.disk."),
         *("orc.row.batch.size", "orc.use.zerocopy"),
-        # Spark sets these settings for each scan.
+        # Spark overwrites these settings for each scan.
         *("orc.include.columns", "orc.mapred.input.schema", "orc.schema.evolution.case.sensitive"),
-        # ORC itself converts a file's types to the table's, both for batches and for rows.
+        # These settings choose between reading batches and reading rows. In both cases, ORC itself
+        # converts a file's types to the table's types.
         *("spark.sql.orc.enablevectorizedreader", "spark.sql.orc.enablenestedcolumnvectorized"),
     ),
 }
-"""Prefixes of settings that readers look up without any effect on a value."""
+"""For each file format, prefixes of settings that readers look up, but that change no value."""
 
 _PREFIXES: Final = {base: (*_WRITERS[base], *_READERS[base]) for base in _WRITERS}
 
 
 def is_unread(files: str, key: str) -> bool:
-    """Returns whether a setting, in lower case, changes no value in files of this format.
+    """Returns whether a setting cannot change any value that Spark reads from files of a format.
 
     Args:
-        files: ``parquet`` or ``orc``, as Spark's own classes read it.
-        key: the setting.
+        files: the file format, ``parquet`` or ``orc``, if Spark's own classes read it.
+        key: the name of the setting, in lower case.
     """
     return key.startswith(_PREFIXES[files])
