@@ -1,1 +1,1 @@
-"""The index structure: segment shapes, their byte formats, and their choice under a budget."""
+"""The index structure: the shapes of segments, their byte formats, and how a build chooses them."""

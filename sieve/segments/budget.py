@@ -1,10 +1,11 @@
-"""Fits an index version to a budget of bytes by a single cost per byte (Lagrange multiplier).
+"""Fits a version of an index to a budget of bytes by one cost per byte (Lagrange multiplier).
 
 The cost per byte ("price" in the code) is a number of files. A build writes a byte only if the byte
-saves at least this number of files per expected query. A higher price gives a smaller index. One
-price holds for the whole version, so all locations compete for the same budget. `choose_price`
-estimates the price from a curve of index bytes over prices. After a build, `within_budget` corrects
-the price according to the bytes written.
+saves reading at least this number of files per expected query. So a higher price gives a smaller
+index. All parts of a version have the same price, so the budget goes to the locations where it
+saves most. `choose_price` estimates the right price from a curve that shows the index's bytes at
+several prices. If the built version does not fit the budget, `within_budget` corrects the price and
+builds again.
 
 Source: Lagrangian optimisation as in rate-distortion coding: Everett, "Generalized Lagrange
 Multiplier Method for Solving Problems of Optimum Allocation of Resources".
@@ -22,17 +23,21 @@ from sieve.arrays.dtypes import Numbers
 Made = TypeVar("Made")
 
 _PRICES = 24
-# At the least price, a whole budget saves only this number of files per query, or this share of the
-# table's files if the share is smaller. A budget that saves less is too large for the column.
+# These numbers define the least price. At the least price, the whole budget saves only the first
+# number of files per query, or the second number as a share of the table's files, if this is less.
+# If a budget saves even less, it is too large for the column.
 _NEGLIGIBLE_FILES = 1e-3
 _NEGLIGIBLE_SHARE = 1e-5
-# Bytes are estimated and interpolated between prices, so the aim is a little below the budget.
+# The share of the budget at which `choose_price` aims. It is below 1 because the bytes at a price
+# are only estimated.
 _CAUTION = 0.96
-# Four times the price gives about half the bytes. Within a range of prices, the bytes are constant
-# if no gap becomes worthwhile in this range.
+# Four times the price gives about half the bytes, so reducing the bytes by a factor needs the
+# square of the factor in the price. Bytes can also be the same at two prices, if no gap becomes
+# worthwhile between these prices. So the factors below grow.
 _ELASTICITY = 2.0
 _STEPS = (1.3, 2.0, 4.0, 8.0, 32.0, 128.0, 512.0)
-# If a version uses at least this share of the budget, no further build tries to use the rest.
+# If a version uses at least this share of the budget, it is not built again to use the remaining
+# share.
 _ENOUGH = 0.9
 _REFINED = 4
 _MARGIN = 0.2
@@ -40,39 +45,40 @@ _NEAR = 1.01
 
 
 def prices_for(locations: int, budget_bytes: float) -> Numbers:
-    """Returns falling prices for a curve of bytes; the right price is between the first and last.
+    """Returns falling prices for `choose_price`; the right price is between the first and the last.
 
-    Each further byte saves less than the byte before, and all bytes together save at most all
-    locations. Hence the price at the budget is at most about ``locations / budget``. The least
-    price is right for a structure that needs less than the budget.
+    Each further byte of an index saves less than the byte before it, and all bytes together save
+    reading at most all locations. Hence the price that uses the whole budget is at most about
+    ``locations / budget``. If the index needs less than the budget, the least price is right.
 
     Args:
         budget_bytes: maximum bytes of the version.
 
     Returns:
-        float64[24], in expected files read per query and byte.
+        float64[24], in expected files read per query and index byte.
     """
     budget = max(1.0, budget_bytes)
     return np.geomspace(4 * max(1, locations) / budget, least_price(locations, budget), _PRICES)
 
 
 def least_price(locations: int, budget_bytes: float) -> float:
-    """The lowest useful price: a whole budget at this price saves hardly any file."""
+    """Returns the lowest useful price, at which the whole budget saves reading hardly any file."""
     files = min(_NEGLIGIBLE_FILES, _NEGLIGIBLE_SHARE * max(1, locations))
     return files / max(1.0, budget_bytes)
 
 
 def choose_price(prices: Numbers, curve_bytes: Numbers, budget_bytes: float) -> float:
-    """The price that uses as much of the budget as possible.
+    """Returns the price at which a version uses as much of the budget as possible.
 
     Args:
         prices: float64[p], in falling order.
-        curve_bytes: float64[p], bytes at each price, summed over all stretches of the domain.
+        curve_bytes: float64[p], the estimated bytes at each price, summed over all stretches of the
+            domain.
         budget_bytes: maximum bytes of the version.
 
     Returns:
-        A price interpolated between the least price that fits the budget and the next lower one. If
-        even the greatest of `prices` needs more than the budget, the result is the greatest.
+        A price between the least price whose bytes fit the budget and the next lower price. If even
+        the bytes at the greatest of `prices` exceed the budget, the result is the greatest price.
     """
     aim = _CAUTION * budget_bytes
     fits = np.flatnonzero(curve_bytes <= aim)
@@ -92,24 +98,27 @@ def within_budget(
     discard: Callable[[Made], None] = lambda _: None,
     lowest: float = 1.0,
 ) -> Made:
-    """Builds at the expected price; builds again until the result fits and uses the budget.
+    """Builds at the expected price, and again until the result fits and uses most of the budget.
 
     Args:
-        make: builds at a multiple of the price; returns the result and its size in bytes.
+        make: builds at a given multiple of the expected price; returns the result and its size in
+            bytes.
         budget_bytes: maximum bytes of the version.
-        discard: deletes a result that exceeds the budget, or that uses less of the budget than
-            another result.
-        lowest: least multiple of the price to try; with 1, the first result that fits is returned.
+        discard: deletes a result that is not returned, because it exceeds the budget, or because
+            another result uses more of the budget.
+        lowest: the least multiple of the price to try. If it is 1, the first result that fits is
+            returned.
 
     Returns:
-        The result that fits, or the last and smallest result if none fits.
+        The largest result that fits the budget. If none fits, the last result, which is the
+        smallest.
     """
     times, (made, size) = 1.0, make(1.0)
     over, steps = None, iter(_STEPS)
     while size > budget_bytes:
         if (step := next(steps, None)) is None:
             return made
-        # The result exceeds the budget, so the next price must be higher.
+        # The result exceeds the budget, so the next build needs a higher price.
         over = times, size
         discard(made)
         times *= max(step, (size / max(1.0, budget_bytes)) ** _ELASTICITY)
@@ -136,7 +145,7 @@ def within_budget(
 
 
 def _between(fits: tuple[float, float], over: tuple[float, float], aim: float) -> float:
-    """Interpolates the multiple for `aim` bytes between two multiples with known bytes."""
+    """Interpolates the price multiple for `aim` bytes from two multiples with known bytes."""
     (dear, small), (cheap, large) = fits, over
     part = np.log(aim / max(1.0, small)) / np.log(large / max(1.0, small))
     return float(dear * (cheap / dear) ** np.clip(part, _MARGIN, 1 - _MARGIN))

@@ -1,8 +1,9 @@
 """Coverage: the number of locations that a look-up of one key reads.
 
-A look-up of a key reads each location whose entries cover the key. The function `sieve_segments`
-and the inspection page report the coverage. Example: two locations with the entries ``[0, 9]`` and
-``[5, 14]`` give the coverage 1 on ``[0, 4]``, 2 on ``[5, 9]`` and 1 on ``[10, 14]``.
+A look-up of a key reads each location that has an entry covering the key. The function
+`sieve_segments` and the inspection page report the coverage. Example: one location has the entry
+``[0, 9]``, and another has ``[5, 14]``. The coverage is 1 on ``[0, 4]``, 2 on ``[5, 9]`` and 1 on
+``[10, 14]``.
 """
 
 from __future__ import annotations
@@ -19,12 +20,13 @@ from sieve.segments.entries import Entries
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Coverage:
-    """The number of locations that can hold a key, by stretch of key codes; 0 elsewhere.
+    """For each stretch of key codes, how many locations may contain its keys; 0 elsewhere.
 
     Attributes:
-        first: int64[n], first code of each stretch, ascending.
-        last: int64[n], last code of each stretch, below the first code of the next stretch.
-        locations: int64[n], number of locations that a look-up in the stretch reads, at least 1.
+        first: int64[n], the first code of each stretch, ascending.
+        last: int64[n], the last code of each stretch, below the first code of the next stretch.
+        locations: int64[n], the number of locations that a look-up of a key in the stretch reads,
+            at least 1.
     """
 
     first: Codes
@@ -33,10 +35,14 @@ class Coverage:
 
     @staticmethod
     def of(entries: Entries) -> Coverage:
-        """The coverage of entries in any order. Overlapping entries of one location count once."""
+        """Returns the coverage of a segment's entries, which can be in any order.
+
+        If entries of one location overlap, the location counts once.
+        """
         low, high, _ = disjoint(entries)
-        # An entry ends after `high`. ``high + 1`` would overflow for the greatest int64, so this
-        # method sorts both ends instead.
+        # The coverage falls at ``high + 1``, which overflows if `high` is the greatest int64.
+        # Therefore this method sorts `low` and `high` together, and marks each border of the kind
+        # `high`.
         borders = np.concatenate([low, high])
         last = np.repeat(np.array([False, True]), len(low))
         order = np.lexsort((last, borders))
@@ -44,14 +50,14 @@ class Coverage:
         inside = np.cumsum(np.where(last, -1, 1))[:-1]
         first = borders[:-1] + last[:-1]
         end = borders[1:] - ~last[1:]
-        # Two equal borders of the same kind enclose no stretch, even if the arithmetic wraps
-        # around.
+        # Two equal borders of the same kind enclose no stretch, even if the sum or difference above
+        # wraps around.
         nothing = (borders[:-1] == borders[1:]) & (last[:-1] == last[1:])
         some = (inside > 0) & (first <= end) & ~nothing
         return Coverage(first[some], end[some], inside[some])
 
     def mean(self) -> float:
-        """Mean number of locations over all covered codes, equally weighted; 0 without codes."""
+        """Returns the mean number of locations over all covered codes; 0 if no code is covered."""
         if len(self.first) == 0:
             return 0.0
         sizes = (self.last.view(np.uint64) - self.first.view(np.uint64)).astype(np.float64) + 1
@@ -59,10 +65,10 @@ class Coverage:
 
 
 def disjoint(entries: Entries) -> tuple[Codes, Codes, npt.NDArray[np.int32]]:
-    """The entries sorted by location and key; overlapping entries of one location are merged.
+    """Sorts entries by location and key, and merges overlapping entries of one location.
 
     Returns:
-        low int64[n], high int64[n], location int32[n].
+        The columns of the resulting entries: low int64[n], high int64[n], location int32[n].
     """
     order = np.lexsort((entries.low, entries.location))
     low, high, location = entries.low[order], entries.high[order], entries.location[order]

@@ -1,4 +1,4 @@
-"""Entries: the decoded form of a segment, which is the same for every shape."""
+"""Entries: the decoded form of a segment; all shapes except `map` have this form."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from sieve.arrays.dtypes import Codes, Flags
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Entries:
-    """Entries of a segment: ``location[i]`` can hold keys in ``[low[i], high[i]]``.
+    """The entries of a segment: ``location[i]`` may contain keys in ``[low[i], high[i]]``.
 
     Attributes:
-        low: int64[n].
-        high: int64[n], not below `low`.
-        location: int32[n]; the entries of one location can touch or overlap.
+        low: int64[n], the least code of each entry.
+        high: int64[n], the greatest code of each entry, not below `low`.
+        location: int32[n], the location of each entry. Entries of one location can touch or
+            overlap.
     """
 
     low: Codes
@@ -27,19 +28,19 @@ class Entries:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ends:
-    """The entries of a segment, each given by the code ranges of the first cell and the last cell.
+    """The entries of a segment, each given by the code ranges of its first cell and its last cell.
 
-    The first cell and the last cell of an entry each contain a key of the entry's location. The
-    exception is an entry that was split at the border of a segment: the cell at the border may
-    contain no key. Two entries of a location have no key in common.
+    As a rule, the first cell and the last cell of an entry each contain a key of the entry's
+    location. Exception: if an entry was split at the border of the segment, its cell at the border
+    may contain no key. Two entries of a location have no key in common.
 
     Attributes:
-        low, first_by: int64[n], codes of the first cell.
-        last_from, high: int64[n], codes of the last cell.
-        location: int32[n].
-        begins: bool[n], whether the first cell certainly has a key.
-        finishes: bool[n], whether the last cell certainly has a key.
-        apart: bool[n], whether the first and the last cell differ.
+        low, first_by: int64[n], the least and the greatest code of each entry's first cell.
+        last_from, high: int64[n], the least and the greatest code of each entry's last cell.
+        location: int32[n], the location of each entry.
+        begins: bool[n], whether the entry's first cell certainly contains a key of the location.
+        finishes: bool[n], whether the entry's last cell certainly contains a key of the location.
+        apart: bool[n], whether the entry's first cell and its last cell differ.
     """
 
     low: Codes

@@ -1,4 +1,4 @@
-"""Payloads: decodes a segment of any shape, except a map, to entries."""
+"""Payloads: decodes the bytes of a segment of any shape, except a map, to the segment's entries."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from sieve.segments.entries import Ends, Entries
 from sieve.segments.intervals import format as intervals
 
 SHAPES: Final = (blocks.SHAPE_SIEVE, *intervals.CODINGS)
-"""First bytes of the payloads that this release decodes."""
+"""The first byte of a payload is its shape; this release decodes these shapes."""
 LAYOUT_VERSION: Final = 1
-"""Second byte of every payload."""
+"""The second byte of every payload."""
 
 
 def decode(payload: bytes) -> Entries:
-    """Decodes the entries of a segment and validates every field of the layout.
+    """Decodes a segment to its entries, and validates every field of the payload.
 
     Raises:
-        UnsupportedError: a later version of Sieve wrote the payload.
-        CorruptError: Sieve cannot have made this payload.
+        UnsupportedError: a newer release of Sieve wrote the payload.
+        CorruptError: the payload is damaged: Sieve never writes such a payload.
     """
     entries: Entries = _shape(payload).entries(payload)
     return entries
@@ -34,7 +34,7 @@ def decode_ends(payload: bytes) -> Ends:
 
 
 def _shape(payload: bytes) -> ModuleType:
-    """The module of a payload's shape."""
+    """Returns the module that decodes the shape of a payload."""
     if len(payload) < 2:
         raise corrupt_segment("is too short")
     shape, version = payload[0], payload[1]

@@ -1,19 +1,18 @@
-"""Query model: the queries to expect on a column, estimated from a sample of its keys.
+"""Query model: estimates, from a sample of a column's keys, which queries to expect on the column.
 
-An index can select locations that hold no match. How much this costs depends on how often queries
-fall between two keys of a location. Therefore the model estimates the *skip probability* of a gap
-between keys: the expected share of queries that fall wholly into the gap. Six kinds of query have
-equal weight:
+An imprecise index can select locations without a match. If it ignores the gap between two keys of a
+location, every query that falls wholly into the gap reads the location in vain. Therefore the model
+estimates the *skip probability* of a gap: the expected share of queries that fall wholly into it.
+Six kinds of query have equal weight. These are the keys or ranges that they look up:
 
-0. a key that occurs, drawn with equal chance from all distinct keys
-1. a key that occurs, drawn with equal chance from all rows
-2. a key code anywhere between the least and the greatest key
-3. a range of 0.05 % of that domain
-4. a range of 1 % of that domain
-5. a range over 0.1 % of the distinct keys
+0. a key that occurs; each distinct key is equally likely 1. a key that occurs; the key of each row
+is equally likely 2. a key code in the domain, which reaches from the least to the greatest key 3. a
+range of 0.05 % of the domain 4. a range of 1 % of the domain 5. a range that contains 0.1 % of the
+distinct keys
 
 Example: the keys are 0 and 1000, and `unseen` is 0. A query of kind 2 falls into the gap between
-the keys with a probability of 999/1001. Queries of kinds 0 and 1 never fall into the gap.
+the keys with a probability of 999/1001. Queries of kinds 0 and 1 look up keys that occur, so they
+never fall into the gap.
 """
 
 from __future__ import annotations
@@ -33,19 +32,22 @@ _RANGES: Final = (0.0, 0.0, 0.0, *_EQUAL[3:])
 SHORT_RANGE: Final = 0.0005
 LONG_RANGE: Final = 0.01
 RANK_RANGE: Final = 0.001
-# A sampled key takes eight bytes for its code and eight for its rows. Each task gets a model of up
-# to 1 MB.
+# Maximum number of keys in a model. Each takes eight bytes for its code and eight for its row
+# count. So the model that Spark sends to each task has at most 1 MB.
 MOST_KEYS: Final = 1 << 16
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Weights:
-    """The cumulative weights of a model's keys, and of the spaces between neighbouring keys.
+    """Cumulative weights of a model's keys, and of the spaces between neighbouring keys.
+
+    The weight of a key is 1 or its number of rows; shares are of the total weight.
 
     Attributes:
-        to: float64[m + 1], the share of the weight before each key.
-        begin: float64[m - 1], the share of the weight before each space.
-        rise: float64[m - 1], the share of the weight in each space.
+        to: float64[m + 1], the share of the weight of all keys before each key; the last number is
+            1.
+        begin: float64[m - 1], the share of the weight of all spaces before each space.
+        rise: float64[m - 1], the share of the weight of each space itself.
     """
 
     to: Numbers
@@ -54,14 +56,14 @@ class _Weights:
 
     @staticmethod
     def of(to: Numbers) -> _Weights:
-        # Each key gives half of its weight to the space below the key, and half to the space above.
-        # The first and the last key give their whole weight to their only space.
+        # The weight of each key is divided equally between the space below the key and the space
+        # above it. The first and the last key have only one space, which gets their whole weight.
         borders = (to[:-1] + to[1:]) / 2
         borders[[0, -1]] = 0.0, 1.0
         return _Weights(to, borders[:-1], np.diff(borders))
 
     def spread(self, low: npt.NDArray[np.intp], part: Numbers) -> Numbers:
-        """Interpolates the cumulative weight within the space above key `low`; `part` is 0 to 1."""
+        """Returns the cumulative weight at a share `part`, 0 to 1, of the space above key `low`."""
         spread: Numbers = self.begin[low] + part * self.rise[low]
         return spread
 
@@ -71,9 +73,10 @@ class _Tables:
     """Precomputed lengths and weights of the spaces between a model's neighbouring keys.
 
     Attributes:
-        start: float64[m - 1], distance of the space from the least key.
-        step: float64[m - 1], length of the space.
-        rows: the weights by row, or None if the weights by key are the same.
+        start: float64[m - 1], the distance of each space's begin from the least key.
+        step: float64[m - 1], the length of each space.
+        keys: the weights if each key has the weight 1.
+        rows: the weights if each key's weight is its number of rows, or None if they equal `keys`.
     """
 
     start: Numbers
@@ -84,7 +87,8 @@ class _Tables:
     @staticmethod
     def of(codes: Codes, rows: npt.NDArray[np.int64]) -> _Tables:
         start = _distance(codes, codes[:1])
-        # Far from the least key, two neighbouring codes can round to the same float.
+        # If two neighbouring codes are far from the least key, their distances can round to the
+        # same float.
         step = np.maximum(np.diff(start), 1.0)
         keys, by_row = np.arange(len(codes) + 1) / len(codes), None
         if np.any(rows != rows[0]):
@@ -95,16 +99,16 @@ class _Tables:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class QueryModel:
-    """The distribution of a column's keys, estimated from a sample; small and picklable.
+    """The distribution of a column's keys, estimated from a sample. A model is small and picklable.
 
     Attributes:
-        codes: int64[m], distinct key codes, ascending; 1 <= m <= `MOST_KEYS`.
-        rows: int64[m], number of sampled rows that each code represents, at least 1.
-        unseen: share of the column's keys that are not in the sample, 0 to 1.
-        length: share of the column's domain that this model covers. Ranges are scaled by this
-            share.
-        keys: share of the column's distinct keys that this model covers.
-        kinds: weight of each kind of query.
+        codes: int64[m], the sampled distinct key codes, ascending; 1 <= m <= `MOST_KEYS`.
+        rows: int64[m], the number of sampled rows that each code represents, at least 1.
+        unseen: the estimated share of the column's keys that are not in the sample, 0 to 1.
+        length: the share of the column's domain that this model covers. The lengths of range
+            queries, given as shares of the column's domain, are divided by this share.
+        keys: the share of the column's distinct keys that this model covers.
+        kinds: the weight of each of the six kinds of query.
     """
 
     codes: Codes
@@ -119,17 +123,18 @@ class QueryModel:
         object.__setattr__(self, "_tables", _Tables.of(self.codes, self.rows))
 
     def __reduce__(self) -> tuple[type[QueryModel], tuple[object, ...]]:
-        # A task computes the tables faster than Spark would transfer them.
+        # The tables are not pickled: a task computes them faster than Spark would transfer them.
         given = self.codes, self.rows, self.unseen, self.length, self.keys, self.kinds
         return QueryModel, given
 
     @staticmethod
     def of_sample(codes: Codes, rows: npt.NDArray[np.int64] | None = None) -> QueryModel:
-        """The query model of sampled rows.
+        """Returns the query model of sampled rows.
 
         Args:
-            codes: int64[n], n >= 1, key codes in any order, with or without repetition.
-            rows: int64[n], rows of each code; None means 1 row each.
+            codes: int64[n], n >= 1, key codes in any order. A code can occur several times.
+            rows: int64[n], the number of rows of each code, or None if each code stands for one
+                row.
 
         Raises:
             InvalidInputError: there are no codes.
@@ -146,34 +151,35 @@ class QueryModel:
         step = -(-len(distinct) // MOST_KEYS)
         if step == 1:
             return QueryModel(distinct, counted, unseen)
-        # Each kept key also represents its neighbours. The first and the last key of the domain are
-        # kept.
+        # Only every key number `step` is kept, and also represents the keys up to the next kept
+        # key. The first and the last key are always kept.
         kept = np.append(np.arange(0, len(distinct) - 1, step), len(distinct) - 1)
         unseen = 1 - (1 - unseen) / step
         return QueryModel(distinct[kept], np.add.reduceat(counted, kept), unseen)
 
     @property
     def of_ranges(self) -> QueryModel:
-        """The model without the queries for single keys, which a map answers."""
+        """The model of range queries only, for a column whose single-key queries a map answers."""
         return replace(self, kinds=_RANGES)
 
     def mean(self, shares: Numbers) -> Numbers:
-        """The weighted mean over the kinds of query: float64[6, ...] to float64[...]."""
-        # For so few kinds, a matrix product would take longer, and would wait for busy cores.
+        """Averages `shares`, float64[6, ...], over the kinds of query, by weight: float64[...]."""
+        # For only six kinds, a matrix product would take longer than this loop, and would start
+        # threads that wait for busy cores.
         mean: Numbers = self.kinds[0] * shares[0]
         for weight, of_kind in zip(self.kinds[1:], shares[1:], strict=True):
             mean += weight * of_kind
         return mean
 
     def skip_probability(self, low: Codes, high: Codes) -> Numbers:
-        """Expected share of queries that fall wholly between two keys.
+        """Returns the expected share of queries that fall wholly between two keys.
 
         Args:
-            low: int64[n], last key before each gap.
-            high: int64[n], first key after each gap, above `low`.
+            low: int64[n], the last key before each gap.
+            high: int64[n], the first key after each gap, above `low`.
 
         Returns:
-            float64[n], mean over the kinds, 0 to 1.
+            float64[n], the weighted mean over the kinds of query, 0 to 1.
         """
         inside = np.flatnonzero(high.view(np.uint64) - low.view(np.uint64) > 1)
         skip_probability = np.zeros(len(low))
@@ -181,14 +187,14 @@ class QueryModel:
         return skip_probability
 
     def shares(self, first: Codes, last: Codes) -> Numbers:
-        """Expected share of queries of each kind that fall wholly into ``[first, last]``.
+        """Returns the share of queries of each kind expected to fall wholly into ``[first, last]``.
 
         Args:
-            first: int64[n].
-            last: int64[n], not below `first`.
+            first: int64[n], the first code of each interval.
+            last: int64[n], the last code of each interval, not below its first code.
 
         Returns:
-            float64[6, n], each 0 to 1.
+            float64[6, n], for each kind and interval a share from 0 to 1.
         """
         keys_before, rows_before, length_before = self._cumulated(first, 0)
         keys, rows, length = self._cumulated(last, 1)
@@ -207,10 +213,10 @@ class QueryModel:
         return np.clip(shares, 0, 1, out=shares)
 
     def up_to(self, codes: Codes) -> Numbers:
-        """Returns for each code the share of keys, rows and domain up to the code, as their mean.
+        """Estimates, for each code, the share of queries that look up keys up to the code.
 
-        The result estimates the share of all queries that look up keys up to a code. The results
-        ascend with the codes.
+        The estimate is the mean of three shares that lie up to the code: of the distinct keys, of
+        the rows, and of the domain. A greater code never has a smaller share.
         """
         shares: Numbers = np.mean(self._cumulated(codes, 1), axis=0)
         return shares
@@ -233,7 +239,7 @@ class QueryModel:
         return density
 
     def _cumulated(self, at: Codes, inclusive: int) -> tuple[Numbers, Numbers, Numbers]:
-        """The shares of keys, rows and domain below each code; `inclusive` adds the code itself."""
+        """Returns the shares of keys, rows and domain below each code; if `inclusive`, up to it."""
         codes, tables = self.codes, self._tables
         below = np.searchsorted(codes, at, side="right" if inclusive else "left")
         offset = _distance(np.clip(at, codes[0], codes[-1]), codes[:1])
@@ -253,5 +259,5 @@ class QueryModel:
 
 
 def _distance(codes: Codes, origin: Codes) -> Numbers:
-    """Distance from the least key, computed exactly modulo 2^64 and then rounded to a float."""
+    """Returns each code's distance from `origin`: computed exactly, then rounded to a float."""
     return (codes.view(np.uint64) - origin.view(np.uint64)).astype(np.float64)

@@ -1,13 +1,14 @@
-"""The stopping rule of the budget `auto`: at which size an index stops growing.
+"""The stopping rule of the budget `auto`: decides at which size a build stops adding to an index.
 
-An index grows until it reaches one of three limits: a cost per byte, a near-optimal number of files
-read, or a share of the table's size.
+The build stops at the first of three limits: a further byte no longer saves enough reads, queries
+read a near-optimal number of files, or the index has its maximum share of the table's size.
 
-The cost per byte is a Lagrange multiplier, as in rate-distortion coding. A byte of an index pays
-back if it saves at least one byte read within `payback` queries. In a table of L locations and B
-bytes, an index byte must therefore save ``L / (payback * B)`` locations per expected query:
+The first limit is a cost per byte, a Lagrange multiplier as in rate-distortion coding. A byte of
+the index pays back if, within `payback` queries, it saves reading at least one byte of the table.
+In a table of L locations and B bytes, an index byte must therefore save reading ``L / (payback *
+B)`` locations per expected query:
 
-    200 files of 500 KB and a payback of 10 queries: 2e-7 files per query and byte
+    200 files of 500 KB and a payback of 10 queries give 2e-7 files per query and index byte
 """
 
 from __future__ import annotations
@@ -22,61 +23,66 @@ import numpy as np
 from sieve.arrays.dtypes import CodeIntervals, Numbers
 
 KINDS: Final = ("present", "absent", "range")
-"""Kinds of probe: equality with a present key, equality with an absent key, and a short range."""
+"""The kinds of probes (sampled queries): equality with a present key, equality with an absent key,
+and a short range."""
 
 NEAR: Final = 1.05
-"""A version is good enough if queries read at most this multiple of the files with a match."""
+"""A version of an index is good enough if queries read at most this multiple of the files that
+contain a match."""
 CLOSE: Final = 1.01
-"""The same multiple for a version that is so small that its bytes hardly count."""
+"""Instead of `NEAR`, the multiple for a version that is so small that its bytes hardly count."""
 FREE_BYTES: Final = 4096
-"""On most file systems, a smaller version takes no fewer disk blocks."""
+"""On most file systems, a version smaller than this number of bytes takes the same number of disk
+blocks."""
 MOST_OF_TABLE: Final = 10
-"""A version has at most one byte per this many bytes of the table."""
+"""A version has at most one byte per `MOST_OF_TABLE` bytes of the table."""
 
-# Of the six kinds of query in the query model, "range" stands for the three kinds of range, and
-# "present" for the two ways to draw a key that occurs.
+# How many of the query model's six kinds of query each kind of probe stands for. "range" stands for
+# the three kinds of range, and "present" for the two ways to draw a key that occurs.
 _WEIGHTS: Final[Mapping[str, int]] = {"present": 2, "absent": 1, "range": 3}
 _PRICES: Final = 24
 _LEAST_BYTES: Final = 2048
 
 Trial = tuple[float, Sequence[float]]
-"""Bytes of a version, and the files that all probes of each of `KINDS` read."""
+"""The size of a version in bytes and, for each of `KINDS`, the number of files that all its probes
+read together."""
 
 
 def mean_read(reads: Mapping[str, float]) -> float:
-    """Mean number of files read over the six kinds of query, which have equal weight.
+    """Returns the mean number of files that queries read; the six kinds of query have equal weight.
 
     Args:
-        reads: mean number of files by kind, for some of `KINDS`.
+        reads: for some of `KINDS`, the mean number of files that queries of this kind read.
     """
     counted = sum(_WEIGHTS[kind] for kind in reads)
     return sum(_WEIGHTS[kind] * files for kind, files in reads.items()) / max(1, counted)
 
 
 def served(reads: Mapping[str, float]) -> dict[str, float]:
-    """Files read by kind, counting at least one file for a query for an absent key.
+    """Returns the files read by kind, but counts a query for an absent key as at least one file.
 
-    Without this rule, every gap between fine-grained timestamps would justify its bytes.
+    Otherwise, an index of fine-grained timestamps would spend bytes on every gap between keys, only
+    to save less than one file per query.
     """
     return {kind: max(1.0, n) if kind == "absent" else n for kind, n in reads.items()}
 
 
 def near(reads: Mapping[str, float], least: Mapping[str, float]) -> bool:
-    """Returns whether each kind of query reads at most `NEAR` times the files that hold a match."""
+    """Returns whether each kind of query reads at most `NEAR` times the files with a match."""
     bounds = served(least)
     return all(files <= NEAR * bounds[kind] for kind, files in served(reads).items())
 
 
 @dataclass(frozen=True, slots=True)
 class Payback:
-    """Converts files read into bytes of an index, according to the payback period.
+    """Converts a number of saved file reads into the number of index bytes that they justify.
 
     Attributes:
-        table_bytes: bytes of all locations on disk.
-        payback: number of queries within which a byte of the index must save a byte read from the
-            table.
-        share: share of all expected queries that fall into the part of the domain under
-            consideration.
+        table_bytes: total size of the locations on disk, in bytes.
+        payback: number of queries within which each byte of the index must save reading one byte of
+            the table.
+        share: share of all expected queries that fall into the part of the domain that is being
+            planned.
     """
 
     locations: int
@@ -86,7 +92,7 @@ class Payback:
 
     @property
     def file(self) -> float:
-        """Index bytes that are justified if each query reads one file less."""
+        """The number of index bytes that are justified if each query reads one file less."""
         each = self.table_bytes / max(1, self.locations)
         return max(1.0, self.share * self.payback * each)
 
@@ -97,30 +103,29 @@ class Payback:
 
     @property
     def price(self) -> float:
-        """The cost per byte: the number of files that a byte must save in each query."""
+        """The cost per byte: the number of files that each index byte must save per query."""
         return 1 / self.file
 
     def cost(self, index_bytes: float, reads: Mapping[str, float]) -> float:
-        """Bytes of the index plus the bytes that queries read during the payback period."""
+        """Returns the index's bytes plus the bytes that `payback` queries read from the table."""
         return index_bytes + self.file * mean_read(served(reads))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stop:
-    """The limits at which the build stops adding intervals.
-
-    The first limit that is reached applies.
+    """The limits at which a build stops adding intervals; the first that is reached applies.
 
     Attributes:
-        price: cost per byte: the number of files that a byte must save in each query.
-        little: a small number of bytes. A smaller version is good enough only if queries read at
-            most `CLOSE` times the files that hold a match. Queries for absent keys then count in
-            full.
-        probes: for each of `KINDS`, int64[k, 2], first and last key code of each probe; both
-            ascend.
-        least: mean number of files that hold a match, by kind, for the kinds that have probes.
-        free: number of bytes below which only the price is a limit. Few probes hit the keys at the
-            border of two files, so probes cannot judge a version of fewer bytes.
+        price: the cost per byte: the number of files that each index byte must save per query.
+        little: a small number of bytes. A version of fewer bytes is good enough only if queries
+            read at most `CLOSE` times the files with a match. For this comparison, `served` does
+            not adjust the files that queries for absent keys read.
+        probes: for each of `KINDS`, int64[k, 2], the first and the last key code of each probe;
+            both columns ascend.
+        least: for each kind that has probes, the mean number of files that contain a match.
+        free: a number of bytes; for a smaller version, only the price is a limit. Few probes hit
+            the keys at the border of two files, so probes cannot show whether such a small version
+            is good enough.
     """
 
     price: float
@@ -131,21 +136,23 @@ class Stop:
     free: float = 0.0
 
     def prices(self, locations: int) -> Numbers:
-        """Falling prices to try; the last one is the least price."""
+        """Returns the prices to try, in falling order; the last one is `price`."""
         highest = max(4 * max(1, locations) / _LEAST_BYTES, 4 * self.price)
         return np.geomspace(highest, self.price, _PRICES)
 
     def choose(self, trials: Sequence[Callable[[], Trial]]) -> int:
-        """The first price at which a version is good enough; else the last price within the budget.
+        """Returns the first price with a good enough version, else the last one within the budget.
 
         If a version of at most `little` bytes is good enough, no larger version replaces it.
 
         Args:
-            trials: for each price, a function that returns the price's trial; each is called at
-                most once. From one trial to the next, bytes rise and files fall.
+            trials: for each price, in falling order, a function that returns the price's trial.
+                Each function is called at most once. From one trial to the next, the bytes rise and
+                the files fall.
 
         Returns:
-            The position of the chosen price; 0 if even the highest price exceeds the budget.
+            The position of the chosen price. 0 if even the version at the highest price exceeds the
+            budget.
         """
         tried = functools.cache(lambda at: trials[at]())
         low, high = 0, len(trials) - 1

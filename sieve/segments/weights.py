@@ -1,11 +1,11 @@
-"""Weights of locations: the bytes that a query reads of a location, divided by the mean.
+"""Weights of locations: a location's weight is its size divided by the mean size of all locations.
 
-The purpose of an index is to save bytes. If each location counts by its weight instead of 1, a sum
-over locations measures bytes. The unit is one location of mean size. The formulas call this unit
-"files".
+The purpose of an index is to save reading bytes. If each location counts by its weight instead of
+1, a sum over locations measures bytes. The unit of such a sum is a location of mean size, which
+formulas call a "file".
 
-Example: locations of 1 MB and 3 MB weigh 0.5 and 1.5. A gap of the second location saves three
-times as much as an equal gap of the first location.
+Example: two locations of 1 MB and 3 MB weigh 0.5 and 1.5. So a gap in the keys of the second
+location saves three times as much as an equal gap in the first location.
 """
 
 from __future__ import annotations
@@ -16,25 +16,26 @@ from sieve.arrays.dtypes import Counts, Numbers, Ordinals, Weights
 
 
 def weights_of(sizes: Counts) -> Weights | None:
-    """The weights of locations by their bytes; None if all locations have the same size.
+    """Returns the weights of locations; None if all locations have the same size.
 
     Args:
-        sizes: int64[n], bytes of each location.
+        sizes: int64[n], the size of each location in bytes.
     """
     if len(sizes) == 0 or sizes.min() == sizes.max():
         return None
-    # The gaps of a location without bytes would have the weight 0, so its size counts as 1.
+    # A location without bytes would have the weight 0, so that its gaps would save nothing.
+    # Therefore its size counts as 1.
     read = np.maximum(sizes, 1)
     weights: Weights = (read / read.mean()).astype(np.float32)
     return weights
 
 
 def weights_at(weights: Weights | None, locations: Ordinals) -> Numbers:
-    """float64[n], the weight of each given location.
+    """Returns the weight of each of `locations`, float64[n].
 
     Args:
-        weights: the weights of all locations; None means that each location weighs 1.
-        locations: int32[n], ordinals.
+        weights: the weights of all locations, or None if each location weighs 1.
+        locations: int32[n], the numbers of the locations.
     """
     if weights is None:
         return np.ones(len(locations))

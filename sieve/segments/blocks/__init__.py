@@ -1,1 +1,1 @@
-"""The shape `sieve`: segments under an error bound, cut into blocks of equal width."""
+"""The shape `sieve`: segments of bounded error, each divided into blocks of equal width."""

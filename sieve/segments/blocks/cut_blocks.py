@@ -1,16 +1,18 @@
 """Piecewise linear segmentation of sorted keys with a shrinking cone, for the shape `sieve`.
 
-Let R(k) count how often the set of locations changes from one key to the next, up to key k. The
-segmentation approximates R by lines of bounded error. Each line starts at the first key of its
-segment. A line must be within the error at every key of its segment. A *shrinking cone* contains
-the slopes of all lines that satisfy this condition so far. A segment ends before the first key
-outside the cone. The blocks of a segment have equal width. A segment has about one block for each
-change of the location set.
+Each key has a set of locations. Let R(k) be the number of keys up to key k whose set differs from
+the set of the key before. The segmentation approximates R by one line per segment, with a bounded
+error. The line starts at the first key of its segment. At every key of the segment, the line may
+differ from R by at most the error bound. While keys are added to a segment, the *shrinking cone* is
+the range of slopes with which a line satisfies this condition so far. A segment ends before the
+first key outside its cone. Each segment is divided into blocks of equal width, about as many as its
+keys have changes of the location set.
 
-R determines only the number of blocks. A block contains exactly the locations of its keys.
-Therefore a larger error bound makes the index less precise, but no query loses a row.
+The error bound affects only how keys are divided into segments and blocks. The index stores for
+each block all locations of the block's keys. Therefore a larger error bound makes the index less
+precise, but no query loses a row.
 
-Source: the bachelor thesis on a sieve index inside Apache Hudi (Novosibirsk 2024). The cone is from
+Source: a bachelor thesis about a sieve index in Apache Hudi (Novosibirsk 2024). The cone is from
 Galakatos et al., "FITing-Tree: A Data-aware Index Structure".
 """
 
@@ -30,12 +32,12 @@ __all__ = ["DEFAULT_ERROR", "DEFAULT_MAX_KEYS", "NO_HOLE", "Segment", "cut_segme
 
 DEFAULT_ERROR: Final = 100
 DEFAULT_MAX_KEYS: Final = 1 << 18
-# This value is at least as large as any gap between two 64-bit keys. With this value, only the cone
-# and `max_keys` end segments.
+# No gap between two 64-bit keys is longer than this value. So with this value, no segment ends at a
+# gap.
 NO_HOLE: Final = (1 << 64) - 1
 
-# The maximum number of pairs to buffer for one segment, as a multiple of the segment's keys. A
-# limit is needed because a few keys can have very many locations.
+# The maximum number of (key, location) pairs to buffer for one segment, as a multiple of
+# `max_keys`. Without this limit, a few keys with very many locations could exhaust the memory.
 _PAIRS_PER_KEY: Final = 16
 _SMALLEST_WINDOW: Final = 128
 _LARGEST_WINDOW: Final = 1 << 16
@@ -48,14 +50,16 @@ def cut_segments(
     max_keys: int = DEFAULT_MAX_KEYS,
     hole: int = NO_HOLE,
 ) -> Iterator[Segment]:
-    """Cuts sorted pairs into ordered, disjoint segments, in one pass and bounded memory.
+    """Divides sorted pairs into ordered, disjoint segments, in one pass with bounded memory.
 
     Args:
-        chunks: codes int64[n] ascending (over chunks too), locations int32[n], rows int64[n]. Equal
-            codes can span chunks and pairs can repeat.
-        error: maximum difference between a line and R, in changes of the location set; at least 1.
-        max_keys: number of distinct keys after which a segment closes, 1 .. 2^24.
-        hole: length of the longest gap between neighbouring keys of a segment; at least 1.
+        chunks: the pairs: codes int64[n], locations int32[n], and rows int64[n]. Codes ascend
+            within each chunk and from chunk to chunk. The pairs of one code can be in several
+            chunks, and a pair can occur several times.
+        error: the maximum difference between a segment's line and R, in changes of the location
+            set; at least 1.
+        max_keys: the maximum number of distinct keys in a segment, 1 .. 2^24.
+        hole: the maximum gap between neighbouring keys of a segment, at least 1.
 
     Raises:
         InvalidInputError: a parameter is out of range, or the pairs are not sorted.
@@ -73,7 +77,7 @@ def cut_segments(
 
 
 class _Cutter:
-    """The open segment: its keys, and the cone of slopes that fit all keys."""
+    """The open segment, to which keys are added, with the cone of slopes that fit its keys."""
 
     def __init__(self, error: int, max_keys: int, hole: int) -> None:
         self._error = error
@@ -88,7 +92,7 @@ class _Cutter:
         self._low, self._high = -np.inf, np.inf
 
     def take(self, keys: Keys) -> Iterator[Segment]:
-        """Adds a batch of keys; yields each segment that the keys close."""
+        """Adds a batch of keys; yields each segment that ends before one of these keys."""
         changes = self._changes + np.cumsum(_changed(keys, self._previous))
         holes = np.flatnonzero(_gaps(keys, self._previous) > self._hole)
         start, end = 0, len(keys.codes)
@@ -107,7 +111,7 @@ class _Cutter:
         self._previous = keys.part(end - 1, end)
 
     def finish(self) -> Iterator[Segment]:
-        """Yields the open segment, if there is one."""
+        """Yields the last segment, if there is one."""
         if self._pieces:
             yield self._close()
 
@@ -116,7 +120,7 @@ class _Cutter:
         self._low, self._high = -np.inf, np.inf
 
     def _limit(self, keys: Keys, start: int, at: int, holes: npt.NDArray[np.intp]) -> int:
-        """Returns where the open segment ends at the latest: at a hole, or at a limit of keys."""
+        """Returns where the open segment must end: at a gap above `hole`, or at its size limit."""
         open_keys = sum(len(piece.codes) for piece in self._pieces)
         open_pairs = sum(len(piece.rows) for piece in self._pieces)
         pairs_end = keys.offsets[start] + (self._max_pairs - open_pairs)
@@ -128,10 +132,10 @@ class _Cutter:
     def _follow(
         self, codes: npt.NDArray[np.int64], changes: npt.NDArray[np.int64], at: int, limit: int
     ) -> int:
-        """Narrows the cone key by key.
+        """Narrows the cone key by key, from position `at` on.
 
-        Returns the position of the first key, from `at` on, that is outside the cone; `limit` if
-        there is none.
+        Returns the position of the first key outside the cone, or `limit` if all keys before this
+        position are in the cone.
         """
         opened = at
         window = self._window
@@ -142,14 +146,15 @@ class _Cutter:
             if at < stop:
                 break
             window = min(2 * window, _LARGEST_WINDOW)
-        # Neighbouring segments often have similar lengths, so the window follows the last length.
+        # Neighbouring segments often have similar lengths. So the next segment starts with a window
+        # of about the length of this segment.
         self._window = max(_SMALLEST_WINDOW, min(at - opened + 1, _LARGEST_WINDOW))
         return at
 
     def _narrow(self, codes: npt.NDArray[np.int64], changes: npt.NDArray[np.int64]) -> int:
-        """Narrows the cone by the next keys, and returns how many of these keys are in the cone.
+        """Narrows the cone by the given keys; returns how many of them come before any outside it.
 
-        Each key narrows the cone for the next key.
+        Each key narrows the cone for the key after it.
         """
         run = (_unsigned(codes) - _unsigned(self._first)).astype(np.float64)
         rise = (changes - self._base).astype(np.float64)
@@ -167,12 +172,13 @@ class _Cutter:
 
 
 def _segment(pieces: list[Keys], changes: int) -> Segment:
-    """Makes the segment of some keys, with about one block per change of the location set."""
+    """Makes a segment of the given keys, with about one block per change of the location set."""
     codes = np.concatenate([piece.codes for piece in pieces])
     first, last = int(codes[0]), int(codes[-1])
     width = -(-(last - first + 1) // (changes + 1))
     if width > NO_HOLE:
-        # The segment covers the whole domain. The width of a single block would not fit in 64 bits.
+        # The segment covers all 2^64 codes, so the width of a single block would not fit into 64
+        # bits. Therefore the segment has two blocks.
         width = 1 << 63
     n_blocks = (last - first) // width + 1
     numbers = ((_unsigned(codes) - _unsigned(first)) // np.uint64(width)).astype(np.int64)
@@ -189,14 +195,14 @@ def _segment(pieces: list[Keys], changes: int) -> Segment:
 
 
 def _changed(keys: Keys, previous: Keys | None) -> npt.NDArray[np.bool_]:
-    """Returns for each key whether the key's location set differs from the previous key's set."""
+    """Returns, for each key, whether its location set differs from the previous key's set."""
     counts = np.diff(keys.offsets)
     locations = keys.locations
     if len(counts) == len(locations):
         same = locations[1:] == locations[:-1]
     else:
-        # Two neighbouring sets of size s are equal if each element of the second set equals the
-        # element s positions before.
+        # Two neighbouring sets of s locations each are equal if each location of the second set
+        # equals the location s positions before it.
         places = np.arange(len(locations)) - np.repeat(counts, counts)
         equal = locations == locations[np.maximum(places, 0)]
         every = np.logical_and.reduceat(equal, keys.offsets[:-1] - keys.offsets[0])
@@ -208,12 +214,12 @@ def _changed(keys: Keys, previous: Keys | None) -> npt.NDArray[np.bool_]:
 
 
 def _gaps(keys: Keys, previous: Keys | None) -> npt.NDArray[np.uint64]:
-    """Returns the distance of each key from the previous key, or 0 for the first key of all."""
+    """Returns the distance of each key from the previous key; 0 for the very first key."""
     before = keys.codes[:1] if previous is None else previous.codes
     codes = _unsigned(np.concatenate([before, keys.codes]))
     return codes[1:] - codes[:-1]
 
 
 def _unsigned(codes: npt.NDArray[np.int64] | int) -> npt.NDArray[np.uint64]:
-    """Codes modulo 2^64, where differences are exact."""
+    """Returns codes modulo 2^64, so that their differences cannot overflow."""
     return np.asarray(codes, np.int64).view(np.uint64)

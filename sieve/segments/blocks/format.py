@@ -1,4 +1,4 @@
-"""Segment format of the shape `sieve`: equal-width blocks with posting lists, and their bytes.
+"""Segment format of the shape `sieve`: encodes equal-width blocks with posting lists as bytes.
 
 A payload in a run file is little-endian; `sieve.arrays.bit_packing` encodes its arrays:
 
@@ -32,8 +32,8 @@ from sieve.segments.entries import Ends, Entries
 
 SHAPE_SIEVE: Final = 1
 LAYOUT_VERSION: Final = 1
-# Limits on the memory that a reader allocates for a payload. A long array of bit width 0 takes no
-# bytes in the payload.
+# These limit the memory that a reader allocates for a damaged payload. The payload's length is no
+# limit, because a long array of bit width 0 takes no bytes in it.
 MAX_BLOCKS: Final = 1 << 24
 MAX_POSTINGS: Final = 1 << 27
 
@@ -43,11 +43,12 @@ _LOCATIONS: Final = 1 << 31
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CSR:
-    """Blocks as compressed sparse rows: block b holds entries ``offsets[b]:offsets[b + 1]``.
+    """Blocks as compressed sparse rows: block b has the postings ``offsets[b]:offsets[b + 1]``.
 
     Attributes:
-        offsets: int64[n_blocks + 1], from 0, ascending.
-        locations: int32[m], ordinals, ascending within a block, each once.
+        offsets: int64[n_blocks + 1], ascending from 0.
+        locations: int32[m], the number of each posting's location. The locations of a block are
+            distinct and ascend.
         rows: int64[m], the number of the location's rows with a key in the block, at least 1.
     """
 
@@ -58,12 +59,12 @@ class CSR:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Segment:
-    """A stretch of keys, cut into blocks; key code k is in block ``(k - first) // width``.
+    """A stretch of keys, divided into blocks; key code k is in block ``(k - first) // width``.
 
     Attributes:
-        first: key code of the first key.
-        last: key code of the last key; the first and the last block are not empty.
-        width: key codes per block, 1 .. 2^64 - 1.
+        first: the code of the first key.
+        last: the code of the last key. So neither the first nor the last block is empty.
+        width: the number of key codes per block, 1 .. 2^64 - 1.
         blocks: the locations of each block's keys.
     """
 
@@ -74,7 +75,7 @@ class Segment:
 
 
 def encode_segment(segment: Segment) -> bytes:
-    """Encodes a segment as a payload; `decode_segment` inverts this function."""
+    """Encodes a segment as a payload; the inverse of `decode_segment`."""
     blocks = segment.blocks
     base = int(blocks.locations.min())
     head = _HEAD.pack(
@@ -98,10 +99,10 @@ def encode_segment(segment: Segment) -> bytes:
 
 
 def decode_segment(payload: bytes) -> Segment:
-    """Decodes a payload and validates every field of the layout.
+    """Decodes a payload, and validates every field of the layout.
 
     Raises:
-        CorruptError: `encode_segment` cannot have made this payload.
+        CorruptError: the payload is damaged: `encode_segment` never makes such a payload.
     """
     if len(payload) < _HEAD.size:
         raise corrupt_segment("is too short")
@@ -125,7 +126,7 @@ def decode_segment(payload: bytes) -> Segment:
 
 
 def _offsets(counts: npt.NDArray[np.uint64], n_postings: int) -> npt.NDArray[np.int64]:
-    # The sum cannot overflow, because each count is at most `n_postings`.
+    # Each count is at most `n_postings`, so their sum cannot overflow.
     if np.any(counts > n_postings) or int(counts.sum()) != n_postings:
         raise corrupt_segment("has blocks that do not add up")
     if counts[0] == 0 or counts[-1] == 0:
@@ -146,7 +147,7 @@ def _rows(less_one: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
 
 
 def entries(payload: bytes) -> Entries:
-    """Decodes a segment to one entry for each posting of each block."""
+    """Decodes a segment to entries: one for each location in each block."""
     segment = decode_segment(payload)
     counts = np.diff(segment.blocks.offsets)
     number = np.repeat(np.arange(len(counts), dtype=np.uint64), counts)
@@ -160,7 +161,7 @@ def entries(payload: bytes) -> Entries:
 
 
 def ends(payload: bytes) -> Ends:
-    """Decodes a segment to `Ends`. Each location of a block has a key in the block."""
+    """Decodes a segment to its `Ends`; each location of a block has a key in the block."""
     block = entries(payload)
     there = np.ones(len(block.low), np.bool_)
     codes = block.low, block.high, block.low, block.high

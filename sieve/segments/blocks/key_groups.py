@@ -1,7 +1,7 @@
-"""Groups sorted (key code, location) pairs into distinct keys with their sets of locations.
+"""Groups sorted (key code, location) pairs by key: each distinct key gets its set of locations.
 
-The pairs arrive in chunks, and one key can span chunks. Example: the pairs ``(7, 0) (7, 2) (9, 0)``
-become two keys: 7 with the locations {0, 2}, and 9 with {0}.
+The pairs arrive in chunks, and the pairs of one key can be in several chunks. Example: the pairs
+``(7, 0) (7, 2) (9, 0)`` become two keys: 7 with the locations {0, 2}, and 9 with the location {0}.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ import numpy.typing as npt
 
 from sieve.errors import InvalidInputError
 
-# A chunk consists of codes int64[n] (ascending), locations int32[n], and rows int64[n]. `rows` is
-# the number of the location's rows with the key.
+# A chunk of n pairs consists of codes int64[n] (ascending), locations int32[n], and rows int64[n].
+# `rows` is the number of rows with this code in this location.
 Chunk: TypeAlias = tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.int64]]
 
-# Shorter chunks are concatenated first, to amortise the overhead of numpy calls.
+# Chunks are concatenated until they have at least this number of pairs, to amortise the overhead of
+# numpy calls.
 _BATCH: Final = 1 << 18
 _LOCATION_BITS: Final = 31
 _LOCATION_MASK: Final = (1 << _LOCATION_BITS) - 1
@@ -30,10 +31,11 @@ class Keys:
     """Distinct keys, ascending, and the locations of each key.
 
     Attributes:
-        codes: int64[k].
-        offsets: int64[k + 1]; key i has the pairs from ``offsets[i] - offsets[0]`` on.
-        locations: int32[m], ascending within a key, each once.
-        rows: int64[m].
+        codes: int64[k], the code of each key.
+        offsets: int64[k + 1]; the pairs of key i begin at position ``offsets[i] - offsets[0]``.
+        locations: int32[m], the location of each pair. The locations of a key are distinct and
+            ascend.
+        rows: int64[m], the number of rows of each pair.
     """
 
     codes: npt.NDArray[np.int64]
@@ -42,7 +44,7 @@ class Keys:
     rows: npt.NDArray[np.int64]
 
     def part(self, start: int, stop: int) -> Keys:
-        """The keys from `start` until `stop`, without copying."""
+        """Returns keys number `start` to `stop` - 1, as views of the same arrays."""
         low, high = self.offsets[[start, stop]] - self.offsets[0]
         return Keys(
             self.codes[start:stop],
@@ -53,14 +55,13 @@ class Keys:
 
 
 def distinct_keys(chunks: Iterable[Chunk]) -> Iterator[Keys]:
-    """The distinct keys of sorted pairs, in batches; no key is in two batches.
+    """Yields the distinct keys of sorted pairs, in batches; no key is in two batches.
 
-    Equal codes can span chunks. The function adds up the row counts of a repeated pair. The
-    function needs memory for a batch, a chunk, and the locations of one key.
+    The pairs of one key can be in several chunks. If a pair occurs several times, the function adds
+    up its rows. The function needs memory for a batch, a chunk, and all locations of one key.
 
     Raises:
-        InvalidInputError: the codes do not ascend, a location is negative, or rows are not
-            positive.
+        InvalidInputError: the codes do not ascend, a location is negative, or a pair has no rows.
     """
     buffered: list[Chunk] = []
     size = 0
@@ -73,14 +74,14 @@ def distinct_keys(chunks: Iterable[Chunk]) -> Iterator[Keys]:
         if size < _BATCH:
             continue
         codes, locations, rows = _joined(buffered)
-        # The next chunk can have more pairs of the last key.
+        # The next chunk may contain more pairs of the last key.
         whole = int(np.searchsorted(codes, codes[-1], side="left"))
         if whole:
             yield _gathered(codes[:whole], locations[:whole], rows[:whole])
         rest = _gathered(codes[whole:], locations[whole:], rows[whole:])
         buffered = [(np.repeat(rest.codes, len(rest.rows)), rest.locations, rest.rows)]
-        # The count of buffered pairs restarts at zero. Otherwise, every chunk would regroup a key
-        # of very many locations.
+        # The pairs of the last key stay buffered, but do not count in `size`. Otherwise, the
+        # function would group a key of very many locations again with every chunk.
         size = 0
     if buffered:
         yield _gathered(*_joined(buffered))
@@ -89,9 +90,9 @@ def distinct_keys(chunks: Iterable[Chunk]) -> Iterator[Keys]:
 def add_up(
     groups: npt.NDArray[np.int64], locations: npt.NDArray[np.int32], rows: npt.NDArray[np.int64]
 ) -> Chunk:
-    """Returns the distinct (group, location) pairs in order, with the sum of each pair's rows.
+    """Returns the distinct (group, location) pairs, sorted, with the sum of each pair's rows.
 
-    Groups must be in [0, 2^32).
+    Groups must be numbers in [0, 2^32).
     """
     pairs = (groups << _LOCATION_BITS) | locations
     rises = pairs[1:] > pairs[:-1]

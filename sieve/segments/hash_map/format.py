@@ -1,4 +1,4 @@
-"""Segment format of the shape `map`: a binary fuse filter with posting lists, and its encoder.
+"""Segment format of the shape `map`: encodes a binary fuse filter with posting lists as bytes.
 
 A payload in a run file is little-endian; `sieve.arrays.bit_packing` encodes its arrays:
 
@@ -24,8 +24,7 @@ array of m - c     each further location, less the one before it, less one
 u32                CRC-32 of all bytes before
 =================  ==========================================================================
 
-The payload has a checksum, because a damaged cell is not detectable otherwise and would make
-queries lose rows.
+Without the checksum, a reader could not detect a damaged cell, and queries would lose rows.
 """
 
 from __future__ import annotations
@@ -53,9 +52,10 @@ from sieve.segments.hash_map.posting_lists import Gathered, Lists, gathered
 SHAPE_MAP: Final = 4
 LAYOUT_VERSION: Final = 1
 MAX_FINGERPRINT_BITS: Final = 24
-"""A wider fingerprint and a 31-bit location would not fit in one word of bit packing."""
-# Limit on the memory that a reader allocates for a payload. A long array of bit width 0 takes no
-# bytes in the payload.
+"""A cell with a wider fingerprint and a 31-bit value would be too long for bit packing, which
+allows 56 bits."""
+# Limits the memory that a reader allocates for a damaged payload. The payload's length is no limit,
+# because a long array of bit width 0 takes no bytes in it.
 MAX_POSTINGS: Final = 1 << 25
 
 HEAD: Final = struct.Struct("<BBQQIIIQBQBI")
@@ -70,17 +70,19 @@ def build_map(
     n_locations: int,
     fingerprint_bits: int,
 ) -> bytes:
-    """Builds the payload of one segment, deterministically; `decode_map` reads the payload.
+    """Builds the payload of one segment; equal arguments give equal payloads.
 
     Args:
-        hashes: uint64[n], ascending in unsigned or in signed order. A hash can repeat, even with
-            the same location.
-        locations: int32[n], in any order within a hash.
-        n_locations: number of locations of the run; each of `locations` is below this number.
-        fingerprint_bits: 0 to MAX_FINGERPRINT_BITS.
+        hashes: uint64[n], ascending in unsigned or in signed order. A hash can occur several times,
+            even with the same location.
+        locations: int32[n], the location of each hash. The locations of equal hashes can be in any
+            order.
+        n_locations: the run's number of locations; each of `locations` must be below this number.
+        fingerprint_bits: number of bits of a fingerprint, 0 to MAX_FINGERPRINT_BITS.
 
     Raises:
-        InvalidInputError: an argument is not as described, or is too large for one segment.
+        InvalidInputError: an argument is invalid, or there are too many hashes or locations for one
+            segment.
     """
     if not 0 <= fingerprint_bits <= MAX_FINGERPRINT_BITS or not 1 <= n_locations <= _LOCATIONS:
         raise InvalidInputError(
@@ -134,13 +136,13 @@ def _encode(
 
 
 def decode_map(payload: Bytes) -> MapSegment:
-    """Decodes a payload and validates every field of the layout.
+    """Decodes a payload, and validates every field of the layout.
 
-    The result shares memory with the payload.
+    The returned segment uses the payload's memory, without a copy.
 
     Raises:
-        UnsupportedError: a later version of Sieve wrote the payload.
-        CorruptError: `build_map` cannot have made this payload.
+        UnsupportedError: a newer release of Sieve wrote the payload.
+        CorruptError: the payload is damaged: `build_map` never makes such a payload.
     """
     if len(payload) < HEAD.size + CHECK_BYTES:
         raise _corrupt("is too short")
@@ -173,8 +175,8 @@ def decode_map(payload: Bytes) -> MapSegment:
     if at != end:
         raise _corrupt("is too long")
     lists = _lists(counts, rises, gaps, n_locations)
-    # The headers of the arrays follow the last cell. Therefore a read of a whole word at the last
-    # cell stays within the payload.
+    # The last cell is followed by the headers of the arrays. Therefore reading a whole 8-byte word
+    # at the last cell stays within the payload.
     words = byte_words(payload, HEAD.size)
     return MapSegment(first, last, n_keys, n_locations, fingerprint_bits, layout, words, lists)
 
@@ -187,7 +189,7 @@ def _check_layout(layout: Layout, n_keys: int) -> None:
 
 
 def _lists(counts: Words, rises: Words, gaps: Words, n_locations: int) -> Lists:
-    """Reads the table of posting lists. The sums cannot overflow, because the numbers are small."""
+    """Decodes the posting lists from the payload's three arrays, and validates them."""
     if np.any(counts > len(gaps)) or int(counts.sum()) + len(counts) != len(gaps):
         raise _corrupt("has lists that do not add up")
     if np.any(rises >= n_locations) or np.any(gaps >= n_locations):

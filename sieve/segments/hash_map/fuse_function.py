@@ -1,18 +1,18 @@
 """A binary fuse function: an array of cells that maps a fixed set of hashes to values.
 
-A hash has three cells, and the XOR of these cells is the hash's value. The construction peels a
-hypergraph. Peeling repeatedly removes each hash that is alone in some cell, until no hash is left.
-Then the construction fills the cells in the opposite order. The cells form a row of overlapping
-windows. A hash has one cell in each of three neighbouring windows, so large sets need only 1.13
-cells per hash. A set needs about a thousand rounds of peeling. In each round, a few numpy calls
-peel at once all hashes that can be peeled.
+Each hash has three cells, and the XOR of these cells is the hash's value. The construction peels a
+hypergraph: it repeatedly removes every hash that has a cell which no other remaining hash has,
+until no hash is left. Then the construction fills the cells of the hashes in the opposite order.
+The cells form a row of windows. A hash has one cell in each of three neighbouring windows, so large
+sets need only 1.13 cells per hash. The peeling takes about a thousand rounds. In each round, a few
+numpy calls remove all hashes that can be removed at this time.
 
-A function stores no keys, so a hash outside the set gets an arbitrary value. The bits above the
-value are a fingerprint. With a probability of ``1 - 2^-bits``, the fingerprint shows that the hash
-is outside the set.
+The function does not store the hashes themselves, so it also maps each hash outside the set to an
+arbitrary value. The bits above the value are a fingerprint of the hash. If a hash is outside the
+set, its fingerprint differs from these bits with a probability of ``1 - 2^-bits``.
 
 Source: Chazelle et al., "The Bloomier Filter"; Graf and Lemire, "Binary Fuse Filters: Fast and
-Smaller Than Xor Filters", whose window sizes are used here.
+Smaller Than Xor Filters", which gives the window sizes.
 """
 
 from __future__ import annotations
@@ -27,33 +27,34 @@ import numpy.typing as npt
 from sieve.arrays.dtypes import Hashes, Slots
 from sieve.encoding.hashing import mixed
 
-# The state of a cell is one number. From this bit upwards, the number counts the hashes in the
-# cell. Below this bit, the number holds the sum of the positions of these hashes. Sums in float64
-# are fastest in numpy, and float64 represents the sum of 3 * MAX_KEYS states exactly.
+# While hashes are peeled, the state of a cell is one number. From this bit upwards, the number
+# counts the hashes that have the cell. Below this bit, the number is the sum of the positions of
+# these hashes. numpy sums float64 fastest, and float64 represents the sum of 3 * MAX_KEYS states
+# exactly.
 _COUNT_BIT: Final = 24
 _NUMBER: Final = (1 << _COUNT_BIT) - 1
 MAX_KEYS: Final = 1 << 23
-"""Maximum number of hashes of one function."""
+"""Maximum number of hashes in the set of one function."""
 MAX_WINDOW_BITS: Final = 18
-"""Windows have at most 2^18 cells, because a hash has 18 bits for its position in a window."""
+"""Windows have at most 2^18 cells, because 18 bits of a hash select a position in a window."""
 MAX_WINDOWS: Final = 1 << 24
 
-# For sets of up to 10,000 hashes, one to four attempts in a hundred fail. For larger sets, an
-# attempt hardly ever fails. After this many failures, the attempts use more cells, so that one
-# attempt succeeds.
+# For sets of up to 10,000 hashes, one to four of a hundred attempts to peel all hashes fail. For
+# larger sets, hardly any attempt fails. After each `_SAME_ROOM` failures, the next attempts use
+# more cells, so that one attempt succeeds.
 _SAME_ROOM: Final = 4
 _MORE_ROOM: Final = 0.1
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The positions of a hash's three cells, which are in overlapping windows.
+    """Defines the positions of each hash's three cells, which are in three neighbouring windows.
 
     Attributes:
-        seed: 64 bits; each attempt has its own seed.
+        seed: 64 bits; each attempt to construct a function has its own seed.
         window_bits: a window has 2^window_bits cells.
         windows: number of windows that can contain the first cell of a hash; two more windows
-            follow. With 0 windows, the function has no cells.
+            follow these. If the number is 0, the function has no cells.
     """
 
     seed: int
@@ -62,7 +63,7 @@ class Layout:
 
     @classmethod
     def of(cls, n_keys: int, attempt: int = 0) -> Layout:
-        """The layout that an attempt tries for a number of hashes; attempts count from 0."""
+        """Returns the layout for `n_keys` hashes that attempt number `attempt`, from 0, tries."""
         if n_keys == 0:
             return cls(0, 0, 0)
         size = math.log(max(n_keys, 2))
@@ -74,15 +75,15 @@ class Layout:
 
     @property
     def n_cells(self) -> int:
-        """Number of cells of the function."""
+        """The total number of cells in all windows."""
         return (self.windows + 2) << self.window_bits if self.windows else 0
 
     def spread(self, hashes: Hashes) -> Hashes:
-        """Mixes hashes with the seed, without collisions, for `places` and `fingerprints`."""
+        """Mixes hashes with the seed by a bijection, for `places` and `fingerprints`."""
         return mixed(hashes ^ np.uint64(self.seed))
 
     def places(self, spread: Hashes) -> Slots:
-        """The three different cells of each hash, uint64[n, 3]."""
+        """Returns the positions of each hash's three cells, which all differ, uint64[n, 3]."""
         window = np.uint64(1 << self.window_bits)
         within = window - np.uint64(1)
         starts = np.uint64(self.windows << self.window_bits)
@@ -94,32 +95,36 @@ class Layout:
 
 
 def fingerprints(spread: Hashes, bits: int) -> npt.NDArray[np.uint64]:
-    """Returns the fingerprint of each spread hash, with `bits` bits (0 to 63)."""
-    # For 0 bits, two shifts replace a shift by 64, whose result is undefined in numpy.
+    """Returns a fingerprint of `bits` bits (0 to 63) for each result of `Layout.spread`."""
+    # For 0 bits, one shift by 64 bits would be needed, whose result is undefined in numpy.
+    # Therefore the code shifts twice.
     return (mixed(~spread) >> np.uint64(1)) >> np.uint64(63 - bits)
 
 
 def solve(
     hashes: Hashes, values: npt.NDArray[np.uint64], fingerprint_bits: int, value_bits: int
 ) -> tuple[Layout, npt.NDArray[np.uint64]]:
-    """Constructs the function that maps each hash to its value and fingerprint.
+    """Constructs the function that maps each hash to its fingerprint and value.
 
     Args:
         hashes: uint64[n], distinct, at most MAX_KEYS.
-        values: uint64[n] below 2^value_bits.
-        value_bits: bits of the values.
+        values: uint64[n], the value of each hash, below 2^value_bits.
+        value_bits: number of bits of a value.
 
     Returns:
-        The layout and its cells, uint64[n_cells]. Equal input gives equal results.
+        The layout, and the contents of its cells, uint64[n_cells]. Equal arguments give equal
+        results.
     """
     attempt = 0
     while True:
         layout = Layout.of(len(hashes), attempt)
         spread = layout.spread(hashes)
-        # Neighbours in this order have cells close to each other, so memory access is sequential.
+        # Hashes that are neighbours in this order have cells close to each other, so memory access
+        # is nearly sequential.
         order = np.argsort(spread)
         spread = spread[order]
-        # 32 bits suffice for every position. They halve the memory traffic of the rounds below.
+        # Every position fits into 32 bits. Compared with 64 bits, this halves the memory traffic of
+        # peeling.
         places = layout.places(spread).astype(np.int32)
         rounds = _peel(places, layout.n_cells)
         if rounds is not None:
@@ -132,9 +137,10 @@ _Round = tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]
 
 
 def _peel(places: npt.NDArray[np.int32], n_cells: int) -> list[_Round] | None:
-    """Peels the hashes in rounds; a round consists of hashes and one cell for each hash.
+    """Peels the hashes; returns, for each round, the removed hashes and one cell of each.
 
-    The result is None if some hashes cannot be peeled.
+    In this cell, the hash was the only remaining one. The result is None if some hashes cannot be
+    peeled.
     """
     n_keys = len(places)
     marks = np.arange(n_keys) + (1 << _COUNT_BIT)
@@ -144,7 +150,8 @@ def _peel(places: npt.NDArray[np.int32], n_cells: int) -> list[_Round] | None:
     rounds: list[_Round] = []
     while len(own):
         keys = state[own] & _NUMBER
-        # A hash can be alone in several of its cells. One such cell for each hash is enough.
+        # A hash can be the only one in several of its cells. The round needs one such cell per
+        # hash.
         turn = np.arange(len(own), dtype=np.int32)
         chosen[keys] = turn
         once = chosen[keys] == turn
@@ -165,6 +172,7 @@ def _filled(
     """Fills the cells so that the XOR of a hash's cells is its image (fingerprint and value)."""
     cells = np.zeros(n_cells, np.uint64)
     for keys, own in reversed(rounds):
-        # In a round, each hash has one cell of its own. This cell is zero until this line fills it.
+        # Each hash of a round has one cell that no hash of a later round has. This cell is zero
+        # until this line fills it.
         cells[own] = images[keys] ^ np.bitwise_xor.reduce(cells[places[keys]], axis=1)
     return cells

@@ -1,8 +1,8 @@
-"""Look-up in a map segment: the locations that can hold keys of given hashes.
+"""Look-up in a map segment: finds the locations that may contain keys with given hashes.
 
-For each hash, a look-up XORs three cells. The result contains a fingerprint, which the look-up
-compares, and a value: a location, or the number of a posting list. Like a Bloom filter, a look-up
-has false positives and no false negatives.
+For each hash, a look-up XORs three cells. The result consists of a fingerprint and a value. If the
+fingerprint equals the hash's fingerprint, the value is a location or refers to a posting list. Like
+a look-up in a Bloom filter, this look-up has false positives, but no false negatives.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from sieve.arrays.interval_set import spelled_out
 from sieve.segments.hash_map.fuse_function import Layout, fingerprints
 from sieve.segments.hash_map.posting_lists import Lists
 
-# The number of hashes to look up at once. This number bounds the temporary memory.
+# This number of hashes is looked up at a time, to limit the temporary memory.
 _SLICE = 1 << 16
 
 
@@ -27,13 +27,13 @@ class MapSegment:
     """Maps the hashes from `first` to `last` to locations; the range can wrap around at 2^64.
 
     Attributes:
-        first: first hash, in the order in which the hashes were given.
-        last: last hash, in the same order.
-        n_keys: distinct hashes.
+        first: the first hash, in the order in which the build got the hashes.
+        last: the last hash, in the same order.
+        n_keys: number of distinct hashes.
         n_locations: number of locations of the run.
-        fingerprint_bits: number of bits that a hash must match before the hash's value counts.
-        layout: the cells of a hash.
-        words: the packed cells, as `sieve.arrays.bit_packing.byte_words`.
+        fingerprint_bits: number of bits of a fingerprint.
+        layout: computes the positions of a hash's three cells.
+        words: the packed cells, in the form of `sieve.arrays.bit_packing.byte_words`.
         lists: the posting lists; a value of ``n_locations + i`` refers to list i.
     """
 
@@ -48,18 +48,18 @@ class MapSegment:
 
     @property
     def value_bits(self) -> int:
-        """The number of value bits in a cell; the fingerprint is above these bits."""
+        """The number of value bits in a cell; the fingerprint bits are above the value bits."""
         return value_bits(self.n_locations, len(self.lists))
 
     def locations_of(self, hashes: Hashes) -> npt.NDArray[np.bool_]:
-        """Returns the locations that can hold a key with one of the hashes.
+        """Returns which locations may contain a key with one of the hashes.
 
         Args:
             hashes: uint64[q], in any order; hashes outside the segment's range are ignored.
 
         Returns:
-            bool[n_locations]. The result always includes the locations of an indexed hash. For a
-            hash that was not indexed, the result includes wrong locations with a probability of at
+            bool[n_locations]. The result always includes all locations of an indexed hash. For a
+            hash that was not indexed, the result includes locations only with a probability of at
             most 2^-fingerprint_bits.
         """
         found = np.zeros(self.n_locations, np.bool_)
@@ -71,7 +71,7 @@ class MapSegment:
         return found
 
     def matches(self, hashes: Hashes) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
-        """Returns for each match its index in `hashes`, int64[m], and its location, int32[m]."""
+        """Returns each match: a position in `hashes`, int64[m], and a location, int32[m]."""
         index, values = self._values(hashes)
         single = values < self.n_locations
         begin, end = self._bounds(values[~single])
@@ -82,7 +82,7 @@ class MapSegment:
         return indexes[order], locations[order]
 
     def holds(self, hashes: Hashes, location: int) -> npt.NDArray[np.bool_]:
-        """Returns for each hash whether `locations_of` for it alone would include the location."""
+        """Returns, for each hash, whether `locations_of` it alone would include `location`."""
         index, values = self._values(hashes)
         # Each list is searched once, because many hashes can share a long list.
         distinct, which = np.unique(values, return_inverse=True)
@@ -91,14 +91,14 @@ class MapSegment:
         if len(listed):
             begin, end = self._bounds(distinct[listed])
             own = self.lists.locations[spelled_out(begin, end)] == location
-            # No list is empty: a single location is stored as a value instead.
+            # `reduceat` needs lists that are not empty. Each list has at least two locations.
             has[listed] = np.logical_or.reduceat(own, np.cumsum(end - begin) - (end - begin))
         may_hold = np.zeros(len(hashes), np.bool_)
         may_hold[index] = has[which]
         return may_hold
 
     def _values(self, hashes: Hashes) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Returns the indexes of the hashes with a matching fingerprint, and the hashes' values."""
+        """Returns the positions and the values of the hashes whose fingerprint matches."""
         span = np.uint64((self.last - self.first) % (1 << 64))
         inside = np.flatnonzero(hashes - np.uint64(self.first) <= span)
         if self.n_keys == 0 or len(inside) == 0:
@@ -114,7 +114,7 @@ class MapSegment:
         return inside[hits], values[hits]
 
     def _cells(self, hashes: Hashes) -> tuple[Words, Words]:
-        """The XOR of each hash's cells, and the fingerprint that an indexed hash would have."""
+        """Returns the XOR of each hash's cells, and the fingerprint expected in it."""
         spread = self.layout.spread(hashes)
         width = self.fingerprint_bits + self.value_bits
         read = bits_at(self.words, width, self.layout.places(spread))
@@ -123,11 +123,11 @@ class MapSegment:
     def _bounds(
         self, values: npt.NDArray[np.int64]
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """The begin and the end of each value's posting list."""
+        """Returns the offsets at which each value's posting list begins and ends."""
         numbers = values - self.n_locations
         return self.lists.offsets[numbers], self.lists.offsets[numbers + 1]
 
 
 def value_bits(n_locations: int, n_lists: int) -> int:
-    """The number of bits of a value: a value is a location, or the number of a posting list."""
+    """Returns the number of bits of a value: a location, or n_locations + the number of a list."""
     return max(n_locations + n_lists - 1, 0).bit_length()

@@ -1,9 +1,9 @@
-"""Groups (hash, location) pairs into distinct hashes, each with one value.
+"""Converts (hash, location) pairs to distinct hashes, each with one value.
 
-A hash in a single location has this location as its value. A hash in several locations refers to a
-posting list in a deduplicated table. The value of such a hash is the number of locations plus the
-list's number. Example with 10 locations: a hash in location 3 has the value 3; a hash in locations
-3 and 7 has the value 10 if list 0 is (3, 7).
+If a hash occurs in a single location, its value is this location. If a hash occurs in several
+locations, its value refers to a posting list, and hashes with equal lists share one list. The value
+is then the run's number of locations plus the list's number. Example with 10 locations: a hash in
+location 3 has the value 3; a hash in locations 3 and 7 has the value 10 if list 0 is (3, 7).
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from sieve.segments.blocks.key_groups import add_up
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Lists:
-    """Posting lists of 2 or more locations: list i is ``locations[offsets[i]:offsets[i + 1]]``.
+    """Posting lists of several locations; list i is ``locations[offsets[i]:offsets[i + 1]]``.
 
     Attributes:
-        offsets: int64[n + 1], from 0.
+        offsets: int64[n + 1], ascending from 0.
         locations: int32[m], ascending within a list. The lists are sorted by their first location.
     """
 
@@ -34,7 +34,7 @@ class Lists:
 
     @property
     def nbytes(self) -> int:
-        """Bytes that the arrays take in memory."""
+        """The size of the lists in memory, in bytes."""
         return self.offsets.nbytes + self.locations.nbytes
 
     def __len__(self) -> int:
@@ -43,12 +43,12 @@ class Lists:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Gathered:
-    """Distinct hashes and their values.
+    """Distinct hashes and the value of each.
 
     Attributes:
-        hashes: uint64[k].
-        values: uint64[k], a location, or n_locations + i for list i.
-        lists: the posting lists of the hashes that are in several locations.
+        hashes: uint64[k], the distinct hashes.
+        values: uint64[k], the value of each hash: a location, or n_locations + i for list i.
+        lists: the posting lists of the hashes that occur in several locations.
     """
 
     hashes: Hashes
@@ -57,11 +57,11 @@ class Gathered:
 
 
 def gathered(hashes: Hashes, locations: npt.NDArray[np.int32], n_locations: int) -> Gathered:
-    """Returns the distinct hashes of pairs in which equal hashes are adjacent.
+    """Returns the distinct hashes of sorted pairs, with their values.
 
     Raises:
         InvalidInputError: the arrays differ in length, the hashes ascend neither in unsigned nor in
-            signed order, or a location is not below `n_locations`.
+            signed order, or a location is negative or not below `n_locations`.
     """
     _check(hashes, locations, n_locations)
     if len(hashes) == 0:
@@ -81,7 +81,7 @@ def gathered(hashes: Hashes, locations: npt.NDArray[np.int32], n_locations: int)
 def _shared(
     keys: npt.NDArray[np.int64], locations: npt.NDArray[np.int32]
 ) -> tuple[npt.NDArray[np.int64], Lists]:
-    """Returns the number of each key's list, and the distinct lists."""
+    """Returns, for each key, the number of its posting list; also returns the distinct lists."""
     if len(keys) == 0:
         return np.empty(0, np.int64), Lists(np.zeros(1, np.int64), np.empty(0, np.int32))
     keys, locations, _ = add_up(keys, locations, np.ones(len(keys), np.int64))
@@ -90,8 +90,8 @@ def _shared(
     digest = np.add.reduceat(mixed(locations.astype(np.uint64)), begin)
     order = np.lexsort((size, digest, locations[begin]))
     begin, size, digest = begin[order], size[order], digest[order]
-    # Neighbours with the same digest and size are compared, so that different sets with equal
-    # digests stay separate.
+    # Two neighbouring lists with the same digest and size are compared in full, so that different
+    # lists with equal digests stay separate.
     alike = np.flatnonzero((digest[1:] == digest[:-1]) & (size[1:] == size[:-1])) + 1
     same = np.zeros(len(order), np.bool_)
     if len(alike):
@@ -114,7 +114,8 @@ def _check(hashes: Hashes, locations: npt.NDArray[np.int32], n_locations: int) -
         raise _refused("are not of one length")
     if len(hashes) == 0:
         return
-    # The distance from the first hash ascends both in Spark's signed order and in unsigned order.
+    # Hashes can be in Spark's signed order or in unsigned order. In either order, their distances
+    # from the first hash ascend.
     distance = hashes - hashes[0]
     if np.any(distance[1:] < distance[:-1]):
         raise _refused("do not come in order of their hashes")

@@ -1,8 +1,8 @@
-"""Estimates the bytes of a map segment before its build, to choose fingerprints for a budget.
+"""Estimates a map segment's size before its build, to choose the bits per fingerprint for a budget.
 
-A key takes about 1.13 cells of (fingerprint bits + value bits). Each fingerprint bit halves the
-number of files that a query for an absent key reads. Therefore a build uses the widest fingerprint
-that fits the budget.
+A key takes about 1.13 cells, and a cell consists of fingerprint bits and value bits. Each
+fingerprint bit halves the number of files that a query for an absent key reads. Therefore a build
+uses as many fingerprint bits as fit the budget.
 """
 
 from __future__ import annotations
@@ -16,20 +16,25 @@ from sieve.segments.hash_map.fuse_function import Layout
 from sieve.segments.hash_map.lookup import value_bits
 
 MOST_WORTHWHILE: Final = 16
-"""The number of fingerprint bits beyond which queries for absent keys save nothing measurable."""
+"""The maximum number of fingerprint bits. With further bits, queries for absent keys would not read
+measurably less."""
 
 
 def estimate_bytes(
     n_keys: int, n_locations: int, fingerprint_bits: int, n_lists: int = 0, postings: int = 0
 ) -> int:
-    """Estimates the bytes of a map: exactly for the first attempt's cells, roughly for the lists.
+    """Estimates the size of a map in bytes.
+
+    The size of the cells is exact if the first attempt to construct them succeeds. The size of the
+    posting lists is a rough estimate.
 
     Args:
-        n_keys: distinct hashes.
+        n_keys: number of distinct hashes.
         n_locations: number of locations of the run.
-        n_lists: number of distinct sets of two locations or more. The number of keys in several
-            locations is a safe upper bound, but can lead to more bits per cell than needed.
-        postings: number of locations in all these sets.
+        n_lists: number of distinct posting lists, each of two locations or more. The number of keys
+            in several locations is a safe upper bound, but may lead to an estimate of too many bits
+            per cell.
+        postings: total number of locations in these lists.
     """
     width = fingerprint_bits + value_bits(n_locations, n_lists)
     cells = (Layout.of(n_keys).n_cells * width + 7) // 8
@@ -45,10 +50,11 @@ def estimate_bytes(
 def fingerprint_for(
     budget: int, n_keys: int, n_locations: int, n_lists: int = 0, postings: int = 0
 ) -> int | None:
-    """The most fingerprint bits, up to MOST_WORTHWHILE, that fit a budget in bytes.
+    """Returns the most fingerprint bits, up to MOST_WORTHWHILE, that fit a budget in bytes.
 
-    The result is None if no map fits the budget. Even with 0 bits, a query for an indexed key reads
-    only the key's locations. A query for an absent key then reads an arbitrary location.
+    The result is None if no map fits the budget. Even with 0 fingerprint bits, a query for an
+    indexed key reads only the key's locations. But a query for an absent key then reads the
+    locations of an arbitrary value.
     """
     return next(
         (
@@ -61,8 +67,8 @@ def fingerprint_for(
 
 
 def _bits_each(mean: float) -> float:
-    """Estimates the mean bits per packed number, for numbers with a given mean and no limit."""
-    # The numbers are distributed geometrically, like gaps between random places. Numbers of 2^bits
-    # or more are stored in full.
+    """Estimates the mean bits per packed number, if the numbers have the mean `mean`."""
+    # The estimate assumes a geometric distribution, which gaps between random positions have. A
+    # number of 2^bits or more is stored as an exception.
     again = mean / (1 + mean)
     return min(bits + 8 * EXCEPTION_BYTES * again ** (1 << bits) for bits in range(33))

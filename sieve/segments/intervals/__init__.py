@@ -1,1 +1,1 @@
-"""The shape `intervals`: planned at a cost per byte, quantised, encoded and decoded."""
+"""The shape `intervals`: plans intervals of keys by a cost per byte; encodes and decodes them."""

@@ -1,16 +1,16 @@
-"""Intervals of keys: build tasks cut keys into intervals; later steps merge and clip intervals.
+"""Intervals of keys: build tasks divide a location's keys into intervals, cut at gaps between keys.
 
-A gap lies between two neighbouring keys of a location. A query that falls into the gap does not
-need the location. Each kept gap costs one more interval, and all intervals take about the same
-bytes. A kept gap saves reads in proportion to its skip probability. Therefore the best choice under
-a budget keeps every gap whose skip probability exceeds one threshold. The gaps of a location then
-decide how many intervals the location gets.
+A gap lies between two neighbouring keys of a location. If the intervals are cut at a gap, queries
+that fall wholly into the gap do not read the location. Each cut costs one more interval, and all
+intervals take about the same number of bytes. Each cut saves reads in proportion to the skip
+probability of its gap. Therefore the best intervals under a budget are cut at every gap whose skip
+probability exceeds a threshold. So a location with more such gaps gets more intervals.
 
-Example: the keys are 1, 2, 3, 900, 901, and the threshold is below the skip probability of the gap
-``(3, 900)``. The keys become the two intervals ``[1, 3]`` and ``[900, 901]``.
+Example: the keys are 1, 2, 3, 900 and 901, and only the gap ``(3, 900)`` has a skip probability
+above the threshold. The keys become the two intervals ``[1, 3]`` and ``[900, 901]``.
 
-Source: this generalises the interval lists of He, Chen and Du, "HIndex". In HIndex, every split has
-the same number of intervals, and the only criterion for a gap is its length.
+Source: a generalisation of the interval lists of He, Chen and Du, "HIndex". HIndex has the same
+number of intervals for every split of a file, and cuts at the longest gaps.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from sieve.arrays.interval_set import starts
 from sieve.segments.budget import least_price
 from sieve.segments.query_model import QueryModel
 
-# A build task does not know the final cost per byte, so the task keeps more cuts than needed. All
-# tasks together keep three times as many cuts as entries of minimum size fit into the budget, plus
-# 64 cuts per location.
+# A build task does not know the final cost per byte, so it makes more intervals than needed. The
+# budget has room for a certain number of entries of minimum size. All tasks together make up to
+# three times this number of intervals, plus 64 intervals per location.
 _OVERPROVISION: Final = 3
 _LEAST_ENTRY_BYTES: Final = 2
 _LEAST_INTERVALS: Final = 64
@@ -36,15 +36,16 @@ _LEAST_INTERVALS: Final = 64
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Intervals:
-    """Intervals in flat arrays: ``location[i]`` can hold keys in ``[first[i], last[i]]``.
+    """Intervals in flat arrays: ``location[i]`` may contain keys in ``[first[i], last[i]]``.
 
     Attributes:
-        first: int64[n], key code of the first key.
-        last: int64[n], key code of the last key, at least `first`.
-        location: int32[n], ordinal.
-        keys: int64[n], distinct keys of the location in the interval; 0 if another module counts
-            the keys.
-        rows: int64[n], rows of the location in the interval; 0 if another module counts the rows.
+        first: int64[n], the code of the first key in each interval.
+        last: int64[n], the code of the last key in each interval, at least `first`.
+        location: int32[n], the number of each interval's location.
+        keys: int64[n], the number of the location's distinct keys in the interval; 0 if another
+            interval counts these keys.
+        rows: int64[n], the number of the location's rows in the interval; 0 if another interval
+            counts these rows.
     """
 
     first: Codes
@@ -57,12 +58,12 @@ class Intervals:
         return len(self.first)
 
     def take(self, places: npt.NDArray[np.intp] | npt.NDArray[np.bool_]) -> Intervals:
-        """Returns the intervals that positions or a mask select."""
+        """Returns the intervals that `places` selects by positions or by a mask."""
         return Intervals(*(getattr(self, field.name)[places] for field in fields(self)))
 
 
 def concatenated(parts: list[Intervals]) -> Intervals:
-    """All intervals of several lists, one list after another."""
+    """Concatenates the intervals in ``parts``, in order."""
     if not parts:
         none = np.empty(0, np.int64)
         return Intervals(none, none, np.empty(0, np.int32), none, none)
@@ -79,15 +80,15 @@ def cut_location(
     threshold: float,
     most: int | None = None,
 ) -> Intervals:
-    """The intervals of one location, cut at every gap whose skip probability exceeds a threshold.
+    """Returns one location's intervals, cut at each gap with a skip probability above a threshold.
 
     Args:
         codes: int64[k], k >= 1, the location's distinct key codes, ascending.
-        rows: int64[k], number of rows with each code.
-        location: ordinal.
-        threshold: least skip probability of a gap, a share of all queries.
-        most: maximum number of intervals, at least 1. If there are too many gaps, the function
-            keeps the gaps of highest skip probability.
+        rows: int64[k], the number of rows with each code.
+        location: the location's number.
+        threshold: the skip probability that a gap must exceed, as a share of all queries.
+        most: maximum number of intervals, at least 1. If there are too many gaps, the function cuts
+            at those of highest skip probability.
     """
     skip_probability = query_model.skip_probability(codes[:-1], codes[1:])
     kept = np.flatnonzero(skip_probability > threshold)
@@ -109,44 +110,44 @@ def cut_location(
 
 
 def overprovisioned_threshold(locations: int, budget_bytes: float) -> float:
-    """Returns a threshold for `cut_location` that is below every threshold of a later step.
+    """Returns a threshold for `cut_location` that is so low that later steps need no further cuts.
 
     The threshold equals the cost of one byte at the least price. An interval takes at least two
-    bytes, so no later step keeps a gap below this threshold. `overprovisioned_most` limits the
-    number of intervals above the threshold.
+    bytes, so a cut at a gap below the threshold would never be worth its bytes.
+    `overprovisioned_most` limits the number of intervals that result from this threshold.
     """
     return least_price(locations, budget_bytes)
 
 
 def overprovisioned_most(rows: int, rows_in_table: int, locations: int, budget_bytes: float) -> int:
-    """Returns a location's maximum number of intervals: a share of three times the budget.
+    """Returns a location's maximum number of intervals.
 
-    Half of the share is proportional to the location's rows. The other half is equal for each
-    location, because a location with few distant keys needs intervals, too. All locations together
-    have at most 3 intervals per two bytes of budget, plus 64 intervals per location.
+    All locations together may have 3 intervals per two bytes of the budget, plus 64 intervals per
+    location. Half of the former are distributed in proportion to the locations' rows. The other
+    half are distributed equally, because a location with few, distant keys needs intervals, too.
     """
     share = (rows / max(1, rows_in_table) + 1 / max(1, locations)) / 2
     return _LEAST_INTERVALS + int(_OVERPROVISION * budget_bytes / _LEAST_ENTRY_BYTES * share)
 
 
 def overprovisioned_total(rows: int, locations: int, budget_bytes: float) -> int:
-    """Maximum number of intervals of all locations together."""
+    """Returns the maximum number of intervals of all locations together."""
     share = int(_OVERPROVISION * budget_bytes / _LEAST_ENTRY_BYTES)
     return min(rows, _LEAST_INTERVALS * locations + share)
 
 
 def split_at(intervals: Intervals, borders: Codes) -> tuple[npt.NDArray[np.int32], Intervals]:
-    """Cuts intervals at the borders of stretches, so that each stretch can be processed alone.
+    """Cuts intervals at the borders of stretches of the domain, so that no interval spans a border.
 
     Args:
-        intervals: in any order.
+        intervals: the intervals, in any order.
         borders: int64[p - 1], strictly ascending; ``borders[i]`` is the first code of stretch i +
             1.
 
     Returns:
-        The stretch of each piece, int32[m], from 0 to p - 1; and the pieces. The pieces of one
-        interval are adjacent. Only the first piece of an interval carries the counts of keys and
-        rows.
+        The number of each piece's stretch, int32[m], from 0 to p - 1; and the pieces. The pieces of
+        one interval are adjacent. The first piece has the interval's counts of keys and rows; the
+        counts of its other pieces are 0.
     """
     from_ = np.searchsorted(borders, intervals.first, side="right")
     to = np.searchsorted(borders, intervals.last, side="right")
@@ -168,8 +169,8 @@ def split_at(intervals: Intervals, borders: Codes) -> tuple[npt.NDArray[np.int32
 def united(intervals: Intervals) -> Intervals:
     """Sorts intervals by location and first key; merges a location's overlapping intervals.
 
-    Intervals of one location overlap if several tasks read parts of one file. A key in several of
-    these parts is then counted several times.
+    Intervals of one location overlap if several tasks read different parts of one file. If a key
+    occurs in several parts, the merged interval counts the key several times.
     """
     order = np.lexsort((intervals.first, intervals.location))
     lists = intervals.take(order)

@@ -1,8 +1,8 @@
-"""Segment format of the shape `intervals`.
+"""Segment format of the shape `intervals`: encodes the entries of a segment, and decodes them.
 
-Entries begin and end at borders of `Grid` cells. Entries on a coarser grid take fewer bits, but
-cover more keys. A payload in a run file is little-endian; `sieve.segments.intervals.integer_coding`
-encodes its arrays:
+Each entry consists of whole cells of a `Grid`. On a coarser grid, entries take fewer bits, but
+cover more keys without a row. A payload in a run file is little-endian;
+`sieve.segments.intervals.integer_coding` encodes its arrays:
 
 ===========  ================================================================
 u8           coding: 2, entries in cells; 3, entries in blocks
@@ -26,8 +26,8 @@ array of n   apart only: location - base where begin differs from that of the en
 array of n   how many cells (or blocks) the entry has, less one
 ===========  ================================================================
 
-`begin` is the number of the entry's first cell (or block). Entries are sorted by begin, then
-location. Two entries differ in begin, in location, or in both.
+`begin` is the number of an entry's first cell (with coding 3, of its first block). Entries are
+sorted by begin, then by location. No two entries have the same begin and the same location.
 """
 
 from __future__ import annotations
@@ -49,12 +49,13 @@ from sieve.segments.intervals.grid import Grid, join, short_widths
 IN_CELLS: Final = 2
 IN_BLOCKS: Final = 3
 CODINGS: Final = (IN_CELLS, IN_BLOCKS)
-"""The codings of a segment. In the first, each entry has its own borders; in the second, entries
-share borders. Shared borders take fewer bytes if the entries of many locations begin and end at the
-same keys."""
+"""The codings of a segment. With `IN_CELLS`, the borders of each entry are stored separately. With
+`IN_BLOCKS`, the borders of all entries are stored once, and divide the segment into blocks; each
+entry refers to blocks. Blocks take fewer bytes if the entries of many locations begin and end at
+the same keys."""
 LAYOUT_VERSION: Final = 1
-# Limit on the memory that a reader allocates for a payload, because Deflate expands a few bytes to
-# long arrays.
+# Limits the memory that a reader allocates for a damaged payload. Deflate can expand a few bytes of
+# it to a long array.
 MAX_ENTRIES: Final = 1 << 24
 
 _HEAD: Final = struct.Struct("<BBqqIIIBB")
@@ -69,9 +70,9 @@ class Cells:
     """The entries of a segment as cells of its grid.
 
     Attributes:
-        begin: uint64[n], first cell of each entry; entries are sorted by first cell, then by
-            location.
-        end: uint64[n], last cell of each entry.
+        begin: uint64[n], the number of each entry's first cell. Entries are sorted by first cell,
+            then by location.
+        end: uint64[n], the number of each entry's last cell.
         location: int32[n].
     """
 
@@ -81,14 +82,14 @@ class Cells:
     location: npt.NDArray[np.int32]
 
     def by_location(self) -> tuple[Codes, Codes, npt.NDArray[np.int32]]:
-        """Returns the first key, the last key and the location of each entry."""
+        """Returns first key, last key and location of each entry, sorted by location and key."""
         order = np.lexsort((self.begin, self.location))
         first, last = self.grid.first_codes(self.begin), self.grid.last_codes(self.end)
         return first[order], last[order], self.location[order]
 
 
 def encode(cells: Cells, coding: int) -> bytes:
-    """Encodes a segment in one of `CODINGS` as a payload."""
+    """Encodes the entries of a segment as a payload, with one of the `CODINGS`."""
     grid = cells.grid
     arrays = _arrays(cells, coding)
     base = int(cells.location.min())
@@ -111,14 +112,14 @@ def encode(cells: Cells, coding: int) -> bytes:
 
 
 def expected_size(cells: Cells, coding: int) -> float:
-    """Estimates the bytes that `encode` takes, without encoding."""
+    """Estimates, without encoding, the size in bytes of the result of `encode`."""
     arrays = _arrays(cells, coding)
     fixed = _HEAD.size + 3 * len(cells.grid.start)
     return fixed + sum(integer_coding.expected_size(array) for array in arrays.values())
 
 
 def _arrays(cells: Cells, coding: int) -> dict[str, Words]:
-    """The arrays of a payload by name, in order."""
+    """Returns the arrays of a payload by name, in the order in which the payload contains them."""
     begin, end = cells.begin, cells.end
     arrays: dict[str, Words] = {}
     if coding == IN_BLOCKS:
@@ -144,25 +145,26 @@ def _arrays(cells: Cells, coding: int) -> dict[str, Words]:
 
 
 def entries(payload: bytes) -> Entries:
-    """Decodes a segment of this shape, whose head `sieve.segments.payload.decode` has checked."""
+    """Decodes a segment of this shape, whose first two bytes the caller has checked."""
     cells = _of_cells(payload)
     low, high = cells.grid.first_codes(cells.begin), cells.grid.last_codes(cells.end)
     return Entries(low, high, cells.location)
 
 
 def ends(payload: bytes) -> Ends:
-    """Decodes a segment of this shape to `Ends`."""
+    """Decodes a segment of this shape to its `Ends`."""
     cells = _of_cells(payload)
     begin, end, grid = cells.begin, cells.end, cells.grid
     low, high = grid.first_codes(begin), grid.last_codes(end)
     codes = low, grid.last_codes(begin), grid.first_codes(end), high
-    # An entry that was cut at the segment's border reaches the segment's first or last code.
+    # If an entry was cut at the segment's border, the entry reaches the segment's first or last
+    # code. So such a first or last cell does not count as certainly containing a key.
     cut = low == low.min(), high == high.max()
     return Ends(*codes, cells.location, ~cut[0], ~cut[1], begin != end)
 
 
 def decode_cells(payloads: Iterable[bytes]) -> Cells | None:
-    """Decodes segments whose shape has cells; all resulting cells belong to one joint grid.
+    """Decodes segments of this shape; all resulting cells belong to one joint grid.
 
     Raises the errors of `sieve.segments.payload.decode`.
 
@@ -170,7 +172,7 @@ def decode_cells(payloads: Iterable[bytes]) -> Cells | None:
         payloads: one or more disjoint segments, in ascending order.
 
     Returns:
-        None if the grid would have 2^64 cells or more.
+        The entries of all segments, or None if the joint grid would have 2^64 cells or more.
     """
     segments = [_of_cells(payload) for payload in payloads]
     grid, pieces = join([segment.grid for segment in segments])
@@ -218,7 +220,7 @@ def _of_cells(payload: bytes) -> Cells:
 
 
 def _grid(payload: bytes, first: int, last: int, pieces: int) -> tuple[Grid, int]:
-    """Reads the grid; returns the grid and the offset after it."""
+    """Decodes the grid of a payload; also returns the offset after the grid."""
     at, after = _HEAD.size, _HEAD.size + 3 * pieces - 2
     if after > len(payload):
         raise corrupt_segment("is too short")
@@ -239,9 +241,9 @@ def _grid(payload: bytes, first: int, last: int, pieces: int) -> tuple[Grid, int
 
 
 def _blocks(payload: bytes, at: int, most: int) -> tuple[tuple[Words, Words], int]:
-    """Reads the first and last cell of each block.
+    """Decodes the first and the last cell of each block.
 
-    Also returns the offset after the blocks.
+    Also returns the offset after the array of blocks.
     """
     if at + _BLOCKS.size > len(payload):
         raise corrupt_segment("is too short")
@@ -249,14 +251,14 @@ def _blocks(payload: bytes, at: int, most: int) -> tuple[tuple[Words, Words], in
     if not 1 <= n <= 2 * MAX_ENTRIES:
         raise corrupt_segment(f"claims {n} blocks")
     sizes, at = integer_coding.decode(payload, at + _BLOCKS.size, n)
-    # The last cell of the first block is the block's size less one. Each later block adds
-    # its size.
+    # The array contains the size of each block less one. So the first number is the last cell of
+    # the first block, and each further block ends its size later.
     ends = _summed(sizes, most, 1)
     return (np.append(np.uint64(0), ends[:-1] + _ONE), ends), at
 
 
 def _located(steps: Words, apart: Words, count: int) -> Words:
-    """Decodes locations, relative to the base, from differences between entries of equal begin."""
+    """Decodes the array of locations in the order `apart`; the results are relative to the base."""
     if np.any(apart >= count):
         raise corrupt_segment("names a location out of range")
     fresh = steps > 0
@@ -276,13 +278,16 @@ def _steps(ascending: Words) -> Words:
 
 
 def _summed(steps: Words, most: int, more: int) -> Words:
-    """Returns cumulative sums up to `most`; adds `more` to each step except the first."""
+    """Returns the cumulative sums of `steps`, after adding `more` to each step but the first.
+
+    Raises CorruptError if a sum exceeds `most`.
+    """
     if np.any(steps > min(most, (1 << 64) - 1)):
         raise corrupt_segment("has a cell out of range")
     sums = np.cumsum(steps, dtype=np.uint64)
     if more:
         sums += np.arange(len(sums), dtype=np.uint64)
-    # If a sum wraps around, the sum is less than the sum before, because each step is below 2^64.
+    # Each step is below 2^64, so a sum that wraps around is less than the sum before it.
     if np.any(sums[1:] < sums[:-1]) or int(sums[-1]) > most:
         raise corrupt_segment("has a cell out of range")
     return sums

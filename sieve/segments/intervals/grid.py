@@ -1,9 +1,8 @@
-"""Quantisation grid of a segment: the cells of key codes at which entries can begin and end.
+"""Quantisation grid of a segment: divides key codes into cells; entries consist of whole cells.
 
-A grid consists of pieces. All cells of a piece have one width, a power of two. Pieces with dense
-keys have narrow cells, which need more bits. Pieces with sparse keys have wide cells, which need
-fewer bits. The planner chooses the width of a cell by the number of queries that fall into the
-cell.
+A grid consists of pieces. All cells of a piece have the same width, which is a power of two. A
+piece with dense keys has narrow cells, whose numbers need more bits. A piece with sparse keys has
+wide cells, whose numbers need fewer bits. The planner makes cells narrower where more queries fall.
 
 Example: a grid over the codes 0 .. 1023 has a piece of shift 0 from code 0 and a piece of shift 8
 from code 256. The first piece has 256 cells of one code, the second piece 3 cells of 256 codes.
@@ -22,22 +21,22 @@ from sieve.arrays.dtypes import Codes, Words
 
 MAX_PIECES: Final = 256
 _MAX_SHIFT: Final = 63
-# Widths of pieces have this many significant bits, so that their encoding is short.
+# The width of a piece has at most this number of significant bits, so that its encoding is short.
 _WIDTH_BITS: Final = 6
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Grid:
-    """Cells over the codes ``first .. last``.
+    """The grid over the codes ``first .. last``, with p pieces.
 
     Attributes:
-        first: least key code.
-        last: greatest key code.
-        start: uint64[p], distance of each piece's begin from `first`, ascending from 0.
-        shift: uint8[p]; a cell of the piece has 2^shift codes, but the last cell of a piece can
-            have fewer.
-        base: uint64[p], number of each piece's first cell.
-        cells: total number of cells.
+        first: the least key code.
+        last: the greatest key code.
+        start: uint64[p], the distance from `first` to the begin of each piece, ascending from 0.
+        shift: uint8[p]; each cell of a piece has 2^shift codes, but a piece's last cell may have
+            fewer.
+        base: uint64[p], the number of each piece's first cell.
+        cells: the total number of cells.
     """
 
     first: int
@@ -49,7 +48,7 @@ class Grid:
 
     @staticmethod
     def of(first: int, last: int, start: Words, shift: npt.NDArray[np.uint8]) -> Grid | None:
-        """Returns the grid of the given pieces; None if the grid would have 2^64 cells or more."""
+        """Returns the grid of the given pieces, or None if it would have 2^64 cells or more."""
         span = last - first
         ends = [*(at - 1 for at in start[1:].tolist()), span]
         base, cells = [], 0
@@ -62,13 +61,14 @@ class Grid:
 
     @property
     def nbytes(self) -> int:
-        """Bytes in memory."""
+        """The size of the grid in memory, in bytes."""
         return self.start.nbytes + self.shift.nbytes + self.base.nbytes
 
     def cells_of(self, codes: Codes) -> Words:
-        """Returns the cell of each code; the codes must be at or above the grid's first code.
+        """Returns the number of each code's cell; codes must be at or above the grid's first code.
 
-        The cell of a code above the grid is the last cell or a greater number.
+        For a code above the grid's last code, the result is the last cell's number or a greater
+        number.
         """
         offset = codes.view(np.uint64) - np.array([self.first], np.int64).view(np.uint64)
         piece = np.searchsorted(self.start, offset, side="right") - 1
@@ -76,17 +76,18 @@ class Grid:
         return self.base[piece] + (within >> self.shift[piece].astype(np.uint64))
 
     def first_codes(self, cells: Words) -> Codes:
-        """The least code of each cell."""
+        """Returns the least code of each of `cells`."""
         piece = np.searchsorted(self.base, cells, side="right") - 1
         within = (cells - self.base[piece]) << self.shift[piece].astype(np.uint64)
         return self._codes(self.start[piece] + within)
 
     def last_codes(self, cells: Words) -> Codes:
-        """The greatest code of each cell."""
+        """Returns the greatest code of each of `cells`."""
         piece = np.searchsorted(self.base, cells, side="right") - 1
         shift = self.shift[piece].astype(np.uint64)
         within = (cells - self.base[piece]) << shift
-        # The last cell of a piece can be shorter; no sum here passes 2^64 - 1.
+        # The last cell of a piece can have fewer codes than the others. No sum here exceeds 2^64 -
+        # 1.
         rest = np.append(self.start[1:] - np.uint64(1), np.uint64(self.last - self.first))
         whole = (np.uint64(1) << shift) - np.uint64(1)
         room = rest[piece] - self.start[piece] - within
@@ -99,17 +100,17 @@ class Grid:
 
 
 def join(grids: Sequence[Grid]) -> tuple[Grid | None, list[int]]:
-    """Joins ascending, disjoint grids, and adds cells for the codes between the grids.
+    """Joins ascending, disjoint grids to one grid, with further cells for the codes between them.
 
     Returns:
-        The joint grid, or None if the joint grid would have 2^64 cells or more. Also, for each
-        given grid, the position of its first piece in the joint grid.
+        The joint grid, or None if it would have 2^64 cells or more; and for each given grid, the
+        position of its first piece among the pieces of the joint grid.
     """
     first, start, shift, pieces = grids[0].first, [], [], []
     after = first
     for grid in grids:
         if grid.first > after:
-            # The codes between two grids form one cell or two.
+            # The codes between two grids form one or two cells.
             start.append(np.array([after - first], np.uint64))
             shift.append(np.array([_MAX_SHIFT], np.uint8))
         pieces.append(sum(map(len, start)))
@@ -121,7 +122,7 @@ def join(grids: Sequence[Grid]) -> tuple[Grid | None, list[int]]:
 
 
 def short_widths(widths: Words) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]]:
-    """Rounds each width down to m * 2^e, where m < 64 and e are uint8."""
+    """Rounds each width down to m * 2^e, where m < 64; returns the numbers m and the numbers e."""
     lengths = np.searchsorted(_POWERS, widths, side="right")
     exponent = np.maximum(lengths - _WIDTH_BITS, 0).astype(np.uint64)
     return (widths >> exponent).astype(np.uint8), exponent.astype(np.uint8)

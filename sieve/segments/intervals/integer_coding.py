@@ -1,10 +1,10 @@
-"""Integer coding: encodes unsigned integers in about as many bits as their entropy.
+"""Integer coding: encodes unsigned integers in a number of bits close to their entropy.
 
-As in Elias gamma coding, a number has two parts. The *class* is the number of significant bits. The
-low bits are all bits below the first significant bit. Classes repeat, so each class is written as a
-byte, and Deflate compresses these bytes. The low bits look random and are stored unchanged. If bit
-packing gives a shorter result, the coding uses bit packing instead. Example: 13 = 0b1101 has the
-class 4 and the low bits 0b101. Layout, little-endian:
+As in Elias gamma coding, a number is divided into two parts. Its *class* is the number of its
+significant bits. Its *low bits* are all bits below the highest significant bit. Many numbers have
+the same class, so each class is written as a byte, and Deflate compresses these bytes. Low bits
+look random, so they are stored without compression. If bit packing gives a shorter result, it is
+used instead. Example: 13 = 0b1101 has the class 4 and the low bits 0b101. Layout, little-endian:
 
 ==========  ============================================================
 u8 mode     0: bit packing; 1: classes; 2: the numbers, all below 256, as bytes
@@ -32,20 +32,20 @@ from sieve.errors import corrupt_segment
 _PACKED, _CLASSES, _BYTES = 0, 1, 2
 _SIZE: Final = struct.Struct("<BI")
 _RAW: Final = -15
-# One unaligned word contains at least this many bits from any bit position on. Longer numbers are
-# read in two parts.
+# An 8-byte word that begins at any byte contains at least this number of bits from each bit
+# position in its first byte on. If a number has more low bits, they are read in two parts.
 _WINDOW: Final = 56
-# For each class: the highest bit of its numbers, and a mask of all lower bits.
+# For each class, the highest bit of its numbers, and the mask of all bits below it.
 _FIRST: Final[Words] = np.append(np.uint64(0), np.uint64(1) << np.arange(64, dtype=np.uint64))
 _BELOW: Final[Words] = _FIRST - np.minimum(_FIRST, np.uint64(1))
 
 
 def encode(values: Words) -> bytes:
-    """Encodes an array of fewer than 2^32 numbers; the array's length is not stored."""
+    """Encodes an array of fewer than 2^32 numbers; the result lacks the array's length."""
     if not len(values):
         return bytes([_PACKED]) + pack(values)
     classes = bit_lengths(values)
-    # The sizes of all forms are known in advance, so only the shortest form is made.
+    # The size of each mode's result is computed first. So only the shortest result is made.
     deflated = {_CLASSES: _deflated(classes.astype(np.uint8))}
     if classes.max() <= 8:
         deflated[_BYTES] = _deflated(values.astype(np.uint8))
@@ -60,7 +60,7 @@ def encode(values: Words) -> bytes:
 
 
 def expected_size(values: Words) -> float:
-    """Estimates the size of `encode`'s result by the entropy of the classes, without encoding."""
+    """Estimates, without encoding, the size in bytes of the result of `encode`."""
     if len(values) == 0:
         return 0.0
     classes = bit_lengths(values)
@@ -68,15 +68,16 @@ def expected_size(values: Words) -> float:
     counts = counts[counts > 0]
     entropy = float((counts * np.log2(len(values) / counts)).sum())
     below = float(np.maximum(classes - 1, 0).sum())
-    # A Deflate block describes its codes in about one byte per distinct symbol.
+    # The size of the classes is estimated by their entropy. In addition, a Deflate block describes
+    # its codes in about one byte per distinct symbol.
     return (entropy + below) / 8 + 8 + len(counts)
 
 
 def decode(payload: bytes, at: int, count: int) -> tuple[Words, int]:
-    """Decodes `count` numbers from the bytes at `at`; also returns the offset after these bytes.
+    """Decodes `count` numbers that begin at offset `at`; also returns the offset after the numbers.
 
     Raises:
-        CorruptError: the bytes end too early, or `encode` cannot have made them.
+        CorruptError: the payload ends too early, or contains bytes that `encode` never writes.
     """
     if at >= len(payload):
         raise corrupt_segment("ends inside an array")
@@ -99,8 +100,8 @@ def decode(payload: bytes, at: int, count: int) -> tuple[Words, int]:
 
 
 def _deflated(symbols: npt.NDArray[np.uint8]) -> bytes:
-    # If Deflate searches for repetitions, symbols that do not repeat get longer codes. Therefore
-    # this function tries Deflate with and without the search.
+    # Searching for repetitions makes the codes of symbols that do not repeat longer. Therefore this
+    # function runs Deflate with and without the search, and returns the shortest result.
     made = []
     for strategy in (zlib.Z_HUFFMAN_ONLY, zlib.Z_RLE, zlib.Z_DEFAULT_STRATEGY):
         coder = zlib.compressobj(6, zlib.DEFLATED, _RAW, 9, strategy)
@@ -111,7 +112,7 @@ def _deflated(symbols: npt.NDArray[np.uint8]) -> bytes:
 def _inflated(data: bytes, count: int) -> npt.NDArray[np.uint8]:
     decoder = zlib.decompressobj(_RAW)
     try:
-        # A request for one byte more than expected detects an array that is longer than `count`.
+        # One more byte than expected is requested, to detect data of more than `count` symbols.
         found = decoder.decompress(data, count + 1)
     except zlib.error as error:
         raise corrupt_segment(f"has an array that does not inflate ({error})") from error
@@ -143,7 +144,7 @@ def _with_low_bits(payload: bytes, at: int, classes: npt.NDArray[np.uint8]) -> t
     values = words[starts >> 3] >> (starts & 7).astype(np.uint64) & _BELOW[classes]
     long = np.flatnonzero(sizes > _WINDOW)
     if len(long):
-        # A number's bits from the 57th on can lie outside the word of the first bit.
+        # A number's low bits from the 57th on may lie outside the word that contains its first bit.
         start, rest = starts[long] + _WINDOW, sizes[long] - np.uint8(_WINDOW)
         above = words[start >> 3] >> (start & 7).astype(np.uint64) & _BELOW[rest + np.uint8(1)]
         values[long] = values[long] & _BELOW[_WINDOW + 1] | above << np.uint64(_WINDOW)

@@ -1,9 +1,10 @@
-"""Plans segments from intervals at one cost per byte: chooses gaps, precision and coding.
+"""Plans segments from intervals by one cost per byte: chooses gaps, grids and codings.
 
-The price of a byte is the number of files that the byte must save per expected query. Files count
-by weight. The same price applies to all bytes. Therefore gaps, bits and codings can be chosen
-independently, and the result is still optimal. From samples, `curve` and `trial` estimate bytes at
-many prices; `emit` writes segments at one price.
+The price of a byte is the number of files that the byte must save reading per expected query; each
+file counts by its weight. All bytes have the same price. Therefore the gaps, the precision of the
+grids and the codings can be chosen independently of each other, and the result is still optimal.
+`curve` and `trial` estimate the bytes at many prices from a sample of segments. `emit` makes the
+segments at one price.
 
 Source: Shoham and Gersho, "Efficient Bit Allocation for an Arbitrary Set of Quantizers".
 """
@@ -26,39 +27,40 @@ from sieve.segments.query_model import N_KINDS, QueryModel
 from sieve.segments.weights import weights_at
 
 SEGMENT_OVERHEAD: Final = 40
-"""Bytes that a segment takes in its file in addition to the payload."""
-# If an entry reaches into a later segment, the later segment repeats the entry. A segment closes
-# only after it has at least as many new entries as repeated entries. Hence there are fewer copies
-# than entries, and long entries need no separate list.
+"""The number of bytes that a segment takes in its file in addition to its payload."""
+# The minimum number of new entries in a segment but the last. If an entry reaches into a later
+# segment, that segment repeats the entry. Each segment has at least as many new entries as repeated
+# entries. Hence there are at most as many repetitions as entries, and long entries need no separate
+# list.
 _LEAST_ENTRIES: Final = 16384
-# Kinds of query that reports show: a key drawn by rows, any code, a short range.
+# The kinds of query that reports show: a key drawn by rows, any code of the domain, a short range.
 _SHOWN: Final = [1, 2, 3]
 _FIRST_GUESS: Final = 2.0
 _LEFT: Final = 0.8
-# One more entry takes fewer bytes than the mean entry, because it shortens the distances between
-# entries.
+# The size of one more entry, as a share of the mean size of entries. It is below 1, because a
+# further entry shortens the distances between entries, which then take fewer bits.
 _MARGINAL: Final = 0.8
-# The planner encodes this many segments as a sample, at these multiples of the estimated price.
+# The planner encodes this number of segments as a sample, at these multiples of the expected price.
 _SAMPLED: Final = 3
 _TRIED: Final = np.array([2.0, 1.0, 0.5])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Segment:
-    """A stretch of keys as stored in a run file.
+    """A segment, which is a stretch of keys, as it is stored in a run file.
 
     Attributes:
-        first: least key code.
-        last: greatest key code; segments are disjoint.
-        keys: number of distinct keys per location, summed over locations; exact when added up over
-            segments.
-        rows: number of rows of the table; exact when added up over segments.
-        blocks: number of stretches between borders of entries; all keys in a stretch have the same
-            locations.
+        first: the least key code.
+        last: the greatest key code. Segments do not overlap.
+        keys: number of distinct keys of each location, summed over locations. Only the total over
+            all segments is exact.
+        rows: number of table rows. Only the total over all segments is exact.
+        blocks: number of stretches into which the entries' borders divide the segment. All keys in
+            a stretch have the same locations.
         postings: number of entries.
-        payload: bytes for `decode`.
-        expected: float64[3], the expected number of files, by weight, that a query reads only
-            because the index is imprecise. The three kinds of query are a key drawn by rows, any
+        payload: the encoded entries; `sieve.segments.payload` decodes them.
+        expected: float64[3], for three kinds of query, the expected weighted number of files that a
+            query reads only because the index is imprecise. The kinds are a key drawn by rows, any
             code of the domain, and a short range. The numbers of several segments can be added.
     """
 
@@ -78,10 +80,10 @@ def plan(
     weights: Weights | None = None,
     codings: Sequence[int] = CODINGS,
 ) -> Plan:
-    """Prepares a stretch of the domain.
+    """Prepares a stretch of the domain for planning at any price.
 
     Args:
-        intervals: all intervals of the stretch, in any order; intervals of one location can
+        intervals: all intervals of the stretch, in any order. Intervals of one location may
             overlap.
         weights: the weights of all locations; None means that each location weighs 1.
         codings: the allowed codings; each segment gets the cheapest.
@@ -103,16 +105,17 @@ def plan(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Plan:
-    """The intervals of a stretch of the domain, with sums from which any price can be planned.
+    """The intervals of a stretch of the domain, with sums that are used at every price.
 
     Attributes:
         intervals: sorted by location and first key; intervals of one location are disjoint.
-        skip_probability: float64[n], skip probability of the gap before each interval, times the
-            weight of the location; infinite for a location's first interval.
-        gaps: float64[6, n + 1], cumulative over intervals: the share of each kind of query that
-            falls in the gaps before the intervals, times the weights.
-        keys: int64[n + 1], distinct keys, cumulative over intervals.
-        rows: int64[n + 1], rows, cumulative over intervals.
+        skip_probability: float64[n], the skip probability of the gap before each interval,
+            multiplied by the weight of the location. For the first interval of a location, the
+            number is infinite.
+        gaps: float64[6, n + 1], for each kind of query, the share of queries that fall into the gap
+            before an interval, multiplied by the weight of the location; cumulated over intervals.
+        keys: int64[n + 1], the number of distinct keys, cumulated over intervals.
+        rows: int64[n + 1], the number of rows, cumulated over intervals.
         weights: the weights of all locations; None means that each location weighs 1.
         codings: the allowed codings; each segment gets the cheapest.
     """
@@ -127,15 +130,15 @@ class Plan:
     codings: Sequence[int]
 
     def curve(self, prices: Numbers, aim: float) -> Numbers:
-        """Estimates the bytes at each price; each segment adds `SEGMENT_OVERHEAD`.
+        """Estimates the total bytes of the segments at each price, including `SEGMENT_OVERHEAD`.
 
-        At each price, the estimate counts exactly the entries that save more than they cost. The
-        estimate measures the bytes per entry on some segments, at prices near the expected price.
-        Between prices, the estimate assumes that the bytes per entry change slowly.
+        For each price, the method counts the entries that save more than they cost, exactly. It
+        measures the bytes per entry on a sample of segments, at some prices near the expected
+        price. It interpolates the bytes per entry at the other prices.
 
         Args:
-            prices: float64[p] above 0, falling: files read per query, per byte of the index.
-            aim: bytes that this stretch should take.
+            prices: float64[p], above 0, falling, in files read per query and index byte.
+            aim: the number of bytes that the segments of this stretch should take.
 
         Returns:
             float64[p].
@@ -147,7 +150,7 @@ class Plan:
         fits = np.flatnonzero(counts * _FIRST_GUESS <= aim)
         near = prices[fits[-1] if len(fits) else 0] * _TRIED
         each = [self._tried(price) for price in near.tolist()]
-        # np.interp needs ascending x values.
+        # `np.interp` needs ascending x values, and prices fall. So their logarithms are negated.
         bytes_each = np.interp(-np.log(prices), -np.log(near), each)
         sizes: Numbers = counts * bytes_each
         return sizes
@@ -155,18 +158,20 @@ class Plan:
     def trial(
         self, price: float, probes: Sequence[npt.NDArray[np.int64]]
     ) -> tuple[float, list[float]]:
-        """Estimates what a price leads to: the bytes, and the files that probes read.
+        """Estimates, for one price, the bytes of the segments and the files that probes read.
 
-        The locations that the entries select are exact. The estimate measures two figures on some
-        segments only: the bytes of entries, and the locations that rounding to grid cells adds.
+        The method computes exactly which locations the entries select before they are widened to
+        grid cells. It measures two numbers on a sample of segments: the bytes of the entries, and
+        the additional locations that probes read because of the grid cells.
 
         Args:
-            price: files read per query, per byte of the index, above 0.
-            probes: for each kind, int64[k, 2], first and last key code of each probe; both ascend.
+            price: the cost per byte, above 0, in files read per query and index byte.
+            probes: for each kind, int64[k, 2], the first and the last key code of each probe; both
+                columns ascend.
 
         Returns:
-            The bytes, with `SEGMENT_OVERHEAD` for each segment; and the files, by weight, that all
-            probes of each kind read.
+            The bytes, including `SEGMENT_OVERHEAD` for each segment; and for each kind, the
+            weighted number of files that all its probes read together.
         """
         kept = self._kept(price, _FIRST_GUESS)
         segments = list(kept.segments())
@@ -184,7 +189,7 @@ class Plan:
         return size * scale, named
 
     def _tried(self, price: float) -> float:
-        """Returns the bytes at a price, per entry that would pay back at a guessed entry size."""
+        """Returns the bytes of segments at a price, divided by the entries that `curve` counts."""
         worthwhile = np.count_nonzero(self.skip_probability > price * _FIRST_GUESS)
         kept = self._kept(price, self._entry_bytes(price))
         segments = list(kept.segments())
@@ -197,7 +202,7 @@ class Plan:
         return size * _entries(segments) / _entries(some) / max(1, int(worthwhile))
 
     def emit(self, price: float) -> Iterator[Segment]:
-        """The segments at a price, in order and disjoint."""
+        """Yields the segments at a price, in the order of their keys."""
         kept = self._kept(price, self._entry_bytes(price))
         for one in kept.segments():
             part = kept.part(*one)
@@ -217,7 +222,7 @@ class Plan:
         return cheapest(part, self.query_model, price, self.codings)
 
     def _entry_bytes(self, price: float) -> float:
-        """The bytes of one more entry, measured on the middle segment."""
+        """Returns the bytes of one more entry at a price, measured on the middle segment."""
         kept = self._kept(price, _FIRST_GUESS)
         segments = list(kept.segments())
         if not segments:
@@ -227,7 +232,7 @@ class Plan:
         return _MARGINAL * len(coded.payload) / len(coded.cells.begin)
 
     def _kept(self, price: float, entry_bytes: float) -> _Kept:
-        """The entries whose saved reads are worth more than their bytes."""
+        """Returns the entries at a price, cut at each gap that saves more than an entry costs."""
         lists = self.intervals
         start = np.flatnonzero(self.skip_probability > price * entry_bytes)
         stop = np.append(start[1:], len(lists))
@@ -237,18 +242,18 @@ class Plan:
 
 
 def fitted(planned: Plan, prices: Numbers, budget: float) -> tuple[Plan, float, list[Segment]]:
-    """Makes the segments that use most of a budget; returns the plan, the price and the segments.
+    """Makes segments that use most of a budget; returns the plan, the price and the segments.
 
-    If many segments change their coding at the same price, the bytes can halve at this price.
-    Segments with blocks can then leave much of the budget unused, and segments without blocks can
-    be better. Therefore this function also tries segments without blocks, unless no price led to
-    blocks. With a budget of 0.3 % for a column of e-mail addresses, queries then read about 180 of
-    200 files instead of 189 (`bench rivals`).
+    At some price, many segments can change to the coding `IN_BLOCKS`, so that their total bytes
+    fall to half. Then no price uses much of the budget, and segments without blocks can be better.
+    Therefore, if any price led to blocks and much of the budget is unused, this function also tries
+    segments without blocks. With this second try and a budget of 0.3 % for a column of e-mail
+    addresses, queries read about 180 of 200 files instead of 189 (`bench rivals`).
 
     Args:
-        planned: the plan of all segments that share the budget.
-        prices: float64[p], falling.
-        budget: bytes, with `SEGMENT_OVERHEAD` for each segment.
+        planned: the plan of the stretch whose segments share the budget.
+        prices: float64[p], the prices to consider, falling.
+        budget: maximum total bytes, including `SEGMENT_OVERHEAD` for each segment.
     """
     price, segments, size, has_blocks = _sought(planned, prices, budget)
     if has_blocks and IN_CELLS in planned.codings and size < _LEFT * budget and price > prices[-1]:
@@ -262,7 +267,7 @@ def fitted(planned: Plan, prices: Numbers, budget: float) -> tuple[Plan, float, 
 def _sought(
     planned: Plan, prices: Numbers, budget: float
 ) -> tuple[float, list[Segment], float, bool]:
-    """The price, the segments with their bytes, and whether a segment had blocks at any price."""
+    """Returns price, segments and total bytes, and whether any tried price led to blocks."""
     price, has_blocks = choose_price(prices, planned.curve(prices, budget), budget), False
 
     def made(times: float) -> tuple[tuple[float, list[Segment], float], float]:
@@ -278,15 +283,15 @@ def _sought(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Kept:
-    """The entries of a stretch at one price, before they are split into segments.
+    """The n entries of a stretch at one price, before they are distributed over segments.
 
     Attributes:
         plan: the plan of the stretch.
-        start: int64[n], first interval of each entry; entries are sorted by the first key of this
-            interval.
-        stop: int64[n], the interval after the last interval of each entry.
-        first: int64[n], first key of each entry.
-        last: int64[n], last key of each entry.
+        start: int64[n], the position of each entry's first interval. Entries are sorted by their
+            first key.
+        stop: int64[n], the position after each entry's last interval.
+        first: int64[n], the first key of each entry.
+        last: int64[n], the last key of each entry.
     """
 
     plan: Plan
@@ -296,10 +301,10 @@ class _Kept:
     last: Codes
 
     def segments(self) -> Iterator[tuple[int, int, Places]]:
-        """Yields the entries of each segment.
+        """Yields two positions and an array of entries for each segment.
 
-        The two numbers are the range of entries that begin in the segment. The array contains all
-        entries of the segment.
+        The entries between the two positions begin in the segment. The array contains the positions
+        of all entries of the segment, also of those that begin earlier.
         """
         at, spanning = 0, np.empty(0, np.intp)
         while at < len(self.start):
@@ -316,14 +321,14 @@ class _Kept:
             at = end
 
     def named(self, probes: Sequence[npt.NDArray[np.int64]]) -> list[float]:
-        """Returns for each kind of probe the total weight of the locations that must be read."""
+        """Returns, for each kind of probe, the total weight of the locations that probes read."""
         location = self.plan.intervals.location[self.start]
         order = np.lexsort((self.first, location))
         entries = self.first[order], self.last[order], location[order]
         return [_named(*entries, self.plan.weights, of_kind) for of_kind in probes]
 
     def part(self, at: int, end: int, inside: Places) -> Part:
-        """Returns the content of one segment."""
+        """Returns the content of a segment; the arguments are an item of `segments`."""
         lists, gaps = self.plan.intervals, self.plan.gaps
         start, stop = self.start[at:end], self.stop[at:end]
         begin, reach = int(self.first[at]), int(self.last[inside].max())
@@ -350,20 +355,20 @@ def _named(
     weights: Weights | None,
     probes: npt.NDArray[np.int64],
 ) -> float:
-    """Returns the weight of the locations that each probe must read, summed over all probes.
+    """Returns the total weight of the locations that each probe reads, summed over all probes.
 
     Args:
-        first: int64[n], first key of each entry, sorted by location and key.
-        last: int64[n], last key; entries of one location are disjoint.
-        location: int32[n].
+        first: int64[n], the first key of each entry; entries are sorted by location and key.
+        last: int64[n], the last key of each entry; entries of one location are disjoint.
+        location: int32[n], the location of each entry.
         weights: the weights of all locations; None means that each location weighs 1.
         probes: int64[k, 2], first and last key code of each probe; both ascend.
     """
     begin, end = np.ascontiguousarray(probes.T)
-    # The probes that overlap an entry are contiguous.
+    # The positions of the probes that overlap an entry are consecutive.
     from_, to = np.searchsorted(end, first), np.searchsorted(begin, last, side="right")
     met = to - from_
-    # A probe counts a location once, even if it overlaps two entries of the location.
+    # A location counts only once for a probe, even if the probe overlaps two of its entries.
     again = np.maximum(to[:-1] - from_[1:], 0)
     met[1:] -= np.where(location[1:] == location[:-1], again, 0)
     return float(met @ weights_at(weights, location))

@@ -1,9 +1,9 @@
-"""Chooses the grid and the coding of one segment at a cost per byte: precision against bytes.
+"""Chooses the grid and the coding of one segment by weighing its precision against its bytes.
 
-A wider cell saves bits but makes entries cover more keys, so queries read more files without a
-match. The search starts from grids where, according to the query model, one more bit saves about as
-much as the bit costs. The search then tries finer and coarser grids (rate-distortion optimal
-quantisation).
+Wider cells save bits, but they make entries cover more keys, so queries read more files without a
+match. The search starts with grids whose precision is nearly right according to the query model:
+one more bit per border would save about as many reads as it costs. The search then tries finer and
+coarser grids, and encodes the best (rate-distortion optimal quantisation).
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ from sieve.segments.intervals.grid import MAX_PIECES, Grid, short_widths
 from sieve.segments.query_model import QueryModel
 from sieve.segments.weights import weights_at
 
-# A piece of the grid takes three bytes. A piece with at least this many borders saves more than
-# three bytes.
+# Each piece of a grid takes three bytes. If a piece contains at least this number of entries'
+# borders, its own cell width saves more than three bytes.
 _BORDERS_A_PIECE: Final = 128
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Part:
-    """The content of one segment before its encoding.
+    """The content of one segment before it is encoded.
 
     Attributes:
-        first: least key code.
-        last: greatest key code.
-        low: int64[n], first key of each entry, sorted by location and key.
-        high: int64[n], last key of each entry; entries of one location are disjoint.
-        location: int32[n].
-        weights: the weights of all locations; None means that each location weighs 1.
-        keys: distinct keys in the entries that begin in this part.
-        rows: rows in the entries that begin in this part.
-        dropped: float64[6], for each kind of query, the share that falls in gaps inside the
-            entries, times the weights of the entries' locations.
+        first: the least key code of the segment.
+        last: the greatest key code of the segment.
+        low: int64[n], the first key of each entry; entries are sorted by location and key.
+        high: int64[n], the last key of each entry; entries of one location are disjoint.
+        location: int32[n], the location of each entry.
+        weights: the weights of all locations, or None if each location weighs 1.
+        keys: the number of distinct keys in the entries that begin in this segment.
+        rows: the number of rows in the entries that begin in this segment.
+        dropped: float64[6], for each kind of query, the share of queries that fall into gaps inside
+            the entries. Each gap's share is multiplied by the weight of its location.
     """
 
     first: int
@@ -56,12 +56,13 @@ class Part:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Coded:
-    """An encoded segment, and the files that queries read only because the cells are coarse.
+    """An encoded segment, and the files that queries read only because the segment is imprecise.
 
     Attributes:
-        payload: encoded bytes.
+        payload: the bytes of the segment.
         cells: the entries as cells of the grid.
-        added: float64[6], files without a match that a query of each kind reads, by weight.
+        added: float64[6], the weighted number of files without a match that a query of each kind
+            reads.
     """
 
     payload: bytes
@@ -83,13 +84,15 @@ def cheapest(
     *,
     search: bool = True,
 ) -> Coded:
-    """Returns the coding and grid of least cost: files read without a match, plus price * bytes.
+    """Encodes a segment with the coding and the grid of least cost.
+
+    The cost is the number of files that a query reads without a match, plus price * bytes.
 
     Args:
-        part: has at least one entry.
-        price: cost per byte, in files read per query.
-        codings: the allowed codings, at least one.
-        search: whether to try finer and coarser grids than the initial ones.
+        part: the content of the segment, at least one entry.
+        price: the cost of one byte, in files read per query.
+        codings: the allowed codings, one or more.
+        search: whether to try also finer and coarser grids than the initial grids.
     """
     exact = _free(part, query_model, part.low, part.high, part.location)
     best: dict[int, tuple[float, _Try]] = {}
@@ -98,8 +101,8 @@ def cheapest(
         moved = np.clip(shift + offset, 0, 63).astype(np.uint8)
         grid = Grid.of(part.first, part.last, start, moved)
         if grid is None:
-            # With one code per cell, there would be 2^64 cells, too many for 64-bit numbers.
-            # Therefore each cell has at least two codes.
+            # A grid of 2^64 cells has one code per cell, and its cells have no 64-bit numbers.
+            # Therefore each cell gets at least two codes.
             grid = Grid.of(part.first, part.last, start, np.maximum(moved, 1))
             assert grid is not None
         cells, low, high = _snapped(part, grid)
@@ -136,14 +139,14 @@ def cheapest(
 def _pieces(
     part: Part, query_model: QueryModel, price: float
 ) -> list[tuple[Words, npt.NDArray[np.int64]]]:
-    """Returns the initial grids: for each grid, the starts and the shifts of the pieces."""
+    """Returns the initial grids to try: for each grid, the starts and the shifts of its pieces."""
     codes = np.concatenate([part.low, part.high])
     order = np.argsort(codes)
     codes = codes[order]
     weight = np.tile(weights_at(part.weights, part.location), 2)[order]
     count = int(np.clip(len(codes) // _BORDERS_A_PIECE, 1, MAX_PIECES))
-    # A border can be anywhere in its cell, so rounding to cells adds half a cell on average. One
-    # more bit saves a quarter of a cell.
+    # The border of an entry can be anywhere in its cell, so widening the entry to whole cells adds
+    # half a cell on average. One more bit halves the cells, so it saves a quarter of a cell.
     wanted = 4 * price / 8
     ideal = np.floor(np.log2(wanted / (query_model.density(codes) * weight)))
     single = np.zeros(1, np.uint64)
@@ -161,17 +164,17 @@ def _pieces(
 
 
 def _medians(ideal: Numbers, bounds: npt.NDArray[np.intp]) -> npt.NDArray[np.int64]:
-    """Returns for each piece of a grid the median of the ideal shifts at the piece's borders."""
+    """Returns, for each piece of a grid, the median of the ideal shifts of its entries' borders."""
     parts = [np.sort(part) for part in np.split(ideal, bounds[1:])]
     middle = [(part[(len(part) - 1) // 2] + part[len(part) // 2]) / 2 for part in parts]
     return np.array(np.clip(middle, 0, 63), np.int64)
 
 
 def _writable(borders: Words, bounds: npt.NDArray[np.intp]) -> tuple[Words, npt.NDArray[np.intp]]:
-    """Returns pieces that begin at or before the given borders, and whose widths encode briefly.
+    """Returns pieces that begin at or before the given borders and have widths of few bits.
 
     Returns:
-        The starts of the pieces, and the first border of each piece.
+        The starts of the pieces, and for each piece the position of its first border.
     """
     made, kept = [0], [0]
     for bound in bounds[1:].tolist():
@@ -184,7 +187,7 @@ def _writable(borders: Words, bounds: npt.NDArray[np.intp]) -> tuple[Words, npt.
 
 
 def _snapped(part: Part, grid: Grid) -> tuple[Cells, Codes, Codes]:
-    """Widens entries to whole cells, and merges adjacent entries of one location."""
+    """Widens entries to whole cells of a grid, and merges adjacent entries of one location."""
     begin, end = grid.cells_of(part.low), grid.cells_of(part.high)
     apart = np.append(
         True, (part.location[1:] != part.location[:-1]) | (begin[1:] > end[:-1] + np.uint64(1))
@@ -196,7 +199,7 @@ def _snapped(part: Part, grid: Grid) -> tuple[Cells, Codes, Codes]:
 
 
 def _in_order(cells: Cells) -> Cells:
-    # The cells are sorted by location already, so a stable sort is enough.
+    # The cells are already sorted by location, so a stable sort by first cell sorts them by both.
     order = np.argsort(cells.begin, kind="stable")
     return Cells(cells.grid, cells.begin[order], cells.end[order], cells.location[order])
 
@@ -204,15 +207,15 @@ def _in_order(cells: Cells) -> Cells:
 def _free(
     part: Part, query_model: QueryModel, low: Codes, high: Codes, location: npt.NDArray[np.int32]
 ) -> Numbers:
-    """Returns for each kind of query the share that falls wholly between entries.
+    """Returns, for each kind of query, the share of queries that fall wholly between entries.
 
-    The shares are summed over locations, and each location counts by its weight.
+    The result is the sum of the shares of all locations, each multiplied by the location's weight.
     """
     leading = np.append(True, location[1:] != location[:-1])
     trailing = np.append(leading[1:], True)
-    # Each entry has a gap before it. The last entry of each location also has a gap after it. At
-    # the ends of the code domain, `low - 1` and `high + 1` wrap around, and the gaps there are
-    # empty.
+    # There is a gap before each entry, and after the last entry of each location. At the ends of
+    # the code domain, `low - 1` and `high + 1` wrap around; the gaps there are empty and are left
+    # out.
     after = np.append(np.int64(part.first), high[:-1] + 1)
     after[leading] = part.first
     begin = np.concatenate([after, high[trailing] + 1])
@@ -224,7 +227,7 @@ def _free(
 
 
 def blocks_of(cells: Cells) -> int:
-    """The number of stretches between the borders of entries."""
-    # Both halves of the array are sorted or nearly sorted, so a merge sort is fastest.
+    """Returns the number of stretches into which the entries' borders divide the segment."""
+    # Each half of the array is sorted or nearly sorted, so a merge sort is fastest.
     borders = np.sort(np.concatenate([cells.begin, cells.end + np.uint64(1)]), kind="stable")
     return int(np.count_nonzero(borders[1:] != borders[:-1]))
