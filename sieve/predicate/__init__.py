@@ -1,1 +1,1 @@
-"""Predicate pushdown: the tree of a filter, and what indexes prove about it."""
+"""Predicate pushdown: the tree of a scan's filter, and its evaluation over indexes."""

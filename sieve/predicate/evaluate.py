@@ -1,8 +1,9 @@
-"""Evaluates a predicate over a table's indexes: which locations might match and which cannot.
+"""Evaluates a predicate over a table's indexes: returns which locations might match.
 
-The evaluation rules out a location only if an index proves that the location *cannot match*. Each
-leaf becomes `KeyRanges` of the leaf's column. The column's index then returns the locations that
-can hold such a key. A leaf without an index proves nothing and keeps every location:
+The evaluation excludes a location only if the indexes show that the location *cannot match*. Each
+leaf is converted to `KeyRanges` of the leaf's column. The column's index then returns the locations
+that may contain a key in these ranges. A leaf without an index is *unknown*, because every location
+might match. AND and OR combine the locations to keep:
 
 ===============  =====================  ==========================
 A                B                      result
@@ -12,13 +13,14 @@ keep a           unknown                AND: a, OR: unknown
 unknown          unknown                unknown
 ===============  =====================  ==========================
 
-Before a look-up, the evaluation combines key ranges of one column: below AND by intersection, below
-OR by union. Example: for ``x > 1 AND (x < 5 OR y = 2)`` the index of x looks up ``(1, 5)``, so the
-branch ``x < 5`` excludes a location with only the keys 0 and 7. NOT does not occur in a tree: see
-`sieve.predicate.tree`.
+Before it looks up key ranges, the evaluation combines those of the same column: below AND by
+intersection, below OR by union. Example: for ``x > 1 AND (x < 5 OR y = 2)``, the evaluation looks
+up ``(1, 5)`` in the index of x. So the branch ``x < 5`` excludes a location that contains only the
+keys 0 and 7. A predicate tree has no NOT: see `sieve.predicate.tree`.
 
-A row can have several elements in an index. Two different elements can make two `Exists` of one
-column TRUE, so the evaluation does not intersect the key ranges of several `Exists`.
+A row can have several elements in an index of arrays. Two `Exists` of the same column can be TRUE
+because of two different elements. So the evaluation does not intersect the key ranges of one
+`Exists` with those of another.
 """
 
 from __future__ import annotations
@@ -49,26 +51,27 @@ class LocationIndex(Protocol):
 
     @property
     def encoder(self) -> Encoder:
-        """The encoder of the index."""
+        """The encoder that computed the key codes of the index."""
 
     @property
     def null_proof(self) -> bool:
-        """Returns whether a value that the index saw as not NULL is not NULL in every query."""
+        """Whether a value that was not NULL at the build is not NULL in every query, either."""
 
     def keep(self, key_ranges: KeyRanges) -> Flags:
-        """Returns for each location whether the location can hold a value in the key ranges.
+        """Returns, for each location, whether it may contain a value in the key ranges.
 
-        The result is True for a location about which the index knows nothing.
+        If the index does not contain a location, the result for this location is True.
         """
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Verdict:
-    """The answer for one scan.
+    """The result of evaluating one scan's predicate.
 
     Attributes:
-        keep: bool[n_locations]; False only if no row of the location can make the predicate TRUE.
-        used: the columns whose indexes were used.
+        keep: bool[n_locations]. It is False for a location only if the predicate is TRUE for none
+            of its rows.
+        used: the columns whose indexes the evaluation used.
     """
 
     keep: Flags
@@ -78,7 +81,7 @@ class Verdict:
 def evaluate(
     predicate: Predicate, indexes: Mapping[Column, LocationIndex], n_locations: int
 ) -> Verdict:
-    """Returns the locations that can hold a row for which the predicate is TRUE.
+    """Returns the locations that may contain a row for which the predicate is TRUE.
 
     Raises:
         InvalidInputError: a constant is not in the wire form of its column's type.
@@ -89,7 +92,7 @@ def evaluate(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Bound:
-    """The condition that a row's value in one column is in some key ranges."""
+    """The condition that a row's value in `column` is in `key_ranges`."""
 
     column: Column
     key_ranges: KeyRanges
@@ -97,14 +100,14 @@ class _Bound:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _One:
-    """TRUE if one of a row's elements satisfies the plan. No other condition narrows the plan."""
+    """TRUE if one of a row's elements satisfies `plan`; other conditions do not narrow `plan`."""
 
     plan: _Bound | _All | _Any | _One
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _All:
-    """Conjunction: `bounds` contains all parts that are bounds, one for each column."""
+    """A conjunction: `bounds` has the key ranges of each column; `others` are its other parts."""
 
     bounds: Mapping[Column, KeyRanges]
     others: tuple[_Any | _One, ...]
@@ -112,20 +115,21 @@ class _All:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Any:
-    """Disjunction: each column has a bound in at most one part.
+    """A disjunction; for each column, at most one part is a `_Bound`.
 
-    A disjunction without parts is false.
+    A disjunction without parts is FALSE.
     """
 
     parts: tuple[_Bound | _All | _One, ...]
 
 
-# A predicate, reduced to the leaves on indexed columns. None means that nothing can be proved.
+# A predicate, reduced to its leaves on indexed columns. If None, indexes cannot exclude any
+# location.
 _Plan: TypeAlias = _Bound | _All | _Any | _One | None
 
 
 class _Evaluation:
-    """Evaluates one predicate over one table."""
+    """Evaluates one predicate over the indexes of one table."""
 
     def __init__(self, indexes: Mapping[Column, LocationIndex], n_locations: int) -> None:
         self._indexes = indexes
@@ -153,10 +157,11 @@ class _Evaluation:
     def _prove(
         self, plan: _Bound | _All | _Any | _One, given: Mapping[Column, KeyRanges]
     ) -> Verdict | None:
-        """Returns the locations that can hold a row that satisfies both `plan` and `given`.
+        """Returns the locations that may contain a row that satisfies both `plan` and `given`.
 
-        The key ranges of an AND also narrow the ORs below the AND. In ``x > 1 AND (x < 5 OR y =
-        2)``, a location whose only x are 0 and 7 has no row for the branch ``x < 5``.
+        The key ranges in an AND also narrow the key ranges in the ORs below it. In ``x > 1 AND (x <
+        5 OR y = 2)``, no row satisfies the branch ``x < 5`` in a location whose only values of x
+        are 0 and 7.
         """
         if isinstance(plan, _Bound):
             return self._look_up(plan.column, plan.key_ranges, given)
@@ -191,7 +196,8 @@ class _Evaluation:
         index = self._indexes[column]
         wanted = _narrow(column, wanted, given)
         if wanted.null and not index.null_proof:
-            # The set of rows with NULL depends on the other columns that a query reads.
+            # Which rows have NULL in this column depends on the other columns that a query reads.
+            # So the index cannot exclude a location.
             return None
         return Verdict(index.keep(wanted), frozenset((column,)))
 
@@ -201,7 +207,7 @@ def _narrow(column: Column, wanted: KeyRanges, given: Mapping[Column, KeyRanges]
 
 
 def _conjunction(plans: Iterable[_Plan]) -> _Plan:
-    """AND: ignores parts without a proof; intersects all bounds of the same column."""
+    """AND: ignores the parts that are None, and intersects the key ranges of the same column."""
     bounds: dict[Column, KeyRanges] = {}
     others: list[_Any | _One] = []
     for plan in plans:
@@ -226,7 +232,7 @@ def _bounds(plan: _Bound | _All | None) -> Mapping[Column, KeyRanges]:
 
 
 def _disjunction(plans: Iterable[_Plan]) -> _Plan:
-    """OR: needs a proof for each part; unites all bounds of the same column."""
+    """OR: is None if any part is None; unites the key ranges of the same column."""
     bounds: dict[Column, list[KeyRanges]] = {}
     others: list[_Bound | _All | _One] = []
     for plan in plans:

@@ -1,12 +1,12 @@
 """Key ranges: the values that a predicate allows in one column (a search argument, SARG).
 
-Key ranges are a superset of the values for which the predicate can be TRUE. Therefore ``a OR b``
-has the union of the key ranges of a and b. ``a AND b`` has the intersection of both. Key ranges
-with more values are also correct.
+Key ranges contain at least all values for which the predicate can be TRUE; with further values,
+they are also correct. The key ranges of ``a OR b`` are the union of the key ranges of a and of b.
+The key ranges of ``a AND b`` are their intersection.
 
-Examples for an exact encoder of integers: ``x < 5`` has the interval ``[LEAST, 4]``. ``x IN (1, 2,
-7)`` has the intervals ``[1, 2]`` and ``[7, 7]``, and three hashes. ``x IS NULL`` has no interval,
-and `null` is true.
+Examples for an exact encoder of integers: the key ranges of ``x < 5`` consist of the interval
+``[LEAST, 4]``. Those of ``x IN (1, 2, 7)`` consist of the intervals ``[1, 2]`` and ``[7, 7]``, and
+of three hashes. Those of ``x IS NULL`` have no interval, and their `null` is true.
 """
 
 from __future__ import annotations
@@ -26,14 +26,15 @@ from sieve.predicate.tree import Comparison, Leaf, Membership, NullTest
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KeyRanges:
-    """Values of one column; a matching row must have one of these values.
+    """A set of values of one column; each row that satisfies the predicate has one of these values.
 
     Attributes:
-        intervals: int64[k, 2], key codes from first to last, both inclusive; ascending, neither
-            overlapping nor adjacent.
-        null: whether NULL is allowed.
-        nan: whether NaN is allowed.
-        hashes: uint64[h], the allowed hashes of the values; None allows all.
+        intervals: int64[k, 2], the first and the last key code of each interval, both inclusive.
+            The intervals ascend, and are neither overlapping nor adjacent.
+        null: whether the set contains NULL.
+        nan: whether the set contains NaN.
+        hashes: uint64[h], the hashes that values of the set can have, or None if all hashes are
+            possible.
     """
 
     intervals: CodeIntervals
@@ -43,7 +44,7 @@ class KeyRanges:
 
 
 def intersect(one: KeyRanges, other: KeyRanges) -> KeyRanges:
-    """The values that are in both key ranges."""
+    """Returns the values that are in both key ranges."""
     if one.hashes is None or other.hashes is None:
         hashes = other.hashes if one.hashes is None else one.hashes
     else:
@@ -57,9 +58,9 @@ def intersect(one: KeyRanges, other: KeyRanges) -> KeyRanges:
 
 
 def unite(parts: Iterable[KeyRanges]) -> KeyRanges:
-    """The values that are in at least one of the key ranges."""
+    """Returns the values that are in at least one of the key ranges."""
     parts = tuple(parts)
-    # Key ranges without intervals, such as those of IS NULL, add no hashes.
+    # Key ranges without intervals, such as those of IS NULL, contain no value that has a hash.
     hashes = [part.hashes for part in parts if len(part.intervals)]
     return KeyRanges(
         _merge([part.intervals for part in parts]),
@@ -72,10 +73,10 @@ def unite(parts: Iterable[KeyRanges]) -> KeyRanges:
 
 
 def key_ranges(leaf: Leaf, encoder: Encoder) -> KeyRanges:
-    """The values that can make a leaf TRUE; with inexact codes, also other values of these codes.
+    """Returns the values that make a leaf TRUE; if codes are inexact, also others with these codes.
 
-    Comparisons follow Spark: NaN equals NaN and is greater than every other value, and -0.0 equals
-    0.0.
+    Values compare as in Spark: NaN equals NaN, NaN is greater than every other value, and -0.0
+    equals 0.0.
 
     Raises:
         InvalidInputError: a constant is not in the wire form of the encoder's type.
@@ -104,8 +105,7 @@ def _membership(leaf: Membership, encoder: Encoder) -> KeyRanges:
     literals = [encoder.literal(value) for value in leaf.values]
     if not leaf.negated:
         return _any_of(literals, leaf.null)
-    # In Spark, NULL NOT IN () is TRUE. With the legacy rules for empty lists, NULL NOT IN () is
-    # NULL.
+    # In Spark, NULL NOT IN () is TRUE, unless Spark's legacy rules for empty lists make it NULL.
     return _none_of(literals, encoder.exact, leaf.null or not literals)
 
 
@@ -117,7 +117,7 @@ def _any_of(literals: Sequence[Literal], null: bool) -> KeyRanges:
 
 
 def _hashes(literals: Sequence[Literal], codes: npt.NDArray[np.int64]) -> Hashes:
-    """Hashes the constants' codes, or the constants' bytes if codes are inexact; omits NaN."""
+    """Returns the hashes of constants except NaN; if codes are inexact, hashes their bytes."""
     images = [literal.image for literal in literals if literal.image is not None]
     return np.unique(hash_bytes(images) if images else hash_codes(codes))
 
@@ -127,8 +127,8 @@ def _none_of(literals: Sequence[Literal], exact: bool, null: bool) -> KeyRanges:
     if not exact:
         return KeyRanges(_EVERYWHERE, null, nan)
     codes = _codes(literals)
-    # The gap below the least code and the gap above the greatest code would wrap around, so this
-    # function omits both gaps.
+    # There is no interval below a constant with the code LEAST, or above a constant with the code
+    # GREATEST. Computing their ends would overflow, so the function leaves them out.
     first = np.concatenate([[LEAST], codes[codes < GREATEST] + 1])
     last = np.concatenate([codes[codes > LEAST] - 1, [GREATEST]])
     if len(codes) and codes[0] == LEAST:
@@ -142,7 +142,7 @@ def _none_of(literals: Sequence[Literal], exact: bool, null: bool) -> KeyRanges:
 def _ordering(op: str, literal: Literal, exact: bool, null: bool) -> KeyRanges:
     upwards, inclusive = op.startswith(">"), op.endswith("=")
     if literal.nan:
-        # Every other value is less than NaN, and no value is greater.
+        # Every value except NaN is less than NaN, and no value is greater than NaN.
         below = _NOWHERE if upwards else _EVERYWHERE
         return KeyRanges(below, null, nan=inclusive)
     code, step = literal.code, int(exact and not inclusive)
@@ -161,7 +161,7 @@ def _interval(first: int, last: int) -> CodeIntervals:
 
 
 def _codes(literals: Sequence[Literal]) -> npt.NDArray[np.int64]:
-    """The distinct codes of the constants except NaN, ascending."""
+    """Returns the distinct codes of all constants except NaN, ascending."""
     return np.unique(np.array([lit.code for lit in literals if not lit.nan], np.int64))
 
 

@@ -1,7 +1,8 @@
-"""Predicate tree: the filter of a scan as records, and its parser from JSON.
+"""Predicate tree: a scan's filter as a tree of records, and the parser that reads it from JSON.
 
-The tree has no NOT, because the negation of "might match" proves nothing. The shim pushes NOT down
-to the leaves (negation normal form). A part that cannot be translated is `Unknown`.
+The tree has no NOT: the indexes find the locations that *might* match a condition, and their
+complement says nothing about the negated condition. Therefore the shim pushes NOT down to the
+leaves (negation normal form). A part that the shim cannot translate is `Unknown`.
 
 Example: the filter ``day >= 3 OR day IS NULL``, as JSON and as records:
 
@@ -9,12 +10,12 @@ Example: the filter ``day >= 3 OR day IS NULL``, as JSON and as records:
                           {"op": "is null", "col": ["day"]}]}
     Or((Comparison(">=", ("day",), 3), NullTest(("day",))))
 
-``exists`` means that one element of an array satisfies all of its `args`.
+``exists`` means that one element of an array satisfies all conditions in `args`.
 
-A column is given by its path in exact case. Values are JSON booleans and integers: dates as days,
-timestamps as microseconds, floats as IEEE bits. Decimals are strings of unscaled digits. Strings
-and binary are base64. ``!=`` and ``not in`` have ``"null": true`` if a NULL row satisfies the
-condition.
+A column is given by its path, in the column's own case. Constants have this wire form: booleans and
+integers are JSON values; dates are integers (days), as are timestamps (microseconds) and floats
+(IEEE bits). Decimals are strings of the digits of the unscaled value. Strings and binary are base64
+strings. ``!=`` and ``not in`` have ``"null": true`` if a row with NULL satisfies the condition.
 """
 
 from __future__ import annotations
@@ -38,16 +39,16 @@ COMPARISONS: Final = frozenset(("=", "!=", "<", "<=", ">", ">="))
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """TRUE or FALSE for every row."""
+    """A condition that is TRUE for every row, or FALSE for every row."""
 
     value: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """A part of a predicate that can be TRUE for any row.
+    """A part of a predicate that Sieve does not understand, so it may be TRUE for any row.
 
-    `why` is the reason, `names` are the columns of the part.
+    `why` is the reason, and `names` are the columns that the part contains.
     """
 
     why: str
@@ -56,24 +57,24 @@ class Unknown:
 
 @dataclass(frozen=True, slots=True)
 class And:
-    """Conjunction."""
+    """The conjunction of the predicates `args`."""
 
     args: tuple[Predicate, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Or:
-    """Disjunction."""
+    """The disjunction of the predicates `args`."""
 
     args: tuple[Predicate, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Exists:
-    """One of a row's values in an index satisfies `arg`.
+    """TRUE if at least one of a row's values in an index satisfies `arg`.
 
-    A leaf outside of an `Exists` assumes one value for each row. Therefore an index with any number
-    of values per row proves nothing about such a leaf.
+    A leaf outside of any `Exists` is about a column with one value per row. Therefore an index with
+    any number of values per row is not used for such a leaf.
     """
 
     arg: Predicate
@@ -83,7 +84,7 @@ class Exists:
 class Comparison:
     """`column op value`, where `op` is one of ``= != < <= > >=``.
 
-    `null` says whether the comparison is also TRUE for NULL rows.
+    `null` says whether the comparison is also TRUE for a row with NULL.
     """
 
     op: str
@@ -94,7 +95,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Membership:
-    """`column [NOT] IN values`. `null` says whether NULL rows also satisfy the condition."""
+    """`column [NOT] IN values`; `null` says whether it is also TRUE for a row with NULL."""
 
     column: Column
     values: tuple[Scalar, ...]
@@ -112,7 +113,7 @@ class NullTest:
 
 @dataclass(frozen=True, slots=True)
 class StartsWith:
-    """`column LIKE 'value%'`; `value` in base64."""
+    """`column LIKE 'value%'`; `value` is in base64."""
 
     column: Column
     value: str
@@ -123,7 +124,7 @@ Predicate: TypeAlias = Constant | Unknown | And | Or | Exists | Leaf
 
 
 def not_understood(predicate: Predicate) -> tuple[Unknown, ...]:
-    """All `Unknown` parts of a predicate."""
+    """Returns all `Unknown` parts of a predicate."""
     if isinstance(predicate, And | Or):
         return tuple(part for arg in predicate.args for part in not_understood(arg))
     if isinstance(predicate, Exists):
@@ -132,7 +133,7 @@ def not_understood(predicate: Predicate) -> tuple[Unknown, ...]:
 
 
 def columns(predicate: Predicate) -> frozenset[Column]:
-    """The columns of the predicate's leaves."""
+    """Returns the columns that a predicate's leaves are about."""
     if isinstance(predicate, And | Or):
         return frozenset().union(*map(columns, predicate.args))
     if isinstance(predicate, Exists):
@@ -145,11 +146,11 @@ def columns(predicate: Predicate) -> frozenset[Column]:
 def parse(tree: object) -> Predicate:
     """Parses a predicate tree from the result of `json.loads`.
 
-    A part that exceeds a limit (depth, nodes, values) becomes `Unknown`. Queries then read more
-    files but lose no row.
+    If a part exceeds a limit (depth, nodes or values), it becomes `Unknown`. The query then reads
+    more files, but loses no row.
 
     Raises:
-        InvalidInputError: the tree is not in the form of the protocol.
+        InvalidInputError: the tree does not have the form that the module's docstring describes.
     """
     return _Reader().read(tree, 1)
 
@@ -162,7 +163,7 @@ _JOINED: Final[Mapping[str, Callable[[tuple[Predicate, ...]], Predicate]]] = {
 
 
 class _Reader:
-    """Parses one tree, counting nodes and values against the limits."""
+    """Parses one tree, and counts its nodes and values, which are limited."""
 
     def __init__(self) -> None:
         self._nodes = 0
@@ -203,7 +204,7 @@ class _Reader:
 
 
 def _names_in(node: object) -> tuple[str, ...]:
-    """Returns the names of all columns in an unparsed part."""
+    """Returns the names of all columns that an unparsed part contains."""
     names: dict[str, None] = {}
     left = [node]
     while left:

@@ -222,10 +222,10 @@ class QueryModel:
         return shares
 
     def density(self, codes: Codes) -> Numbers:
-        """Returns for each code the share of queries that an entry gains with this code.
+        """Returns, for each code, the share of queries added to an entry that newly covers it.
 
-        For the three kinds of query for one key, the share is per key, per row and per code. Each
-        kind of range query counts like the most similar kind of query for one key.
+        Of the single-key queries, kind 0 is spread over keys, kind 1 over rows, and kind 2 over
+        codes. Each kind of range query counts like the most similar kind of single-key query.
         """
         at = np.clip(np.searchsorted(self.codes, codes, side="right"), 1, len(self.codes) - 1)
         by_key, by_row, by_code, short, long, rank = self.kinds

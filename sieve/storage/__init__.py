@@ -1,1 +1,1 @@
-"""Stores for index files on local disks, HDFS and S3: read, create if absent, list and delete."""
+"""Stores for index files on local disks, HDFS and S3: read, create, list and delete files."""

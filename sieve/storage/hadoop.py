@@ -1,6 +1,7 @@
-"""The base class of the stores that call Hadoop's FileSystem API through py4j.
+"""The base class of stores that call Hadoop's FileSystem API through py4j.
 
-File systems create files atomically in different ways, which `hdfs` and `s3` implement.
+How a file is created atomically depends on the file system. So the modules `hdfs` and `s3`
+implement this in subclasses.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from sieve.storage.interface import READ_LIMIT, Entries, Entry, GoneError, join,
 from sieve.storage.java_errors import denied
 
 CHUNK = 4 << 20
-"""Bytes that one py4j call transfers."""
+"""The maximum number of bytes that one py4j call transfers."""
 
 _GONE = frozenset(
     {
@@ -36,7 +37,7 @@ class HadoopFiles(ABC):
     """The methods of `sieve.storage.interface.Store` that are the same for all Hadoop file systems.
 
     Attributes:
-        jvm: py4j view of the driver's JVM.
+        jvm: the py4j view of the driver's JVM.
         conf: the session's ``org.apache.hadoop.conf.Configuration``, a py4j object.
         schemes: the URI schemes that the store accepts.
     """
@@ -56,8 +57,8 @@ class HadoopFiles(ABC):
             try:
                 while left > 0:
                     size = min(left, CHUNK)
-                    # IOUtils is on every class path, and py4j copies toByteArray's result into
-                    # Python.
+                    # Spark's class path always contains IOUtils, and py4j copies the byte array
+                    # into Python.
                     chunks.append(self.jvm.org.apache.commons.io.IOUtils.toByteArray(stream, size))
                     left -= size
             finally:
@@ -105,10 +106,10 @@ class HadoopFiles(ABC):
 
     @abstractmethod
     def touch(self, fs: Any, path: Any) -> None:
-        """Creates an empty file in an existing folder."""
+        """Creates an empty file; the file's folder must exist."""
 
     def open(self, uri: str) -> tuple[Any, Any]:
-        """The file system and the path of a URI; raises UnsupportedError for an unknown scheme."""
+        """Returns a URI's file system and path; raises UnsupportedError for any other scheme."""
         scheme, _, _ = split(uri)
         if scheme not in self.schemes:
             raise UnsupportedError(
@@ -121,7 +122,7 @@ class HadoopFiles(ABC):
             return path.getFileSystem(self.conf), path
 
     def path(self, uri: str) -> Any:
-        """The Hadoop path of a URI."""
+        """Returns the Hadoop ``Path`` object of a URI."""
         return self.jvm.org.apache.hadoop.fs.Path(uri)
 
     def _status(self, uri: str) -> Any:
@@ -134,27 +135,27 @@ class HadoopFiles(ABC):
 
 
 def write(stream: Any, data: bytes) -> None:
-    """Writes bytes to a Java stream."""
+    """Writes bytes to a Java output stream, `CHUNK` bytes per py4j call."""
     for start in range(0, len(data), CHUNK):
         stream.write(data[start : start + CHUNK])
 
 
 def kind_of(error: Exception) -> str:
-    """Class name of the Java exception; "" if the call through py4j itself failed."""
+    """Returns the class name of a Java exception; "" if the py4j call itself failed."""
     if isinstance(error, Py4JJavaError):
         return str(error.java_exception.getClass().getName())
     return ""
 
 
 def summary_of(error: Exception) -> str:
-    """First line of a Java exception. The full stack trace is in the Python error's cause."""
+    """Returns the first line of a Java exception, at most 300 characters."""
     text = str(error.java_exception.toString()) if isinstance(error, Py4JJavaError) else str(error)
     return text.partition("\n")[0][:300]
 
 
 @contextmanager
 def failures(verb: str, uri: str) -> Iterator[None]:
-    """Translates Java exceptions and a lost py4j connection into errors that name the URI."""
+    """Converts Java exceptions and py4j connection errors to Sieve errors that name the URI."""
     try:
         yield
     except (Py4JJavaError, Py4JNetworkError) as error:
@@ -164,7 +165,7 @@ def failures(verb: str, uri: str) -> Iterator[None]:
 
 
 def refused(verb: str, uri: str, error: Exception) -> UnavailableError:
-    """The error for a call that had no effect: DeniedError if a permission is missing."""
+    """Returns the error for a call that had no effect; DeniedError if a permission is missing."""
     if denied(error):
         return DeniedError(
             "SIEVE_PERMISSION_DENIED", f"this user may not {verb} {uri}: {summary_of(error)}"

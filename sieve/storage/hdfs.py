@@ -1,8 +1,9 @@
-"""The store for HDFS: creates a file, if absent, by an atomic rename that never overwrites.
+"""The store for HDFS: creates a file if it is absent, by an atomic rename that never overwrites.
 
-The name node renames in one atomic step, so only one of two writers succeeds. On other file
-systems, both writers can succeed, because a rename there is a copy, or a check and then a rename.
-Therefore this store refuses other schemes.
+The store writes a draft and renames it to the final name. HDFS's name node checks for the name and
+renames in one atomic step. So if two writers create the same file, only one of them succeeds. Other
+file systems first copy the file, or first check for the name, and then rename, so both writers can
+succeed. Therefore this store refuses all schemes except ``hdfs:``.
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ from sieve.storage.java_errors import denied
 from sieve.storage.permissions import Permissions, behind, checked, mode_for, without_acl
 
 ATOMIC_RENAME = frozenset({"hdfs"})
-"""URI schemes whose file systems rename without overwriting in one atomic step."""
+"""The URI schemes of file systems that rename without overwriting in one atomic step."""
 
 _COMMAND_FAILED = "org.apache.hadoop.util.Shell$ExitCodeException"
 _TAKEN = "org.apache.hadoop.fs.FileAlreadyExistsException"
-# A name node throws these exceptions when it rejects a request, which then had no effect.
+# If a name node rejects a request with one of these exceptions, the request had no effect.
 _NO_EFFECT = frozenset(
     {
         "org.apache.hadoop.hdfs.server.namenode.SafeModeException",
@@ -40,7 +41,8 @@ class HadoopStore(HadoopFiles):
     """`sieve.storage.interface.Store` over ``org.apache.hadoop.fs``.
 
     Attributes:
-        schemes: the URI schemes that the store accepts; their file systems must rename atomically.
+        schemes: the URI schemes that the store accepts. File systems of these schemes must rename
+            atomically.
     """
 
     schemes: frozenset[str] = ATOMIC_RENAME
@@ -82,7 +84,7 @@ class HadoopStore(HadoopFiles):
         with failures("restrict", uri):
             status = fs.getFileStatus(path)
             is_dir = bool(status.isDirectory())
-            # While the owner and the group change, only the owner can access the file.
+            # Until the new owner and group are set, only the owner can access the file.
             self._set_mode(fs, path, 0o700 if is_dir else 0o600)
             if status.hasAcl():
                 fs.removeAcl(path)
@@ -91,7 +93,7 @@ class HadoopStore(HadoopFiles):
         return checked(now, mode, uri)
 
     def _write(self, fs: Any, path: Any, data: bytes) -> None:
-        # This builder, unlike FileSystem.create, does not create missing folders.
+        # Unlike FileSystem.create, the builder of createFile does not create missing folders.
         stream = fs.createFile(path).overwrite(False).build()
         try:
             self._set_mode(fs, path, 0o600)
@@ -101,7 +103,10 @@ class HadoopStore(HadoopFiles):
             stream.close()
 
     def _rename(self, fs: Any, draft: Any, path: Any, uri: str) -> bool:
-        """Renames the draft unless the target exists; keeps the draft if the outcome is unknown."""
+        """Renames the draft to `path` unless `path` exists; returns whether this call did so.
+
+        If the outcome is unknown, the draft is not deleted.
+        """
         try:
             no_overwrite = self.jvm.java.lang.reflect.Array.newInstance(
                 path.getClass().getClassLoader().loadClass("org.apache.hadoop.fs.Options$Rename"), 0
@@ -132,15 +137,16 @@ class HadoopStore(HadoopFiles):
         self._inherit(fs, path, _own_permissions(fs.getFileStatus(above)), is_dir=True)
 
     def _inherit(self, fs: Any, path: Any, like: Permissions, is_dir: bool) -> int:
-        """Sets the owner and group of ``like`` if permitted, and then a mode that fits both.
+        """Sets the owner and the group of ``like`` if permitted, then the mode of `mode_for`.
 
-        Returns the mode.
+        Returns this mode.
         """
         for owner, group in ((None, like.group), (like.owner, None)):
             try:
                 fs.setOwner(path, owner, group)
             except Py4JJavaError as error:
-                # Hadoop's local file system reports a refused chown as a failed shell command.
+                # If a user may not change the owner, Hadoop's local file system reports a failed
+                # shell command.
                 if kind_of(error) != _COMMAND_FAILED and not denied(error):
                     raise
         now = _own_permissions(fs.getFileStatus(path))
@@ -159,10 +165,10 @@ def _own_permissions(status: Any) -> Permissions:
 
 
 def _was_moved(fs: Any, draft: Any, uri: str) -> bool:
-    """Returns whether a rename failed only because an earlier attempt had already succeeded.
+    """Returns whether a rename failed only because an earlier attempt of it had succeeded.
 
     After a successful rename, the draft no longer exists. So the function tries to delete the
-    draft.
+    draft, and returns whether there was nothing to delete.
     """
     try:
         return not fs.delete(draft, False)
@@ -174,6 +180,6 @@ def _was_moved(fs: Any, draft: Any, uri: str) -> bool:
 
 
 def _remove_quietly(fs: Any, draft: Any) -> None:
-    """Deletes a draft that nothing refers to; ignores failures, because a draft does no harm."""
+    """Deletes a draft that nothing refers to; ignores errors, because a draft does no harm."""
     with contextlib.suppress(Py4JJavaError, Py4JNetworkError):
         fs.delete(draft, False)

@@ -1,7 +1,8 @@
-"""Store: the interface for all reads and writes of index files; tests use stores of their own.
+"""Store: the interface through which Sieve reads and writes all index files.
 
-A URI here is the string form of a Hadoop ``Path``: scheme, optional authority and an absolute path
-that is *not* percent-encoded (``file:/data/a b``). Spark's writers accept the same form.
+A URI in this package is the string form of a Hadoop ``Path``: a scheme, an optional authority and
+an absolute path that is *not* percent-encoded (``file:/data/a b``). Spark's file writers accept
+URIs in this form, too.
 """
 
 from __future__ import annotations
@@ -16,18 +17,21 @@ if TYPE_CHECKING:
     from sieve.storage.permissions import Permissions
 
 READ_LIMIT = 1 << 30
-"""Default limit for the bytes of one read."""
+"""The default of the maximum size of a file to read, in bytes."""
 
 _URI = re.compile(r"([a-z][a-z0-9+.-]*):(?://([^/]*))?(/.*)", re.DOTALL)
 
 
 class GoneError(UnavailableError):
-    """The file or folder does not exist. Building the index again can restore it."""
+    """The file or folder does not exist. For a file of an index, building again can help."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One member of a folder: name, length in bytes, modification time in ms since the epoch."""
+    """One file or folder in a folder.
+
+    Its size is in bytes, and its modification time in ms since the epoch.
+    """
 
     name: str
     size: int
@@ -39,95 +43,97 @@ Entries = list[Entry]
 
 
 class Reader(Protocol):
-    """A source of files."""
+    """An object that can read files."""
 
     def read(self, uri: str, limit: int = READ_LIMIT) -> bytes:
-        """Reads a file. Raises `GoneError` if absent, `CorruptError` if longer than ``limit``."""
+        """Reads a file; raises `GoneError` if absent, `CorruptError` if longer than ``limit``."""
         ...
 
 
 class Store(Reader, Protocol):
-    """A file system that can create a file if absent. Files are immutable after creation.
+    """A file system that can atomically create a file if it is absent; files never change later.
 
-    Every method raises `InvalidInputError` for a URI that is malformed or names another machine,
-    and `UnsupportedError` for a scheme that the store does not accept. Every method raises
-    `UnavailableError` if the file system refuses or does not answer. Unless a method documents
-    otherwise, nothing has changed after an `UnavailableError`.
+    Every method raises `InvalidInputError` if the URI is malformed or names another machine, and
+    `UnsupportedError` if the store does not accept the URI's scheme. Every method raises
+    `UnavailableError` if the file system refuses the request or does not answer. If a method raises
+    `UnavailableError`, it has changed nothing, unless the method documents otherwise.
     """
 
     def size(self, uri: str) -> int | None:
-        """Length of the file in bytes, or None if no file has this URI."""
+        """Returns the length of a file in bytes, or None if no file has this URI."""
         ...
 
     def exists(self, uri: str) -> bool:
-        """Returns whether the URI names an existing file or folder."""
+        """Returns whether a file or folder with this URI exists."""
         ...
 
     def create(self, uri: str, data: bytes) -> bool:
         """Creates a file with this content, atomically and durably, if the file does not exist.
 
-        The file gets the group of its folder. Every user with access to the folder can read the
-        file.
+        The file gets the group of its folder. Every user who can read the folder can read the file.
 
         Returns:
-            True if this call created the file, False if the file existed already.
+            True if this call created the file, False if the file already existed.
 
         Raises:
-            GoneError: the folder is missing. The method creates no folder, so that no writer
-                recreates the folder of a dropped index.
-            UnknownOutcomeError: the method may have created the file.
-            UnsupportedError: this file system has no atomic create-if-absent.
+            GoneError: the file's folder does not exist. The method does not create it, because a
+                writer must not recreate the folder of a dropped index.
+            UnknownOutcomeError: the method may or may not have created the file.
+            UnsupportedError: this file system cannot atomically create a file if it is absent.
         """
         ...
 
     def list(self, uri: str) -> Entries:
-        """Members of a folder, sorted by name. Raises `GoneError` if the folder is missing."""
+        """Returns a folder's entries, sorted by name; raises `GoneError` without such a folder."""
         ...
 
     def delete(self, uri: str) -> None:
         """Deletes a file, or a folder with its contents; does not follow symbolic links.
 
-        A missing file is not an error. After a failure, a part of the folder may already be gone.
+        If no such file exists, the method does nothing. If the method fails, it may have deleted
+        some files of the folder.
         """
         ...
 
     def mkdirs(self, uri: str) -> None:
-        """Creates a folder and its parents. A new folder gets the group and mode of its parent."""
+        """Creates a folder and its parents; each gets the group and the mode of its own parent."""
         ...
 
     def now_ms(self, dir_uri: str) -> int:
-        """The file system's current time, in ms since the epoch, read from a new probe file."""
+        """Returns the file system's current time, in ms since the epoch, taken from a new file."""
         ...
 
     def permissions(self, uri: str) -> Permissions:
-        """The effective read permissions of a file or folder, including its parents and ACLs.
+        """Returns the effective read permissions of a file or folder.
+
+        They take into account its parent folders and access control lists (ACLs).
 
         Raises `GoneError` if the file or folder does not exist.
         """
         ...
 
     def restrict(self, uri: str, like: Permissions) -> Permissions:
-        """Restricts a file or folder of the index to the readers that ``like`` permits.
+        """Restricts a file or folder of an index to users whom ``like`` permits to read.
 
-        The method sets the owner and group of ``like`` if the user is allowed to set them.
-        Otherwise, the method sets a narrower mode to compensate. Callers restrict a folder while
-        the folder is still empty.
+        The method sets the owner and the group of ``like`` if the user may set them. Otherwise, it
+        sets a mode that permits less, so that no other user can read. Callers restrict a folder
+        before they write any file to it.
 
         Returns:
-            The new permissions.
+            The new permissions of the file or folder.
 
         Raises:
-            UnsupportedError: the file system did not accept the mode.
+            UnsupportedError: the file system did not set the mode.
         """
         ...
 
 
 def split(uri: str) -> tuple[str, str, str]:
-    """Scheme, authority ("" if none) and absolute path of a URI.
+    """Returns the scheme, the authority (or "") and the absolute path of a URI.
 
     Raises:
-        InvalidInputError: the URI has no scheme, a relative path, a NUL, or the path segment ``.``
-            or ``..``.
+        InvalidInputError: the URI lacks a scheme, has a relative path, contains a NUL, or contains
+            the path segment ``.`` or ``..``.
     """
     match = _URI.fullmatch(uri)
     if match is None or "\0" in uri:
@@ -139,10 +145,10 @@ def split(uri: str) -> tuple[str, str, str]:
 
 
 def join(uri: str, *names: str) -> str:
-    """The URI of a member of a folder; each name is one path segment.
+    """Returns the URI of a file below the folder ``uri``; each name is one path segment.
 
     Raises:
-        InvalidInputError: a name is empty, ``.`` or ``..``, or contains ``/`` or NUL.
+        InvalidInputError: a name is empty, is ``.`` or ``..``, or contains ``/`` or NUL.
     """
     for name in names:
         if name in ("", ".", "..") or "/" in name or "\0" in name:
@@ -151,12 +157,12 @@ def join(uri: str, *names: str) -> str:
 
 
 def parent(uri: str) -> str:
-    """The URI of a file's folder; the root folder is its own parent."""
+    """Returns the URI of a file's folder; the root folder is its own parent."""
     scheme, authority, path = split(uri)
     above = path.rstrip("/").rpartition("/")[0] or "/"
     return f"{scheme}://{authority}{above}" if authority else f"{scheme}:{above}"
 
 
 def base_name(uri: str) -> str:
-    """The last segment of a URI's path; "" for the root folder."""
+    """Returns the last segment of a URI's path; "" for the root folder."""
     return split(uri)[2].rstrip("/").rpartition("/")[2]

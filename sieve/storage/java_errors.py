@@ -1,8 +1,9 @@
-"""Classifies errors by class, condition, SQLSTATE and stack, not by message.
+"""Classifies errors by class, condition, SQLSTATE and stack trace, not by message.
 
-Messages change between releases. An authorizer can subclass or wrap an exception. Therefore this
-module inspects the whole chain of causes, and all superclasses of each exception. No other module
-classifies errors by their text.
+Messages change between releases of Spark and Hadoop. An authorizer plug-in can throw a subclass of
+a known exception, or an exception whose cause is a known one. Therefore this module inspects all
+causes of an error, and all superclasses of each cause. Only this module classifies errors of the
+JVM.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ DENIED: Final = frozenset(
         "HiveAccessControlException",
     }
 )
-"""Simple class names of the permission errors of Hadoop, Java, Hive and authorizers."""
+"""The simple class names of permission errors in Hadoop, Java, Hive and authorizer plug-ins."""
 
 INSUFFICIENT_PRIVILEGE: Final = "42501"
 _PYTHON_ERROR: Final = "PythonException"
@@ -34,7 +35,7 @@ _UNANSWERED: Final = ("org.apache.thrift.transport.", "java.net.", "java.nio.cha
 
 
 def causes(error: BaseException) -> Iterator[Any]:
-    """The Java exception in an error of py4j or PySpark, then the causes, outermost first."""
+    """Yields the Java exception in an error of py4j or PySpark, then its causes from outside in."""
     cause = error.java_exception if isinstance(error, Py4JJavaError) else None
     if cause is None:
         cause = getattr(error, "_origin", None)
@@ -44,14 +45,14 @@ def causes(error: BaseException) -> Iterator[Any]:
 
 
 def first_line(error: BaseException) -> str:
-    """The first line of an error's message, without the stack of a Java exception."""
+    """Returns the first line of an error's message, without any stack trace."""
     java = getattr(error, "java_exception", None)
     text = str(error) if java is None else str(java.getMessage() or java.toString())
     return text.strip().partition("\n")[0]
 
 
 def denied(error: BaseException) -> bool:
-    """Returns whether an error means that a permission is missing."""
+    """Returns whether an error was raised because the user lacks a permission."""
     return any(
         DENIED & set(_simple_names(cause)) or sql_state(cause) == INSUFFICIENT_PRIVILEGE
         for cause in causes(error)
@@ -59,15 +60,16 @@ def denied(error: BaseException) -> bool:
 
 
 def answered(error: BaseException) -> bool:
-    """Returns whether a server replied with an error; False if it did not reply."""
+    """Returns whether the error came from a server's reply; False if no server replied."""
     names = [str(cause.getClass().getName()) for cause in causes(error)]
     return bool(names) and not any(name.startswith(_UNANSWERED) for name in names)
 
 
 def conditions(error: BaseException | None) -> frozenset[str]:
-    """The error conditions of Sieve and Spark in an error and in all causes of the error.
+    """Returns the error conditions of Sieve and Spark in an error and in all its causes.
 
-    The result contains only the first part of a condition such as ``FAILED_READ_FILE.NO_HINT``.
+    Of a condition with several parts, such as ``FAILED_READ_FILE.NO_HINT``, the result contains
+    only the first part, here ``FAILED_READ_FILE``.
     """
     found: set[str] = set()
     while error is not None:
@@ -79,11 +81,12 @@ def conditions(error: BaseException | None) -> frozenset[str]:
 
 
 def worker_conditions(error: BaseException) -> frozenset[str]:
-    """The conditions of Sieve errors that Python workers raised.
+    """Returns the conditions of Sieve errors that were raised in Spark's Python workers.
 
-    The message of Spark's `PythonException` is a worker's traceback, whose last line contains the
-    class and the condition. PySpark converts this Java exception to a Python exception of the same
-    name that does not carry the Java exception.
+    The message of Spark's Java exception `PythonException` is the worker's traceback; its last line
+    contains the class and the condition of the error. PySpark converts the Java exception to a
+    Python exception of the same name, which has the same message but no reference to the Java
+    exception.
     """
     tracebacks = [
         str(cause.getMessage()) for cause in causes(error) if _PYTHON_ERROR in _simple_names(cause)
@@ -94,11 +97,11 @@ def worker_conditions(error: BaseException) -> frozenset[str]:
 
 
 def raised_in(error: BaseException, java_class: str) -> bool:
-    """Returns whether a Java class is on the stack of an exception or of a cause.
+    """Returns whether a Java class is in the stack trace of an exception or of one of its causes.
 
     Args:
         error: an error of py4j or PySpark.
-        java_class: simple name of the class. Inner and anonymous classes of this class also count.
+        java_class: the simple name of the class. Its inner and anonymous classes also count.
     """
     return any(
         str(frame.getClassName()).rpartition(".")[2].partition("$")[0] == java_class
@@ -109,8 +112,8 @@ def raised_in(error: BaseException, java_class: str) -> bool:
 
 def _condition(cause: Any) -> str | None:
     for name in ("getCondition", "getErrorClass"):
-        # Spark 3.5 has only getErrorClass. An exception with neither method is not a
-        # SparkThrowable.
+        # In Spark 3.5, exceptions have only getErrorClass. An exception with neither method is not
+        # a SparkThrowable, so it has no condition.
         with contextlib.suppress(Py4JError, TypeError, AttributeError):
             condition = getattr(cause, name)()
             return None if condition is None else str(condition)
@@ -118,7 +121,7 @@ def _condition(cause: Any) -> str | None:
 
 
 def sql_state(cause: Any) -> str | None:
-    """The SQLSTATE of a Spark exception; None for other exceptions."""
+    """Returns the SQLSTATE of a Spark exception; None for any other exception."""
     try:
         state = cause.getSqlState()
     except (Py4JError, TypeError):

@@ -1,7 +1,8 @@
-"""The store for ``file:`` URIs: creates a file, if absent, by a hard link and fsync.
+"""The store for ``file:`` URIs: creates a file if it is absent, by a hard link and fsync.
 
-The store writes and syncs a draft, and then links the draft to its final name. ``link(2)`` fails if
-the name exists, so only one of two writers succeeds. A reader never sees an incomplete file.
+The store writes and syncs a draft, then links the draft to its final name. ``link(2)`` fails if the
+name exists. So if two writers create the same file, only one of them succeeds, and a reader never
+sees an incomplete file.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ class LocalStore:
         try:
             created = _link(draft, path, uri)
         finally:
-            # Deleting the draft's name does not affect the file's final name.
+            # The file also has its final name, so it remains after the draft's name is deleted.
             with contextlib.suppress(OSError):
                 os.unlink(draft)
         if created:
@@ -84,7 +85,7 @@ class LocalStore:
         with _failures("list", uri), os.scandir(_path(uri)) as members:
             entries = []
             for member in members:
-                # The list omits a file that somebody deletes during the listing.
+                # If somebody deletes a file during the listing, the result omits the file.
                 with contextlib.suppress(FileNotFoundError):
                     status = member.stat(follow_symlinks=False)
                     is_dir = stat.S_ISDIR(status.st_mode)
@@ -127,7 +128,7 @@ class LocalStore:
         path = _path(uri)
         with _failures("restrict", uri):
             is_dir = os.path.isdir(path)
-            # While the owner and the group change, only the owner can access the file.
+            # Until the new owner and group are set, only the owner can access the file.
             os.chmod(path, 0o700 if is_dir else 0o600)
             for acl in _ACLS:
                 if acl in _attributes(path):
@@ -148,7 +149,7 @@ def _path(uri: str) -> str:
 
 
 def _draft(folder: str, data: bytes) -> str:
-    """Writes and syncs a uniquely named file whose permissions derive from its folder."""
+    """Writes and syncs a file of unique name, with permissions derived from its folder's."""
     draft = os.path.join(folder, f".draft-{secrets.token_hex(16)}")
     descriptor = os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
     try:
@@ -168,8 +169,8 @@ def _link(draft: str, path: str, uri: str) -> bool:
     try:
         os.link(draft, path)
     except OSError as error:
-        # Over NFS, the reply to a successful link can be lost, and the retry then fails. Therefore
-        # the draft's link count decides whether the link succeeded.
+        # Over NFS, the reply to a successful link request can get lost; the NFS client's second
+        # request then fails. Therefore the draft's link count decides whether the link was made.
         if _links(draft) == 2:
             return True
         if error.errno == errno.EEXIST:
@@ -196,7 +197,7 @@ def _link(draft: str, path: str, uri: str) -> bool:
 
 
 def _unless_gone(_call: object, _path: str, failure: tuple[object, BaseException, object]) -> None:
-    """Ignores missing files: another process can delete the same folder at the same time."""
+    """Raises the failure unless a file is missing: another process may delete the folder, too."""
     if not isinstance(failure[1], FileNotFoundError):
         raise failure[1]
 
@@ -231,7 +232,7 @@ def _inherit(path: str, folder: str, is_dir: bool) -> None:
 
 
 def _give(path: str, like: Permissions) -> None:
-    """Sets the owner and group of ``like`` if permitted and if the host knows the names."""
+    """Sets the owner and group of ``like``, each if permitted and if the host knows its name."""
     for uid, gid in ((-1, gid_of(like.group)), (uid_of(like.owner), -1)):
         if (uid, gid) != (-1, -1):
             with contextlib.suppress(PermissionError):
@@ -260,7 +261,7 @@ def _mtime_ms(status: os.stat_result) -> int:
 
 
 def _sync(folder: str) -> None:
-    """Calls fsync on a folder, so that the names in the folder are durable."""
+    """Calls fsync on a folder, to make the names in the folder durable."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)
@@ -277,7 +278,7 @@ def _denied(verb: str, uri: str, error: OSError) -> DeniedError:
 
 @contextmanager
 def _failures(verb: str, uri: str) -> Iterator[None]:
-    """Translates OS errors into Sieve errors that name the file."""
+    """Converts errors of the operating system to Sieve errors that name the URI."""
     try:
         yield
     except (FileNotFoundError, NotADirectoryError) as error:

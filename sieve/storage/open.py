@@ -1,7 +1,8 @@
-"""Opens the store of a URI by its scheme: local files, or S3 or HDFS through the driver's JVM.
+"""Opens the store for a URI: local files, or HDFS or S3 through the driver's JVM.
 
-``file:`` needs no JVM. ``s3a:`` uses conditional puts. The HDFS store gets all other schemes, and
-refuses a scheme without an atomic rename.
+The URI's scheme decides which store it is. The store for ``file:`` needs no JVM. The store for
+``s3a:`` uses conditional puts. All other schemes go to the store for HDFS, which refuses every
+scheme except ``hdfs:``.
 """
 
 from __future__ import annotations
@@ -15,12 +16,13 @@ from sieve.storage.s3 import S3Store
 
 
 def store_for(uri: str, jvm: Any, conf: Any, *, single_writer: bool = False) -> Store:
-    """The store of a URI by its scheme: local files, or S3 or HDFS through the driver's JVM.
+    """Returns the store for a URI, according to its scheme.
 
     Args:
-        jvm: py4j view of the driver's JVM.
+        jvm: the py4j view of the driver's JVM.
         conf: the session's ``org.apache.hadoop.conf.Configuration``, a py4j object.
-        single_writer: whether the user asserts that no other driver writes indexes on S3.
+        single_writer: whether the user asserts that no other driver writes to indexes on this S3
+            store.
     """
     scheme, _, _ = split(uri)
     if scheme == "file":

@@ -1,10 +1,11 @@
-"""POSIX permissions: ensures that only users who can read a table can read its indexes.
+"""POSIX permissions: computes modes with which only readers of a table can read its indexes.
 
-An index contains keys of its table, and must not reveal the keys to other users. POSIX and HDFS
-have three classes of users: owner, group and other. The first class to which a user belongs decides
-the user's permissions. To reach a file, a user needs the execute bit of every folder above the
-file. Example: the folder of a table has ``rwxr-x---`` and the group ``sales``. The index then gets
-the mode 0o750 if the index's group is also ``sales``, else 0o700.
+An index contains keys of its table, and must not reveal them to users who cannot read the table.
+POSIX and HDFS have three classes of users: owner, group and other. The permissions of a user are
+those of the first class to which the user belongs. To reach a file, a user needs the execute bit of
+every folder above the file. Example: the folder of a table has the mode ``rwxr-x---`` and the group
+``sales``. If the group of the index's folder is also ``sales``, the folder gets the mode 0o750,
+else 0o700.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ from sieve.errors import UnsupportedError
 
 @dataclass(frozen=True, slots=True)
 class Permissions:
-    """Owner, group and the nine permission bits of a file or folder.
+    """The owner, the group and the nine permission bits of a file or folder.
 
     Attributes:
-        owner: user name, or the decimal uid if the system has no name for the user.
-        group: group name, or the decimal gid if the system has no name for the group.
+        owner: the name of the owner, or the decimal uid if the host has no name for it.
+        group: the name of the group, or the decimal gid if the host has no name for it.
         mode: the bits ``rwxrwxrwx``, 0 to 0o777.
     """
 
@@ -30,17 +31,17 @@ class Permissions:
 
 
 def without_acl(permissions: Permissions) -> Permissions:
-    """The permissions that a file with an access control list (ACL) certainly grants.
+    """Returns the permissions that a file with an access control list (ACL) certainly grants.
 
-    Only the owner bits are certain. With an ACL, the group bits contain the ACL's mask instead of
-    the group's permissions, and the ACL can deny access to a named user. So copying the bits could
-    give access to the wrong users.
+    Only the owner bits are certain. In a file with an ACL, the group bits are the ACL's mask
+    instead of the group's permissions, and the ACL can deny access to a named user. If an index
+    copied the group and other bits, it could give access to the wrong users.
     """
     return replace(permissions, mode=permissions.mode & 0o700)
 
 
 def behind(permissions: Permissions, folder: Permissions) -> Permissions:
-    """Returns the effective permissions of a file in ``folder``."""
+    """Returns the effective permissions of a file in ``folder``, given the file's own."""
     group_enters = bool(folder.mode & (0o010 if folder.group == permissions.group else 0o001))
     others_enter = bool(folder.mode & 0o001)
     kept = 0o700 | (0o070 if group_enters else 0) | (0o007 if others_enter else 0)
@@ -48,11 +49,12 @@ def behind(permissions: Permissions, folder: Permissions) -> Permissions:
 
 
 def mode_for(like: Permissions, owner: str, group: str, is_dir: bool) -> int:
-    """The widest mode for a file of ``owner`` and ``group`` that only readers of ``like`` can read.
+    """Returns the widest mode with which only readers of ``like`` can read a file.
 
-    The owner of the file created its content and always has full access. If the owner or group
-    differs from that of ``like``, some users are in one class for the file and in another class for
-    ``like``. These users get only the bits that both classes have in ``like``.
+    The file belongs to ``owner`` and ``group``. Its owner created the content, so the owner always
+    has full access. If the file's owner or group differs from that of ``like``, some users are in
+    one class for the file and in another class for ``like``. These users get only the bits that
+    both classes have in ``like``.
     """
     owner_bits, group_bits, other_bits = like.mode >> 6 & 7, like.mode >> 3 & 7, like.mode & 7
     if owner != like.owner:
@@ -65,7 +67,7 @@ def mode_for(like: Permissions, owner: str, group: str, is_dir: bool) -> int:
 
 
 def checked(now: Permissions, mode: int, uri: str) -> Permissions:
-    """Returns the permissions of a file; raises UnsupportedError if they exceed the mode."""
+    """Returns ``now``, a file's permissions; raises UnsupportedError if they exceed ``mode``."""
     if now.mode & ~mode:
         raise UnsupportedError(
             "SIEVE_STORE_PERMISSIONS",

@@ -1,6 +1,7 @@
-"""Maps names of users and groups to the numeric ids of the operating system, and back.
+"""Maps the names of users and groups to numeric ids of the operating system, and back.
 
-Hadoop reports names, and the operating system reports ids, so `Permissions` contains only names.
+Hadoop reports names, and the operating system reports ids. So that both are comparable,
+`Permissions` contains names only.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import pwd
 
 
 def user_name(uid: int) -> str:
-    """The user's name, or the decimal uid if the host has no name for the user."""
+    """Returns a user's name, or the decimal uid if the host has no name for the user."""
     try:
         return pwd.getpwuid(uid).pw_name
     except KeyError:
@@ -18,7 +19,7 @@ def user_name(uid: int) -> str:
 
 
 def group_name(gid: int) -> str:
-    """The group's name, or the decimal gid if the host has no name for the group."""
+    """Returns a group's name, or the decimal gid if the host has no name for the group."""
     try:
         return grp.getgrgid(gid).gr_name
     except KeyError:
@@ -26,7 +27,7 @@ def group_name(gid: int) -> str:
 
 
 def uid_of(name: str) -> int:
-    """The uid of a user, or -1 if the host does not know the name; ``chown`` ignores -1."""
+    """Returns a user's uid, or -1 if the host does not know the name; ``chown`` ignores -1."""
     try:
         return pwd.getpwnam(name).pw_uid
     except KeyError:
@@ -34,7 +35,7 @@ def uid_of(name: str) -> int:
 
 
 def gid_of(name: str) -> int:
-    """The gid of a group, or -1 if the host does not know the name; ``chown`` ignores -1."""
+    """Returns a group's gid, or -1 if the host does not know the name; ``chown`` ignores -1."""
     try:
         return grp.getgrnam(name).gr_gid
     except KeyError:

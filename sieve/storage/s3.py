@@ -1,8 +1,9 @@
-"""The store for S3-compatible object stores: creates a file, if absent, by a conditional put.
+"""The store for S3-compatible object stores: creates a file if it is absent, by a conditional put.
 
-Hadoop supports ``If-None-Match: *`` since 3.4.2. Some servers ignore the condition and accept every
-put, so Sieve tests a bucket before its first write. This store never renames objects, because a
-rename on S3 is a copy, and two writers can both complete a copy.
+The put has the condition ``If-None-Match: *``, which Hadoop supports since release 3.4.2. Some
+servers ignore the condition and accept every put, so the store tests each bucket before its first
+write to it. This store never renames objects: a rename on S3 is a copy, so two writers can both
+rename to the same name.
 """
 
 from __future__ import annotations
@@ -27,10 +28,10 @@ from sieve.storage.permissions import Permissions
 log = logging.getLogger(__name__)
 
 IF_ABSENT: Final = "fs.option.create.conditional.overwrite"
-"""Hadoop's name for the condition, both as an option of a create and as a path capability."""
+"""Hadoop's name for the condition; it is both an option of a create call and a path capability."""
 
 PAUSES: Final = (0.1, 0.4, 1.6)
-"""The seconds to wait before each retry of a put that collided with a put of the same name."""
+"""The mean seconds to wait before each retry of a put while another put of the name runs."""
 
 _WRITER: Final = "sieve-writer"
 _NOT_IMPLEMENTED: Final = 501
@@ -38,10 +39,11 @@ _MET_ANOTHER: Final = 409
 _IS_THERE: Final = 412
 
 _lacks: dict[str, str] = {}
-"""For each tested bucket, the reason why puts are not conditional; "" if they are."""
+"""For each tested bucket, the reason why puts cannot be conditional there; "" if they can."""
 
 _alone = threading.Lock()
-"""The lock around a check and the following put in a bucket without conditional puts."""
+"""In a bucket without conditional puts, a thread holds this lock from its check for an object until
+its put of the object."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +51,9 @@ class S3Store(HadoopFiles):
     """`sieve.storage.interface.Store` over ``s3a:``.
 
     Attributes:
-        schemes: the URI schemes that this store serves.
-        single_writer: whether to write even if puts are not conditional, because the user asserts
-            that no other process writes.
+        schemes: the URI schemes that this store accepts.
+        single_writer: whether the user asserts that no other process writes to the store. If so,
+            the store also writes to buckets without conditional puts.
     """
 
     schemes: frozenset[str] = frozenset({"s3a"})
@@ -88,9 +90,9 @@ class S3Store(HadoopFiles):
         fs.createFile(path).build().close()
 
     def permissions(self, uri: str) -> Permissions:
-        """Uses the bucket's name as a group for all users that the bucket's policy admits.
+        """Returns permissions whose group is the bucket: all users with access to the bucket.
 
-        S3A does not report who these users are.
+        The bucket's policy defines these users, but S3A does not report them.
         """
         fs, path = self.open(uri)
         with failures("read the permissions of", uri):
@@ -109,7 +111,7 @@ class S3Store(HadoopFiles):
         return now
 
     def _lack(self, fs: Any, uri: str) -> str:
-        """The reason why puts into a URI's bucket are not conditional; "" if they are."""
+        """Returns why puts to a URI's bucket cannot be conditional; "" if they can."""
         bucket = _bucket(uri)
         if bucket not in _lacks:
             lack = self._try_out(fs, parent(uri))
@@ -157,14 +159,14 @@ class S3Store(HadoopFiles):
                     raise
             else:
                 return True
-            # Another put of this name is in progress; it may be an earlier put of this process.
+            # Another put of this name is running; it may be an earlier request of this process.
             time.sleep(pauses.pop(0) * random.uniform(0.5, 1.5))  # noqa: S311 - no secret
 
     def _put(self, fs: Any, path: Any, uri: str, data: bytes, writer: str | None = None) -> None:
         """Puts an object.
 
-        With ``writer``, puts the object only if absent, and names the writer in the object's
-        metadata.
+        If ``writer`` is given, the put succeeds only if the object is absent, and the object's
+        metadata contains ``writer``.
         """
         with failures("create", uri):
             builder = fs.createFile(path).overwrite(True)
@@ -176,7 +178,7 @@ class S3Store(HadoopFiles):
             try:
                 write(stream, data)
             except BaseException:
-                # Closing the stream would store an incomplete object.
+                # Closing the stream instead would store an incomplete object.
                 with contextlib.suppress(Py4JError):
                     stream.abort()
                 raise
@@ -190,8 +192,8 @@ class S3Store(HadoopFiles):
     def _is_ours(self, fs: Any, path: Any, uri: str, writer: str) -> bool:
         """Returns whether an earlier request of this process created the object.
 
-        S3A and its SDK retry requests. If the reply to the first request is lost, the retry finds
-        the object that the first request created.
+        S3A and its SDK repeat requests. If the reply to the first request was lost, the repeated
+        request finds the object that the first request created, and fails.
         """
         try:
             there = fs.getXAttrs(path).get(f"header.{_WRITER}")
@@ -212,7 +214,7 @@ def _expect_folder(fs: Any, folder: Any, verb: str, uri: str) -> None:
 
 
 def _status(error: BaseException | None) -> int | None:
-    """The HTTP status in the causes of a Java exception; None if the server did not respond."""
+    """Returns the HTTP status in a Java exception's causes; None if the server sent no response."""
     cause = error.java_exception if isinstance(error, Py4JJavaError) else None
     while cause is not None:
         if str(cause.getClass().getName()).startswith("software.amazon.awssdk.services.s3.model."):
