@@ -30,8 +30,8 @@ from sieve.errors import corrupt_segment
 
 Bytes = bytes | memoryview
 
-# A packed value can begin inside a byte. So the 8-byte word that is read for a value must hold up
-# to 7 earlier bits and the value, which leaves 57 bits.
+# A packed value can begin inside a byte, so the 8-byte word that is read for it also contains up to
+# 7 earlier bits.
 MAX_BITS: Final = 56
 
 _HEAD: Final = struct.Struct("<BI")

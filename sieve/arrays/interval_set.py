@@ -73,8 +73,8 @@ def _apart(first: Integers, reach: Integers, *, touching: bool) -> npt.NDArray[n
 
 def _running_max(values: Integers, owner: npt.NDArray[np.integer]) -> Integers:
     """Returns, for each position, the greatest value of the same owner up to this position."""
-    # An owner's number and a value do not fit into one int64 together. So the code combines the
-    # owner's number with the value's rank.
+    # An owner's number and a value do not fit into one int64 together, but the owner's number and
+    # the value's rank do.
     distinct, rank = np.unique(values, return_inverse=True)
     highest = np.maximum.accumulate(owner.astype(np.int64) * len(distinct) + rank)
     reach: Integers = distinct[highest % max(1, len(distinct))]
@@ -119,8 +119,8 @@ def locate(
         values: int64[n].
 
     Returns:
-        Two arrays. The first is the position of the interval, intp[n], or -1 if no interval begins
-        at or below the value. The second is whether this interval contains the value, bool[n].
+        The position of each value's interval, intp[n], or -1 if no interval begins at or below the
+        value; and whether this interval contains the value, bool[n].
     """
     place = np.searchsorted(first, values, side="right") - 1
     if len(first) == 0:

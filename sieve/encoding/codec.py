@@ -177,8 +177,8 @@ class TimestampCodec:
         return Literal(wire_integer(value, LEAST, GREATEST, "a number of microseconds"))
 
     def decode(self, code: int) -> str:
-        # numpy has no timestamp for -2^63, and datetime has no timestamp before year 1. Therefore
-        # `decode` formats the date with numpy and the time of day with datetime.
+        # numpy has no timestamp for -2^63, and datetime has none before year 1, so `decode` formats
+        # the date with numpy and the time of day with datetime.
         days, micros = divmod(code, _DAY_MICROS)
         midnight = dt.datetime(1, 1, 1, tzinfo=dt.UTC)
         time = (midnight + dt.timedelta(microseconds=micros)).time()
@@ -215,7 +215,7 @@ class FloatCodec:
         return Literal(self._sign - image if image < 0 else image)
 
     def decode(self, code: int) -> str:
-        # A border of a segment can lie beyond the code of an infinity. `decode` then returns this
+        # A border of a segment can lie beyond the code of an infinity; its text is then this
         # infinity.
         infinity = 0x7F800000 if self.bits == 32 else 0x7FF0000000000000
         code = max(-infinity, min(infinity, code))

@@ -1,9 +1,8 @@
 """Key codes of decimals: the unscaled integer, reduced to 64 bits if it is wider.
 
 A decimal of up to 18 digits fits in 64 bits: 12.34 as ``decimal(10,2)`` has the code 1234. The
-unscaled integer of a wider decimal has up to 128 bits. The code of a wider decimal has one of two
-forms. It consists of an exponent and leading bits, like a floating-point number, or it is the
-number of a step of a `Window`.
+unscaled integer of a wider decimal has up to 128 bits. The code of a wider decimal consists of an
+exponent and leading bits, like a floating-point number, or is the number of a step of a `Window`.
 """
 
 # ruff: noqa: D102 - the protocol `Codec` documents the methods that codecs share
@@ -53,8 +52,8 @@ class Window:
         """
         margin = greatest - least + 1
         low, high = max(1 - 10**38, least - margin), min(10**38 - 1, greatest + margin)
-        # The window is at most as wide as the range of all decimals, which is less than 2^128. So
-        # the shift is at most 64.
+        # The window is at most as wide as the range of all decimals, which is below 2^128, so the
+        # shift is at most 64.
         return cls(low, max(0, (high - low).bit_length() - 64))
 
 

@@ -120,7 +120,7 @@ class Encoder:
     def leading_bytes(self) -> int | None:
         """The number of leading bytes of a string or binary that can affect the value's code.
 
-        The number is None for other types.
+        None for types other than strings and binary.
         """
         if not isinstance(self._codec, BytesCodec):
             return None
@@ -195,7 +195,7 @@ class Encoder:
         """Returns the encoder with the JSON form `form`; the inverse of `to_json`.
 
         Raises:
-            CorruptError: no encoder has this JSON form.
+            CorruptError: the form is not the JSON form of any encoder.
         """
         try:
             return cls._of_members(form)
@@ -218,8 +218,8 @@ class Encoder:
                 raise TypeError
             window = Window(int(form["low"]), form["shift"])
         encoder = cls(form["type"], prefix, splits, window)
-        # A member that this release does not know, for example one of a later format, could change
-        # the codes. So such a form is refused.
+        # The reader refuses a member that this release does not know, because the member could
+        # change the codes.
         if encoder.to_json() != form:
             raise ValueError
         return encoder

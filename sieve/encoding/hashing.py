@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from sieve.arrays.dtypes import Hashes
 
-# Spark SQL's function `xxhash64` uses this seed.
+# The seed of Spark SQL's function `xxhash64`.
 _SPARK_SEED: Final = 42
 
 
@@ -39,10 +39,9 @@ def hash_codes(codes: npt.NDArray[np.int64]) -> Hashes:
 def hash_bytes(values: Sequence[bytes]) -> Hashes:
     """Returns the XXH64 hashes of values given as bytes, uint64[n].
 
-    The bytes of a decimal are those of `decimal_bytes`.
+    For decimals, the bytes are the results of `decimal_bytes`.
     """
-    # Only the front end calls this function. Executors compute these hashes in the JVM, so they do
-    # not need the package xxhash.
+    # Only the front end needs the package xxhash: executors compute these hashes in the JVM.
     import xxhash
 
     digest = xxhash.xxh64_intdigest

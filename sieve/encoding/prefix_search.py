@@ -1,9 +1,9 @@
 """A vectorised binary search for byte strings among split points, eight bytes at a time.
 
 The split points form a trie; level k of the trie compares the 8-byte word at offset 8 * k. The
-search takes all values of an Arrow array through one level at a time. At each level, the search
-stops for a value unless its word equals the word of a point. Therefore most values need only the
-search at the first level.
+search takes all values of an Arrow array through one level at a time. A value goes on to the next
+level only if its word equals the word of a point, so most values need only the search at the first
+level.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ class _Level:
 class PointSearch:
     """A search structure over split points, which ascend and do not end in a zero byte.
 
-    No point ends in a zero byte. So zeros appended to a value do not change which points are at or
-    below the value. Hence the search can compare whole words, even where a value ends inside a
+    Because no point ends in a zero byte, zeros appended to a value do not change which points are
+    at or below the value. Hence the search can compare whole words, even if a value ends inside a
     word.
     """
 

@@ -1,4 +1,4 @@
-"""Key codes of strings with split points: a code combines the number of a point with digits.
+"""Key codes of strings with split points: a code consists of a point's number and digits.
 
 Example: the points are ``customer-`` and ``supplier-``, each value begins with one of these points,
 and the alphabet is ``0123456789``. The key code of ``supplier-17`` consists of the point number 1

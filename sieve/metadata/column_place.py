@@ -20,7 +20,7 @@ _MAX_SCHEMAS: Final = 1024
 
 @dataclass(frozen=True, slots=True)
 class ColumnPlace:
-    """How a table's schema defines one column.
+    """The parts of a table's schema that concern one column.
 
     Attributes:
         schema: the part of the table's schema that can affect the column's values.

@@ -2,9 +2,8 @@
 
 A table's fingerprint consists of parts: every setting, option and type that can affect how Spark
 reads any column of the table. The *deciding* parts are those that can affect the indexed column. A
-scan can use a version of an index if the deciding parts are the same at the scan as at the
-version's build. A part counts as deciding unless Spark's reader certainly ignores it for the
-indexed column.
+scan can use a version of an index if no deciding part has changed since the version's build. A part
+counts as deciding unless Spark's reader certainly ignores it for the indexed column.
 
 In CSV and JSON, appending a column to the schema can also affect the values of the other columns.
 Spark treats a record as corrupt if a value cannot be converted to the new column's type, or if a
@@ -271,9 +270,9 @@ def _decides(key: str, format_name: str, place: ColumnPlace, *, is_option: bool)
 def _of_merged(column: tuple[str, ...], parts: Parts) -> Parts:
     """Returns the deciding parts of a Hudi table whose reader merges the records of a key.
 
-    In some merge modes, Hudi returns one of the records unchanged. Its choice then depends only on
-    the key columns, the ordering columns and Hudi's own columns, such as the delete marker. In
-    other modes, the merged record can depend on every column.
+    In some merge modes, Hudi returns one of the records unchanged. Which record it returns depends
+    only on the key columns, the ordering columns and Hudi's own columns, such as the delete marker.
+    In other modes, the merged record can depend on every column.
     """
     kept = dict(_of_records(parts, "parquet", "avro"))
     if not _takes_whole_records(parts):

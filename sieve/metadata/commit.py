@@ -34,12 +34,13 @@ def newest(store: Store, index_dir: str, hint: int = 0) -> Manifest | None:
 
     Args:
         index_dir: the folder of the index, ``<root>/<index uuid>``.
-        hint: a version number that is expected to exist, or 0. A wrong hint costs only time.
+        hint: a version number that is expected to exist, or 0. If no such version exists, finding
+            the newest version only takes longer.
 
     Raises:
         CorruptError: the file of the newest version is damaged, or is a copy from another index or
             version number.
-        UnsupportedError: a newer release wrote the version.
+        UnsupportedError: a newer release of Sieve wrote the version.
         UnavailableError: the store does not answer.
     """
     number = newest_number(store, index_dir, hint)
@@ -81,7 +82,7 @@ def read_version(store: Store, index_dir: str, number: int) -> Manifest:
     Raises:
         GoneError: the version does not exist.
         CorruptError: the file is damaged, or is a copy from another index or version number.
-        UnsupportedError: a newer release wrote the version.
+        UnsupportedError: a newer release of Sieve wrote the version.
     """
     uri = version_file(index_dir, number)
     manifest = parse_manifest(store.read(uri, MANIFEST_LIMIT))

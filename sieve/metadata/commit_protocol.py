@@ -2,7 +2,7 @@
 
 The protocol is a pure state machine for one attempt to publish one version.
 `sieve.metadata.commit.publish` sends the protocol's requests to a store. A test explores every
-interleaving of several writers' requests. In this test, the store loses requests, loses replies and
+interleaving of several writers' requests, with a store that loses requests, loses replies and
 executes requests late.
 """
 
@@ -103,8 +103,8 @@ def _after_create(step: Create, answer: Answer) -> Step | End:
         case Answer.MADE:
             return End.PUBLISHED
         case Answer.TAKEN:
-            # Perhaps an earlier request of this writer created the file. So the writer must read
-            # the version's id in the file.
+            # Perhaps an earlier request of this writer created the file, so the writer must read
+            # the version's id in it.
             return ReadBack(step.tries, step.doubt)
         case Answer.NO_REPLY:
             return ReadBack(step.tries, doubt=True)

@@ -2,8 +2,8 @@
 
 CREATE writes the record before any other file of the folder. If the process of the CREATE dies, the
 record shows that the folder is abandoned, and names the index's table. DROP deletes the record
-after all other files. So if DROP is interrupted, a later statement can find the folder and finish
-the deletion.
+after all other files, so that a later statement can find the folder and finish an interrupted
+deletion.
 """
 
 from __future__ import annotations
@@ -98,9 +98,9 @@ def delete_index(store: Store, index_dir: str) -> None:
     """Deletes an index's folder; if interrupted, a later statement can finish the deletion.
 
     The function first deletes the file ``registered``, so the index counts as abandoned from then
-    on. It then deletes version 1, before any file that a running writer could miss. So if the
-    writer fails because a file is missing, `report_if_dropped` recognises the drop. The function
-    deletes the creation record last, because a later statement finds the folder by this record.
+    on. The function then deletes version 1, so that `report_if_dropped` recognises the drop before
+    a running writer misses another file. The function deletes the creation record last, because a
+    later statement finds the folder by this record.
 
     Raises:
         UnavailableError: the store refuses a request, or does not answer.

@@ -1,7 +1,7 @@
 """File list: the data files of a version, with their states, lengths, times and row counts.
 
-The list is stored in parts, which a reader merges in order. So a build writes a part with only the
-entries that changed since the previous version.
+The list is stored in parts, which a reader merges in order. A build writes a further part with only
+the entries that changed since the previous version.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ class Locations:
 
     @property
     def path_list(self) -> PathList:
-        """The paths in one buffer."""
+        """The paths of the files, as a `PathList`."""
         return PathList.of(self.paths)
 
     @property
@@ -284,8 +284,8 @@ def render_locations(locations: Locations, roots: Sequence[str]) -> bytes:
     elif locations.ranges is not None and len(locations.ranges.starts) > len(locations.paths):
         footers = pa.array(locations.ranges.footers, pa.int64())
         columns, schema = [*columns, footers, *range_lists(locations.ranges)], _WITH_RANGES
-        # The offsets of a file's ranges ascend, and their row counts are similar. So the encoded
-        # difference between two neighbouring numbers takes only a few bits.
+        # Offsets of a file's ranges ascend, and their row counts are similar, so the difference
+        # between two neighbouring numbers takes only a few bits.
         encodings = {f"{name}.list.element": "DELTA_BINARY_PACKED" for name in STORED}
         encodings[FOOTER] = "DELTA_BINARY_PACKED"
     if (bounds := locations.bounds) is not None and bounds.known.any():
@@ -352,8 +352,8 @@ def parse_locations(data: bytes, roots: Sequence[str], rows: int) -> Locations:
         lengths = np.maximum(stored, 0)
         ranges = None
         if form == _WITH_RANGES:
-            # If a count is 0 in all files, it is 0 in all ranges. Its lists are not decoded,
-            # because decoding lists takes most of the time.
+            # If a count is 0 in all files, it is 0 in all ranges, so its lists are not decoded.
+            # Decoding lists takes most of the time.
             some = ["cuts", *(name for name in COUNTED if table[name].to_numpy().any())]
             read = _read(file, [stored for name, stored in _LISTS.items() if name in some])
             lists = {name: read[_LISTS[name]].combine_chunks() for name in some}

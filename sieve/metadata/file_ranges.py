@@ -74,7 +74,7 @@ class FileRanges:
     def cuts_of(self, files: Counts) -> tuple[tuple[int, ...], ...]:
         """Returns the offsets between the ranges of each file in ``files``, int64[k].
 
-        A file that is one location has no such offsets.
+        A file that is one location has no offsets between ranges.
         """
         firsts, counts = self.firsts[files].tolist(), self.counts[files].tolist()
         return tuple(
@@ -165,7 +165,7 @@ def parse_ranges(
         counts: for each name in `COUNTED`, this count of each file, int64[n].
 
     Returns:
-        The ranges, or None if each file is one location.
+        The decoded ranges, or None if each file is one location.
 
     Raises:
         ValueError: the ranges of a file overlap or do not cover it, their counts do not add up to

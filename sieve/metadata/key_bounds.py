@@ -2,9 +2,8 @@
 
 Some shapes store the keys of a location inexactly: they widen the keys to whole cells, or to one
 interval. The bounds are exact: some row of the location has the least code, and some row has the
-greatest code. With these bounds, queries with MIN, MAX, or ORDER BY and LIMIT read few locations.
-Also with these bounds, a range query reads at most the locations that it would read with min/max
-statistics of each location.
+greatest code. With key bounds, queries with MIN, MAX, or ORDER BY and LIMIT read few locations, and
+a range query reads at most the locations that it would read with min/max statistics.
 """
 
 from __future__ import annotations

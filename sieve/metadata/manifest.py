@@ -1,7 +1,7 @@
 """Manifest: the immutable record of one version of an index, and the record's JSON file.
 
 The file is one line of ASCII JSON. Its last member, ``"checksum"``, is the SHA-256, in hex, of the
-file's text without that member. Manifests of every format end with such a checksum. So a reader can
+file's text without that member. Manifests of every format end with a checksum, so a reader can
 distinguish a damaged file from an intact file of a newer format.
 """
 
@@ -91,8 +91,8 @@ class Manifest(Contents):
         next_options: the options of the next refresh, or None if the next refresh uses ``options``
             again.
         created_by: the releases of Sieve and Spark that wrote this version.
-        is_outdated: whether the manifest's file has an older format. If so, the record has no runs,
-            locations and statistics, and the next REFRESH rebuilds the index.
+        is_outdated: whether the manifest's file has an older format. The record of an older format
+            has no runs, locations and statistics, and the next REFRESH rebuilds the index.
     """
 
     index: IndexUuid
@@ -139,8 +139,8 @@ def render_manifest(manifest: Manifest) -> bytes:
             # read the option ``refresh``.
             del options["refresh"]
     if manifest.commit is not None:
-        # The member ``commit`` is written only for tables with numbered commits. So earlier
-        # releases, which do not know the member, can read the versions of all other tables.
+        # The member ``commit`` is written only for tables with numbered commits, because earlier
+        # releases cannot read a manifest with this member.
         record["commit"] = members["commit"]
     body = json.dumps(record, separators=(",", ":"), allow_nan=False).encode("ascii")
     data = body[:-1] + b',"checksum":"%s"}' % hashlib.sha256(body).hexdigest().encode("ascii")
@@ -307,8 +307,8 @@ def _run_file(fields: Fields) -> RunFileRef:
         hashes=lambda name: fields.ranges(name, MAX_RANGES),
     )
     if not file.codes and not file.hashes:
-        # Look-ups read a file only if one of its ranges contains their key. So without ranges, no
-        # query would find the keys in the file.
+        # Look-ups read a file only if one of its ranges contains their key, so no query would find
+        # the keys in a file without ranges.
         raise CorruptError("SIEVE_MANIFEST_CORRUPT", f"manifest: {file.name} has no range of keys")
     return file
 

@@ -56,7 +56,7 @@ class PathList(Sequence[str]):
 
     @property
     def is_distinct(self) -> bool:
-        """Returns whether no path occurs twice."""
+        """Whether all paths of the list differ."""
         # Most listings are sorted. In a sorted list, comparing each path with the next one takes a
         # tenth of the time that `unique` takes.
         ascends = pc.all(pc.less(self.array[:-1], self.array[1:])).as_py()

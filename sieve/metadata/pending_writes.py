@@ -3,8 +3,8 @@
 VACUUM uses these records to find files that a dead writer left behind.
 
 A pending write is an empty file ``intents/<kind>-<name>``. A writer creates the pending write
-before it creates the file ``<name>``. It deletes the pending write when a published version names
-the file. If a pending write is a day old, Sieve assumes that its writer is dead.
+before it creates the file ``<name>``. When a published version names the file, the writer deletes
+the pending write. If a pending write is a day old, Sieve assumes that its writer is dead.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def release(store: Store, index_dir: str, version: Manifest) -> None:
     claims = pending_writes_dir(index_dir)
     with contextlib.suppress(SieveError):
         # Earlier versions already named most of these files, so most of the pending writes were
-        # deleted before. One listing finds the few that remain.
+        # deleted before.
         for claim in store.list(claims):
             if claim.name in named:
                 store.delete(join(claims, claim.name))

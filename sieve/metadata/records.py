@@ -29,7 +29,7 @@ class TableIdentity:
     """Identifies the table for which an index was created.
 
     Sieve compares identities to detect index properties that were copied from another table. If the
-    identities differ, the tables differ. Two different tables can still have equal identities.
+    identities differ, the tables differ. Two different tables can have equal identities.
 
     Attributes:
         catalog: name of the table's Spark catalog, such as ``spark_catalog``.
@@ -182,9 +182,9 @@ class Expected:
     Attributes:
         kind: the kind of query: ``present`` is an equality with a key that occurs in the table;
             ``absent`` is an equality with a key that does not occur; ``range`` is a range of 0.05 %
-            of the domain. The kind ``value`` is recorded only if several values of the column can
-            share a key code. It is ``present`` again, but its exact numbers count only rows with
-            the value itself. Those of ``present`` count all rows with the value's key code.
+            of the domain. If several values of the column can share a key code, the exact numbers
+            of ``present`` count all rows with the value's key code. The kind ``value`` is then
+            ``present`` again, but its exact numbers count only rows with the value itself.
         files: the number of locations that the query reads with the index.
         exact: the number of locations with a matching row, which is the lower bound for any index.
         minmax: the number of locations that the query would read with min/max statistics of each

@@ -2,8 +2,8 @@
 
 `tests/compat/test_readers.py` verifies `KINDS` for each release line, file format and kind of
 column. The test reads files that PyArrow and each release line wrote with default settings and
-options. For each pair of types, the test reads a column of the first type as the second type. It
-reads in batches and row by row, and reads columns at top level and within structs.
+options. For each pair of types, the test reads a column of the first type as the second type. The
+test reads columns in batches and row by row, at top level and within structs.
 """
 
 from __future__ import annotations

@@ -51,8 +51,8 @@ merge.
 def is_unread_option(files: str, key: str, line: str) -> bool:
     """Returns whether Spark's reader of a text format certainly ignores an option.
 
-    The result is False for a name with a dot, because it may be a Hadoop setting. The result is
-    also False for an unknown release line, because its readers may look up further options.
+    The result is False for a name with a dot, because it may be a Hadoop setting. For an unknown
+    release line, the result is also False, because its readers may look up further options.
 
     Args:
         files: ``csv`` or ``json``.
@@ -75,7 +75,7 @@ def has_void(parts: Mapping[str, str]) -> bool:
     `v`, a query of `v` and `a` reads 7 for `a`, but a query of `a` alone reads 1.
     """
     schema = parts.get("schema", "")
-    # The name of a column can also be void. So the last condition checks the types in the schema.
+    # A column can be named void, so the last condition checks the types in the schema.
     return (
         parts.get("format", "").startswith("json ")
         and '"void"' in schema

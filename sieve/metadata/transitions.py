@@ -1,6 +1,6 @@
 """Transitions: pure functions that compute the next version from a version and a change.
 
-The functions have no side effects. So a test can apply concurrent changes in every order.
+The functions have no side effects, so a test can apply concurrent changes in every order.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Drop:
 class SetOptions:
     """The change that sets the options of the next build.
 
-    The next refresh builds with these options. Until then, queries use the existing runs.
+    Until a refresh builds with these options, queries use the existing runs.
     """
 
     options: IndexOptions

@@ -41,13 +41,12 @@ _READERS: Final[Mapping[str, tuple[str, ...]]] = {
         # measures.
         *("parquet.benchmark.", "parquet.decrypt.off-heap.", "parquet.metadata.read.parallelism"),
         *("parquet.read.allocation.size", "parquet.split.files", "parquet.task.side.metadata"),
-        # Only readers of min/max statistics use this setting. Spark's scans read rows instead of
-        # statistics.
+        # Only readers of min/max statistics use this setting, and Spark's scans read rows instead.
         "parquet.strings.signed-min-max.",
         # Spark requests each column with the type that the column has in the file.
         "parquet.strict.typing",
-        # This setting is the number of unreadable records to tolerate. Spark's record converters
-        # never report a record as unreadable.
+        # This setting tolerates a number of unreadable records, but Spark's record converters never
+        # report a record as unreadable.
         "parquet.read.bad.record.threshold",
         # For each scan, Spark overwrites these settings, or uses a class of its own instead of
         # them.
@@ -65,8 +64,8 @@ _READERS: Final[Mapping[str, tuple[str, ...]]] = {
         *("orc.row.batch.size", "orc.use.zerocopy"),
         # Spark overwrites these settings for each scan.
         *("orc.include.columns", "orc.mapred.input.schema", "orc.schema.evolution.case.sensitive"),
-        # These settings choose between reading batches and reading rows. In both cases, ORC itself
-        # converts a file's types to the table's types.
+        # These settings choose whether to read batches or rows; in both cases, ORC itself converts
+        # a file's types to the table's types.
         *("spark.sql.orc.enablevectorizedreader", "spark.sql.orc.enablenestedcolumnvectorized"),
     ),
 }

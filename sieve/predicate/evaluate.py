@@ -19,8 +19,8 @@ up ``(1, 5)`` in the index of x. So the branch ``x < 5`` excludes a location tha
 keys 0 and 7. A predicate tree has no NOT: see `sieve.predicate.tree`.
 
 A row can have several elements in an index of arrays. Two `Exists` of the same column can be TRUE
-because of two different elements. So the evaluation does not intersect the key ranges of one
-`Exists` with those of another.
+because of two different elements, so the evaluation does not intersect the key ranges of several
+`Exists`.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ class _Any:
     parts: tuple[_Bound | _All | _One, ...]
 
 
-# A predicate, reduced to its leaves on indexed columns. If None, indexes cannot exclude any
+# A predicate, reduced to its leaves on indexed columns; None if indexes cannot exclude any
 # location.
 _Plan: TypeAlias = _Bound | _All | _Any | _One | None
 
@@ -196,8 +196,8 @@ class _Evaluation:
         index = self._indexes[column]
         wanted = _narrow(column, wanted, given)
         if wanted.null and not index.null_proof:
-            # Which rows have NULL in this column depends on the other columns that a query reads.
-            # So the index cannot exclude a location.
+            # The index cannot exclude a location, because which rows have NULL in this column
+            # depends on the other columns that a query reads.
             return None
         return Verdict(index.keep(wanted), frozenset((column,)))
 

@@ -48,7 +48,7 @@ class Constant:
 class Unknown:
     """A part of a predicate that Sieve does not understand, so it may be TRUE for any row.
 
-    `why` is the reason, and `names` are the columns that the part contains.
+    `why` says why Sieve does not understand the part; `names` are the part's columns.
     """
 
     why: str

@@ -32,8 +32,8 @@ _RANGES: Final = (0.0, 0.0, 0.0, *_EQUAL[3:])
 SHORT_RANGE: Final = 0.0005
 LONG_RANGE: Final = 0.01
 RANK_RANGE: Final = 0.001
-# Maximum number of keys in a model. Each takes eight bytes for its code and eight for its row
-# count. So the model that Spark sends to each task has at most 1 MB.
+# Maximum number of keys in a model. A key takes eight bytes for its code and eight for its row
+# count, so the model that Spark sends to each task has at most 1 MB.
 MOST_KEYS: Final = 1 << 16
 
 
@@ -99,7 +99,7 @@ class _Tables:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class QueryModel:
-    """The distribution of a column's keys, estimated from a sample. A model is small and picklable.
+    """The distribution of a column's keys, estimated from a sample; models are small, for pickling.
 
     Attributes:
         codes: int64[m], the sampled distinct key codes, ascending; 1 <= m <= `MOST_KEYS`.
@@ -123,7 +123,8 @@ class QueryModel:
         object.__setattr__(self, "_tables", _Tables.of(self.codes, self.rows))
 
     def __reduce__(self) -> tuple[type[QueryModel], tuple[object, ...]]:
-        # The tables are not pickled: a task computes them faster than Spark would transfer them.
+        # `_tables` is not pickled: a task computes the tables faster than Spark would transfer
+        # them.
         given = self.codes, self.rows, self.unseen, self.length, self.keys, self.kinds
         return QueryModel, given
 

@@ -23,8 +23,8 @@ def weights_of(sizes: Counts) -> Weights | None:
     """
     if len(sizes) == 0 or sizes.min() == sizes.max():
         return None
-    # A location without bytes would have the weight 0, so that its gaps would save nothing.
-    # Therefore its size counts as 1.
+    # A location without bytes would have the weight 0, so its gaps would save nothing; therefore
+    # its size counts as 1.
     read = np.maximum(sizes, 1)
     weights: Weights = (read / read.mean()).astype(np.float32)
     return weights

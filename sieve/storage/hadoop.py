@@ -1,7 +1,7 @@
 """The base class of stores that call Hadoop's FileSystem API through py4j.
 
-How a file is created atomically depends on the file system. So the modules `hdfs` and `s3`
-implement this in subclasses.
+How a file is created atomically depends on the file system, so the modules `hdfs` and `s3`
+implement `create` in subclasses.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The store for HDFS: creates a file if it is absent, by an atomic rename that never overwrites.
 
 The store writes a draft and renames it to the final name. HDFS's name node checks for the name and
-renames in one atomic step. So if two writers create the same file, only one of them succeeds. Other
-file systems first copy the file, or first check for the name, and then rename, so both writers can
-succeed. Therefore this store refuses all schemes except ``hdfs:``.
+renames in one atomic step, so only one of two writers of the same file succeeds. Other file systems
+first copy the file, or first check for the name, and then rename, so both writers can succeed.
+Therefore this store refuses all schemes except ``hdfs:``.
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ def _own_permissions(status: Any) -> Permissions:
 def _was_moved(fs: Any, draft: Any, uri: str) -> bool:
     """Returns whether a rename failed only because an earlier attempt of it had succeeded.
 
-    After a successful rename, the draft no longer exists. So the function tries to delete the
+    After a successful rename, the draft no longer exists, so the function tries to delete the
     draft, and returns whether there was nothing to delete.
     """
     try:

@@ -30,7 +30,7 @@ class GoneError(UnavailableError):
 class Entry:
     """One file or folder in a folder.
 
-    Its size is in bytes, and its modification time in ms since the epoch.
+    The size is in bytes, and the modification time in ms since the epoch.
     """
 
     name: str
@@ -76,8 +76,8 @@ class Store(Reader, Protocol):
             True if this call created the file, False if the file already existed.
 
         Raises:
-            GoneError: the file's folder does not exist. The method does not create it, because a
-                writer must not recreate the folder of a dropped index.
+            GoneError: the file's folder does not exist. The method does not create the folder,
+                because a writer must not recreate the folder of a dropped index.
             UnknownOutcomeError: the method may or may not have created the file.
             UnsupportedError: this file system cannot atomically create a file if it is absent.
         """
@@ -106,7 +106,8 @@ class Store(Reader, Protocol):
     def permissions(self, uri: str) -> Permissions:
         """Returns the effective read permissions of a file or folder.
 
-        They take into account its parent folders and access control lists (ACLs).
+        The permissions of its parent folders and its access control lists (ACLs) are taken into
+        account.
 
         Raises `GoneError` if the file or folder does not exist.
         """
@@ -115,9 +116,9 @@ class Store(Reader, Protocol):
     def restrict(self, uri: str, like: Permissions) -> Permissions:
         """Restricts a file or folder of an index to users whom ``like`` permits to read.
 
-        The method sets the owner and the group of ``like`` if the user may set them. Otherwise, it
-        sets a mode that permits less, so that no other user can read. Callers restrict a folder
-        before they write any file to it.
+        The method sets the owner and the group of ``like`` if the user may set them. If the user
+        may not, the method sets a mode that permits less, so that no other user can read. Callers
+        restrict a folder before they write any file to it.
 
         Returns:
             The new permissions of the file or folder.

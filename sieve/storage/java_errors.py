@@ -101,7 +101,8 @@ def raised_in(error: BaseException, java_class: str) -> bool:
 
     Args:
         error: an error of py4j or PySpark.
-        java_class: the simple name of the class. Its inner and anonymous classes also count.
+        java_class: the simple name of the class. Inner and anonymous classes of this class also
+            count.
     """
     return any(
         str(frame.getClassName()).rpartition(".")[2].partition("$")[0] == java_class

@@ -1,8 +1,8 @@
 """The store for ``file:`` URIs: creates a file if it is absent, by a hard link and fsync.
 
 The store writes and syncs a draft, then links the draft to its final name. ``link(2)`` fails if the
-name exists. So if two writers create the same file, only one of them succeeds, and a reader never
-sees an incomplete file.
+name exists, so only one of two writers of the same file succeeds, and a reader never sees an
+incomplete file.
 """
 
 from __future__ import annotations
@@ -170,7 +170,7 @@ def _link(draft: str, path: str, uri: str) -> bool:
         os.link(draft, path)
     except OSError as error:
         # Over NFS, the reply to a successful link request can get lost; the NFS client's second
-        # request then fails. Therefore the draft's link count decides whether the link was made.
+        # request then fails. The draft's link count shows whether the link was made.
         if _links(draft) == 2:
             return True
         if error.errno == errno.EEXIST:

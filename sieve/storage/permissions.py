@@ -51,10 +51,10 @@ def behind(permissions: Permissions, folder: Permissions) -> Permissions:
 def mode_for(like: Permissions, owner: str, group: str, is_dir: bool) -> int:
     """Returns the widest mode with which only readers of ``like`` can read a file.
 
-    The file belongs to ``owner`` and ``group``. Its owner created the content, so the owner always
-    has full access. If the file's owner or group differs from that of ``like``, some users are in
-    one class for the file and in another class for ``like``. These users get only the bits that
-    both classes have in ``like``.
+    The file belongs to ``owner`` and ``group``. The file's owner created its content, so the owner
+    always has full access. If the file's owner or group differs from that of ``like``, some users
+    are in one class for the file and in another class for ``like``. These users get only the bits
+    that both classes have in ``like``.
     """
     owner_bits, group_bits, other_bits = like.mode >> 6 & 7, like.mode >> 3 & 7, like.mode & 7
     if owner != like.owner:

@@ -1,9 +1,9 @@
 """The store for S3-compatible object stores: creates a file if it is absent, by a conditional put.
 
-The put has the condition ``If-None-Match: *``, which Hadoop supports since release 3.4.2. Some
-servers ignore the condition and accept every put, so the store tests each bucket before its first
-write to it. This store never renames objects: a rename on S3 is a copy, so two writers can both
-rename to the same name.
+The put has the header ``If-None-Match`` with the value ``*``, which Hadoop supports since release
+3.4.2. Some servers ignore the condition and accept every put, so the store tests each bucket before
+its first write to it. This store never renames objects: a rename on S3 is a copy, so two writers
+can both rename to the same name.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ class S3Store(HadoopFiles):
 
     Attributes:
         schemes: the URI schemes that this store accepts.
-        single_writer: whether the user asserts that no other process writes to the store. If so,
-            the store also writes to buckets without conditional puts.
+        single_writer: whether the user asserts that no other process writes to the store. If the
+            user does, the store also writes to buckets without conditional puts.
     """
 
     schemes: frozenset[str] = frozenset({"s3a"})

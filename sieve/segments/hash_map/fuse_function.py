@@ -1,11 +1,11 @@
 """A binary fuse function: an array of cells that maps a fixed set of hashes to values.
 
 Each hash has three cells, and the XOR of these cells is the hash's value. The construction peels a
-hypergraph: it repeatedly removes every hash that has a cell which no other remaining hash has,
-until no hash is left. Then the construction fills the cells of the hashes in the opposite order.
-The cells form a row of windows. A hash has one cell in each of three neighbouring windows, so large
-sets need only 1.13 cells per hash. The peeling takes about a thousand rounds. In each round, a few
-numpy calls remove all hashes that can be removed at this time.
+hypergraph: it repeatedly removes every hash that is the only remaining hash of some cell. When no
+hash is left, the construction fills the cells in the opposite order. The cells form a row of
+windows. A hash has one cell in each of three neighbouring windows, so large sets need only 1.13
+cells per hash. The peeling takes about a thousand rounds; a round consists of a few numpy calls,
+which remove all hashes that can be removed at once.
 
 The function does not store the hashes themselves, so it also maps each hash outside the set to an
 arbitrary value. The bits above the value are a fingerprint of the hash. If a hash is outside the
@@ -96,8 +96,7 @@ class Layout:
 
 def fingerprints(spread: Hashes, bits: int) -> npt.NDArray[np.uint64]:
     """Returns a fingerprint of `bits` bits (0 to 63) for each result of `Layout.spread`."""
-    # For 0 bits, one shift by 64 bits would be needed, whose result is undefined in numpy.
-    # Therefore the code shifts twice.
+    # For 0 bits, the code shifts twice, because one shift by 64 bits is undefined in numpy.
     return (mixed(~spread) >> np.uint64(1)) >> np.uint64(63 - bits)
 
 
@@ -123,7 +122,7 @@ def solve(
         # is nearly sequential.
         order = np.argsort(spread)
         spread = spread[order]
-        # Every position fits into 32 bits. Compared with 64 bits, this halves the memory traffic of
+        # Positions fit into 32 bits; compared with 64 bits, this halves the memory traffic of
         # peeling.
         places = layout.places(spread).astype(np.int32)
         rounds = _peel(places, layout.n_cells)
@@ -172,7 +171,7 @@ def _filled(
     """Fills the cells so that the XOR of a hash's cells is its image (fingerprint and value)."""
     cells = np.zeros(n_cells, np.uint64)
     for keys, own in reversed(rounds):
-        # Each hash of a round has one cell that no hash of a later round has. This cell is zero
-        # until this line fills it.
+        # Each hash of a round has one cell that no hash of a later round has, so this cell is still
+        # zero.
         cells[own] = images[keys] ^ np.bitwise_xor.reduce(cells[places[keys]], axis=1)
     return cells

@@ -18,7 +18,7 @@ from sieve.arrays.interval_set import spelled_out
 from sieve.segments.hash_map.fuse_function import Layout, fingerprints
 from sieve.segments.hash_map.posting_lists import Lists
 
-# This number of hashes is looked up at a time, to limit the temporary memory.
+# The number of hashes to look up at once, which limits the temporary memory.
 _SLICE = 1 << 16
 
 
@@ -91,7 +91,8 @@ class MapSegment:
         if len(listed):
             begin, end = self._bounds(distinct[listed])
             own = self.lists.locations[spelled_out(begin, end)] == location
-            # `reduceat` needs lists that are not empty. Each list has at least two locations.
+            # `reduceat` needs lists that are not empty, and each posting list has at least two
+            # locations.
             has[listed] = np.logical_or.reduceat(own, np.cumsum(end - begin) - (end - begin))
         may_hold = np.zeros(len(hashes), np.bool_)
         may_hold[index] = has[which]

@@ -32,8 +32,8 @@ def estimate_bytes(
         n_keys: number of distinct hashes.
         n_locations: number of locations of the run.
         n_lists: number of distinct posting lists, each of two locations or more. The number of keys
-            in several locations is a safe upper bound, but may lead to an estimate of too many bits
-            per cell.
+            in several locations is a safe upper bound, but then the estimated cells may have too
+            many bits.
         postings: total number of locations in these lists.
     """
     width = fingerprint_bits + value_bits(n_locations, n_lists)
@@ -68,7 +68,7 @@ def fingerprint_for(
 
 def _bits_each(mean: float) -> float:
     """Estimates the mean bits per packed number, if the numbers have the mean `mean`."""
-    # The estimate assumes a geometric distribution, which gaps between random positions have. A
+    # The numbers are assumed to be distributed geometrically, like gaps between random positions. A
     # number of 2^bits or more is stored as an exception.
     again = mean / (1 + mean)
     return min(bits + 8 * EXCEPTION_BYTES * again ** (1 << bits) for bits in range(33))

@@ -122,9 +122,9 @@ def overprovisioned_threshold(locations: int, budget_bytes: float) -> float:
 def overprovisioned_most(rows: int, rows_in_table: int, locations: int, budget_bytes: float) -> int:
     """Returns a location's maximum number of intervals.
 
-    All locations together may have 3 intervals per two bytes of the budget, plus 64 intervals per
-    location. Half of the former are distributed in proportion to the locations' rows. The other
-    half are distributed equally, because a location with few, distant keys needs intervals, too.
+    Every location may have 64 intervals. In addition, all locations together may have 3 intervals
+    per two bytes of the budget. Half of these are distributed in proportion to the locations' rows,
+    and half equally, because a location with few, distant keys needs intervals, too.
     """
     share = (rows / max(1, rows_in_table) + 1 / max(1, locations)) / 2
     return _LEAST_INTERVALS + int(_OVERPROVISION * budget_bytes / _LEAST_ENTRY_BYTES * share)

@@ -157,8 +157,8 @@ def ends(payload: bytes) -> Ends:
     begin, end, grid = cells.begin, cells.end, cells.grid
     low, high = grid.first_codes(begin), grid.last_codes(end)
     codes = low, grid.last_codes(begin), grid.first_codes(end), high
-    # If an entry was cut at the segment's border, the entry reaches the segment's first or last
-    # code. So such a first or last cell does not count as certainly containing a key.
+    # An entry that was cut at the segment's border reaches the segment's first or last code. A
+    # first or last cell there does not count as certainly containing a key.
     cut = low == low.min(), high == high.max()
     return Ends(*codes, cells.location, ~cut[0], ~cut[1], begin != end)
 
@@ -251,8 +251,8 @@ def _blocks(payload: bytes, at: int, most: int) -> tuple[tuple[Words, Words], in
     if not 1 <= n <= 2 * MAX_ENTRIES:
         raise corrupt_segment(f"claims {n} blocks")
     sizes, at = integer_coding.decode(payload, at + _BLOCKS.size, n)
-    # The array contains the size of each block less one. So the first number is the last cell of
-    # the first block, and each further block ends its size later.
+    # `sizes` contains the number of cells of each block, less one. So its first number is the last
+    # cell of the first block.
     ends = _summed(sizes, most, 1)
     return (np.append(np.uint64(0), ends[:-1] + _ONE), ends), at
 

@@ -86,8 +86,8 @@ class Grid:
         piece = np.searchsorted(self.base, cells, side="right") - 1
         shift = self.shift[piece].astype(np.uint64)
         within = (cells - self.base[piece]) << shift
-        # The last cell of a piece can have fewer codes than the others. No sum here exceeds 2^64 -
-        # 1.
+        # The last cell of a piece can have fewer codes than the others. No sum of this method
+        # exceeds 2^64 - 1.
         rest = np.append(self.start[1:] - np.uint64(1), np.uint64(self.last - self.first))
         whole = (np.uint64(1) << shift) - np.uint64(1)
         room = rest[piece] - self.start[piece] - within

@@ -3,8 +3,9 @@
 As in Elias gamma coding, a number is divided into two parts. Its *class* is the number of its
 significant bits. Its *low bits* are all bits below the highest significant bit. Many numbers have
 the same class, so each class is written as a byte, and Deflate compresses these bytes. Low bits
-look random, so they are stored without compression. If bit packing gives a shorter result, it is
-used instead. Example: 13 = 0b1101 has the class 4 and the low bits 0b101. Layout, little-endian:
+look random, so they are stored without compression. If bit packing gives a shorter result, `encode`
+uses bit packing instead. Example: 13 = 0b1101 has the class 4 and the low bits 0b101. Layout,
+little-endian:
 
 ==========  ============================================================
 u8 mode     0: bit packing; 1: classes; 2: the numbers, all below 256, as bytes
@@ -45,7 +46,7 @@ def encode(values: Words) -> bytes:
     if not len(values):
         return bytes([_PACKED]) + pack(values)
     classes = bit_lengths(values)
-    # The size of each mode's result is computed first. So only the shortest result is made.
+    # The size of each mode's result is computed first, so only the shortest result is made.
     deflated = {_CLASSES: _deflated(classes.astype(np.uint8))}
     if classes.max() <= 8:
         deflated[_BYTES] = _deflated(values.astype(np.uint8))

@@ -37,8 +37,8 @@ _LEAST_ENTRIES: Final = 16384
 _SHOWN: Final = [1, 2, 3]
 _FIRST_GUESS: Final = 2.0
 _LEFT: Final = 0.8
-# The size of one more entry, as a share of the mean size of entries. It is below 1, because a
-# further entry shortens the distances between entries, which then take fewer bits.
+# The size of one more entry, as a share of the mean size of entries. The share is below 1, because
+# a further entry shortens the distances between entries, which then take fewer bits.
 _MARGINAL: Final = 0.8
 # The planner encodes this number of segments as a sample, at these multiples of the expected price.
 _SAMPLED: Final = 3
@@ -132,9 +132,9 @@ class Plan:
     def curve(self, prices: Numbers, aim: float) -> Numbers:
         """Estimates the total bytes of the segments at each price, including `SEGMENT_OVERHEAD`.
 
-        For each price, the method counts the entries that save more than they cost, exactly. It
-        measures the bytes per entry on a sample of segments, at some prices near the expected
-        price. It interpolates the bytes per entry at the other prices.
+        For each price, the method counts the entries that save more than they cost, exactly. The
+        method measures the bytes per entry on a sample of segments, at some prices near the
+        expected price, and interpolates the bytes per entry at the other prices.
 
         Args:
             prices: float64[p], above 0, falling, in files read per query and index byte.
@@ -150,7 +150,7 @@ class Plan:
         fits = np.flatnonzero(counts * _FIRST_GUESS <= aim)
         near = prices[fits[-1] if len(fits) else 0] * _TRIED
         each = [self._tried(price) for price in near.tolist()]
-        # `np.interp` needs ascending x values, and prices fall. So their logarithms are negated.
+        # `np.interp` needs ascending x values; prices fall, so their logarithms are negated.
         bytes_each = np.interp(-np.log(prices), -np.log(near), each)
         sizes: Numbers = counts * bytes_each
         return sizes
@@ -161,8 +161,8 @@ class Plan:
         """Estimates, for one price, the bytes of the segments and the files that probes read.
 
         The method computes exactly which locations the entries select before they are widened to
-        grid cells. It measures two numbers on a sample of segments: the bytes of the entries, and
-        the additional locations that probes read because of the grid cells.
+        grid cells. The method measures two numbers on a sample of segments: the bytes of the
+        entries, and the additional locations that probes read because of the grid cells.
 
         Args:
             price: the cost per byte, above 0, in files read per query and index byte.
@@ -245,10 +245,10 @@ def fitted(planned: Plan, prices: Numbers, budget: float) -> tuple[Plan, float, 
     """Makes segments that use most of a budget; returns the plan, the price and the segments.
 
     At some price, many segments can change to the coding `IN_BLOCKS`, so that their total bytes
-    fall to half. Then no price uses much of the budget, and segments without blocks can be better.
-    Therefore, if any price led to blocks and much of the budget is unused, this function also tries
-    segments without blocks. With this second try and a budget of 0.3 % for a column of e-mail
-    addresses, queries read about 180 of 200 files instead of 189 (`bench rivals`).
+    fall to half. If no price uses much of the budget for this reason, segments without blocks can
+    be better. Therefore, if any price led to blocks and much of the budget is unused, this function
+    also tries segments without blocks. Example: with a budget of 0.3 % for a column of e-mail
+    addresses, queries then read about 180 of 200 files instead of 189 (`bench rivals`).
 
     Args:
         planned: the plan of the stretch whose segments share the budget.

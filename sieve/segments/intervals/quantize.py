@@ -40,7 +40,7 @@ class Part:
         keys: the number of distinct keys in the entries that begin in this segment.
         rows: the number of rows in the entries that begin in this segment.
         dropped: float64[6], for each kind of query, the share of queries that fall into gaps inside
-            the entries. Each gap's share is multiplied by the weight of its location.
+            the entries. The share of each gap is multiplied by the weight of the gap's location.
     """
 
     first: int
@@ -101,8 +101,8 @@ def cheapest(
         moved = np.clip(shift + offset, 0, 63).astype(np.uint8)
         grid = Grid.of(part.first, part.last, start, moved)
         if grid is None:
-            # A grid of 2^64 cells has one code per cell, and its cells have no 64-bit numbers.
-            # Therefore each cell gets at least two codes.
+            # This grid would have 2^64 cells of one code, too many for 64-bit numbers, so each cell
+            # gets at least two codes.
             grid = Grid.of(part.first, part.last, start, np.maximum(moved, 1))
             assert grid is not None
         cells, low, high = _snapped(part, grid)
