@@ -48,8 +48,7 @@ _SLICE: Final = 1 << 16
 def bit_lengths(values: Words) -> npt.NDArray[np.int64]:
     """Returns the number of significant bits of each value; 0 for the value 0."""
     # The exponent of a value as a float gives the value's bit length. The conversion to float could
-    # round a value up to the next power of two. To prevent this, the bit below the highest bit is
-    # cleared first.
+    # round a value up to the next power of two, so the bit below the highest bit is cleared first.
     image = (values & ~(values >> np.uint64(1))).astype(np.float64).view(np.int64)
     lengths: npt.NDArray[np.int64] = np.maximum(
         (image >> _MANTISSA_BITS) - (_EXPONENT_OF_ONE - 1), 0

@@ -26,7 +26,7 @@ _MASKS: Final[Words] = np.array([(1 << 8 * width) - 1 for width in range(_WORD +
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FramedColumn:
-    """A column of n integers in f frames.
+    """A compressed column of n integers, divided into f frames.
 
     Attributes:
         least: int64[f], the least number of each frame.
@@ -44,7 +44,7 @@ class FramedColumn:
     def of(cls, values: Integers) -> FramedColumn:
         """Packs the numbers ``values``, int64[n], into a column."""
         frames = -(-len(values) // FRAME)
-        # The last number is repeated until the last frame is full.
+        # The column's last number is repeated until the last frame is full.
         padded = np.append(values, np.repeat(values[-1:], frames * FRAME - len(values)))
         blocks = padded.reshape(-1, FRAME)
         least = blocks.min(axis=1, initial=np.iinfo(np.int64).max)
@@ -74,7 +74,7 @@ class FramedColumn:
         return all(np.array_equal(one, two) for one, two in pairs)
 
     def take(self, places: Counts) -> Integers:
-        """Returns the numbers at the given positions, int64; positions are from 0 to n - 1."""
+        """Returns the column's numbers, int64, at some positions, each from 0 to n - 1."""
         frame = places // FRAME
         width = self.width[frame]
         at = self.start[frame] + places % FRAME * width

@@ -3,8 +3,8 @@
 Both ends of an interval are inclusive, so an interval can contain the least and the greatest 64-bit
 integer. A set of k intervals is an int64[k, 2] array: each row has an interval's first and last
 integer. Most functions need a *merged* set: ascending intervals without overlap, as `merge` returns
-them. Several owners, such as the files of a table, can each have a set. Flat arrays then contain
-the intervals of all owners, sorted by owner and then by first integer.
+them. If several owners, such as the files of a table, each have a set, flat arrays contain the
+intervals of all owners, sorted by owner and then by first integer.
 
 Example: ``merge([[7, 9], [1, 3], [2, 5]])`` is ``[[1, 5], [7, 9]]``.
 """
@@ -65,8 +65,8 @@ def _apart(first: Integers, reach: Integers, *, touching: bool) -> npt.NDArray[n
     """Returns, for each interval but the first, whether all earlier intervals end below it."""
     apart = first[1:] > reach[:-1]
     if touching:
-        # `first - 1` wraps around only if `first` is the least integer. For such an interval, the
-        # comparison above already returned False.
+        # `first - 1` wraps around only if `first` is the least integer, which is never above
+        # `reach`.
         apart &= first[1:] - 1 > reach[:-1]
     return apart
 

@@ -2,8 +2,8 @@
 
 A codec maps values to signed 64-bit key codes so that ``x < y`` implies ``code(x) <= code(y)``. An
 *exact* codec also gives different codes to different values, so Sieve can compare codes instead of
-values. With an inexact codec, different values can share a code. A predicate on codes then accepts
-every matching value, and possibly other values.
+values. With an inexact codec, different values can share a code, so a predicate on codes accepts
+every matching value and possibly other values.
 
 Examples: the int 7 has the code 7, the date 1970-01-02 has the code 1, and the double -0.0 has the
 code 0.
@@ -38,8 +38,8 @@ _DAY_MICROS = 86_400_000_000
 class Literal:
     """A constant of a query as a key code; `code` is undefined if `nan` is set.
 
-    If the column's codes are inexact, `image` is the whole constant as bytes. A look-up in a hash
-    map then uses the hash of `image`.
+    If the column's codes are inexact, `image` is the whole constant as bytes, and a look-up in a
+    hash map uses the hash of `image`.
     """
 
     code: int
@@ -189,7 +189,7 @@ class TimestampCodec:
 class FloatCodec:
     """The codec of IEEE 754 floats: the code is the float's bits below the sign bit, with the sign.
 
-    Both -0.0 and 0.0 have the code 0. NaN has no code; a flag marks it.
+    Both -0.0 and 0.0 have the code 0. NaN has no code; `nans` returns which elements are NaN.
     """
 
     bits: int

@@ -33,7 +33,7 @@ from sieve.errors import CorruptError, InvalidInputError, UnsupportedError
 __all__ = ["GREATEST", "LEAST", "Encoded", "Encoder", "Literal", "Splits", "Window"]
 
 # The maximum length of the prefix in bytes. Every manifest contains the prefix, so a longer common
-# prefix is truncated. All values still begin with the truncated prefix.
+# prefix is truncated; all values begin with the truncated prefix, too.
 MAX_PREFIX = 1024
 
 
@@ -44,7 +44,7 @@ class Encoded:
     Attributes:
         codes: int64[n], the code of each value; undefined if the value is NULL or NaN.
         valid: bool[n], whether each value is not NULL.
-        nan: bool[n], whether each value is NaN. A NaN also counts as valid.
+        nan: bool[n], whether each value is NaN; a NaN is also valid.
     """
 
     codes: Codes

@@ -1,9 +1,9 @@
 """64-bit hashes of column values for hash maps; executors and the front end compute equal hashes.
 
 If a column's key codes are exact, a bijection computes the hash from the code, so different values
-have different hashes. The other types are strings, binary and decimals of more than 18 digits.
-Their hash is the XXH64 hash of the value's bytes, as in Spark's function ``xxhash64``, so two
-different values can have the same hash.
+have different hashes. Strings, binary and decimals of more than 18 digits are hashed by the XXH64
+hash of the value's bytes, as in Spark's function ``xxhash64``, so two different values can have the
+same hash.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ def hash_bytes(values: Sequence[bytes]) -> Hashes:
 def decimal_bytes(unscaled: int) -> bytes:
     """Returns the bytes that Spark hashes for a decimal of more than 18 digits.
 
-    These bytes are the unscaled number in two's complement, big-endian and as short as possible, as
-    in a Java BigInteger.
+    Spark hashes the unscaled number in two's complement, big-endian and as short as possible, as in
+    a Java BigInteger.
     """
     magnitude = unscaled if unscaled >= 0 else ~unscaled
     return unscaled.to_bytes(magnitude.bit_length() // 8 + 1, "big", signed=True)

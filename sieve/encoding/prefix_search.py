@@ -27,7 +27,7 @@ class _Level:
     values below all words of the node.
 
     Attributes:
-        words: uint64[s], the word of each slot, ascending within a node.
+        words: uint64[s], the 8-byte word of each slot, ascending within a node.
         counts: int64[s], for a value between this slot's word and the next slot's word, the number
             of points at or below the value.
         children: int64[s], the node of the next level that decides about values with this slot's
@@ -95,8 +95,8 @@ def _level(
         )
         for word, group in by_word:
             members = list(group)
-            # Of the points with this word, only the first can end at this level: two points that
-            # end here would be equal after padding.
+            # Of the points with the same word, only the first can end at this level: two such
+            # points would be equal after padding.
             ending = len(points[members[0]]) <= offset + 8
             words.append(word)
             counts.append(members[-1] + 1)

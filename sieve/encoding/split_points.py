@@ -81,7 +81,7 @@ class Splits:
 
     @property
     def digits(self) -> int:
-        """The number of digits in a code: they and the number of a point fit into 64 bits."""
+        """The number of digits in a code: as many as fit into 64 bits next to a point's number."""
         room = ((1 << 64) - 1) // len(self.points)
         count = 0
         while count < MOST_DIGITS and self.radix ** (count + 1) <= room:
@@ -89,9 +89,9 @@ class Splits:
         return count
 
     def to_bytes(self) -> bytes:
-        """Returns the points' form on disk, in which each point omits a prefix.
+        """Returns the points in their form on disk.
 
-        A point omits the bytes that it shares with the point before it.
+        On disk, each point omits the leading bytes that it shares with the point before it.
 
         Source: Bayer and Unterauer, "Prefix B-Trees".
         """

@@ -42,9 +42,9 @@ def find_column(
 ) -> ColumnPlace | None:
     """Finds a column in a schema; returns None if the schema does not contain the column.
 
-    Readers usually find a column in a file by its name. But old releases of Hive wrote ORC files
-    without column names; in such files, readers find a column by its position. Neither later
-    columns nor other fields of the same struct affect the column.
+    Readers usually find a column in a file by its name. In ORC files without column names, which
+    old releases of Hive wrote, readers find a column by its position. Neither later columns nor
+    other fields of the same struct affect the column.
 
     Args:
         column: path of the column.

@@ -7,11 +7,11 @@ counts as deciding unless Spark's reader certainly ignores it for the indexed co
 
 In CSV and JSON, appending a column to the schema can also affect the values of the other columns.
 Spark treats a record as corrupt if a value cannot be converted to the new column's type, or if a
-CSV record lacks a value for the new column. Some corrupt records have different values in their
-other columns from query to query. Neither a build nor CHECK nor an audit can recognise such a
-record. Example: `spark.sql.json.enablePartialResults` is off, and a column `b MAP<STRING, INT>` is
-added to the schema. For the record `{"b":{"k":"x","a":7},"a":1}`, Spark then returns 7 for `a`,
-because its parser continues inside `b`.
+CSV record lacks a value for the new column. The other values of some corrupt records differ from
+query to query; neither a build nor CHECK nor an audit can recognise such a record. Example:
+`spark.sql.json.enablePartialResults` is off, and a column `b MAP<STRING, INT>` is added to the
+schema. For the record `{"b":{"k":"x","a":7},"a":1}`, Spark then returns 7 for `a`, because its
+parser continues inside `b`.
 """
 
 from __future__ import annotations
@@ -230,8 +230,8 @@ def _zones(parts: Parts, format_name: str, place: ColumnPlace) -> frozenset[str]
     if place.default or (format_name == "hudi" and place.kind == "instant"):
         return frozenset({"session", "jvm"})
     if format_name == "orc":
-        # If a file's column contains instants, ORC's reader can convert them to another type of the
-        # table, such as text. This conversion uses the JVM's time zone.
+        # If a file's column contains instants, ORC's reader can convert them to another type, such
+        # as text, with the JVM's time zone.
         return frozenset({"jvm"})
     if place.kind != "instant":
         return frozenset()
@@ -260,8 +260,8 @@ def _decides(key: str, format_name: str, place: ColumnPlace, *, is_option: bool)
         # Options of the executors' JVMs can set the JVM's time zone and locale.
         decides = place.kind == "instant" or place.default or base == "orc"
     else:
-        # Readers of lakehouse formats look up options that Sieve does not know. The reader of a
-        # plain format looks up no options but `_OPTIONS`.
+        # Readers of lakehouse formats look up options that Sieve does not know; the reader of a
+        # plain format looks up only `_OPTIONS`.
         decides = not is_option or format_name != base or key in _OPTIONS[base]
         decides = decides or key.startswith(_KEYS)
     return decides
@@ -270,9 +270,9 @@ def _decides(key: str, format_name: str, place: ColumnPlace, *, is_option: bool)
 def _of_merged(column: tuple[str, ...], parts: Parts) -> Parts:
     """Returns the deciding parts of a Hudi table whose reader merges the records of a key.
 
-    In some merge modes, Hudi returns one of the records unchanged. Which record it returns depends
-    only on the key columns, the ordering columns and Hudi's own columns, such as the delete marker.
-    In other modes, the merged record can depend on every column.
+    In some merge modes, Hudi returns one of the records of a key unchanged; which one, depends only
+    on the key columns, the ordering columns and Hudi's own columns, such as the delete marker. In
+    other merge modes, the merged record can depend on every column.
     """
     kept = dict(_of_records(parts, "parquet", "avro"))
     if not _takes_whole_records(parts):

@@ -34,8 +34,8 @@ def newest(store: Store, index_dir: str, hint: int = 0) -> Manifest | None:
 
     Args:
         index_dir: the folder of the index, ``<root>/<index uuid>``.
-        hint: a version number that is expected to exist, or 0. If no such version exists, finding
-            the newest version only takes longer.
+        hint: a version number that probably exists, or 0. If the hint is wrong, the search only
+            takes longer.
 
     Raises:
         CorruptError: the file of the newest version is damaged, or is a copy from another index or
@@ -104,8 +104,7 @@ def publish(
 ) -> Manifest:
     """Publishes the next version.
 
-    If another writer publishes this number first, the function plans again on top of that writer's
-    version.
+    If another writer publishes first, the function plans again on top of that writer's version.
 
     Args:
         index_dir: the folder of the index, which contains ``versions/``.
@@ -148,7 +147,7 @@ def publish(
 def _create(store: Store, index_dir: str, proposed: Manifest) -> bool:
     """Returns whether this call published the version ``proposed``.
 
-    If the result is false, another version has the same number permanently.
+    If this call did not, another writer's version has the number permanently.
     """
     uri = version_file(index_dir, proposed.version)
     data = render_manifest(proposed)

@@ -22,8 +22,8 @@ class Contents:
         null_proof: whether a query can skip files by their NULL counts; false for text formats.
         fingerprint: SHA-256, in hex, of ``fingerprint_parts``. The hash identifies how the build
             read the table.
-        fingerprint_parts: the parts of the fingerprint. They are stored so that Sieve can name the
-            parts that differ at a scan.
+        fingerprint_parts: the parts of the fingerprint, stored so that Sieve can name the parts
+            that differ at a scan.
         runs: the runs of the index; each run has the data for a different set of locations.
         locations: the file list, which also contains the position of each location in its run.
         roots: absolute qualified URIs of the folders to which the paths in the file list are

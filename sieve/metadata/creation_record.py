@@ -121,7 +121,7 @@ def delete_index(store: Store, index_dir: str) -> None:
 def report_if_dropped(name: str, store: Store, index_dir: str) -> Iterator[None]:
     """Raises ConflictError if the index is dropped while the statement in this context runs.
 
-    This error replaces any other error of the statement. If the index was dropped, the function
+    ConflictError replaces any other error of the statement. If the index was dropped, the function
     also deletes the files that the statement wrote to the index's folder after the drop.
 
     Raises:
@@ -143,7 +143,7 @@ def _remove_ghost(store: Store, index_dir: str) -> bool:
 
     A writer that runs during the drop can recreate folders of the index, which no table would ever
     find. An existing index has a manifest of version 1 and the file ``registered``. If only one of
-    these two files is missing, the index is damaged, not dropped.
+    the manifest and ``registered`` is missing, the index is damaged, not dropped.
     """
     marks = (version_file(index_dir, 1), join(index_dir, REGISTERED))
     try:
@@ -172,6 +172,6 @@ def creation_record_of(store: Store, folder: str) -> CreationRecord | None:
             REGISTERED in members,
         )
     except (SieveError, ValueError, KeyError, TypeError):
-        # The record is unreadable, or Sieve did not write it. The folder may belong to another
-        # program, so the caller must not delete the folder.
+        # The record is unreadable, or Sieve did not write it. The folder may then belong to another
+        # program, so Sieve must not delete it.
         return None

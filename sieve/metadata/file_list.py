@@ -92,8 +92,8 @@ class Locations:
         nulls: int64[n], the number of each file's rows whose value is NULL.
         nans: int64[n], the number of each file's rows whose value is NaN.
         slots: int64[n], the position of each file among the concatenated locations of all runs. The
-            ranges of a file have consecutive positions; the slot is the position of the first
-            range. No run contains a file without keys, so its slot is -1.
+            ranges of a file have consecutive positions; the slot is that of the first range. A file
+            without keys is in no run, so its slot is -1.
         also: int64[n, k], the positions of each location in further runs, padded with -1. A further
             run contains rows that were appended to the location after its first run was built. None
             if no location has further positions.
@@ -121,7 +121,7 @@ class Locations:
 
     @property
     def every_range(self) -> FileRanges:
-        """The ranges of the files. A file that is one location has one range."""
+        """The ranges of all files; a file that is one location counts as one range."""
         return self.ranges or whole_files(self.rows, self.nulls, self.nans)
 
     @property
@@ -160,8 +160,8 @@ class Locations:
     def all_rows(self) -> npt.NDArray[np.bool_]:
         """Whether the index contains all rows of each location, also hidden ones, bool[n].
 
-        This is true for each location with several positions. A location gets a second position
-        only if each build read all rows that the location had at that time.
+        True for a location with several positions: it gets a second position only if each build
+        read all rows that the location had at that time.
         """
         several: npt.NDArray[np.bool_] = np.count_nonzero(self.places >= 0, axis=1) > 1
         return several
@@ -239,8 +239,8 @@ def diff(before: Locations, now: Locations) -> Locations:
     """Returns the part that, merged after ``before``, gives the files of ``now``, in any order."""
     was, paths = before.path_list, now.path_list
     place = paths.places_in(was)
-    # If two partitions share a folder, Spark lists its files twice. The part must contain either
-    # both entries of such a file or neither.
+    # If two partitions share a folder, Spark lists its files twice. Of a file that is listed twice,
+    # a part must contain either both entries or neither.
     place[paths.within(concat_paths([was.repeated(), paths.repeated()]))] = -1
     same = place >= 0
     for name in COLUMNS:
@@ -353,7 +353,7 @@ def parse_locations(data: bytes, roots: Sequence[str], rows: int) -> Locations:
         ranges = None
         if form == _WITH_RANGES:
             # If a count is 0 in all files, it is 0 in all ranges, so its lists are not decoded.
-            # Decoding lists takes most of the time.
+            # Decoding lists takes most of the time of this function.
             some = ["cuts", *(name for name in COUNTED if table[name].to_numpy().any())]
             read = _read(file, [stored for name, stored in _LISTS.items() if name in some])
             lists = {name: read[_LISTS[name]].combine_chunks() for name in some}

@@ -36,7 +36,7 @@ class FileRanges:
     Attributes:
         counts: int64[n], the number of ranges of each file; 1 if the file is one location.
         footers: int64[n], the size in bytes of each file's footer, which a reader reads again for
-            each range. The size is 0 for text files and for files that are one location.
+            each range. Footers of text files and of files that are one location have the size 0.
         starts: int64[m], the offset of each range's first byte, 0 for the first range of a file. A
             range ends where the next range of its file starts; the last range ends with the file.
         rows: int64[m], the number of rows of each range.

@@ -126,7 +126,7 @@ class Fields:
     def ranges(self, name: str, high: int) -> tuple[tuple[int, int], ...]:
         """Returns an array of at most ``high`` ascending, disjoint ranges of 64-bit integers.
 
-        Each range is a pair [first, last].
+        In the array, each range is a pair [first, last].
         """
         ranges: list[tuple[int, int]] = []
         for value in self._array(name, 0, high):

@@ -1,7 +1,7 @@
 """Manifest: the immutable record of one version of an index, and the record's JSON file.
 
-The file is one line of ASCII JSON. Its last member, ``"checksum"``, is the SHA-256, in hex, of the
-file's text without that member. Manifests of every format end with a checksum, so a reader can
+The file is one line of ASCII JSON. The file's last member, ``"checksum"``, is the SHA-256, in hex,
+of the text without that member. Manifests of every format end with a checksum, so a reader can
 distinguish a damaged file from an intact file of a newer format.
 """
 
@@ -117,7 +117,7 @@ class Manifest(Contents):
         """Returns the deciding parts of the fingerprint in which a reader differs from the build.
 
         Returns:
-            The names of these parts; if there are none, the reader can use the version.
+            The names of the parts; if the tuple is empty, the reader can use the version.
         """
         return changed_parts(self.column, self.fingerprint_parts, parts)
 
@@ -282,7 +282,7 @@ def _options(fields: Fields, outdated: bool) -> IndexOptions:
     except InvalidInputError as error:
         if outdated:
             return IndexOptions()
-        # The checksum matches, so a newer release wrote this option.
+        # The manifest's checksum matches, so a newer release wrote this unknown option.
         raise UnsupportedError(
             "SIEVE_VERSION_TOO_NEW", f"manifest: {error.message}; upgrade Sieve"
         ) from error

@@ -42,16 +42,16 @@ class IndexOptions:
             shape ``sieve`` has no budget. The default of the shape ``map`` is 50%.
         error: for the shape ``sieve`` only, the error bound of the shrinking-cone algorithm, from 1
             to 1,000,000. At any key, a segment's line may deviate from the true number of changes
-            of the location set by at most this number. A smaller bound gives more segments.
-        payback: for the budget ``auto`` only, a number of queries, from 1 to 1,000,000. Within this
-            number of queries, each byte of the index must save reading one byte of the table.
+            of the location set by at most ``error``. A smaller bound gives more segments.
+        payback: for the budget ``auto`` only, a number of queries, from 1 to 1,000,000. Within
+            ``payback`` queries, each byte of the index must save reading one byte of the table.
         granularity: the kind of location that the index distinguishes, one of `GRANULARITIES`:
             whole files, or byte ranges of large files, such as row groups. With ``auto``, the build
             chooses the kind with which queries read fewer bytes.
         refresh: whether a write to the table refreshes the index, one of `REFRESHES`. With
             ``auto``, every driver with Sieve refreshes the index after its writes. With ``manual``,
-            a driver does so only if its session sets spark.sieve.refresh.auto. The option does not
-            affect the runs.
+            a driver refreshes the index only if its session sets spark.sieve.refresh.auto. The
+            option ``refresh`` does not affect the runs.
     """
 
     shape: str = "auto"

@@ -86,7 +86,7 @@ class PathList(Sequence[str]):
         return places
 
     def repeated(self) -> PathList:
-        """Returns each path that occurs more than once, a single time."""
+        """Returns the paths that occur more than once; the result contains each path once."""
         if self.is_distinct:
             return concat_paths([])
         counted = pc.value_counts(self.array)

@@ -108,7 +108,7 @@ Range = tuple[int, int]
 class RunFileRef(FileRef):
     """A run file and the ranges of its keys.
 
-    A look-up of a key outside these ranges does not read the file.
+    A look-up of a key outside the ranges does not read the run file.
 
     Attributes:
         codes: the ranges of key codes that the file's segments contain, ascending and disjoint.
@@ -212,7 +212,7 @@ class BuildStats:
         column_bytes: the uncompressed size of the indexed column in bytes.
         seconds: wall-clock duration of the build.
         expected: the expected reads of each kind of query, measured when a build last read the
-            whole table. The tuple is empty if all values of the column are NULL or NaN.
+            whole table. Empty if all values of the column are NULL or NaN.
         files_total: the number of the table's files when ``expected`` was measured.
         ranges_total: the number of locations when ``expected`` was measured; a location is a file
             or a range of a large file.

@@ -43,11 +43,10 @@ class Registration:
     """The registration of one index, as stored in its table's properties.
 
     Attributes:
-        uuid: the unique id of the index. Sieve identifies an index by this id; its name is only for
-            users.
+        uuid: the unique id of the index. Sieve identifies an index by its UUID; the index's name is
+            only for users.
         column: the path of the indexed column, in the column's own case.
-        root: URI of the folder that contains the index's own folder. The name of the own folder is
-            the UUID.
+        root: URI of the folder that contains the index's folder, whose name is the UUID.
         follows: whether each write to the table refreshes the index (option ``refresh = 'auto'``).
     """
 

@@ -51,8 +51,8 @@ merge.
 def is_unread_option(files: str, key: str, line: str) -> bool:
     """Returns whether Spark's reader of a text format certainly ignores an option.
 
-    The result is False for a name with a dot, because it may be a Hadoop setting. For an unknown
-    release line, the result is also False, because its readers may look up further options.
+    The result is False for a name with a dot, because it may be a Hadoop setting, and for an
+    unknown release line, because its readers may look up further options.
 
     Args:
         files: ``csv`` or ``json``.
@@ -97,12 +97,12 @@ def lines_vary(parts: Mapping[str, str]) -> bool:
 
     If the start of a line separator equals its end, as in a separator of two blanks, separators can
     overlap in a file. A reader uses the first separator after the start of its split. Example: the
-    separator is two blanks, and the file contains a, three blanks and b. Without a split, the
-    second line is `` b``. If a split starts at the second blank, the second line is ``b``. A build
-    and a query can use different splits, because splits depend on settings and on the number of
-    bytes to read.
+    separator is two blanks, and the file contains a, three blanks and b. The second line is `` b``
+    in a single split, but ``b`` if a split starts at the second blank. A build and a query can use
+    different splits, because splits depend on settings and on the number of bytes to read.
     """
-    # If a line is longer than this setting allows, Spark truncates the line where a split ends.
+    # If a line is longer than linerecordreader.line.maxlength, Spark truncates the line where a
+    # split ends.
     if any(part.endswith("linerecordreader.line.maxlength") for part in parts):
         return True
     separator = parts.get("option.linesep", "")
@@ -117,8 +117,8 @@ def lines_vary(parts: Mapping[str, str]) -> bool:
 def splits_keep_lines(parts: Mapping[str, str]) -> bool:
     """Returns whether each line of a file is in exactly one split, wherever the splits begin.
 
-    To find its first line, a split's reader looks for the next separator. If the separator or the
-    encoded line feed has several bytes, a split can begin inside it, so the rows depend on the
+    To find its first line, a split's reader looks for the next line separator. If the separator or
+    the encoded line feed has several bytes, a split can begin inside it, so the lines depend on the
     splits.
     """
     if lines_vary(parts):

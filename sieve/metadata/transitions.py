@@ -46,7 +46,7 @@ class SetOptions:
 class Refresh:
     """The change that replaces a version's contents by those of a build or a compaction.
 
-    If another writer sets options during this build, the refresh after it uses those options.
+    If another writer sets options during the build, the next refresh uses those options.
     """
 
     contents: Contents
@@ -96,7 +96,7 @@ def next_version(base: Manifest, change: Change, version_id: VersionId, by: Crea
 
 
 def check_successor(base: Manifest | None, proposed: Manifest) -> None:
-    """Raises an error if ``proposed`` cannot follow ``base``, or None as version 1.
+    """Raises an error if ``proposed`` cannot follow ``base``, which is None before version 1.
 
     Raises:
         ConflictError: ``base`` is a tombstone.
@@ -131,7 +131,7 @@ def _changed(base: Manifest, change: Change) -> Manifest:
         case Follow(table, moved):
             old, new = (identity.location.rstrip("/") for identity in (base.table, table))
             roots = tuple(new if moved and root == old else root for root in base.roots)
-            # If the files did not move with the table, the folder can be a copy. A copy of a Delta
+            # If the files did not move with the table, the folder can be a copy; a copy of a Delta
             # table's folder has the same log but other files, so the commit is forgotten.
             commit = base.commit if moved else None
             return replace(base, table=table, roots=roots, commit=commit)

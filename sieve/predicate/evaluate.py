@@ -3,7 +3,7 @@
 The evaluation excludes a location only if the indexes show that the location *cannot match*. Each
 leaf is converted to `KeyRanges` of the leaf's column. The column's index then returns the locations
 that may contain a key in these ranges. A leaf without an index is *unknown*, because every location
-might match. AND and OR combine the locations to keep:
+might match. This table shows how AND and OR combine the locations to keep:
 
 ===============  =====================  ==========================
 A                B                      result
@@ -15,8 +15,8 @@ unknown          unknown                unknown
 
 Before it looks up key ranges, the evaluation combines those of the same column: below AND by
 intersection, below OR by union. Example: for ``x > 1 AND (x < 5 OR y = 2)``, the evaluation looks
-up ``(1, 5)`` in the index of x. So the branch ``x < 5`` excludes a location that contains only the
-keys 0 and 7. A predicate tree has no NOT: see `sieve.predicate.tree`.
+up ``(1, 5)`` in the index of x. So the look-up for the branch ``x < 5`` excludes a location that
+contains only the keys 0 and 7. A predicate tree has no NOT: see `sieve.predicate.tree`.
 
 A row can have several elements in an index of arrays. Two `Exists` of the same column can be TRUE
 because of two different elements, so the evaluation does not intersect the key ranges of several
@@ -55,12 +55,12 @@ class LocationIndex(Protocol):
 
     @property
     def null_proof(self) -> bool:
-        """Whether a value that was not NULL at the build is not NULL in every query, either."""
+        """Whether a value that was not NULL at the build is never NULL in a query."""
 
     def keep(self, key_ranges: KeyRanges) -> Flags:
         """Returns, for each location, whether it may contain a value in the key ranges.
 
-        If the index does not contain a location, the result for this location is True.
+        For a location that the index does not contain, the result is True.
         """
 
 
@@ -69,8 +69,8 @@ class Verdict:
     """The result of evaluating one scan's predicate.
 
     Attributes:
-        keep: bool[n_locations]. It is False for a location only if the predicate is TRUE for none
-            of its rows.
+        keep: bool[n_locations]. False for a location only if the predicate is TRUE for none of the
+            location's rows.
         used: the columns whose indexes the evaluation used.
     """
 
@@ -207,7 +207,7 @@ def _narrow(column: Column, wanted: KeyRanges, given: Mapping[Column, KeyRanges]
 
 
 def _conjunction(plans: Iterable[_Plan]) -> _Plan:
-    """AND: ignores the parts that are None, and intersects the key ranges of the same column."""
+    """Plans an AND: ignores the parts that are None; intersects key ranges of the same column."""
     bounds: dict[Column, KeyRanges] = {}
     others: list[_Any | _One] = []
     for plan in plans:
@@ -232,7 +232,7 @@ def _bounds(plan: _Bound | _All | None) -> Mapping[Column, KeyRanges]:
 
 
 def _disjunction(plans: Iterable[_Plan]) -> _Plan:
-    """OR: is None if any part is None; unites the key ranges of the same column."""
+    """Plans an OR: returns None if any part is None; unites key ranges of the same column."""
     bounds: dict[Column, list[KeyRanges]] = {}
     others: list[_Bound | _All | _One] = []
     for plan in plans:

@@ -1,12 +1,12 @@
 """Key ranges: the values that a predicate allows in one column (a search argument, SARG).
 
 Key ranges contain at least all values for which the predicate can be TRUE; with further values,
-they are also correct. The key ranges of ``a OR b`` are the union of the key ranges of a and of b.
-The key ranges of ``a AND b`` are their intersection.
+they are also correct. The key ranges of ``a OR b`` are the union of the key ranges of a and b;
+those of ``a AND b`` are the intersection of the key ranges of a and b.
 
 Examples for an exact encoder of integers: the key ranges of ``x < 5`` consist of the interval
-``[LEAST, 4]``. Those of ``x IN (1, 2, 7)`` consist of the intervals ``[1, 2]`` and ``[7, 7]``, and
-of three hashes. Those of ``x IS NULL`` have no interval, and their `null` is true.
+``[LEAST, 4]``. The key ranges of ``x IN (1, 2, 7)`` consist of the intervals ``[1, 2]`` and ``[7,
+7]``, and of three hashes. The key ranges of ``x IS NULL`` have no interval, and `null` is true.
 """
 
 from __future__ import annotations
@@ -75,8 +75,7 @@ def unite(parts: Iterable[KeyRanges]) -> KeyRanges:
 def key_ranges(leaf: Leaf, encoder: Encoder) -> KeyRanges:
     """Returns the values that make a leaf TRUE; if codes are inexact, also others with these codes.
 
-    Values compare as in Spark: NaN equals NaN, NaN is greater than every other value, and -0.0
-    equals 0.0.
+    As in Spark, NaN equals NaN, NaN is greater than every other value, and -0.0 equals 0.0.
 
     Raises:
         InvalidInputError: a constant is not in the wire form of the encoder's type.
@@ -127,8 +126,8 @@ def _none_of(literals: Sequence[Literal], exact: bool, null: bool) -> KeyRanges:
     if not exact:
         return KeyRanges(_EVERYWHERE, null, nan)
     codes = _codes(literals)
-    # There is no interval below a constant with the code LEAST, or above a constant with the code
-    # GREATEST. Computing their ends would overflow, so the function leaves them out.
+    # There is no interval below the code LEAST or above the code GREATEST. Computing the ends of
+    # such an interval would overflow, so the function leaves it out.
     first = np.concatenate([[LEAST], codes[codes < GREATEST] + 1])
     last = np.concatenate([codes[codes > LEAST] - 1, [GREATEST]])
     if len(codes) and codes[0] == LEAST:

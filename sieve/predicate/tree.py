@@ -146,7 +146,7 @@ def columns(predicate: Predicate) -> frozenset[Column]:
 def parse(tree: object) -> Predicate:
     """Parses a predicate tree from the result of `json.loads`.
 
-    If a part exceeds a limit (depth, nodes or values), it becomes `Unknown`. The query then reads
+    If a part exceeds a limit (depth, nodes or values), it becomes `Unknown`, so the query reads
     more files, but loses no row.
 
     Raises:

@@ -1,7 +1,7 @@
 """Fits a version of an index to a budget of bytes by one cost per byte (Lagrange multiplier).
 
 The cost per byte ("price" in the code) is a number of files. A build writes a byte only if the byte
-saves reading at least this number of files per expected query. So a higher price gives a smaller
+saves reading at least this number of files per expected query, so a higher price gives a smaller
 index. All parts of a version have the same price, so the budget goes to the locations where it
 saves most. `choose_price` estimates the right price from a curve that shows the index's bytes at
 several prices. If the built version does not fit the budget, `within_budget` corrects the price and
@@ -23,17 +23,17 @@ from sieve.arrays.dtypes import Numbers
 Made = TypeVar("Made")
 
 _PRICES = 24
-# These numbers define the least price. At the least price, the whole budget saves only the first
-# number of files per query, or the second number as a share of the table's files, if this is less.
-# If a budget saves even less, it is too large for the column.
+# At the least price, the whole budget saves only `_NEGLIGIBLE_FILES` files per query, or the share
+# `_NEGLIGIBLE_SHARE` of the table's files, if this is less. A budget that saves even less is too
+# large for the column.
 _NEGLIGIBLE_FILES = 1e-3
 _NEGLIGIBLE_SHARE = 1e-5
-# The share of the budget at which `choose_price` aims. It is below 1 because the bytes at a price
-# are only estimated.
+# The share of the budget at which `choose_price` aims, below 1 because the bytes at a price are
+# only estimated.
 _CAUTION = 0.96
 # Four times the price gives about half the bytes, so reducing the bytes by a factor needs the
 # square of the factor in the price. Bytes can also be the same at two prices, if no gap becomes
-# worthwhile between these prices. So the factors below grow.
+# worthwhile between these prices, so the factors in `_STEPS` grow.
 _ELASTICITY = 2.0
 _STEPS = (1.3, 2.0, 4.0, 8.0, 32.0, 128.0, 512.0)
 # If a version uses at least this share of the budget, it is not built again to use the remaining
@@ -48,8 +48,9 @@ def prices_for(locations: int, budget_bytes: float) -> Numbers:
     """Returns falling prices for `choose_price`; the right price is between the first and the last.
 
     Each further byte of an index saves less than the byte before it, and all bytes together save
-    reading at most all locations. Hence the price that uses the whole budget is at most about
-    ``locations / budget``. If the index needs less than the budget, the least price is right.
+    reading at most all locations. Hence the price at which an index uses the whole budget is at
+    most about ``locations / budget``. If the index needs less than the budget, the least price is
+    right.
 
     Args:
         budget_bytes: maximum bytes of the version.
@@ -106,12 +107,11 @@ def within_budget(
         budget_bytes: maximum bytes of the version.
         discard: deletes a result that is not returned, because it exceeds the budget, or because
             another result uses more of the budget.
-        lowest: the least multiple of the price to try. If it is 1, the first result that fits is
+        lowest: the least multiple of the price to try; with 1, the first result that fits is
             returned.
 
     Returns:
-        The largest result that fits the budget. If none fits, the last result, which is the
-        smallest.
+        The largest result that fits the budget; if no result fits, the last and smallest result.
     """
     times, (made, size) = 1.0, make(1.0)
     over, steps = None, iter(_STEPS)

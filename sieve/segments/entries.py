@@ -31,7 +31,7 @@ class Ends:
     """The entries of a segment, each given by the code ranges of its first cell and its last cell.
 
     As a rule, the first cell and the last cell of an entry each contain a key of the entry's
-    location. Exception: if an entry was split at the border of the segment, its cell at the border
+    location. But if an entry was split at the border of the segment, the entry's cell at the border
     may contain no key. Two entries of a location have no key in common.
 
     Attributes:

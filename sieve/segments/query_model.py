@@ -1,9 +1,9 @@
 """Query model: estimates, from a sample of a column's keys, which queries to expect on the column.
 
-An imprecise index can select locations without a match. If it ignores the gap between two keys of a
-location, every query that falls wholly into the gap reads the location in vain. Therefore the model
-estimates the *skip probability* of a gap: the expected share of queries that fall wholly into it.
-Six kinds of query have equal weight. These are the keys or ranges that they look up:
+If an imprecise index ignores the gap between two keys of a location, every query that falls wholly
+into the gap reads the location without a match. Therefore the model estimates the *skip
+probability* of a gap: the expected share of queries that fall wholly into the gap. Six kinds of
+query have equal weight. They look up these keys or ranges:
 
 0. a key that occurs; each distinct key is equally likely 1. a key that occurs; the key of each row
 is equally likely 2. a key code in the domain, which reaches from the least to the greatest key 3. a
@@ -57,7 +57,8 @@ class _Weights:
     @staticmethod
     def of(to: Numbers) -> _Weights:
         # The weight of each key is divided equally between the space below the key and the space
-        # above it. The first and the last key have only one space, which gets their whole weight.
+        # above it. The first and the last key each have only one neighbouring space, which gets the
+        # key's whole weight.
         borders = (to[:-1] + to[1:]) / 2
         borders[[0, -1]] = 0.0, 1.0
         return _Weights(to, borders[:-1], np.diff(borders))
@@ -106,7 +107,7 @@ class QueryModel:
         rows: int64[m], the number of sampled rows that each code represents, at least 1.
         unseen: the estimated share of the column's keys that are not in the sample, 0 to 1.
         length: the share of the column's domain that this model covers. The lengths of range
-            queries, given as shares of the column's domain, are divided by this share.
+            queries, given as shares of the column's domain, are divided by ``length``.
         keys: the share of the column's distinct keys that this model covers.
         kinds: the weight of each of the six kinds of query.
     """
@@ -217,7 +218,7 @@ class QueryModel:
         """Estimates, for each code, the share of queries that look up keys up to the code.
 
         The estimate is the mean of three shares that lie up to the code: of the distinct keys, of
-        the rows, and of the domain. A greater code never has a smaller share.
+        the rows, and of the domain. The estimate for a greater code is never smaller.
         """
         shares: Numbers = np.mean(self._cumulated(codes, 1), axis=0)
         return shares

@@ -61,8 +61,8 @@ def mean_read(reads: Mapping[str, float]) -> float:
 def served(reads: Mapping[str, float]) -> dict[str, float]:
     """Returns the files read by kind, but counts a query for an absent key as at least one file.
 
-    Otherwise, an index of fine-grained timestamps would spend bytes on every gap between keys, only
-    to save less than one file per query.
+    Without this minimum, an index of fine-grained timestamps would spend bytes on every gap between
+    keys, only to save less than one file per query.
     """
     return {kind: max(1.0, n) if kind == "absent" else n for kind, n in reads.items()}
 
@@ -118,8 +118,8 @@ class Stop:
     Attributes:
         price: the cost per byte: the number of files that each index byte must save per query.
         little: a small number of bytes. A version of fewer bytes is good enough only if queries
-            read at most `CLOSE` times the files with a match. For this comparison, `served` does
-            not adjust the files that queries for absent keys read.
+            read at most `CLOSE` times the files with a match. The comparison with `CLOSE` does not
+            use `served`.
         probes: for each of `KINDS`, int64[k, 2], the first and the last key code of each probe;
             both columns ascend.
         least: for each kind that has probes, the mean number of files that contain a match.

@@ -4,8 +4,8 @@ The purpose of an index is to save reading bytes. If each location counts by its
 1, a sum over locations measures bytes. The unit of such a sum is a location of mean size, which
 formulas call a "file".
 
-Example: two locations of 1 MB and 3 MB weigh 0.5 and 1.5. So a gap in the keys of the second
-location saves three times as much as an equal gap in the first location.
+Example: two locations of 1 MB and 3 MB weigh 0.5 and 1.5. A gap in the keys of the location of 3 MB
+saves three times as much as an equal gap in the other location.
 """
 
 from __future__ import annotations

@@ -106,8 +106,7 @@ class Store(Reader, Protocol):
     def permissions(self, uri: str) -> Permissions:
         """Returns the effective read permissions of a file or folder.
 
-        The permissions of its parent folders and its access control lists (ACLs) are taken into
-        account.
+        Effective permissions also depend on the parent folders and on access control lists (ACLs).
 
         Raises `GoneError` if the file or folder does not exist.
         """
@@ -116,9 +115,9 @@ class Store(Reader, Protocol):
     def restrict(self, uri: str, like: Permissions) -> Permissions:
         """Restricts a file or folder of an index to users whom ``like`` permits to read.
 
-        The method sets the owner and the group of ``like`` if the user may set them. If the user
-        may not, the method sets a mode that permits less, so that no other user can read. Callers
-        restrict a folder before they write any file to it.
+        The method sets the owner and the group of ``like`` if the user may set them. Otherwise, the
+        method sets a mode that permits less, so that no other user can read. Callers restrict a
+        folder before they write any file to it.
 
         Returns:
             The new permissions of the file or folder.

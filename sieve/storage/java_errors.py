@@ -2,8 +2,8 @@
 
 Messages change between releases of Spark and Hadoop. An authorizer plug-in can throw a subclass of
 a known exception, or an exception whose cause is a known one. Therefore this module inspects all
-causes of an error, and all superclasses of each cause. Only this module classifies errors of the
-JVM.
+causes of an error, and all superclasses of each cause. No other module reads an error's text to
+classify it.
 """
 
 from __future__ import annotations
@@ -113,8 +113,8 @@ def raised_in(error: BaseException, java_class: str) -> bool:
 
 def _condition(cause: Any) -> str | None:
     for name in ("getCondition", "getErrorClass"):
-        # In Spark 3.5, exceptions have only getErrorClass. An exception with neither method is not
-        # a SparkThrowable, so it has no condition.
+        # In Spark 3.5, exceptions have only getErrorClass. If an exception has neither getCondition
+        # nor getErrorClass, it is not a SparkThrowable, so it has no condition.
         with contextlib.suppress(Py4JError, TypeError, AttributeError):
             condition = getattr(cause, name)()
             return None if condition is None else str(condition)
@@ -126,7 +126,7 @@ def sql_state(cause: Any) -> str | None:
     try:
         state = cause.getSqlState()
     except (Py4JError, TypeError):
-        # The exception is not a SparkThrowable.
+        # An exception without getSqlState is not a SparkThrowable.
         return None
     return None if state is None else str(state)
 

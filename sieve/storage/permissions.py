@@ -33,7 +33,7 @@ class Permissions:
 def without_acl(permissions: Permissions) -> Permissions:
     """Returns the permissions that a file with an access control list (ACL) certainly grants.
 
-    Only the owner bits are certain. In a file with an ACL, the group bits are the ACL's mask
+    Of a file with an ACL, only the owner bits are certain: the group bits are the ACL's mask
     instead of the group's permissions, and the ACL can deny access to a named user. If an index
     copied the group and other bits, it could give access to the wrong users.
     """
@@ -53,7 +53,7 @@ def mode_for(like: Permissions, owner: str, group: str, is_dir: bool) -> int:
 
     The file belongs to ``owner`` and ``group``. The file's owner created its content, so the owner
     always has full access. If the file's owner or group differs from that of ``like``, some users
-    are in one class for the file and in another class for ``like``. These users get only the bits
+    are in one class for the file and in another class for ``like``. Such users get only the bits
     that both classes have in ``like``.
     """
     owner_bits, group_bits, other_bits = like.mode >> 6 & 7, like.mode >> 3 & 7, like.mode & 7

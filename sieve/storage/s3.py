@@ -52,8 +52,8 @@ class S3Store(HadoopFiles):
 
     Attributes:
         schemes: the URI schemes that this store accepts.
-        single_writer: whether the user asserts that no other process writes to the store. If the
-            user does, the store also writes to buckets without conditional puts.
+        single_writer: whether the user asserts that no other process writes to the store. With this
+            assertion, the store also writes to buckets without conditional puts.
     """
 
     schemes: frozenset[str] = frozenset({"s3a"})
@@ -192,8 +192,8 @@ class S3Store(HadoopFiles):
     def _is_ours(self, fs: Any, path: Any, uri: str, writer: str) -> bool:
         """Returns whether an earlier request of this process created the object.
 
-        S3A and its SDK repeat requests. If the reply to the first request was lost, the repeated
-        request finds the object that the first request created, and fails.
+        S3A and its SDK repeat a request whose reply is lost; the repeated request fails if the
+        first request created the object.
         """
         try:
             there = fs.getXAttrs(path).get(f"header.{_WRITER}")

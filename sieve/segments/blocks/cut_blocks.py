@@ -4,9 +4,9 @@ Each key has a set of locations. Let R(k) be the number of keys up to key k whos
 the set of the key before. The segmentation approximates R by one line per segment, with a bounded
 error. The line starts at the first key of its segment. At every key of the segment, the line may
 differ from R by at most the error bound. While keys are added to a segment, the *shrinking cone* is
-the range of slopes with which a line satisfies this condition so far. A segment ends before the
-first key outside its cone. Each segment is divided into blocks of equal width, about as many as its
-keys have changes of the location set.
+the range of slopes with which a line is within the bound at all keys so far. A segment ends before
+the first key outside its cone. Each segment is divided into blocks of equal width, about as many as
+its keys have changes of the location set.
 
 The error bound affects only how keys are divided into segments and blocks. The index stores for
 each block all locations of the block's keys. Therefore a larger error bound makes the index less
@@ -32,12 +32,13 @@ __all__ = ["DEFAULT_ERROR", "DEFAULT_MAX_KEYS", "NO_HOLE", "Segment", "cut_segme
 
 DEFAULT_ERROR: Final = 100
 DEFAULT_MAX_KEYS: Final = 1 << 18
-# No gap between two 64-bit keys is longer than this value. So with this value, no segment ends at a
-# gap.
+# With this value of `hole`, no segment ends at a gap, because no gap between two 64-bit keys is
+# longer.
 NO_HOLE: Final = (1 << 64) - 1
 
 # The maximum number of (key, location) pairs to buffer for one segment, as a multiple of
-# `max_keys`. Without this limit, a few keys with very many locations could exhaust the memory.
+# `max_keys`. Without a limit of pairs, a few keys with very many locations could exhaust the
+# memory.
 _PAIRS_PER_KEY: Final = 16
 _SMALLEST_WINDOW: Final = 128
 _LARGEST_WINDOW: Final = 1 << 16
@@ -54,8 +55,8 @@ def cut_segments(
 
     Args:
         chunks: the pairs: codes int64[n], locations int32[n], and rows int64[n]. Codes ascend
-            within each chunk and from chunk to chunk. The pairs of one code can be in several
-            chunks, and a pair can occur several times.
+            within each chunk and from chunk to chunk. A code's pairs can be in several chunks, and
+            a pair can occur several times.
         error: the maximum difference between a segment's line and R, in changes of the location
             set; at least 1.
         max_keys: the maximum number of distinct keys in a segment, 1 .. 2^24.
@@ -146,7 +147,7 @@ class _Cutter:
             if at < stop:
                 break
             window = min(2 * window, _LARGEST_WINDOW)
-        # Neighbouring segments often have similar lengths. So the next segment starts with a window
+        # Neighbouring segments often have similar lengths, so the next segment starts with a window
         # of about the length of this segment.
         self._window = max(_SMALLEST_WINDOW, min(at - opened + 1, _LARGEST_WINDOW))
         return at
@@ -178,7 +179,7 @@ def _segment(pieces: list[Keys], changes: int) -> Segment:
     width = -(-(last - first + 1) // (changes + 1))
     if width > NO_HOLE:
         # The segment covers all 2^64 codes, so the width of a single block would not fit into 64
-        # bits. Therefore the segment has two blocks.
+        # bits, and the segment gets two blocks.
         width = 1 << 63
     n_blocks = (last - first) // width + 1
     numbers = ((_unsigned(codes) - _unsigned(first)) // np.uint64(width)).astype(np.int64)

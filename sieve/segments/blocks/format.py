@@ -32,8 +32,8 @@ from sieve.segments.entries import Ends, Entries
 
 SHAPE_SIEVE: Final = 1
 LAYOUT_VERSION: Final = 1
-# These limit the memory that a reader allocates for a damaged payload. The payload's length is no
-# limit, because a long array of bit width 0 takes no bytes in it.
+# `MAX_BLOCKS` and `MAX_POSTINGS` limit the memory that a reader allocates for a damaged payload.
+# The payload's length is no limit, because a long array of bit width 0 takes no bytes in it.
 MAX_BLOCKS: Final = 1 << 24
 MAX_POSTINGS: Final = 1 << 27
 
@@ -63,7 +63,7 @@ class Segment:
 
     Attributes:
         first: the code of the first key.
-        last: the code of the last key. So neither the first nor the last block is empty.
+        last: the code of the last key; so neither the first nor the last block is empty.
         width: the number of key codes per block, 1 .. 2^64 - 1.
         blocks: the locations of each block's keys.
     """

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from sieve.errors import InvalidInputError
 
 # A chunk of n pairs consists of codes int64[n] (ascending), locations int32[n], and rows int64[n].
-# `rows` is the number of rows with this code in this location.
+# `rows` is the number of rows with the pair's code in the pair's location.
 Chunk: TypeAlias = tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.int64]]
 
 # Chunks are concatenated until they have at least this number of pairs, to amortise the overhead of
@@ -58,7 +58,8 @@ def distinct_keys(chunks: Iterable[Chunk]) -> Iterator[Keys]:
     """Yields the distinct keys of sorted pairs, in batches; no key is in two batches.
 
     The pairs of one key can be in several chunks. If a pair occurs several times, the function adds
-    up its rows. The function needs memory for a batch, a chunk, and all locations of one key.
+    up the pair's row counts. The function needs memory for a batch, a chunk, and all locations of
+    one key.
 
     Raises:
         InvalidInputError: the codes do not ascend, a location is negative, or a pair has no rows.
@@ -80,8 +81,8 @@ def distinct_keys(chunks: Iterable[Chunk]) -> Iterator[Keys]:
             yield _gathered(codes[:whole], locations[:whole], rows[:whole])
         rest = _gathered(codes[whole:], locations[whole:], rows[whole:])
         buffered = [(np.repeat(rest.codes, len(rest.rows)), rest.locations, rest.rows)]
-        # The pairs of the last key stay buffered, but do not count in `size`. Otherwise, the
-        # function would group a key of very many locations again with every chunk.
+        # The pairs of the last key stay buffered, but do not count in `size`; otherwise, every
+        # chunk would cause a key of very many locations to be grouped again.
         size = 0
     if buffered:
         yield _gathered(*_joined(buffered))

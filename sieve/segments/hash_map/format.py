@@ -175,8 +175,8 @@ def decode_map(payload: Bytes) -> MapSegment:
     if at != end:
         raise _corrupt("is too long")
     lists = _lists(counts, rises, gaps, n_locations)
-    # The last cell is followed by the headers of the arrays. Therefore reading a whole 8-byte word
-    # at the last cell stays within the payload.
+    # Reading a whole 8-byte word at the last cell stays within the payload, because the headers of
+    # the arrays follow the last cell.
     words = byte_words(payload, HEAD.size)
     return MapSegment(first, last, n_keys, n_locations, fingerprint_bits, layout, words, lists)
 

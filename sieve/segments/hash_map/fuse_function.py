@@ -9,7 +9,7 @@ which remove all hashes that can be removed at once.
 
 The function does not store the hashes themselves, so it also maps each hash outside the set to an
 arbitrary value. The bits above the value are a fingerprint of the hash. If a hash is outside the
-set, its fingerprint differs from these bits with a probability of ``1 - 2^-bits``.
+set, its own fingerprint differs from the function's with a probability of ``1 - 2^-bits``.
 
 Source: Chazelle et al., "The Bloomier Filter"; Graf and Lemire, "Binary Fuse Filters: Fast and
 Smaller Than Xor Filters", which gives the window sizes.
@@ -27,10 +27,10 @@ import numpy.typing as npt
 from sieve.arrays.dtypes import Hashes, Slots
 from sieve.encoding.hashing import mixed
 
-# While hashes are peeled, the state of a cell is one number. From this bit upwards, the number
-# counts the hashes that have the cell. Below this bit, the number is the sum of the positions of
-# these hashes. numpy sums float64 fastest, and float64 represents the sum of 3 * MAX_KEYS states
-# exactly.
+# While hashes are peeled, the state of a cell is one number. From bit `_COUNT_BIT` upwards, the
+# number counts the hashes that have the cell. The bits below `_COUNT_BIT` are the sum of the
+# positions of these hashes. numpy sums float64 fastest, and float64 represents the sum of 3 *
+# MAX_KEYS states exactly.
 _COUNT_BIT: Final = 24
 _NUMBER: Final = (1 << _COUNT_BIT) - 1
 MAX_KEYS: Final = 1 << 23
@@ -40,8 +40,8 @@ MAX_WINDOW_BITS: Final = 18
 MAX_WINDOWS: Final = 1 << 24
 
 # For sets of up to 10,000 hashes, one to four of a hundred attempts to peel all hashes fail. For
-# larger sets, hardly any attempt fails. After each `_SAME_ROOM` failures, the next attempts use
-# more cells, so that one attempt succeeds.
+# sets of more hashes, hardly any attempt fails. After each `_SAME_ROOM` failures, the next attempts
+# use more cells, so that one attempt succeeds.
 _SAME_ROOM: Final = 4
 _MORE_ROOM: Final = 0.1
 
@@ -54,7 +54,7 @@ class Layout:
         seed: 64 bits; each attempt to construct a function has its own seed.
         window_bits: a window has 2^window_bits cells.
         windows: number of windows that can contain the first cell of a hash; two more windows
-            follow these. If the number is 0, the function has no cells.
+            follow these. With 0 windows, the function has no cells.
     """
 
     seed: int
@@ -138,8 +138,8 @@ _Round = tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]
 def _peel(places: npt.NDArray[np.int32], n_cells: int) -> list[_Round] | None:
     """Peels the hashes; returns, for each round, the removed hashes and one cell of each.
 
-    In this cell, the hash was the only remaining one. The result is None if some hashes cannot be
-    peeled.
+    The cell of a hash is one that no other remaining hash has. The result is None if some hashes
+    cannot be peeled.
     """
     n_keys = len(places)
     marks = np.arange(n_keys) + (1 << _COUNT_BIT)
@@ -149,8 +149,8 @@ def _peel(places: npt.NDArray[np.int32], n_cells: int) -> list[_Round] | None:
     rounds: list[_Round] = []
     while len(own):
         keys = state[own] & _NUMBER
-        # A hash can be the only one in several of its cells. The round needs one such cell per
-        # hash.
+        # A hash can be the only remaining hash of several cells, but a round needs only one of
+        # these cells per hash.
         turn = np.arange(len(own), dtype=np.int32)
         chosen[keys] = turn
         once = chosen[keys] == turn

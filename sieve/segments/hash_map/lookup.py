@@ -1,8 +1,8 @@
 """Look-up in a map segment: finds the locations that may contain keys with given hashes.
 
-For each hash, a look-up XORs three cells. The result consists of a fingerprint and a value. If the
-fingerprint equals the hash's fingerprint, the value is a location or refers to a posting list. Like
-a look-up in a Bloom filter, this look-up has false positives, but no false negatives.
+For each hash, a look-up XORs three cells. Their XOR consists of a fingerprint and a value. If the
+fingerprint equals that of the hash, the value is a location or refers to a posting list. Like a
+look-up in a Bloom filter, this look-up has false positives, but no false negatives.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Converts (hash, location) pairs to distinct hashes, each with one value.
 
 If a hash occurs in a single location, its value is this location. If a hash occurs in several
-locations, its value refers to a posting list, and hashes with equal lists share one list. The value
-is then the run's number of locations plus the list's number. Example with 10 locations: a hash in
-location 3 has the value 3; a hash in locations 3 and 7 has the value 10 if list 0 is (3, 7).
+locations, its value is the run's number of locations plus the number of a posting list. Hashes with
+equal posting lists share one list. Example with 10 locations: a hash in location 3 has the value 3;
+a hash in locations 3 and 7 has the value 10 if list 0 is (3, 7).
 """
 
 from __future__ import annotations
@@ -114,8 +114,8 @@ def _check(hashes: Hashes, locations: npt.NDArray[np.int32], n_locations: int) -
         raise _refused("are not of one length")
     if len(hashes) == 0:
         return
-    # Hashes can be in Spark's signed order or in unsigned order. In either order, their distances
-    # from the first hash ascend.
+    # Whether hashes are in Spark's signed order or in unsigned order, their distances from the
+    # first hash ascend.
     distance = hashes - hashes[0]
     if np.any(distance[1:] < distance[:-1]):
         raise _refused("do not come in order of their hashes")

@@ -52,9 +52,9 @@ def fingerprint_for(
 ) -> int | None:
     """Returns the most fingerprint bits, up to MOST_WORTHWHILE, that fit a budget in bytes.
 
-    The result is None if no map fits the budget. Even with 0 fingerprint bits, a query for an
-    indexed key reads only the key's locations. But a query for an absent key then reads the
-    locations of an arbitrary value.
+    None if no map fits the budget. Even with 0 fingerprint bits, a query for an indexed key reads
+    only the key's locations, but a query for an absent key reads the locations of an arbitrary
+    value.
     """
     return next(
         (
@@ -68,7 +68,7 @@ def fingerprint_for(
 
 def _bits_each(mean: float) -> float:
     """Estimates the mean bits per packed number, if the numbers have the mean `mean`."""
-    # The numbers are assumed to be distributed geometrically, like gaps between random positions. A
-    # number of 2^bits or more is stored as an exception.
+    # The numbers are assumed to be distributed geometrically, like gaps between random positions.
+    # Numbers that need more than the packed bits are stored as exceptions.
     again = mean / (1 + mean)
     return min(bits + 8 * EXCEPTION_BYTES * again ** (1 << bits) for bits in range(33))

@@ -4,10 +4,10 @@ A gap lies between two neighbouring keys of a location. If the intervals are cut
 that fall wholly into the gap do not read the location. Each cut costs one more interval, and all
 intervals take about the same number of bytes. Each cut saves reads in proportion to the skip
 probability of its gap. Therefore the best intervals under a budget are cut at every gap whose skip
-probability exceeds a threshold. So a location with more such gaps gets more intervals.
+probability exceeds a threshold; a location with more such gaps gets more intervals.
 
 Example: the keys are 1, 2, 3, 900 and 901, and only the gap ``(3, 900)`` has a skip probability
-above the threshold. The keys become the two intervals ``[1, 3]`` and ``[900, 901]``.
+above the threshold. These five keys become the two intervals ``[1, 3]`` and ``[900, 901]``.
 
 Source: a generalisation of the interval lists of He, Chen and Du, "HIndex". HIndex has the same
 number of intervals for every split of a file, and cuts at the longest gaps.
@@ -26,9 +26,9 @@ from sieve.arrays.interval_set import starts
 from sieve.segments.budget import least_price
 from sieve.segments.query_model import QueryModel
 
-# A build task does not know the final cost per byte, so it makes more intervals than needed. The
-# budget has room for a certain number of entries of minimum size. All tasks together make up to
-# three times this number of intervals, plus 64 intervals per location.
+# A build task does not know the final cost per byte, so it makes more intervals than needed. All
+# tasks together make up to three times as many intervals as entries of minimum size fit into the
+# budget, plus 64 intervals per location.
 _OVERPROVISION: Final = 3
 _LEAST_ENTRY_BYTES: Final = 2
 _LEAST_INTERVALS: Final = 64
@@ -123,8 +123,8 @@ def overprovisioned_most(rows: int, rows_in_table: int, locations: int, budget_b
     """Returns a location's maximum number of intervals.
 
     Every location may have 64 intervals. In addition, all locations together may have 3 intervals
-    per two bytes of the budget. Half of these are distributed in proportion to the locations' rows,
-    and half equally, because a location with few, distant keys needs intervals, too.
+    per two bytes of the budget, half of them in proportion to the locations' rows, and half in
+    equal shares, because a location with few, distant keys needs intervals, too.
     """
     share = (rows / max(1, rows_in_table) + 1 / max(1, locations)) / 2
     return _LEAST_INTERVALS + int(_OVERPROVISION * budget_bytes / _LEAST_ENTRY_BYTES * share)

@@ -54,8 +54,8 @@ CODINGS: Final = (IN_CELLS, IN_BLOCKS)
 entry refers to blocks. Blocks take fewer bytes if the entries of many locations begin and end at
 the same keys."""
 LAYOUT_VERSION: Final = 1
-# Limits the memory that a reader allocates for a damaged payload. Deflate can expand a few bytes of
-# it to a long array.
+# Limits the memory that a reader allocates for a damaged payload, of which Deflate can expand a few
+# bytes to a long array.
 MAX_ENTRIES: Final = 1 << 24
 
 _HEAD: Final = struct.Struct("<BBqqIIIBB")
@@ -157,8 +157,8 @@ def ends(payload: bytes) -> Ends:
     begin, end, grid = cells.begin, cells.end, cells.grid
     low, high = grid.first_codes(begin), grid.last_codes(end)
     codes = low, grid.last_codes(begin), grid.first_codes(end), high
-    # An entry that was cut at the segment's border reaches the segment's first or last code. A
-    # first or last cell there does not count as certainly containing a key.
+    # An entry that was cut at the segment's border reaches the segment's first or last code, so its
+    # cell there does not certainly contain a key.
     cut = low == low.min(), high == high.max()
     return Ends(*codes, cells.location, ~cut[0], ~cut[1], begin != end)
 
@@ -251,7 +251,7 @@ def _blocks(payload: bytes, at: int, most: int) -> tuple[tuple[Words, Words], in
     if not 1 <= n <= 2 * MAX_ENTRIES:
         raise corrupt_segment(f"claims {n} blocks")
     sizes, at = integer_coding.decode(payload, at + _BLOCKS.size, n)
-    # `sizes` contains the number of cells of each block, less one. So its first number is the last
+    # `sizes` contains the number of cells of each block less one, so its first number is the last
     # cell of the first block.
     ends = _summed(sizes, most, 1)
     return (np.append(np.uint64(0), ends[:-1] + _ONE), ends), at

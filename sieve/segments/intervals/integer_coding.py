@@ -1,11 +1,11 @@
 """Integer coding: encodes unsigned integers in a number of bits close to their entropy.
 
-As in Elias gamma coding, a number is divided into two parts. Its *class* is the number of its
-significant bits. Its *low bits* are all bits below the highest significant bit. Many numbers have
-the same class, so each class is written as a byte, and Deflate compresses these bytes. Low bits
-look random, so they are stored without compression. If bit packing gives a shorter result, `encode`
-uses bit packing instead. Example: 13 = 0b1101 has the class 4 and the low bits 0b101. Layout,
-little-endian:
+As in Elias gamma coding, a number is divided into two parts. The *class* of a number is the number
+of its significant bits. The *low bits* of a number are all bits below its highest significant bit.
+Many numbers have the same class, so each class is written as a byte, and Deflate compresses these
+bytes. Low bits look random, so they are stored without compression. If bit packing gives a shorter
+result, `encode` uses bit packing instead. Example: 13 = 0b1101 has the class 4 and the low bits
+0b101. Layout, little-endian:
 
 ==========  ============================================================
 u8 mode     0: bit packing; 1: classes; 2: the numbers, all below 256, as bytes
@@ -69,8 +69,8 @@ def expected_size(values: Words) -> float:
     counts = counts[counts > 0]
     entropy = float((counts * np.log2(len(values) / counts)).sum())
     below = float(np.maximum(classes - 1, 0).sum())
-    # The size of the classes is estimated by their entropy. In addition, a Deflate block describes
-    # its codes in about one byte per distinct symbol.
+    # The size of the compressed classes is estimated as their entropy plus about one byte per
+    # distinct class, by which a Deflate block describes its codes.
     return (entropy + below) / 8 + 8 + len(counts)
 
 
@@ -101,7 +101,7 @@ def decode(payload: bytes, at: int, count: int) -> tuple[Words, int]:
 
 
 def _deflated(symbols: npt.NDArray[np.uint8]) -> bytes:
-    # Searching for repetitions makes the codes of symbols that do not repeat longer. Therefore this
+    # Deflate's search for repetitions lengthens the codes of symbols that do not repeat, so this
     # function runs Deflate with and without the search, and returns the shortest result.
     made = []
     for strategy in (zlib.Z_HUFFMAN_ONLY, zlib.Z_RLE, zlib.Z_DEFAULT_STRATEGY):

@@ -4,7 +4,7 @@ The price of a byte is the number of files that the byte must save reading per e
 file counts by its weight. All bytes have the same price. Therefore the gaps, the precision of the
 grids and the codings can be chosen independently of each other, and the result is still optimal.
 `curve` and `trial` estimate the bytes at many prices from a sample of segments. `emit` makes the
-segments at one price.
+segments for a given price.
 
 Source: Shoham and Gersho, "Efficient Bit Allocation for an Arbitrary Set of Quantizers".
 """
@@ -30,8 +30,8 @@ SEGMENT_OVERHEAD: Final = 40
 """The number of bytes that a segment takes in its file in addition to its payload."""
 # The minimum number of new entries in a segment but the last. If an entry reaches into a later
 # segment, that segment repeats the entry. Each segment has at least as many new entries as repeated
-# entries. Hence there are at most as many repetitions as entries, and long entries need no separate
-# list.
+# entries. Hence all segments have at most as many repeated as new entries, and long entries need no
+# separate list.
 _LEAST_ENTRIES: Final = 16384
 # The kinds of query that reports show: a key drawn by rows, any code of the domain, a short range.
 _SHOWN: Final = [1, 2, 3]
@@ -61,7 +61,8 @@ class Segment:
         payload: the encoded entries; `sieve.segments.payload` decodes them.
         expected: float64[3], for three kinds of query, the expected weighted number of files that a
             query reads only because the index is imprecise. The kinds are a key drawn by rows, any
-            code of the domain, and a short range. The numbers of several segments can be added.
+            code of the domain, and a short range. The expected numbers of several segments can be
+            added.
     """
 
     first: int
@@ -222,7 +223,7 @@ class Plan:
         return cheapest(part, self.query_model, price, self.codings)
 
     def _entry_bytes(self, price: float) -> float:
-        """Returns the bytes of one more entry at a price, measured on the middle segment."""
+        """Estimates, on the middle segment, the bytes that one more entry takes at a price."""
         kept = self._kept(price, _FIRST_GUESS)
         segments = list(kept.segments())
         if not segments:
@@ -355,7 +356,7 @@ def _named(
     weights: Weights | None,
     probes: npt.NDArray[np.int64],
 ) -> float:
-    """Returns the total weight of the locations that each probe reads, summed over all probes.
+    """Returns the sum, over all probes, of the weights of the locations that a probe reads.
 
     Args:
         first: int64[n], the first key of each entry; entries are sorted by location and key.

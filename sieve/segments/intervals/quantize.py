@@ -199,7 +199,8 @@ def _snapped(part: Part, grid: Grid) -> tuple[Cells, Codes, Codes]:
 
 
 def _in_order(cells: Cells) -> Cells:
-    # The cells are already sorted by location, so a stable sort by first cell sorts them by both.
+    # The entries are already sorted by location, so a stable sort by first cell sorts them by first
+    # cell and location.
     order = np.argsort(cells.begin, kind="stable")
     return Cells(cells.grid, cells.begin[order], cells.end[order], cells.location[order])
 
