@@ -116,7 +116,7 @@ def locate(
     Args:
         first: int64[k], first integer of each interval of the set.
         last: int64[k], last integer of each interval of the set.
-        values: int64[n].
+        values: int64[n], the values to locate.
 
     Returns:
         The position of each value's interval, intp[n], or -1 if no interval begins at or below the

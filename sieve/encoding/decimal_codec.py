@@ -46,9 +46,10 @@ class Window:
 
     @classmethod
     def around(cls, least: int, greatest: int) -> Window:
-        """Returns the window with the shortest steps that covers a range of values and margins.
+        """Returns the window with the shortest steps that covers a range of values generously.
 
-        There is a margin below and above the range; each is as wide as the range.
+        The window also covers a margin below the range and a margin above it, each as wide as the
+        range.
         """
         margin = greatest - least + 1
         low, high = max(1 - 10**38, least - margin), min(10**38 - 1, greatest + margin)

@@ -45,8 +45,8 @@ class PointSearch:
     """A search structure over split points, which ascend and do not end in a zero byte.
 
     Because no point ends in a zero byte, zeros appended to a value do not change which points are
-    at or below the value. Hence the search can compare whole words, even if a value ends inside a
-    word.
+    at or below the value. Hence the search can compare whole words, even where a value ends inside
+    an 8-byte word.
     """
 
     def __init__(self, points: Sequence[bytes]) -> None:

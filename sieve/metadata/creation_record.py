@@ -139,7 +139,7 @@ def report_if_dropped(name: str, store: Store, index_dir: str) -> Iterator[None]
 
 
 def _remove_ghost(store: Store, index_dir: str) -> bool:
-    """Returns whether an index was dropped or is being dropped; if so, deletes its folder again.
+    """Returns whether an index was dropped or is being dropped; if so, also deletes its folder.
 
     A writer that runs during the drop can recreate folders of the index, which no table would ever
     find. An existing index has a manifest of version 1 and the file ``registered``. If only one of
@@ -172,6 +172,6 @@ def creation_record_of(store: Store, folder: str) -> CreationRecord | None:
             REGISTERED in members,
         )
     except (SieveError, ValueError, KeyError, TypeError):
-        # The record is unreadable, or Sieve did not write it. The folder may then belong to another
-        # program, so Sieve must not delete it.
+        # The record is unreadable, or Sieve did not write it, so the folder may belong to another
+        # program, and Sieve must not delete the folder.
         return None

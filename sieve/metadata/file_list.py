@@ -147,7 +147,7 @@ class Locations:
 
     @property
     def stored_lengths(self) -> Counts:
-        """For each file in the state `READ` its length, for any other file its state, int64[n]."""
+        """The length of each file in the state `READ`, the state of any other file, int64[n]."""
         return np.where(self.states == FileState.READ, self.lengths, self.states).astype(np.int64)
 
     @property

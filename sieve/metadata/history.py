@@ -42,7 +42,7 @@ def history(store: Store, index_dir: str) -> list[Past]:
 
 
 def published(store: Store, index_dir: str) -> list[int]:
-    """Returns the publication time of each version, in ms since the epoch, from version 1 on.
+    """Returns the publication times of versions 1, 2 and so on, in ms since the epoch.
 
     Raises:
         GoneError: version 1 does not exist, for example because a DROP is running.

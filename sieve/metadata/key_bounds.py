@@ -69,7 +69,7 @@ class KeyBounds:
         return KeyBounds(np.where(which, least, GREATEST), np.where(which, greatest, LEAST))
 
     def falling(self) -> KeyBounds:
-        """Returns the bounds of the negated codes, which ascend where the codes descend."""
+        """Returns the bounds of the inverted codes, with which a descending order ascends."""
         return KeyBounds(~self.greatest, ~self.least)
 
     def lists(self, counts: Counts) -> list[pa.ListArray]:
@@ -103,7 +103,7 @@ class KeyBounds:
         return (start < stop) | ~bounds.known
 
     def over(self, other: KeyBounds, keyed: Sequence[Counts]) -> KeyBounds:
-        """Merges the bounds of two sets of rows that together are the rows of the same locations.
+        """Merges two sets of bounds of the same locations, each of which covers some of their rows.
 
         Args:
             other: the bounds of the second set of rows.

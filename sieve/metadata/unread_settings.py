@@ -34,8 +34,8 @@ _WRITERS: Final[Mapping[str, tuple[str, ...]]] = {
 
 _READERS: Final[Mapping[str, tuple[str, ...]]] = {
     "parquet": (
-        # With these settings, Parquet skips pages and rows by a query's filter; a build has no
-        # filter.
+        # These settings affect how Parquet's reader skips pages and rows by a query's filter; a
+        # build has no filter.
         "parquet.filter.",
         # These settings affect how Parquet's reader fetches bytes and metadata, or which metrics it
         # measures.
@@ -48,8 +48,7 @@ _READERS: Final[Mapping[str, tuple[str, ...]]] = {
         # This setting tolerates a number of unreadable records, but Spark's record converters never
         # report a record as unreadable.
         "parquet.read.bad.record.threshold",
-        # For each scan, Spark overwrites these settings, or uses a class of its own instead of
-        # them.
+        # For each scan, Spark overwrites these settings, or does not use the class that they name.
         *("parquet.read.schema", "parquet.read.support.class", "parquet.row."),
         # This setting is a text that describes a query's filter.
         "parquet.private.read.filter.predicate.human.readable",
@@ -57,7 +56,8 @@ _READERS: Final[Mapping[str, tuple[str, ...]]] = {
         "spark.sql.parquet.enablenulltypevectorizedreader",
     ),
     "orc": (
-        # With these settings, ORC applies a query's filter to rows; a build has no filter.
+        # These settings affect how ORC's reader applies a query's filter to rows; a build has no
+        # filter.
         *("orc.filter.use.selected", "orc.kryo.sarg", "orc.sarg."),
         # These settings affect how ORC's reader fetches bytes, and how many rows it reads at once.
         *("hive.exec.orc.max.disk.", "hive.exec.orc.zerocopy", "orc.max.disk.", "orc.min.disk."),

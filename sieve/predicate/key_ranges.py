@@ -73,7 +73,7 @@ def unite(parts: Iterable[KeyRanges]) -> KeyRanges:
 
 
 def key_ranges(leaf: Leaf, encoder: Encoder) -> KeyRanges:
-    """Returns the values that make a leaf TRUE; if codes are inexact, also others with these codes.
+    """Returns the values that make a leaf TRUE; if codes are inexact, also all with equal codes.
 
     As in Spark, NaN equals NaN, NaN is greater than every other value, and -0.0 equals 0.0.
 

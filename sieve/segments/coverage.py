@@ -68,7 +68,8 @@ def disjoint(entries: Entries) -> tuple[Codes, Codes, npt.NDArray[np.int32]]:
     """Sorts entries by location and key, and merges overlapping entries of one location.
 
     Returns:
-        The columns of the resulting entries: low int64[n], high int64[n], location int32[n].
+        The least code, the greatest code and the location of each resulting entry: int64[n],
+        int64[n] and int32[n].
     """
     order = np.lexsort((entries.low, entries.location))
     low, high, location = entries.low[order], entries.high[order], entries.location[order]

@@ -12,7 +12,7 @@ distinct keys
 
 Example: the keys are 0 and 1000, and `unseen` is 0. A query of kind 2 falls into the gap between
 the keys with a probability of 999/1001. Queries of kinds 0 and 1 look up keys that occur, so they
-never fall into the gap.
+never fall into a gap.
 """
 
 from __future__ import annotations

@@ -109,7 +109,7 @@ class HadoopFiles(ABC):
         """Creates an empty file; the file's folder must exist."""
 
     def open(self, uri: str) -> tuple[Any, Any]:
-        """Returns a URI's file system and path; raises UnsupportedError for any other scheme."""
+        """Returns a URI's file system and path; raises UnsupportedError for other schemes."""
         scheme, _, _ = split(uri)
         if scheme not in self.schemes:
             raise UnsupportedError(

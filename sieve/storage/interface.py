@@ -23,7 +23,7 @@ _URI = re.compile(r"([a-z][a-z0-9+.-]*):(?://([^/]*))?(/.*)", re.DOTALL)
 
 
 class GoneError(UnavailableError):
-    """The file or folder does not exist. For a file of an index, building again can help."""
+    """The file or folder does not exist. If it is part of an index, rebuild the index."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,8 +52,8 @@ class S3Store(HadoopFiles):
 
     Attributes:
         schemes: the URI schemes that this store accepts.
-        single_writer: whether the user asserts that no other process writes to the store. With this
-            assertion, the store also writes to buckets without conditional puts.
+        single_writer: whether the user asserts that no other process writes to the store. If
+            ``single_writer`` is true, the store also writes to buckets without conditional puts.
     """
 
     schemes: frozenset[str] = frozenset({"s3a"})

@@ -54,9 +54,9 @@ def cut_segments(
     """Divides sorted pairs into ordered, disjoint segments, in one pass with bounded memory.
 
     Args:
-        chunks: the pairs: codes int64[n], locations int32[n], and rows int64[n]. Codes ascend
-            within each chunk and from chunk to chunk. A code's pairs can be in several chunks, and
-            a pair can occur several times.
+        chunks: the pairs, as chunks of codes int64[n], locations int32[n] and row counts int64[n].
+            Codes ascend within each chunk and from chunk to chunk. A code's pairs can be in several
+            chunks, and a pair can occur several times.
         error: the maximum difference between a segment's line and R, in changes of the location
             set; at least 1.
         max_keys: the maximum number of distinct keys in a segment, 1 .. 2^24.

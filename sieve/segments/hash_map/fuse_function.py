@@ -2,10 +2,10 @@
 
 Each hash has three cells, and the XOR of these cells is the hash's value. The construction peels a
 hypergraph: it repeatedly removes every hash that is the only remaining hash of some cell. When no
-hash is left, the construction fills the cells in the opposite order. The cells form a row of
-windows. A hash has one cell in each of three neighbouring windows, so large sets need only 1.13
-cells per hash. The peeling takes about a thousand rounds; a round consists of a few numpy calls,
-which remove all hashes that can be removed at once.
+hash is left, the construction fills the cells, those of the last removed hashes first. The cells
+form a row of windows. A hash has one cell in each of three neighbouring windows, so large sets need
+only 1.13 cells per hash. The peeling takes about a thousand rounds; a round consists of a few numpy
+calls, which remove all hashes that can be removed at once.
 
 The function does not store the hashes themselves, so it also maps each hash outside the set to an
 arbitrary value. The bits above the value are a fingerprint of the hash. If a hash is outside the
@@ -138,8 +138,8 @@ _Round = tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]
 def _peel(places: npt.NDArray[np.int32], n_cells: int) -> list[_Round] | None:
     """Peels the hashes; returns, for each round, the removed hashes and one cell of each.
 
-    The cell of a hash is one that no other remaining hash has. The result is None if some hashes
-    cannot be peeled.
+    At its removal, a hash is the only remaining hash of the returned cell. The result is None if
+    some hashes cannot be peeled.
     """
     n_keys = len(places)
     marks = np.arange(n_keys) + (1 << _COUNT_BIT)

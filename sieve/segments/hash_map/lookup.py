@@ -71,7 +71,7 @@ class MapSegment:
         return found
 
     def matches(self, hashes: Hashes) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
-        """Returns each match: a position in `hashes`, int64[m], and a location, int32[m]."""
+        """Returns all matches: m positions in `hashes`, int64[m], and m locations, int32[m]."""
         index, values = self._values(hashes)
         single = values < self.n_locations
         begin, end = self._bounds(values[~single])
@@ -115,7 +115,7 @@ class MapSegment:
         return inside[hits], values[hits]
 
     def _cells(self, hashes: Hashes) -> tuple[Words, Words]:
-        """Returns the XOR of each hash's cells, and the fingerprint expected in it."""
+        """Returns the XOR of each hash's cells, and the hash's own fingerprint, to compare."""
         spread = self.layout.spread(hashes)
         width = self.fingerprint_bits + self.value_bits
         read = bits_at(self.words, width, self.layout.places(spread))

@@ -166,7 +166,7 @@ def ends(payload: bytes) -> Ends:
 def decode_cells(payloads: Iterable[bytes]) -> Cells | None:
     """Decodes segments of this shape; all resulting cells belong to one joint grid.
 
-    Raises the errors of `sieve.segments.payload.decode`.
+    Raises the same errors as `sieve.segments.payload.decode`.
 
     Args:
         payloads: one or more disjoint segments, in ascending order.
@@ -278,7 +278,7 @@ def _steps(ascending: Words) -> Words:
 
 
 def _summed(steps: Words, most: int, more: int) -> Words:
-    """Returns the cumulative sums of `steps`, after adding `more` to each step but the first.
+    """Adds `more` to each of `steps` but the first; returns the cumulative sums of the results.
 
     Raises CorruptError if a sum exceeds `most`.
     """

@@ -33,7 +33,8 @@ SEGMENT_OVERHEAD: Final = 40
 # entries. Hence all segments have at most as many repeated as new entries, and long entries need no
 # separate list.
 _LEAST_ENTRIES: Final = 16384
-# The kinds of query that reports show: a key drawn by rows, any code of the domain, a short range.
+# The kinds of query that reports show: a key drawn by rows, any code of the domain, and a short
+# range.
 _SHOWN: Final = [1, 2, 3]
 _FIRST_GUESS: Final = 2.0
 _LEFT: Final = 0.8
@@ -52,17 +53,16 @@ class Segment:
     Attributes:
         first: the least key code.
         last: the greatest key code. Segments do not overlap.
-        keys: number of distinct keys of each location, summed over locations. Only the total over
+        keys: number of distinct keys of each location, summed over locations; only the total over
             all segments is exact.
-        rows: number of table rows. Only the total over all segments is exact.
+        rows: number of table rows; only the total over all segments is exact.
         blocks: number of stretches into which the entries' borders divide the segment. All keys in
             a stretch have the same locations.
         postings: number of entries.
         payload: the encoded entries; `sieve.segments.payload` decodes them.
-        expected: float64[3], for three kinds of query, the expected weighted number of files that a
-            query reads only because the index is imprecise. The kinds are a key drawn by rows, any
-            code of the domain, and a short range. The expected numbers of several segments can be
-            added.
+        expected: float64[3], for three kinds of query (a key drawn by rows, any code of the domain,
+            and a short range), the expected weighted number of files that a query reads only
+            because the index is imprecise. The expected numbers of several segments can be added.
     """
 
     first: int
@@ -133,7 +133,7 @@ class Plan:
     def curve(self, prices: Numbers, aim: float) -> Numbers:
         """Estimates the total bytes of the segments at each price, including `SEGMENT_OVERHEAD`.
 
-        For each price, the method counts the entries that save more than they cost, exactly. The
+        For each price, the method counts exactly the entries that save more than they cost. The
         method measures the bytes per entry on a sample of segments, at some prices near the
         expected price, and interpolates the bytes per entry at the other prices.
 
@@ -248,8 +248,9 @@ def fitted(planned: Plan, prices: Numbers, budget: float) -> tuple[Plan, float, 
     At some price, many segments can change to the coding `IN_BLOCKS`, so that their total bytes
     fall to half. If no price uses much of the budget for this reason, segments without blocks can
     be better. Therefore, if any price led to blocks and much of the budget is unused, this function
-    also tries segments without blocks. Example: with a budget of 0.3 % for a column of e-mail
-    addresses, queries then read about 180 of 200 files instead of 189 (`bench rivals`).
+    also tries segments without blocks. Example (`bench rivals`): with a budget of 0.3 % for a
+    column of e-mail addresses, queries read about 189 of 200 files with blocks, and about 180
+    without.
 
     Args:
         planned: the plan of the stretch whose segments share the budget.

@@ -21,8 +21,8 @@ from sieve.segments.intervals.grid import MAX_PIECES, Grid, short_widths
 from sieve.segments.query_model import QueryModel
 from sieve.segments.weights import weights_at
 
-# Each piece of a grid takes three bytes. If a piece contains at least this number of entries'
-# borders, its own cell width saves more than three bytes.
+# Each piece of a grid takes three bytes. If at least this number of entries' borders are in a
+# piece, a separate cell width for the piece saves more than three bytes.
 _BORDERS_A_PIECE: Final = 128
 
 
@@ -174,7 +174,7 @@ def _writable(borders: Words, bounds: npt.NDArray[np.intp]) -> tuple[Words, npt.
     """Returns pieces that begin at or before the given borders and have widths of few bits.
 
     Returns:
-        The starts of the pieces, and for each piece the position of its first border.
+        The start of each piece, and the position of each piece's first border.
     """
     made, kept = [0], [0]
     for bound in bounds[1:].tolist():
@@ -214,9 +214,9 @@ def _free(
     """
     leading = np.append(True, location[1:] != location[:-1])
     trailing = np.append(leading[1:], True)
-    # There is a gap before each entry, and after the last entry of each location. At the ends of
-    # the code domain, `low - 1` and `high + 1` wrap around; the gaps there are empty and are left
-    # out.
+    # There is a gap before each entry, and after the last entry of each location. If an entry
+    # reaches the end of the code domain, `low - 1` or `high + 1` wraps around; the gap there is
+    # empty and is left out.
     after = np.append(np.int64(part.first), high[:-1] + 1)
     after[leading] = part.first
     begin = np.concatenate([after, high[trailing] + 1])
