@@ -61,8 +61,8 @@ class Encoder:
         prefix: for strings and binary, the common prefix that is stripped from every value.
         splits: for strings and binary, the split points of the bytes after the prefix, or None if
             the encoder does not use split points.
-        window: for decimals of more than 18 digits, the range of values that codes distinguish
-            best, or None if codes distinguish all values alike.
+        window: for decimals of more than 18 digits, the range of values that codes distinguish, or
+            None if this range contains all decimals of the type.
 
     Raises:
         UnsupportedError: Sieve cannot index columns of this type.

@@ -5,10 +5,12 @@ into the gap reads the location without a match. Therefore the model estimates t
 probability* of a gap: the expected share of queries that fall wholly into the gap. Six kinds of
 query have equal weight. They look up these keys or ranges:
 
-0. a key that occurs; each distinct key is equally likely 1. a key that occurs; the key of each row
-is equally likely 2. a key code in the domain, which reaches from the least to the greatest key 3. a
-range of 0.05 % of the domain 4. a range of 1 % of the domain 5. a range that contains 0.1 % of the
-distinct keys
+0. a key that occurs; each distinct key is equally likely
+1. a key that occurs; the key of each row is equally likely
+2. a key code in the domain, which reaches from the least to the greatest key
+3. a range of 0.05 % of the domain
+4. a range of 1 % of the domain
+5. a range that contains 0.1 % of the distinct keys
 
 Example: the keys are 0 and 1000, and `unseen` is 0. A query of kind 2 falls into the gap between
 the keys with a probability of 999/1001. Queries of kinds 0 and 1 look up keys that occur, so they
