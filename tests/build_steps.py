@@ -42,14 +42,14 @@ class Built:
     ends: list[Ends]
 
     def keep(self, wanted):
-        """The files that can contain a value in the key ranges, found by the run in memory."""
+        """Looks up key ranges in memory; returns the files that can contain a matching value."""
         found = self.locations_in(wanted.intervals)
         if self.maps and wanted.hashes is not None:
             found &= np.logical_or.reduce([one.locations_of(wanted.hashes) for one in self.maps])
         return found | (wanted.null & (self.nulls > 0)) | (wanted.nan & (self.nans > 0))
 
     def locations_in(self, intervals):
-        """The files that can contain a key code of at least one interval."""
+        """Returns the files that can contain a key code of at least one interval."""
         found = np.zeros(len(self.rows), np.bool_)
         self.chunk.mark(merge(intervals), found)
         return found
@@ -76,13 +76,14 @@ def build(
         encoder: the encoder for the arrays' type.
         shape: one of `SHAPES`.
         budget: the maximum number of bytes.
-        hashes: the hashes of each file's values, which a map needs if codes are not exact.
+        hashes: the hashes of each file's values; a map needs them if the key codes are not exact.
         batch: the number of rows per batch, and also the number of values that a task buffers.
         tasks_a_file: the number of tasks that share the batches of each file.
-        borders: the key codes that split the domain into stretches.
+        borders: the key codes at which the domain is divided; each part gets its own segments.
         bits: the number of bits of a map's fingerprints.
-        payback: the gain that each byte of the budget must bring; None uses the whole budget.
-        sizes: the bytes of each file; None means files of equal size.
+        payback: the gain that each byte of the run must bring; with None, the run uses the whole
+            budget.
+        sizes: the size of each file in bytes; None means files of equal size.
     """
     encoded = [encoder.encode(values) for values in files]
     keys = np.concatenate([e.codes[e.valid & ~e.nan] for e in encoded])
@@ -121,7 +122,7 @@ def build(
 
 
 def _stop(query_model, n_files, budget, payback):
-    """The criterion that ends a build: files have 100 bytes, and no probe is near the minimum."""
+    """The stopping rule of a build with files of 100 bytes; all least reads are 0."""
     points = np.stack([query_model.codes, query_model.codes], axis=1)
     price = Payback(n_files, 100 * n_files, payback).price
     return Stop(price, budget, 0, (points, points, points), dict.fromkeys(KINDS, 0.0))
@@ -177,7 +178,7 @@ def _until(pieces, planner, n_files, borders, stop):
 
 
 def _maps(keys, encoder, n_files, bits):
-    """Two maps, each of which contains the hashes in one half of the range of hashes."""
+    """Builds two hash maps: each contains the hashes in one half of the hash range."""
     pairs = list(hash_map_tasks.pack_hashes(encoder, None, 2, None)(iter(keys)))
     made = hash_map_tasks.write_maps(n_files, bits)(iter(pairs))
     return [decode_map(row["payload"]) for batch in made for row in batch.to_pylist()]
@@ -193,7 +194,7 @@ def _hashed(files, hashes):
 
 
 def _batches(files, size):
-    """Batches with two columns: values or their hashes, and the numbers of the files."""
+    """Arrow batches with two columns: values (or their hashes), and file numbers."""
     for number, values in enumerate(files):
         columns = [values, pa.array(np.full(len(values), number, np.int32))]
         whole = pa.RecordBatch.from_arrays(columns, names=["key", "location"])

@@ -1,4 +1,4 @@
-"""Builds index versions on disk without Spark; also a store that records reads."""
+"""Builds index versions on disk without Spark; also contains a store that records its reads."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def row(segment: Segment) -> Row:
 def map_row(
     hashes: Sequence[int], locations: Sequence[int], n_locations: int, bits: int = 8
 ) -> Row:
-    """The run file's row for a hash map; the hashes are signed numbers in ascending order."""
+    """The run file's row for a hash map; signed hashes are in ascending order."""
     keys = np.array(hashes, np.int64).view(np.uint64)
     payload = build_map(keys, np.array(locations, np.int32), n_locations, bits)
     return ("map", hashes[0], hashes[-1], 0, 0, 0, payload)
@@ -55,9 +55,9 @@ def write_run(
     locations: int,
     run_id: RunId = RUN,
 ) -> RunRef:
-    """Writes a run over `locations` locations.
+    """Writes the run files of a run that covers `locations` locations.
 
-    Each element of `files` lists the segments of one run file.
+    Each element of `files` contains the segments of one run file.
     """
     written = []
     (folder / "runs" / run_id).mkdir(parents=True)
@@ -72,7 +72,7 @@ def write_run(
 
 
 def run_file_bytes(rows: Sequence[Row]) -> bytes:
-    """The bytes of a run file."""
+    """The contents of a run file, as bytes."""
     names = ("shape", "first", "last", "keys", "rows", "blocks")
     columns = [[row[k] for row in rows] for k in range(7)]
     types = [pa.string(), *[pa.int64()] * 5, pa.binary()]
@@ -83,7 +83,7 @@ def run_file_bytes(rows: Sequence[Row]) -> bytes:
 
 
 def write_version(folder: Path, runs: Sequence[RunRef], locations: Locations) -> Manifest:
-    """Writes a version with these runs and locations, which are below `ROOT`."""
+    """Writes a version with these runs and these locations, whose paths are below `ROOT`."""
     data = render_locations(locations, (ROOT,))
     path = folder / "locations" / f"{'cd' * 16}.parquet"
     path.parent.mkdir(parents=True)
@@ -103,7 +103,7 @@ def write_version(folder: Path, runs: Sequence[RunRef], locations: Locations) ->
 
 
 def plain_locations(n: int) -> Locations:
-    """A list of files with ten rows each, without NULL and NaN."""
+    """A list of files with ten rows each; no row has NULL or NaN."""
     ones = np.ones(n, np.int64)
     paths = tuple(f"{ROOT}/{k}" for k in range(n))
     return Locations(paths, states_of(n), ones, ones, ones * 10, ones * 0, ones * 0, np.arange(n))
@@ -111,11 +111,11 @@ def plain_locations(n: int) -> Locations:
 
 @dataclass(frozen=True, slots=True)
 class CountingStore(LocalStore):
-    """A local store that records the names of the files that it reads, in order."""
+    """A local store that records the name of each file that it reads, in order."""
 
     read_names: list[str] = field(default_factory=list)
 
     def read(self, uri: str, limit: int = READ_LIMIT) -> bytes:
-        """Reads a file, and records its name."""
+        """Reads a file, and records the file's name."""
         self.read_names.append(base_name(uri))
         return LocalStore.read(self, uri, limit)

@@ -1,4 +1,4 @@
-"""Smoke test of clients. The statements are CREATE, a query, EXPLAIN SIEVE, SHOW and DROP."""
+"""Smoke test of SQL clients. Each client runs CREATE, a query, EXPLAIN SIEVE, SHOW and DROP."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from __future__ import annotations
 def tour(table: str) -> list[str]:
     """The statements for a new table of eight files.
 
-    The first six statements create and use an index, and the last two drop the index.
+    The first six statements create an index and use it; the last two drop it.
     """
     rows = "SELECT /*+ REPARTITION_BY_RANGE(8, a) */ id AS a FROM range(1000) AS r(id)"
     return [
@@ -22,7 +22,7 @@ def tour(table: str) -> list[str]:
 
 
 def check(lines: list[list[str]]) -> None:
-    """Checks that a client's output contains the cells of these statements, with headings."""
+    """Checks that a client's output contains the results of these statements, with headings."""
     rows = [line for line in lines if line[0] in {"a_sieve", "found", "1", "default"}]
     created, kept, found, explained, shown, dropped, explained_after = rows
     assert created[:3] == ["a_sieve", "1", "8"]
@@ -39,5 +39,5 @@ def check(lines: list[list[str]]) -> None:
 
 
 def cells(output: str) -> list[list[str]]:
-    """The cells of an output whose columns are separated by tabs."""
+    """The cells of an output in which tabs separate the columns."""
     return [line.split("\t") for line in output.splitlines() if line.strip()]

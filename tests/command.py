@@ -1,4 +1,4 @@
-"""The ``sieve`` command as a user runs it."""
+"""Runs the ``sieve`` command as a user does."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from pathlib import Path
 
 
 def sieve(folder: Path, *args: str, **environ: str) -> str:
-    """Runs ``sieve`` in a folder until it ends; returns the standard output.
+    """Runs ``sieve`` in a folder until the command ends; returns the standard output.
 
     Args:
         folder: the working folder of the command.
         args: the arguments of the command.
-        environ: environment variables in addition to those of the test run.
+        environ: environment variables that are added to those of the test run.
     """
     done = subprocess.run(
         [str(Path(sys.executable).with_name("sieve")), *args],

@@ -19,31 +19,32 @@ sys.path.insert(0, str(Path(__file__).parent))
 from spark_session import THRIFT_PORT, Lab, start_session
 from xdist.scheduler import LoadFileScheduling
 
-# Every JVM of a test run lives for seconds or minutes: drivers, executors, metastores, beeline. In
-# such a short time, the second compiler and a parallel collector cost more than they save. Without
-# these two, a run takes a third less CPU time. With one compiler, the JVM's code cache would have a
-# fifth of the usual size. Spark's generated code would fill this cache, and the JVM would discard
-# code and compile it again (another sixth of the CPU time). Class data soon exceeds 21 MB, at which
-# size a JVM by default starts its first full collection. Hadoop starts a `chmod` for each file and
-# folder that it makes; this is fastest with VFORK.
+# Every JVM of a test run (driver, executor, metastore or beeline) lives for seconds or minutes. In
+# such a short time, the second compiler and a parallel collector cost more time than they save.
+# Without these two, a test run takes a third less CPU time. With only one compiler, the JVM's
+# default code cache would be a fifth of the usual size. Spark's generated code would fill this
+# cache, and the JVM would discard code and compile it again (which costs another sixth of the CPU
+# time). By default, a JVM starts its first full collection when class data reaches 21 MB, which
+# happens soon. Hadoop starts a `chmod` process for each file and folder that it makes; VFORK starts
+# processes fastest.
 JVM_OPTIONS = (
     "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m "
     "-XX:MetaspaceSize=256m -Djdk.lang.Process.launchMechanism=VFORK"
 )
 os.environ.setdefault("JDK_JAVA_OPTIONS", JVM_OPTIONS)
-# By default, a heap starts with a 64th of the machine's memory, of which a third is for new
-# objects. The JVM would then collect new objects every second, and copy slightly older objects each
-# time.
+# By default, a heap starts with a 64th of the machine's memory, and a third of the heap is for new
+# objects. With so small a heap, the JVM would collect new objects every second, and copy the
+# survivors each time.
 _HEAP = "-Xms896m -Xmn512m"
-# If `make test` has made a class archive, drivers use the archive, and start in half the time. A
-# JVM ignores an archive of other jars.
+# If `make test` has made a class archive, drivers load it, and then start in half the time. A JVM
+# ignores an archive that was made from different jars.
 _ARCHIVE = Path(__file__).parent.parent / "build" / "spark-4.1.jsa"
 _ARCHIVED = f"-XX:SharedArchiveFile={_ARCHIVE} -Xlog:disable" if _ARCHIVE.exists() else ""
 os.environ.setdefault("SPARK_SUBMIT_OPTS", f"{JVM_OPTIONS} {_HEAP} {_ARCHIVED}")
 
 
-# Hypothesis gets no deadline, because an example's time depends more on the machine than on the
-# code.
+# Hypothesis gets no deadline, because the time of an example depends more on the machine than on
+# the code.
 settings.register_profile("sieve", deadline=None, print_blob=True)
 settings.load_profile("sieve")
 
@@ -57,7 +58,7 @@ SHARING = {
 
 
 class _OneSite(LoadFileScheduling):
-    """Runs the tests of one file on one worker, and tests that share servers on one worker."""
+    """Runs each file's tests on one worker, and tests that share servers on one worker."""
 
     def _split_scope(self, nodeid: str) -> str:
         for start, servers in SHARING.items():
@@ -72,7 +73,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> _OneSite:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """``pytest tests/golden --regenerate`` rewrites the expected rows, without the index."""
+    """Adds the option ``--regenerate`` for golden tests."""
     parser.addoption("--regenerate", action="store_true", help="write the golden .out files anew")
     parser.addoption("--every", type=int, metavar="N", help="run each N-th golden query alone")
 
@@ -82,10 +83,10 @@ _watch = pytest.StashKey[threading.Timer]()
 
 
 def pytest_timeout_set_timer(item: pytest.Item, settings: Any) -> None:
-    """Shortly before a test's time is out, lets the test's JVMs print what their threads wait for.
+    """Shortly before a test times out, makes the test's JVMs print what their threads wait for.
 
-    When the time is out, the process ends. It is not enough to fail the test: if a JVM never
-    answers, PySpark would call this JVM again.
+    At the time-out, the process ends. Failing the test would not be enough: if a JVM never answers,
+    PySpark would call this JVM again.
     """
     item.stash[_watch] = threading.Timer(
         settings.timeout - _BEFORE_THE_END,
@@ -96,7 +97,7 @@ def pytest_timeout_set_timer(item: pytest.Item, settings: Any) -> None:
 
 
 def pytest_timeout_cancel_timer(item: pytest.Item) -> None:
-    """Stops watching a test."""
+    """Stops the timer of a test."""
     if _watch in item.stash:
         item.stash[_watch].cancel()
 
@@ -106,7 +107,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     """The Spark session of the test run."""
     with socket.create_server(("localhost", 0)) as free:
         port = str(free.getsockname()[1])
-    # Hive keeps the settings of the first use of the metastore, so the port is set before the
+    # Hive keeps the settings from the first use of the metastore, so the port is set before the
     # server starts.
     spark = start_session(tmp_path_factory.mktemp("spark"), **{THRIFT_PORT: port})
     yield Lab(spark)

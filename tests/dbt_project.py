@@ -1,4 +1,4 @@
-"""Runs the project `examples/dbt` with the package `integrations/dbt`, as users do."""
+"""Runs the example project `examples/dbt` with the package `integrations/dbt`, as users do."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ DBT = HOME / "build" / "dbt" / "bin" / "dbt"
 
 
 class Project:
-    """A copy of the example and a copy of the package, on a Spark server.
+    """A copy of the dbt example and a copy of the package, which run on a Spark server.
 
     Args:
-        folder: the folder of the copies.
-        port: the port of the server.
-        target: the target in the dbt profile.
+        folder: the folder that contains both copies.
+        port: the port of the Spark server.
+        target: the name of the target in the dbt profile.
     """
 
     def __init__(self, folder: Path, port: int, target: str = "dev") -> None:
@@ -35,7 +35,7 @@ class Project:
         self.dbt("deps")
 
     def dbt(self, *args: str, fails: bool = False) -> str:
-        """The output of a dbt command."""
+        """Runs a dbt command, and returns the command's output."""
         done = subprocess.run(
             [DBT, "--no-send-anonymous-usage-stats", *args, *self._options(args)],
             cwd=self.folder,
@@ -59,7 +59,7 @@ class Project:
         file.write_text(text.replace(old, new))
 
     def sql(self, text: str) -> list[tuple[Any, ...]]:
-        """The rows of a statement, run in a new session."""
+        """Runs a statement in a new session, and returns its rows."""
         with thrift_session(self._port) as connection:
             cursor = connection.cursor()
             cursor.execute(text)
@@ -76,7 +76,7 @@ class Project:
         return [change for name, change in rows if name == index]
 
     def check(self, query: str, at_most: int) -> None:
-        """Checks that a query has the same rows with and without the index, and reads few files."""
+        """Checks that a query returns the same rows with the index, and then reads few files."""
         with thrift_session(self._port) as connection:
             cursor = connection.cursor()
             answers = []

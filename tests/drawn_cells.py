@@ -1,4 +1,4 @@
-"""Random segments of grid entries, as payloads of the shapes intervals and runs store them."""
+"""Draws random segments of grid entries, as the shapes intervals and runs store them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _CODES = st.one_of(
 def segments_of_cells(draw: st.DrawFn, most: int = 4) -> list[Cells]:
     """One or more disjoint segments in ascending order.
 
-    Some neighbours have no gap between them.
+    Some neighbouring segments have no gap between them.
     """
     borders = sorted(draw(st.lists(_CODES, min_size=1, max_size=2 * most, unique=True)))
     if len(borders) % 2:
@@ -37,12 +37,13 @@ def segments_of_cells(draw: st.DrawFn, most: int = 4) -> list[Cells]:
 @st.composite
 def _cells(draw: st.DrawFn, first: int, last: int) -> Cells:
     span = last - first
-    # A cell spans at least 2^-16 of the codes, so that records are short enough to be packed.
+    # A cell spans at least 2^-16 of the codes, so that an entry's record is short enough to be
+    # packed.
     least = max(0, span.bit_length() - 16)
     shift = [draw(st.integers(least, 63))]
     start = [0]
     if span > 1 and draw(st.booleans()):
-        # As in a real payload, the width of a piece is a number with few significant bits.
+        # As in a real payload, the width of a piece of the grid has few significant bits.
         start.append(1 << draw(st.integers(0, span.bit_length() - 1)))
         shift.append(draw(st.integers(least, 63)))
     grid = Grid.of(first, last, np.array(start, np.uint64), np.array(shift, np.uint8))

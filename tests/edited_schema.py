@@ -1,4 +1,4 @@
-"""Changes of a table's schema for which Spark has no statement."""
+"""Changes a table's schema in ways for which Spark has no statement."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def edit_schema(lab: Lab, table: str, edit: Callable[[str], str]) -> None:
 
 
 def with_ids(lab: Lab, table: str, ids: dict[str, int]) -> None:
-    """Assigns ids to the columns of a table; Parquet's readers can find columns by id."""
+    """Assigns field ids to a table's columns; Parquet's readers can find columns by field id."""
 
     def edit(text: str) -> str:
         schema = json.loads(text)

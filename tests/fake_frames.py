@@ -1,7 +1,7 @@
 """Data frames that replace PySpark's: rows in partitions, computed eagerly without Spark.
 
-The steps of a build run in these frames as on executors: on Arrow batches of few rows, and one
-partition after another. The frames have only the methods that `sieve` uses. `use` installs the
+As on executors, the steps of a build get Arrow batches; here, batches have few rows, and partitions
+run one after another. The frames have only the methods that `sieve` uses. `use` installs the
 functions that make columns.
 """
 
@@ -43,11 +43,11 @@ Values = dict[str, Any]
 
 @dataclass(frozen=True, eq=False)
 class Col:
-    """A column: a name, and the function that computes the column's value for a row.
+    """A column, that is, a name and the function that computes the column's value from a row.
 
     Attributes:
-        source: the column whose type is used if this column has no type.
-        fold: the function by which an aggregate combines the values of all rows.
+        source: the column whose type applies if this column has no type of its own.
+        fold: the function with which an aggregate combines the values of all rows.
     """
 
     of: Callable[[Values], Any]
@@ -57,11 +57,11 @@ class Col:
     fold: Callable[[list[Any]], Any] | None = None
 
     def alias(self, name: str) -> Col:
-        """The same column under another name."""
+        """Returns the same column under another name."""
         return replace(self, name=name)
 
     def cast(self, name: str) -> Col:
-        """The column converted to another type: an integer, or the bytes of a text."""
+        """Converts the column to another type: to an integer, or from text to bytes."""
         of = self.of
         made, type_ = {"int": (int, pa.int32()), "binary": (_bytes, pa.binary())}[name]
         return replace(self, of=lambda row: None if of(row) is None else made(of(row)), type=type_)
@@ -81,15 +81,15 @@ class Col:
         return Col(lambda row: self.of(row) / by)
 
     def isin(self, values: Sequence[Any]) -> Col:
-        """Whether the value is one of the given values."""
+        """Returns whether the value is one of the given values."""
         return Col(lambda row: self.of(row) in values)
 
     def isNotNull(self) -> Col:  # noqa: N802 - PySpark's name
-        """Whether the value is not NULL."""
+        """Returns whether the value is not NULL."""
         return Col(lambda row: self.of(row) is not None)
 
     def otherwise(self, value: Col) -> Col:
-        """The value of `when` for rows that do not satisfy the condition."""
+        """Sets the value that `when` returns for rows that do not satisfy the condition."""
 
         def of(row: Values) -> Any:
             found = self.of(row)
@@ -117,7 +117,10 @@ def _bytes(value: Any) -> bytes:
 
 
 def _hashed(value: Any) -> int:
-    """Spark's hash for text and bytes. The hash of numbers is arbitrary: no test depends on it."""
+    """Returns the hash that Spark computes for text and bytes.
+
+    The hash of a number is arbitrary, because no test depends on it.
+    """
     if value is None:
         return 42
     return int(hash_bytes([_bytes(value)]).view(np.int64)[0])
@@ -164,8 +167,8 @@ class Cluster:
     """The state that all frames of one session share.
 
     Attributes:
-        calls: the names of the calls with an effect, in order.
-        sent: the values that have been broadcast and not yet destroyed.
+        calls: the names of the calls that have a side effect, in call order.
+        sent: the values that were broadcast and are not destroyed yet.
     """
 
     master: str = "local[2]"
@@ -174,14 +177,14 @@ class Cluster:
     sent: list[Any] = field(default_factory=list)
 
     def broadcast(self, value: Any) -> Any:
-        """Stores a value until the value is destroyed."""
+        """Stores a value until a caller destroys it."""
         self.sent.append(value)
         return SimpleNamespace(value=value, destroy=lambda: self.sent.remove(value))
 
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """Rows in partitions, with the type of each column."""
+    """Rows in partitions; each column has a type."""
 
     types: Mapping[str, pa.DataType]
     parts: Sequence[Sequence[Values]]
@@ -189,7 +192,7 @@ class Frame:
 
     @property
     def sparkSession(self) -> Any:  # noqa: N802 - PySpark's name
-        """The session."""
+        """The session of this frame."""
 
         def frame_of(rows: Sequence[Row], types: Mapping[str, pa.DataType]) -> Frame:
             return Frame(types, [[row.asDict() for row in rows]], self.cluster)
@@ -228,7 +231,7 @@ class Frame:
         return self.collect()[0]
 
     def select(self, *wanted: str | Col) -> Frame:
-        """The given columns, computed for each row."""
+        """Computes the given columns for each row."""
         names = self.columns if any(isinstance(w, str) and w == "*" for w in wanted) else []
         added = [w for w in wanted if not isinstance(w, str) or w != "*"]
         columns = [_col(c) for c in (*names, *added)]
@@ -243,37 +246,37 @@ class Frame:
         return found.field(inner).type if inner else found
 
     def withColumn(self, name: str, column: Col) -> Frame:  # noqa: N802 - PySpark's name
-        """Adds a column, or replaces the column of the same name."""
+        """Adds a column; if a column has this name already, replaces it."""
         return self.select(*(column.alias(n) if n == name else n for n in self.columns))
 
     def drop(self, name: str) -> Frame:
-        """Removes a column."""
+        """Returns the frame without one column."""
         return self.select(*(n for n in self.columns if n != name))
 
     def where(self, condition: Col | str) -> Frame:
-        """The rows that satisfy a condition."""
+        """Returns the rows that satisfy a condition."""
         of = condition.of if isinstance(condition, Col) else lambda row: eval(condition, {}, row)
         return self._of((row for row in part if of(row)) for part in self.parts)
 
     def limit(self, n: int) -> Frame:
-        """The first rows."""
+        """Returns the first n rows."""
         return self._of([self.rows[:n]])
 
     def sample(self, fraction: float, seed: int) -> Frame:
-        """A random sample of the rows."""
+        """Returns a random sample of the rows."""
         draw = np.random.default_rng(seed)
         return self._of((row for row in part if draw.random() < fraction) for part in self.parts)
 
     def distinct(self) -> Frame:
-        """The distinct rows."""
+        """Returns the distinct rows."""
         return self._of([{tuple(row.items()): row for row in self.rows}.values()])
 
     def orderBy(self, name: str) -> Frame:  # noqa: N802 - PySpark's name
-        """Sorts the rows."""
+        """Sorts all rows."""
         return self._of([sorted(self.rows, key=lambda row: row[name])])
 
     def sortWithinPartitions(self, *names: str) -> Frame:  # noqa: N802 - PySpark's name
-        """Sorts each partition."""
+        """Sorts the rows within each partition."""
         return self._of(sorted(p, key=lambda row: [row[n] for n in names]) for p in self.parts)
 
     def coalesce(self, n: int) -> Frame:
@@ -282,9 +285,9 @@ class Frame:
         return self._of([self.rows])
 
     def repartition(self, n: int, name: str = "") -> Frame:
-        """Moves each row to the partition that a column's hash determines.
+        """Moves each row to a partition according to the hash of a column.
 
-        If no column is given, moves all rows to one partition.
+        Without a column, moves all rows to one partition.
         """
         self.cluster.calls.append(f"repartition {n}")
         if not name:
@@ -294,7 +297,7 @@ class Frame:
         return self._of([row for row in self.rows if place(row[name]) == k] for k in range(n))
 
     def repartitionByRange(self, n: int, name: str) -> Frame:  # noqa: N802 - PySpark's name
-        """Moves equal values to the same partition; the partitions are in ascending order."""
+        """Moves rows with equal values to one partition; values ascend across partitions."""
         self.cluster.calls.append(f"repartitionByRange {n}")
         values = np.unique([row[name] for row in self.rows])
         borders = values[np.arange(1, n) * len(values) // n]
@@ -303,7 +306,7 @@ class Frame:
         return self._of([row for at, row in rows if at == k] for k in range(n))
 
     def unionByName(self, other: Frame) -> Frame:  # noqa: N802 - PySpark's name
-        """All partitions of both frames."""
+        """Returns the partitions of both frames, one after another."""
         assert other.types == self.types
         return self._of([*self.parts, *other.parts])
 
@@ -325,7 +328,7 @@ class Frame:
         return Groups(self, names, groups)
 
     def agg(self, *columns: Col) -> Frame:
-        """Combines all rows into one row, even if no rows exist."""
+        """Combines all rows into one row, even if there is no row."""
         return Groups(self, (), {(): self.rows}).agg(*columns)
 
     def mapInArrow(  # noqa: N802 - PySpark's name
@@ -333,9 +336,9 @@ class Frame:
         step: Callable[[Iterator[pa.RecordBatch]], Iterable[pa.RecordBatch]],
         schema: StructType,
     ) -> Frame:
-        """Applies a step to the batches of each partition.
+        """Applies a build step to the Arrow batches of each partition.
 
-        The step's output must fit the schema.
+        Asserts that the step's output has the declared schema.
         """
         self.cluster.calls.append("mapInArrow")
         wanted = to_arrow_schema(schema)
@@ -356,7 +359,7 @@ class Frame:
 
     @property
     def write(self) -> Any:
-        """Writes one file per partition that has rows."""
+        """Writes one file for each partition that contains rows."""
         return _Writer(self, {})
 
 
@@ -381,7 +384,7 @@ class Groups:
         return replace(self.frame, types={}, parts=[rows])
 
     def count(self) -> Frame:
-        """The number of rows of each group."""
+        """Returns the number of rows in each group."""
         return self.agg(functions.count("*"))
 
 
@@ -404,19 +407,19 @@ class _Writer:
 
 
 def write_file(path: str, schema: pa.Schema, rows: Sequence[Sequence[Any]], **options: str) -> None:
-    """`CatalogTable.write_file` without Spark."""
+    """Does the work of `CatalogTable.write_file` without Spark."""
     file = Path(path.removeprefix("file:") + ".parquet")
     file.parent.mkdir(parents=True, exist_ok=True)
     pq.write_table(
         pa.Table.from_pylist([dict(zip(schema.names, row, strict=True)) for row in rows], schema),
         file,
         compression=options["compression"],
-        # Spark would truncate these statistics to one byte.
+        # Spark would truncate these column statistics to one byte.
         write_statistics=options["parquet.statistics.truncate.length"] != "1",
     )
 
 
 def use(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Replaces PySpark's functions by the functions of these frames."""
+    """Replaces PySpark's functions with the functions of these frames."""
     for module in _MODULES:
         monkeypatch.setattr(module, "sf", functions)

@@ -1,6 +1,7 @@
-"""Scans without Spark: a query for one key of a `fake_spark` table is pruned as in the shim.
+"""Scans without Spark: a query for one key of a `fake_spark` table skips files as with the shim.
 
-The front end's part is real: the request, the look-up, the answer, and the dictionary of files.
+The front end is real: it parses the request, looks up keys, and returns the answer and the
+dictionary of files.
 """
 
 from __future__ import annotations
@@ -28,9 +29,9 @@ class Scan:
         rows: for each file, the number of rows with the key.
         files: the number of files that the query reads.
         total: the number of all files.
-        ranges: the number of ranges of all files in the answer.
-        used: ``name@version`` of the used indexes.
-        reasons: the reasons why other indexes were not used.
+        ranges: the number of ranges in the answer, summed over all files.
+        used: ``name@version`` of each index that the query used.
+        reasons: for each index that the query did not use, the reason.
     """
 
     rows: Counter[str]
@@ -42,7 +43,7 @@ class Scan:
 
 
 def scan(warehouse: Warehouse, name: str, key: int, store: Store | None = None) -> Scan:
-    """Queries one key of a table, as a driver with empty caches does.
+    """Queries a table for one key, as a driver with empty caches does.
 
     Raises an error if a row is lost.
     """
@@ -63,7 +64,7 @@ def scan(warehouse: Warehouse, name: str, key: int, store: Store | None = None) 
         )
     ) if info["registrations"] else {"reasons": {"no-index": 1}}  # fmt: skip
     listed = warehouse.files(name)
-    # For each file in the answer: the number of ranges and the number of skipped ranges.
+    # For each file in the answer, the number of ranges and the number of skipped ranges.
     ranges = 0
     skipped: dict[tuple[str, int, int], list[bool]] = {}
     cuts: dict[tuple[str, int, int], list[int]] = {}

@@ -1,9 +1,9 @@
-"""Statements without Spark: fakes for a table of text files and a metastore of one file.
+"""Runs statements without Spark, on fakes: a table of text files, and a metastore that is one file.
 
-Everything about an index is real: grammar, statements, stores, index files and pruning. Fakes
-replace only Spark's part: the catalog's entry point, the reading of a column, and the writing of a
-run. A statement therefore takes milliseconds, so tests can inject a fault at each call and kill
-hundreds of processes. A location is a file, or a range of three keys in a file.
+Every part of an index is real: grammar, statements, stores, index files and pruning. Fakes replace
+only what Spark does: the catalog's entry point, the reading of a column, and the writing of a run.
+A statement therefore takes milliseconds, so tests can inject a fault at each call and kill hundreds
+of processes. A location is a file, or a range of three keys in a file.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ This function can raise, wait or kill.
 
 
 def no_fault(_: str) -> None:
-    """Injects no fault."""
+    """Does nothing, where other tests inject a fault."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,18 +80,18 @@ class Warehouse:
 
     @property
     def root(self) -> Path:
-        """The root folder of the indexes."""
+        """The root folder of the warehouse's indexes."""
         return self.folder / ".sieve"
 
     def create_table(self, name: str, files: Sequence[Sequence[int]]) -> None:
-        """Creates a table of these files."""
+        """Creates a table whose files contain these keys."""
         (self.folder / name).mkdir(parents=True)
         self.alter(name, lambda _: {"born": str(time.time_ns() // 1_000_000)})
         for keys in files:
             self.append(name, keys)
 
     def append(self, name: str, keys: Sequence[int]) -> None:
-        """Adds a stable file, whose modification time is more than two seconds ago."""
+        """Adds a file with an old modification time, so that the file counts as stable."""
         folder = self.folder / name
         number = len(list(folder.iterdir()))
         path = folder / f"{number:05d}.txt"
@@ -104,7 +104,7 @@ class Warehouse:
         return told
 
     def alter(self, name: str, change: Callable[[dict[str, str]], dict[str, str]]) -> None:
-        """Changes a table's properties atomically, as the metastore changes a single property."""
+        """Changes a table's properties atomically, as the metastore changes one property."""
         path = self.folder / f"{name}.properties"
         with (self.folder / f"{name}.lock").open("a") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
@@ -121,7 +121,7 @@ class Warehouse:
         return told
 
     def info(self, name: str) -> dict[str, Any]:
-        """The shim's description of a table."""
+        """The shim's description of a table, as JSON."""
         properties = self.properties(name)
         return {
             "catalog": "spark_catalog",
@@ -158,7 +158,7 @@ def keys_of(uri: str) -> list[int]:
 
 
 def cuts_of(uri: str) -> list[int]:
-    """The offsets at which a file is cut into ranges of `KEYS_A_RANGE` lines."""
+    """The offsets at which a file is cut into ranges, each of `KEYS_A_RANGE` lines."""
     lines = Path(uri.removeprefix("file:")).read_text().splitlines(keepends=True)
     starts = np.cumsum([0, *map(len, lines)]).tolist()
     return starts[KEYS_A_RANGE : len(lines) : KEYS_A_RANGE]
@@ -175,13 +175,13 @@ def keys_by_range(uri: str, cuts: Sequence[int]) -> list[list[int]]:
 
 
 class Access:
-    """The shim's view of a table; raises Spark's error if the metastore refuses."""
+    """The shim's view of a table; raises Spark's error if the metastore refuses a call."""
 
     def __init__(self, warehouse: Warehouse, name: str, seam: Seam) -> None:
         self._warehouse, self._name, self._seam = warehouse, name, seam
 
     def kind(self) -> str:
-        return "".join("files")  # The string is a new object each time, as in py4j.
+        return "".join("files")  # As in py4j, each call returns a new string object.
 
     def info(self) -> str:
         return json.dumps(self._warehouse.info(self._name))
@@ -213,19 +213,19 @@ class Access:
 
 
 class MetastoreFault(PySparkException):
-    """The metastore answers with an error, or not at all."""
+    """Raised if the metastore answers with an error, or does not answer."""
 
 
 @contextmanager
 def calling(seam: Seam, what: str, of: str) -> Iterator[None]:
-    """Reports a call of a store or a metastore to the seam, before and after the call."""
+    """Calls the seam before and after a call of a store or a metastore."""
     seam(f"before {what} {of}")
     yield
     seam(f"after {what} {of}")
 
 
 class PlainTable(CatalogTable):
-    """A table whose rows are read without Spark."""
+    """A table whose rows are read by Python, without Spark."""
 
     def __init__(self, warehouse: Warehouse, name: str, seam: Seam) -> None:
         super().__init__(Access(warehouse, name, seam), None)  # type: ignore[arg-type]
@@ -246,7 +246,7 @@ class PlainTable(CatalogTable):
 
 @dataclass(frozen=True, slots=True)
 class SeamStore(LocalStore):
-    """A local store that reports every call to a seam."""
+    """A local store that reports every call to a seam function."""
 
     seam: Seam = no_fault
 
@@ -281,7 +281,7 @@ class SeamStore(LocalStore):
 
 @dataclass(frozen=True, slots=True)
 class PlainStatement(StatementContext):
-    """The context of a statement in a warehouse."""
+    """The context in which a statement runs on a warehouse."""
 
     warehouse: Warehouse = field(kw_only=True)
     seam: Seam = field(kw_only=True)
@@ -295,18 +295,18 @@ class PlainStatement(StatementContext):
         return self.table(name)
 
     def plan_column(self, table: Sequence[str], column: Sequence[str]) -> None:
-        """Does nothing: the user may query every column."""
+        """Does nothing, because the user may query every column."""
 
     def check_executors(self, table: CatalogTable, types: Sequence[str]) -> None:
         """Does nothing, because this process does the work of executors."""
 
 
 class Session:
-    """Runs statements, and reports which files a scan reads.
+    """Runs SIEVE statements, and reports which files a scan reads.
 
     Args:
         warehouse: the warehouse.
-        seam: the function that is called at every call of a store or metastore by a statement.
+        seam: the function that is called whenever a statement calls a store or the metastore.
     """
 
     def __init__(self, warehouse: Warehouse, seam: Seam = no_fault) -> None:
@@ -317,11 +317,11 @@ class Session:
         self.recorded: dict[str, Any] = {"driver": "own", "since": 0, "scans": []}
 
     def sql(self, text: str) -> list[Row]:
-        """The rows of a SIEVE statement."""
+        """Runs a SIEVE statement, and returns its rows."""
         return execute(parse_statement(text), self.context())
 
     def context(self) -> StatementContext:
-        """The context of one statement or event."""
+        """The context of one statement, or of one event."""
         roots = Roots(self)
         environment = Environment(
             open_store=lambda _: self.store,
@@ -353,21 +353,21 @@ class Session:
         )
 
     def catalog(self) -> Any:
-        """The session's catalog, as statements use it."""
+        """The session's catalog, as a statement uses it."""
         return SimpleNamespace(
             currentDatabase=lambda: DATABASE, currentCatalog=lambda: "spark_catalog"
         )
 
     def scans(self) -> str:
-        """The driver's record of scans."""
+        """The driver's records of its scans."""
         return json.dumps(self.recorded)
 
     def tables(self) -> Session:
-        """The driver's knowledge of tables."""
+        """The tables that the driver knows."""
         return self
 
     def list(self, _session: Any, _database: str) -> str:
-        """All tables of the database."""
+        """Lists all tables of the database."""
         names = [path.stem for path in self.warehouse.folder.glob("*.properties")]
         return json.dumps([self.warehouse.info(name) for name in names])
 
@@ -385,10 +385,10 @@ def build_run(
     index_dir: str,
     **_words: Any,
 ) -> BuiltRun:
-    """`sieve.indexing.build_run.build_run` without Spark: one run file of equal-width blocks."""
+    """Replaces `build_run` without Spark: builds one run file, of equal-width blocks."""
     pairs = sorted((key, k) for k, keys in enumerate(frame) for key in keys)
     rows = np.array([len(keys) for keys in frame], np.int64)
-    # A file without rows gets an unknown row count, so that queries always read the file.
+    # A file without rows gets an unknown row count, so queries always read it.
     rows[(tiling.of_files(rows) == 0)[tiling.owners]] = -1
     none = np.zeros_like(rows)
     if not pairs:
@@ -407,7 +407,7 @@ def build_run(
 
 
 def write_run(rows: Sequence[RunRow], uri: str, _claim: str) -> None:
-    """`sieve.indexing.write_run.write_rows` without Spark."""
+    """Replaces `sieve.indexing.write_run.write_rows` without Spark."""
     folder = Path(uri.removeprefix("file:"))
     folder.mkdir(parents=True)
     (folder / "part-00000.parquet").write_bytes(run_file_bytes(rows))
@@ -416,10 +416,10 @@ def write_run(rows: Sequence[RunRow], uri: str, _claim: str) -> None:
 
 @contextmanager
 def without_spark(mode: str = "files") -> Iterator[None]:
-    """Within the block, builds run without Spark, and nothing syncs files to the disk.
+    """In the block, builds run without Spark, and no file is synced to the disk.
 
-    In the mode ``ranges``, files with more than `KEYS_A_RANGE` keys are cut. The writes of a killed
-    process survive even without a sync; `test_power_cut` observes the syncs.
+    In the mode ``ranges``, builds cut files with more than `KEYS_A_RANGE` keys. Writes survive a
+    killed process even without a sync; `test_power_cut` checks the syncs.
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda _: None)

@@ -1,4 +1,4 @@
-"""The scalar functions of Spark, and calls of such functions with a column as one argument."""
+"""Lists Spark's scalar functions, and calls of these functions with a column as one argument."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _LIKE = {True: ("l", "f", "x"), False: ("d", "ts", "n")}
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The shim's claim about a call: for which values of a column the results keep the order."""
+    """For which values of a column, according to the shim, a call's results keep the order."""
 
     call: str
     column: str
@@ -43,12 +43,12 @@ class Claim:
 
     @property
     def text(self) -> str:
-        """The claim in the form of a line of the list."""
+        """The entry in the form of a line in the stored list."""
         return f"{'rises' if self.rises else 'falls'} {self.call}"
 
 
 def names(lab: Lab) -> dict[str, str]:
-    """The names of all functions and operators of Spark, each with its group."""
+    """The names of all functions and operators of Spark, each with its function group."""
     registry = _registry(lab)
     found = registry.listFunction()
     groups = {}
@@ -59,7 +59,7 @@ def names(lab: Lab) -> dict[str, str]:
 
 
 def calls(lab: Lab, name: str) -> list[list[str]]:
-    """Calls like those in a function's examples, each with a column in place of one argument."""
+    """Calls as in a function's documented examples, with a column in place of one argument."""
     if name in OPERATORS:
         return [[f"{c} {name} 3", f"3 {name} {c}"] for c in COLUMNS]
     found = []
@@ -72,7 +72,10 @@ def calls(lab: Lab, name: str) -> list[list[str]]:
 
 
 def claims(lab: Lab, texts: Sequence[str]) -> list[Claim]:
-    """The shim's claims about these calls. The result omits calls that Spark refuses."""
+    """Asks the shim about these calls, and returns an entry for each of them.
+
+    Calls that Spark refuses have no entry.
+    """
     if not texts:
         return []
     try:
@@ -115,7 +118,7 @@ _EXAMPLE = re.compile(r"> (SELECT .*?);", re.DOTALL)
 
 
 def examples(lab: Lab, name: str) -> Iterator[list[str]]:
-    """The arguments of each call in a function's examples."""
+    """The arguments of each call in a function's documented examples."""
     identifier = lab.spark._jvm.org.apache.spark.sql.catalyst.FunctionIdentifier(name)
     info = _registry(lab).lookupFunction(identifier)
     parser = lab.spark._jsparkSession.sessionState().sqlParser()

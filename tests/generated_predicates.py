@@ -1,4 +1,4 @@
-"""Random SQL predicates on a generated table, which raise no error for any row."""
+"""Random SQL predicates on a generated table; no predicate raises an error for any row."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def draw_predicate(rng: random.Random, table: GeneratedTable, depth: int = 3) ->
 
 
 def literal(column: GeneratedColumn, value: Any) -> str:
-    """A SQL constant that has the type of the column."""
+    """A SQL constant of the column's type."""
     kind = column.kind
     if value is None:
         return f"CAST(NULL AS {kind.sql})"
@@ -67,7 +67,7 @@ _LITERALS: Mapping[str, Callable[[Any], str]] = {
 
 
 def _value(rng: random.Random, column: GeneratedColumn) -> Any:
-    """Usually a value of the table; sometimes a nearby value or a random value."""
+    """Usually a value of the table, and sometimes a value next to one or a random value."""
     value = rng.choice(column.pool) if rng.random() < 0.7 else column.kind.draw(rng)
     if rng.random() < 0.8:
         return value
@@ -96,7 +96,7 @@ def _comparison(rng: random.Random, column: GeneratedColumn) -> str:
 
 
 def _membership(rng: random.Random, column: GeneratedColumn) -> str:
-    # For lists of 10 constants or more, Spark evaluates IN by a set instead of comparisons.
+    # For IN lists of 10 constants or more, Spark evaluates IN with a set instead of comparisons.
     values = [_value(rng, column) for _ in range(rng.choice([1, 2, 5, 14]))]
     if rng.random() < 0.2:
         values.append(None)
@@ -127,7 +127,7 @@ def _conditional(rng: random.Random, column: GeneratedColumn) -> str:
 
 
 def _typed(rng: random.Random, column: GeneratedColumn) -> str:
-    """Predicates that suit the column's type: constants of other types, functions, and casts."""
+    """Predicates for the column's type, with constants of other types, functions and casts."""
     return _FORMS[column.kind.family](rng, column)
 
 

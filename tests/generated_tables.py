@@ -1,4 +1,4 @@
-"""Random tables: columns of all indexable types, with values that are difficult for statistics."""
+"""Random tables: columns of all indexable types, with values that often break statistics."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ZONES = (
 ).split()
 FORMATS = ("parquet", "parquet", "parquet", "orc", "orc", "csv", "json")
 _MICROS_PER_DAY = 86_400_000_000
-# Instants at which clocks were set back or a day was skipped, in the time zones above.
+# In the time zones above, clocks were set back at these instants, or a day was skipped.
 _TURNS = tuple(
     int(dt.datetime.fromisoformat(text).replace(tzinfo=dt.UTC).timestamp()) * 1_000_000
     for text in (
@@ -34,7 +34,7 @@ _TURNS = tuple(
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A column type: the SQL name, the Arrow type, and a generator of values."""
+    """A column type, that is, its SQL name, its Arrow type, and a generator of its values."""
 
     sql: str
     arrow: pa.DataType
@@ -42,13 +42,13 @@ class Kind:
 
     @property
     def family(self) -> str:
-        """The name of the type, without parameters."""
+        """The name of the type, without its parameters."""
         return self.sql.partition("(")[0].lower()
 
 
 @dataclass(frozen=True, slots=True)
 class GeneratedColumn:
-    """A column, or a leaf of a struct: the SQL name, and some of its values."""
+    """A column or a leaf of a struct, that is, its SQL name and some of its values."""
 
     sql: str
     kind: Kind
@@ -57,7 +57,7 @@ class GeneratedColumn:
 
 @dataclass(frozen=True, slots=True)
 class GeneratedTable:
-    """A generated table: all columns, and those with an index."""
+    """A generated table, that is, the list of all columns and the list of indexed columns."""
 
     columns: tuple[GeneratedColumn, ...]
     indexed: tuple[str, ...]
@@ -115,7 +115,7 @@ def _decimal(precision: int, scale: int) -> Callable[[random.Random], Decimal]:
 def _days(rng: random.Random) -> int:
     how = rng.random()
     if how < 0.1:
-        # The days are 0001-01-01, the days around the Gregorian reform, and 9999-12-31.
+        # The days are 0001-01-01, those around the Gregorian reform, and 9999-12-31.
         return rng.choice([-719162, -141428, -141427, -141418, -141417, 2932896])
     if how < 0.3:
         return rng.choice(_TURNS) // _MICROS_PER_DAY + rng.randint(-2, 2)
@@ -176,7 +176,7 @@ KINDS = (
 
 
 def draw_table(rng: random.Random, staging: Path) -> GeneratedTable:
-    """Generates a table; writes the rows to Parquet files below ``staging``, one per table file."""
+    """Generates a table; writes each table file's rows to a Parquet file below ``staging``."""
     format_name = rng.choice(FORMATS)
     kinds = [k for k in KINDS if k.family != "binary" or format_name != "csv"]
     chosen = rng.sample(kinds, k=rng.randint(3, 4))
@@ -223,9 +223,9 @@ def _write(
 
 
 def file_values(rng: random.Random, column: GeneratedColumn, size: int, number: int) -> list[Any]:
-    """The values of one file, some of which are NULL.
+    """Returns the values of one file; some of these values are NULL.
 
-    Each file draws from a random part of the column's values, so that files differ.
+    Each file draws from a random subset of the column's values, so that files differ.
     """
     pool = column.pool
     how = rng.random()
@@ -240,7 +240,7 @@ def file_values(rng: random.Random, column: GeneratedColumn, size: int, number: 
 
 
 def table_statements(table: GeneratedTable, staging: str, parts: str) -> list[str]:
-    """The statements that create table ``t`` from the staged rows, one file per staged file."""
+    """The statements that create table ``t``; each staged file becomes one table file."""
     leaves = [c.kind.sql for c in table.columns if c.sql == "s.a"]
     plain = [c for c in table.columns if c.sql != "s.a"]
     columns = [f"{c.sql} {c.kind.sql}" for c in plain]

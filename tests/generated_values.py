@@ -1,4 +1,4 @@
-"""Values of every indexable type, including both ends of the type's range."""
+"""Values of every indexable type, among them the least and the greatest value of the type."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TEXTS = [
 
 @dataclass(frozen=True)
 class Kind:
-    """A column type: the Arrow name, and values that include both ends of the type's range."""
+    """A column type, that is, its Arrow name, and values that include its least and greatest."""
 
     name: str
     arrow: pa.DataType
@@ -48,14 +48,14 @@ class Kind:
             width = pa.int32() if self.name == "date" else pa.int64()
             return pa.array(values, width).cast(self.arrow)
         if self.name.startswith("decimal"):
-            # The value is converted from text, because arithmetic would round it to the context's
-            # 28 digits.
+            # The value is converted from text, because arithmetic would round it to the decimal
+            # context's 28 digits.
             scale = self.arrow.scale
             values = [None if v is None else Decimal(f"{v}E-{scale}") for v in values]
         return pa.array(values, self.arrow)
 
     def wire(self, value):
-        """A constant in the form in which the driver sends constants."""
+        """A constant in the JSON form in which the driver sends it."""
         if self.name == "float":
             return struct.unpack("<i", struct.pack("<f", value))[0]
         if self.name == "double":
@@ -71,7 +71,7 @@ def image(value):
 
 
 def ends(bits, *more):
-    """Both ends of an integer type, the neighbours of the two ends, and values around 0."""
+    """The least and greatest value of an integer type, their neighbours, and values around 0."""
     half = 1 << (bits - 1)
     return [-half, -half + 1, -2, -1, 0, 1, 2, half - 2, half - 1, *more]
 
@@ -113,9 +113,9 @@ KINDS = [
 
 
 def ordered(value):
-    """A sort key for Spark's order.
+    """A sort key that sorts values as Spark does.
 
-    NaN is the greatest value, bytes are unsigned, and -0.0 equals 0.0.
+    In this order, NaN is the greatest value, bytes are unsigned, and -0.0 equals 0.0.
     """
     if isinstance(value, float):
         return (1, 0.0) if math.isnan(value) else (0, value)

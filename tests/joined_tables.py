@@ -1,4 +1,4 @@
-"""A fact table and dimensions, and the check of a query that joins these tables."""
+"""A fact table and dimension tables, and the check of a query that joins these tables."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ JOIN = "SELECT fact.k, v, attr FROM fact JOIN dim ON fact.k = dim.k"
 
 
 def create(lab: Lab) -> None:
-    """Creates forty files with a hundred keys each, and a dimension with every twentieth key.
+    """Creates a fact table of forty files with a hundred keys each, and one dimension.
 
-    The keys ascend from file to file.
+    The keys ascend from file to file, and the dimension contains every twentieth key.
 
-    A second fact table has forty files, too, in four partitions.
+    A second fact table also has forty files, which are in four partitions.
     """
     lab.sql(
         "CREATE TABLE fact USING parquet AS SELECT id AS k, CAST(id AS INT) AS i, "
@@ -50,7 +50,7 @@ def fact_files(frame: DataFrame) -> int:
 
 
 def run(lab: Lab, query: str) -> tuple[Counter[str], int]:
-    """The rows of a query, and the number of files of `fact` that the query read."""
+    """Runs a query; returns its rows and the number of files of `fact` that it read."""
     frame = lab.spark.sql(query)
     rows = Counter(repr(tuple(row)) for row in frame.collect())
     return rows, fact_files(frame)
@@ -60,7 +60,7 @@ _ROWS: dict[str, Counter[str]] = {}
 
 
 def without(lab: Lab, query: str) -> Counter[str]:
-    """The query's rows without Sieve, computed once, because every plan returns the same rows."""
+    """Returns the query's rows without Sieve; all plans return the same rows, so it caches them."""
     if query not in _ROWS:
         with lab.setting("spark.sieve.enabled", "false"):
             _ROWS[query], _ = run(lab, query)
@@ -68,7 +68,7 @@ def without(lab: Lab, query: str) -> Counter[str]:
 
 
 def check(lab: Lab, query: str, files: int, conf: Mapping[str, str] | None = None) -> None:
-    """Asserts that the rows are those without Sieve, and that `fact` reads this many files."""
+    """Asserts that a query returns the rows without Sieve, and reads this many files of `fact`."""
     strict = {"spark.sieve.strict": "true", "spark.sieve.audit.sample": "1.0"}
     with lab.settings(strict | (conf or {})):
         on, read = run(lab, query)

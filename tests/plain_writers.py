@@ -1,7 +1,7 @@
-"""Writers in separate processes, which tests kill, stop or run concurrently.
+"""Writers in separate processes; tests kill these processes, stop them, or run several at once.
 
-A fork server, which has no JVM and no threads, loads the writers' modules once. A new writer
-therefore takes milliseconds.
+A fork server without a JVM and without threads loads the writers' modules once. A new writer
+process therefore starts within milliseconds.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from sql_ext.statements.parser import parse_statement
 from tests.fake_scan import scan
 from tests.fake_spark import Session, Warehouse, without_spark
 
-# Loads the grammar once, in the fork server.
+# The fork server loads the grammar once, for all writers.
 parse_statement("SHOW SIEVE INDEXES")
 
 
@@ -42,14 +42,15 @@ def started(target: Callable[..., None], *args: object) -> ForkServerProcess:
 
 
 def struck(folder: Path, statement: str, at: str, number: int, how: signal.Signals) -> None:
-    """Runs a statement, and sends a signal to this process at the n-th matching call.
+    """Runs a statement, and sends a signal to this process at the n-th call with a given prefix.
 
     Args:
         folder: the folder of the warehouse.
         statement: the statement to run.
-        at: the prefix of the names of calls that count.
-        number: the number n, from 1; if there are fewer calls, the process ends with status 0.
-        how: the signal, SIGKILL or SIGSTOP.
+        at: the prefix that a call's name must have to be counted.
+        number: the number n, from 1; if the statement makes fewer such calls, the process ends with
+            status 0.
+        how: the signal to send, SIGKILL or SIGSTOP.
     """
     calls = 0
 
@@ -65,7 +66,7 @@ def struck(folder: Path, statement: str, at: str, number: int, how: signal.Signa
 
 
 def begun(folder: Path, statement: str) -> None:
-    """Runs a statement; first creates the file ``begun``."""
+    """Creates the file ``begun``, and then runs a statement."""
     with without_spark():
         session = Session(Warehouse(folder))
         (folder / "begun").touch()
@@ -74,7 +75,7 @@ def begun(folder: Path, statement: str) -> None:
 
 
 def busy(folder: Path, seed: int, statements: int, out: Path) -> None:
-    """Creates, refreshes and drops indexes of a shared table; reports the outcomes."""
+    """Creates, refreshes and drops indexes of a table that others use; reports the outcomes."""
     chance, warehouse = random.Random(seed), Warehouse(folder)
     ends: Counter[str] = Counter()
     with without_spark():
@@ -102,9 +103,9 @@ def busy(folder: Path, seed: int, statements: int, out: Path) -> None:
 
 
 def watching(folder: Path, seed: int, reads: int, stop: Path, out: Path) -> None:
-    """Scans the table at least ``reads`` times, until the file ``stop`` exists.
+    """Scans the table until the file ``stop`` exists, and at least ``reads`` times.
 
-    Fails if a row is lost.
+    Fails if a scan loses a row.
     """
     chance, warehouse = random.Random(seed), Warehouse(folder)
     done = used = 0

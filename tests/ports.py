@@ -1,4 +1,4 @@
-"""TCP ports for servers that tests start."""
+"""Finds TCP ports for servers that tests start."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import socket
 
 
 def free_ports(count: int) -> list[int]:
-    """Free ports below the range from which the system assigns ports, so that all stay free."""
+    """Finds ports below the range that the system assigns to programs, so they stay free."""
     ports: list[int] = []
     while len(ports) < count:
         port = secrets.randbelow(10_000) + 20_000

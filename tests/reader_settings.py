@@ -1,4 +1,4 @@
-"""Settings of readers: which settings change the values of which columns, and which change none."""
+"""Lists reader settings: some change the values of certain columns, and others change none."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ _ORC = [
     ("spark.sql.orc.impl", "hive"),
     ("orc.force.positional.evolution", "true"),
     ("orc.skip.corrupt.data", "true"),
-    # With this setting, ORC's reader converts the types of a file, for example days to text.
+    # If this setting is on, ORC's reader converts the types in a file, for example days to text.
     ("orc.proleptic.gregorian", "true"),
-    # This is ORC's other name for the key above.
+    # ORC also reads the key above under this name.
     ("hive.exec.orc.skip.corrupt.data", "true"),
 ]
 _TEXT = [
@@ -62,7 +62,7 @@ _TEXT = [
     ("spark.sql.legacy.nobody.knows.this.key", "1"),
     ("spark.sql.columnNameOfCorruptRecord", "broken"),
     ("mapreduce.input.linerecordreader.line.maxlength", "9"),
-    # Hadoop's old name of this setting, which still works.
+    # This is the setting's old name in Hadoop, which still works.
     ("mapred.linerecordreader.maxlength", "9"),
     ("io.compression.codecs", "org.apache.hadoop.io.compress.GzipCodec"),
     ("spark.sql.execution.datasources.hadoopLineRecordReader.enabled", "false"),

@@ -1,4 +1,4 @@
-"""Checks of expressions on a table with renamed columns, for formats that can rename columns."""
+"""Checks indexes on expressions after columns are renamed, in formats that allow renames."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ ROWS = (
 
 
 def check_renames(lab: Lab) -> None:
-    """An index on an expression follows renamed columns.
+    """If a column is renamed, an index on an expression of this column stays usable.
 
-    A new column that gets the old name is a different column.
+    If a new column gets the old name, the index is not used for the new column.
     """
     lab.sql("CREATE SIEVE INDEX ON t (lower(v), s.a * 2)")
     lab.sql("CREATE SIEVE INDEX pair ON t ((id, s.a))")
@@ -39,9 +39,9 @@ def check_renames(lab: Lab) -> None:
 
 
 def check_elements(lab: Lab) -> None:
-    """An index on elements follows the renamed column.
+    """If a column is renamed, an index on elements of this column stays usable.
 
-    A new column that gets the old name is a different column.
+    If a new column gets the old name, the index is not used for the new column.
     """
     lab.sql("CREATE SIEVE INDEX ON t (l)")
     lab.check("SELECT * FROM t WHERE array_contains(l, 42L)", exactly=1)
@@ -61,7 +61,7 @@ def check_elements(lab: Lab) -> None:
 
 
 def check_refused(lab: Lab) -> None:
-    """CREATE refuses fields of structs in arrays: the index would miss a rename of a field."""
+    """CREATE refuses fields of structs in arrays: the index would miss the rename of a field."""
     for typed in ("m[0].k", "m"):
         with pytest.raises(PySparkException) as error:
             lab.sql(f"CREATE SIEVE INDEX ON t ({typed})")

@@ -1,4 +1,4 @@
-"""Valid and invalid values of the settings, for tests of the front end and of the driver."""
+"""Valid and invalid values of each setting, for tests of the front end and of the driver."""
 
 from __future__ import annotations
 

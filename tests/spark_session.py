@@ -1,4 +1,4 @@
-"""A Spark session with Sieve, and the check that queries return the same rows from fewer files."""
+"""A Spark session with Sieve, which checks that an index skips files and changes no rows."""
 
 from __future__ import annotations
 
@@ -38,16 +38,17 @@ COMPILED = {
 FRUGAL = {
     "spark.sql.shuffle.partitions": "2",
     "spark.ui.enabled": "false",
-    # Spark's shells show only warnings and errors, but by default they format every message first.
+    # Spark's shells show only warnings and errors; without this setting, they would also format all
+    # other messages.
     "spark.log.level": "WARN",
     # The explain mode determines the format of each plan in the UI.
     "spark.sql.ui.explainMode": "simple",
-    # For each broadcast, Spark clears a buffer of one block (4 MB); for each sort or aggregation, a
-    # buffer of one page (32 MB). Tests have only a few kB of data, so smaller buffers save a tenth
-    # of a query's CPU time.
+    # For each broadcast, Spark clears a buffer of one block (4 MB by default); for each sort or
+    # aggregation, it clears a buffer of one page (32 MB). Tests have only a few kB of data, so
+    # smaller buffers save a tenth of a query's CPU time.
     "spark.broadcast.blockSize": "128k",
     "spark.buffer.pageSize": "1m",
-    # No test uses the times of listeners.
+    # No test uses the times that listeners record.
     "spark.scheduler.listenerbus.metrics.maxListenerClassesTimed": "0",
 }
 """Settings of every test driver, each of which has few rows and two cores."""
@@ -71,24 +72,24 @@ _WRITES = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The rows of a query with counts, and the number of data files that the scans read."""
+    """A query's rows with their counts, and the number of data files that its scans read."""
 
     rows: Counter[str]
     files: int
 
 
 class Lab:
-    """Runs SQL in one session, with and without the index."""
+    """Runs SQL statements in one session, both with and without the index."""
 
     def __init__(self, spark: SparkSession) -> None:
         self.spark = spark
 
     def sql(self, text: str) -> list[tuple[Any, ...]]:
-        """The rows of a statement."""
+        """Runs a statement, and returns its rows."""
         return [tuple(row) for row in self.spark.sql(text).collect()]
 
     def run(self, text: str) -> Answer:
-        """The rows of a query, and the number of files read, from the metrics of Spark's scans."""
+        """Runs a query; returns its rows, and the number of files that its scans read."""
         frame = self.spark.sql(text)
         rows = Counter(repr(tuple(row)) for row in frame.collect())
         return Answer(rows, files_read(frame))
@@ -101,13 +102,13 @@ class Lab:
         exactly: int | None = None,
         known: dict[str, Answer] | None = None,
     ) -> Answer:
-        """Asserts that a query returns the same rows with and without the index, under `strict`.
+        """With `strict`, asserts that a query returns the same rows with and without the index.
 
         Args:
-            text: a query whose rows do not depend on the order or the choice of files.
-            at_most: the maximum number of files read with the index.
-            exactly: the exact number of files read with the index.
-            known: a cache of answers without the index, for tests that try several indexes on the
+            text: a query whose rows depend neither on the order of the files nor on the files read.
+            at_most: with the index, the query may read at most this number of files.
+            exactly: with the index, the query must read exactly this number of files.
+            known: a cache of results without the index, for tests that try several indexes on the
                 same files.
         """
         known = {} if known is None else known
@@ -126,21 +127,21 @@ class Lab:
         return on
 
     def explain(self, query: str) -> list[dict[str, Any]]:
-        """The rows of EXPLAIN SIEVE as dictionaries."""
+        """Runs EXPLAIN SIEVE, and returns its rows as dictionaries."""
         return [row.asDict() for row in self.spark.sql(f"EXPLAIN SIEVE {query}").collect()]
 
     def files(self, table: str = "t") -> list[Path]:
-        """The data files of a table, ordered by name."""
+        """Lists the data files of a table, ordered by name."""
         uris = self.spark.table(table).inputFiles()
         return sorted(Path(uri.removeprefix("file:")) for uri in uris)
 
     def facts(self, index: str = "id_sieve", table: str = "t") -> dict[str, str]:
-        """DESCRIBE EXTENDED of an index as a dictionary."""
+        """Runs DESCRIBE EXTENDED on an index, and returns the result as a dictionary."""
         return dict(self.sql(f"DESCRIBE SIEVE INDEX EXTENDED {index} ON {table}"))
 
     @contextmanager
     def setting(self, key: str, value: str) -> Iterator[None]:
-        """Sets a setting of the session in the block."""
+        """Changes one setting of the session within the block."""
         before = self.spark.conf.get(key, None)
         self.spark.conf.set(key, value)
         try:
@@ -153,7 +154,7 @@ class Lab:
 
     @contextmanager
     def settings(self, values: Mapping[str, str]) -> Iterator[None]:
-        """Sets several settings of the session in the block."""
+        """Changes several settings of the session within the block."""
         with ExitStack() as stack:
             for key, value in values.items():
                 stack.enter_context(self.setting(key, value))
@@ -161,7 +162,7 @@ class Lab:
 
     @contextmanager
     def database(self, name: str) -> Iterator[str]:
-        """Creates a database, makes the database current in the block, and drops it afterwards."""
+        """Creates a database, makes it current within the block, and drops it afterwards."""
         self.spark.sql(f"CREATE DATABASE {name}")
         self.spark.sql(f"USE {name}")
         try:
@@ -172,27 +173,27 @@ class Lab:
 
 
 def together(queries: Iterable[str]) -> str:
-    """One query that quickly returns the rows of many queries, with the number of each query."""
+    """Combines many queries into one faster query, whose rows contain each query's number."""
     row = "to_json(struct(*), map('ignoreNullFields', 'false'))"
     branches = (f"SELECT {k} AS k, {row} AS r FROM ({query})" for k, query in enumerate(queries))
     return " UNION ALL ".join(branches)
 
 
 def files_read(frame: DataFrame) -> int:
-    """The sum of "number of files read" over the scans of an executed query."""
+    """Sums "number of files read" over all scans of an executed query."""
     return sum(
         _files_of(scan.metrics()) for scan in scans(frame._jdf.queryExecution().executedPlan())
     )
 
 
 def _files_of(metrics: Any) -> int:
-    # The metric has another name only for scans through Spark's data source API V2.
+    # Only scans through Spark's data source API V2 use another name for this metric.
     name = "numFiles" if metrics.contains("numFiles") else "resultDataFiles"
     return int(metrics.apply(name).value())
 
 
 def scans(plan: Any) -> Iterator[Any]:
-    """The file scans of a physical plan, including those of subqueries and adaptive stages."""
+    """Returns the file scans of a physical plan, with those in subqueries and adaptive stages."""
     kind = plan.getClass().getSimpleName()
     if kind == "AdaptiveSparkPlanExec":
         yield from scans(plan.executedPlan())
@@ -208,7 +209,7 @@ def scans(plan: Any) -> Iterator[Any]:
 
 
 def shown_scans(lab: Lab, query: str) -> list[dict[str, str]]:
-    """The scans of an executed query, each with the text in the SQL tab."""
+    """Returns the scans of an executed query, each with its text in the UI's SQL tab."""
     lab.sql(query)
     lab.spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()
     store = lab.spark._jsparkSession.sharedState().statusStore()
@@ -227,7 +228,7 @@ def shown_scans(lab: Lab, query: str) -> list[dict[str, str]]:
 
 
 def start_session(folder: Path, **conf: str) -> SparkSession:
-    """Starts a local session on an embedded Derby metastore below ``folder``, like spark-sql's."""
+    """Starts a local session like spark-sql's, on an embedded Derby metastore below ``folder``."""
     remember_names()
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -243,8 +244,8 @@ def start_session(folder: Path, **conf: str) -> SparkSession:
             "spark.ui.showConsoleProgress": "false",
             "spark.driver.memory": "2g",
             "spark.sql.session.timeZone": "UTC",
-            # With a short time-out, tests would fail on a busy machine. Tests of time-outs set
-            # their own.
+            # With a short time-out, tests would fail on a busy machine. Tests about time-outs set a
+            # shorter one themselves.
             "spark.sieve.prune.timeout": "30s",
             "spark.sieve.start.timeout": "120s",
         }
@@ -258,9 +259,10 @@ def start_session(folder: Path, **conf: str) -> SparkSession:
 
 
 def _age_files(spark: SparkSession, warehouse: Path) -> None:
-    """Backdates the files that a statement writes, by two seconds.
+    """Sets the modification times of the files that a statement wrote back by two seconds.
 
-    A build waits until the newest file is a second old, so tests with backdated files save time.
+    A build waits until the newest file is a second old, so backdated files save the tests this
+    time.
     """
     run = spark.sql
 
@@ -271,7 +273,8 @@ def _age_files(spark: SparkSession, warehouse: Path) -> None:
             for path in (Path(at, name) for at, _, names in os.walk(warehouse) for name in names):
                 with suppress(FileNotFoundError):
                     written = path.stat().st_mtime
-                    # An index may already contain older files, so only new files are backdated.
+                    # An index may already contain the older files, so the test backdates only new
+                    # files.
                     if written >= started:
                         os.utime(path, (written - 2, written - 2))
         return frame

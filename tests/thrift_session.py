@@ -1,4 +1,4 @@
-"""A client's session on a Thrift server."""
+"""A client session on a Thrift server."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from pyhive import hive
 
 @contextmanager
 def thrift_session(port: int, **options: Any) -> Iterator[Any]:
-    """A PyHive connection to this machine; the end of the block closes only the socket.
+    """Opens a PyHive connection to this machine; at the end of the block, closes only the socket.
 
-    Sometimes Hive never answers CloseSession. The first session that registers functions can fail
-    at a class that Spark lacks; all later sessions then wait for this session.
+    Hive sometimes never answers the request CloseSession, so the block does not send it. The first
+    session that registers functions can fail at a class that Spark lacks; all later sessions then
+    wait for this session.
     """
     connection = hive.connect("localhost", port, **options)
     try:

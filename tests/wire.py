@@ -1,4 +1,4 @@
-"""Decodes an answer of the front end as the driver does: flags, files and parts of files."""
+"""Decodes an answer of the front end as the driver does: flags, files, parts of files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sieve.arrays.dtypes import Flags
 
 
 def unzipped(text: str) -> bytes:
-    """The bytes of a compressed text in an answer."""
+    """Decompresses a text of an answer, and returns its bytes."""
     packed = pa.BufferReader(base64.b64decode(text))
     with pa.CompressedInputStream(packed, "zstd") as stream:
         data: bytes = stream.read()
@@ -23,20 +23,20 @@ def unzipped(text: str) -> bytes:
 
 
 def flags(text: str, n: int) -> Flags:
-    """The first n flags of an answer."""
+    """Returns the first n flags of an answer."""
     bits = np.frombuffer(unzipped(text), np.uint8)
     assert len(bits) == -(-n // 8)
     return np.unpackbits(bits, bitorder="little", count=n).view(np.bool_)
 
 
 def numbers(text: str, columns: int) -> list[list[int]]:
-    """The rows of a table of numbers."""
+    """Returns the rows of a table of numbers."""
     rows: list[list[int]] = np.frombuffer(unzipped(text), "<i8").reshape(-1, columns).tolist()
     return rows
 
 
 def files_of(dictionary: Mapping[str, Any]) -> list[tuple[tuple[str, int, int], int]]:
-    """The path, length, time and number of ranges of each file in a dictionary."""
+    """Returns the path, length, time and number of ranges of each file in a dictionary."""
     rows, text = numbers(dictionary["rows"], 4), unzipped(dictionary["paths"])
     assert len(rows) == dictionary["files"]
     found = []
@@ -48,13 +48,13 @@ def files_of(dictionary: Mapping[str, Any]) -> list[tuple[tuple[str, int, int], 
 
 
 def paths_of(dictionary: Mapping[str, Any]) -> list[str]:
-    """The path of each file in a dictionary."""
+    """Returns the path of each file in a dictionary."""
     return [path for (path, _, _), _ in files_of(dictionary)]
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A file that is read in part: its cuts, its footer and its skipped ranges."""
+    """A file that is read in part: its cuts, its footer, and which ranges are skipped."""
 
     cuts: list[int]
     footer: int
@@ -62,7 +62,7 @@ class Part:
 
 
 def parts_of(answer: Mapping[str, Any]) -> dict[int, Part]:
-    """By number, the files that an answer reads in part."""
+    """Returns the files that an answer reads in part, by their numbers."""
     parts = answer.get("parts")
     if parts is None:
         return {}

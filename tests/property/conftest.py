@@ -1,4 +1,4 @@
-"""The number of examples of tests with generated examples."""
+"""Sets the number of examples of property tests."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 
 @pytest.fixture(scope="module", params=["first", pytest.param("second", marks=pytest.mark.long)])
 def half(request: pytest.FixtureRequest) -> str:
-    """Half of the examples of a test.
+    """Runs half of a test's examples.
 
     `make test` draws one half, and `make test-long` draws the remaining half.
     """

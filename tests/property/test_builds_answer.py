@@ -1,8 +1,8 @@
-"""Generated columns pass through all steps of a build, and no query loses a file with a match.
+"""Sends generated columns through all steps of a build; no query misses a file with a match.
 
-The tests cover every shape, type, encoder and budget. Queries look for keys, neighbours of keys,
-holes, values beyond both ends, ranges and lists. The tests compute the expected result from values,
-not from codes.
+The tests cover every shape, type, encoder and budget. The queries look for keys, neighbours of
+keys, codes in gaps, values beyond both ends, ranges and lists. The tests compute the expected files
+from the values, not from the codes.
 """
 
 from __future__ import annotations
@@ -39,7 +39,10 @@ def is_nan(value):
 
 
 def hashed(kind, values):
-    """Spark's hashes of the values of a file. Values of exact types do not need these hashes."""
+    """Returns Spark's hashes of the values in a file.
+
+    Types with exact codes do not need these hashes.
+    """
     if kind.of_bytes:
         images = [b"" if v is None else image(v) for v in values]
     elif not Encoder(kind.name).exact:
@@ -51,7 +54,7 @@ def hashed(kind, values):
 
 @st.composite
 def columns(draw):
-    """A type, and values for files: in sorted runs, dealt out in turn, all equal, or random."""
+    """A column type and the values of each file: sorted runs, values in turn, equal, or random."""
     kind = draw(st.sampled_from(KINDS))
     value = st.one_of(st.sampled_from(kind.values), st.sampled_from(kind.values), st.none())
     n_files = draw(st.sampled_from([1, 2, 3, 9]))
@@ -70,7 +73,7 @@ def columns(draw):
 
 
 def made(data, kind, files, shape, hashes=hashed, **more):
-    """Builds the run of a column with a drawn encoder, budget and order of work."""
+    """Builds the run of a column; encoder, budget and order of work are drawn."""
     values = [value for file in files for value in file]
     encoder = data.draw(encoders_for(kind, [v for v in values if v is not None]))
     codes = encoder.encode(kind.column(values)).codes.tolist()
@@ -91,7 +94,7 @@ def made(data, kind, files, shape, hashes=hashed, **more):
 
 
 def files_with_a_match(built, tree):
-    """The files in which the index finds that a comparison can be true."""
+    """Returns the files in which, according to the index, a comparison can be true."""
     return set(np.flatnonzero(built.keep(key_ranges(parse(tree), built.encoder))).tolist())
 
 
@@ -105,7 +108,7 @@ OPERATORS = {
 
 
 def check_values(kind, files, built):
-    """Checks comparisons with each value of the type, present or not, and lists of values."""
+    """Checks comparisons with each value, whether present or absent, and with lists of values."""
     values = [[ordered(v) for v in file if v is not None] for file in files]
     for constant in kind.values:
         bound = ordered(constant)
@@ -121,7 +124,7 @@ def check_values(kind, files, built):
 
 
 def check_codes(kind, files, built):
-    """Checks each key's code, nearby codes, holes, codes beyond both ends, ranges and lists."""
+    """Checks codes of keys, nearby codes, codes in gaps and beyond both ends, ranges and lists."""
     codes = [built.encoder.encode(kind.column(file)) for file in files]
     keys = [set(e.codes[e.valid & ~e.nan].tolist()) for e in codes]
     present = sorted(set().union(*keys))
@@ -139,16 +142,16 @@ def check_codes(kind, files, built):
 
 
 def exact_bounds(encoded):
-    """The least and greatest code of each file."""
+    """Returns the least and the greatest code of each file."""
     codes = [one.codes[one.valid & ~one.nan] for one in encoded]
     least = np.array([some.min(initial=GREATEST) for some in codes], np.int64)
     return KeyBounds(least, np.array([some.max(initial=LEAST) for some in codes], np.int64))
 
 
 def check_extents(kind, files, built):
-    """Checks the least and greatest keys, in ascending and in descending order.
+    """Checks each file's least key in ascending and in descending order.
 
-    No key of a file precedes its stored least key, and no stored count is too high.
+    No key of a file sorts before the stored least key, and no stored count is too high.
     """
     n = len(files)
     keyed = built.rows - built.nulls - built.nans
@@ -181,7 +184,7 @@ def check_extents(kind, files, built):
 
 
 def check_counts(files, built):
-    """Checks the rows, NULLs and NaNs of each file."""
+    """Checks the counts of rows, NULLs and NaNs of each file."""
     assert built.rows.tolist() == [len(file) for file in files]
     assert built.nulls.tolist() == [sum(v is None for v in file) for file in files]
     assert built.nans.tolist() == [sum(is_nan(v) for v in file) for file in files]
@@ -192,7 +195,7 @@ def check_counts(files, built):
 @given(columns(), st.data())
 @settings(max_examples=30)
 def test_every_shape_finds_all_files_with_a_match(shape, column, data):
-    """Queries find each file with a match, for any type, encoder, budget and order of work."""
+    """For any type, encoder, budget and order of work, queries find each file with a match."""
     kind, files = column
     built = made(data, kind, files, shape)
     check_counts(files, built)
@@ -205,7 +208,7 @@ def test_every_shape_finds_all_files_with_a_match(shape, column, data):
 @given(columns(), st.data())
 @settings(max_examples=30)
 def test_values_that_share_a_hash_lose_nothing(column, data):
-    """Even if all values share only three hashes, a map finds the files of every value."""
+    """If all values share only three hashes, a map still finds the files of every value."""
     kind, files = column
 
     def of_codes(codes):
@@ -226,7 +229,7 @@ def test_values_that_share_a_hash_lose_nothing(column, data):
 
 
 def odd_columns(kind):
-    """Columns that are difficult for statistics, as a dictionary by the name of the difficulty."""
+    """Columns for which statistics are difficult, keyed by the name of the difficulty."""
     nans = [v for v in kind.values if is_nan(v)]
     low, high = (at(kind.values, key=ordered) for at in (min, max))
     cases = {
@@ -261,9 +264,10 @@ Maps depend on hashes of values, so maps are tested with every type.
     ],
 )
 def test_odd_columns_lose_nothing(kind, shape):
-    """In columns of one value, one file or no row, queries find each file with a match.
+    """If a column has only one value, one file or no row, queries find each file with a match.
 
-    Further columns contain only NULL or NaN, only the ends of the domain, or equal files.
+    Queries also find these files if all values are NULL, NaN or ends of the domain, or if files are
+    equal.
     """
     for files in odd_columns(kind).values():
         arrays = [kind.column(file) for file in files]
@@ -298,7 +302,7 @@ DISTRIBUTIONS = {
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
 def test_every_key_of_a_distribution_is_found(name, shape):
-    """Checks each key, nearby keys, the middle of each gap, and keys beyond both ends.
+    """Look-ups find each key; they are also tested near keys, in gaps, and beyond both ends.
 
     The test uses three budgets.
     """
@@ -314,7 +318,7 @@ def test_every_key_of_a_distribution_is_found(name, shape):
 
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
 def test_budget_auto_loses_no_key_at_any_price(name):
-    """With the budget `auto`, a build loses no key, at any price and for any division."""
+    """With the budget `auto`, a build loses no key, at any price and for any division of keys."""
     kind = next(kind for kind in KINDS if kind.name == "bigint")
     keys = DISTRIBUTIONS[name].astype(np.int64)
     files = [part.tolist() for part in np.array_split(keys, 8)]
@@ -332,7 +336,7 @@ def test_budget_auto_loses_no_key_at_any_price(name):
 
 @pytest.mark.parametrize("shape", ["auto", "intervals"])
 def test_full_budget_returns_only_files_with_the_key(shape):
-    """With enough bytes, a query for a present key returns only the files that contain the key."""
+    """If the budget is large, a query for a present key returns only the files with this key."""
     kind = next(kind for kind in KINDS if kind.name == "bigint")
     rng = np.random.default_rng(3)
     files = [rng.choice(1000, 30).tolist() for _ in range(12)]
@@ -345,9 +349,9 @@ def test_full_budget_returns_only_files_with_the_key(shape):
 
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
 def test_an_entry_in_several_segments_counts_its_keys_once(name):
-    """If an entry continues in the next segment, the run counts each of its keys once.
+    """If an entry is split between two segments, the run still counts each key of the entry once.
 
-    In this test, a segment ends after a few entries.
+    In this test, each segment ends after a few entries.
     """
     kind = next(kind for kind in KINDS if kind.name == "bigint")
     keys = DISTRIBUTIONS[name].astype(np.int64)

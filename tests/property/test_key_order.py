@@ -1,4 +1,4 @@
-"""Codes of generated values keep the order, and a literal has the code of an equal value."""
+"""Codes of generated values sort as the values do, and a literal has the code of an equal value."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from tests.generated_encoders import BYTES, encoders
 
 
 def exact_codes(encoder, array):
-    """The codes of an array as integers, without those of NULL and NaN."""
+    """Returns the codes of an array as integers, without the codes of NULL and NaN."""
     return encoder.encode(array).codes.tolist()
 
 
 def assert_ordered(pairs, *, exact):
-    """Checks pairs of (value, code): if values ascend, codes ascend."""
+    """Checks pairs of (value, code): if the values ascend, the codes do not descend."""
     pairs = sorted(pairs)
     for (value, code), (above, code_above) in itertools.pairwise(pairs):
         assert code <= code_above
@@ -36,7 +36,7 @@ def assert_ordered(pairs, *, exact):
 @given(st.lists(st.floats(allow_nan=False), min_size=1), st.sampled_from([32, 64]))
 @example([0.0, -0.0, math.inf, -math.inf, 5e-324, -5e-324, 2.0**53, 2.0**53 + 2], 64)
 def test_float_codes_are_ordered_exactly(values, bits):
-    """Codes of floats compare as the floats do; -0.0 equals 0.0."""
+    """Codes of floats sort exactly as the floats do; -0.0 equals 0.0."""
     with np.errstate(over="ignore"):
         array = np.array(values, np.float32 if bits == 32 else np.float64)
     encoder = Encoder("float" if bits == 32 else "double")
@@ -48,7 +48,7 @@ def test_float_codes_are_ordered_exactly(values, bits):
 
 @given(st.data(), st.integers(1, 38))
 def test_decimal_codes_are_ordered(data, precision):
-    """For each precision, codes rise with decimals; up to 18 digits, different decimals differ."""
+    """Codes keep the order of decimals; up to 18 digits, different decimals have unequal codes."""
     end = 10**precision - 1
     near = st.builds(
         lambda power, off, sign: sign * max(0, min(end, (1 << power) + off)),
@@ -67,7 +67,7 @@ def test_decimal_codes_are_ordered(data, precision):
 
 @given(st.lists(BYTES, min_size=1), BYTES, st.integers(0, 3), BYTES)
 def test_byte_codes_are_ordered_under_any_prefix(values, prefix, offset, start):
-    """Codes rise with bytes for any prefix, whose span contains all values with this prefix."""
+    """For any prefix, codes keep the order of bytes, and the prefix's span has all its values."""
     encoder = Encoder("binary", prefix)
     array = pa.array([b"x"] * offset + values, pa.binary()).slice(offset)
     codes = exact_codes(encoder, array)
@@ -82,9 +82,9 @@ def test_byte_codes_are_ordered_under_any_prefix(values, prefix, offset, start):
 @given(st.data())
 @settings(max_examples=300)
 def test_byte_codes_are_ordered_under_any_split_points(data):
-    """Codes rise with bytes for any split points and digits.
+    """For any split points and digits, codes keep the order of byte strings.
 
-    The codes of literals and prefixes fit these codes.
+    Literals and prefixes have the codes of equal values.
     """
     values = data.draw(st.lists(BYTES, min_size=1))
     encoder = data.draw(encoders(st.sampled_from(values)))
@@ -95,13 +95,13 @@ def test_byte_codes_are_ordered_under_any_split_points(data):
 @given(st.lists(BYTES, min_size=1), BYTES, st.integers(1, 1 << 40))
 @settings(max_examples=300)
 def test_byte_codes_are_ordered_under_chosen_split_points(values, start, rows):
-    """An encoder that is chosen from any sample keeps the order of all values."""
+    """An encoder that was chosen from any sample keeps the order of all values, sampled or not."""
     sample = pa.chunked_array([pa.array(values[: len(values) // 2 + 1], pa.binary())])
     assert_codes_fit(choose_encoder("binary", sample, rows, 1 << 20), values, start)
 
 
 def assert_codes_fit(encoder, values, start):
-    """Checks that codes rise with the values, and that literals have the same codes.
+    """Checks that codes keep the order of the values, and that literals have the same codes.
 
     Also checks that a value lies in the span of each of its prefixes.
     """
@@ -115,7 +115,7 @@ def assert_codes_fit(encoder, values, start):
         low, high = encoder.starting_with(base64.b64encode(prefix).decode())
         begins = [c for v, c in zip(values, codes, strict=True) if v.startswith(prefix)]
         assert all(low <= code <= high for code in begins)
-    # Executors get only those bytes of a value that determine the code.
+    # Executors get only the bytes of a value that determine its code.
     most = encoder.leading_bytes
     for tail in (b"", b"\xff" * 200, b"\0" * 200, start * 40):
         longer = [value + tail for value in values]
@@ -128,7 +128,7 @@ def assert_codes_fit(encoder, values, start):
 @given(st.data(), st.integers(19, 38))
 @settings(max_examples=300)
 def test_decimal_codes_are_ordered_in_any_window(data, precision):
-    """Codes rise with wide decimals, both inside and outside the encoder's window."""
+    """Codes keep the order of wide decimals, both inside and outside of the encoder's window."""
     end = 10**precision - 1
     window = Window(
         data.draw(st.one_of(st.integers(-end, end), st.sampled_from([-end, -1, 0, 1, end]))),
@@ -152,7 +152,7 @@ def test_decimal_codes_are_ordered_in_any_window(data, precision):
 
 @given(st.lists(st.text(), min_size=1), st.text(max_size=3))
 def test_texts_are_ordered_as_their_utf8(values, prefix):
-    """Strings are ordered by their UTF-8 bytes, as in Spark, in every Arrow layout."""
+    """In every Arrow layout, strings are ordered by their UTF-8 bytes, as in Spark."""
     encoder = Encoder("string", prefix.encode())
     codes = exact_codes(encoder, pa.array(values, pa.string()))
     encoded = [value.encode() for value in values]
@@ -163,7 +163,7 @@ def test_texts_are_ordered_as_their_utf8(values, prefix):
 @pytest.mark.parametrize("bits", [8, 16, 32, 64])
 @given(data=st.data())
 def test_integers_survive(bits, data):
-    """The code of an integer of any width is the integer itself, also in columns with NULL."""
+    """The code of an integer of any width is the integer itself, even in columns with NULL."""
     name = {8: "tinyint", 16: "smallint", 32: "int", 64: "bigint"}[bits]
     half = 1 << (bits - 1)
     values = data.draw(st.lists(st.one_of(st.none(), st.integers(-half, half - 1))))
@@ -174,7 +174,7 @@ def test_integers_survive(bits, data):
 
 @given(st.lists(st.one_of(st.none(), st.integers(0, (1 << 64) - 1))))
 def test_any_bits_make_a_double_or_nan(images):
-    """Every bit pattern of a double is NaN, or has the same code in columns and literals."""
+    """Every bit pattern of a double is NaN, or has the same code in a column as in a literal."""
     values = [None if i is None else struct.unpack("<d", struct.pack("<Q", i))[0] for i in images]
     encoder = Encoder("double")
     encoded = encoder.encode(pa.array(values, pa.float64()))

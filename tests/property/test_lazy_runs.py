@@ -1,4 +1,4 @@
-"""Look-ups in a run that is read lazily from several files find the same as in an in-memory run."""
+"""A run that is read lazily from several files finds the same locations as a run in memory."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ INTERVALS = st.lists(
 
 
 class Files(dict):
-    """A store with only those methods that a run uses."""
+    """A store that has only the methods that a run calls."""
 
     def read(self, uri):
         """Reads a file by its name."""
@@ -49,9 +49,9 @@ class Files(dict):
 
 @st.composite
 def runs(draw):
-    """Rows of several files in any order: segments of random keys, in some cases with maps.
+    """Rows of several run files in any order: segments of random keys, and in some cases maps.
 
-    All segments have the shape `sieve`, or all have a shape with cells.
+    Either all segments have the shape `sieve`, or all have a shape with cells.
     """
     keys = sorted(draw(st.lists(CODES, unique=True, max_size=60)))
     pairs = sorted({(key, at) for key in keys for at in draw(st.sets(st.integers(0, N - 1)))})
@@ -79,9 +79,9 @@ def runs(draw):
 @given(runs(), st.lists(INTERVALS, max_size=6), st.data())
 @settings(max_examples=75, deadline=None)
 def test_lazy_and_eager_reading_find_the_same(files, look_ups, data):
-    """Lazy look-ups of points, ranges and lists find what a run in memory finds.
+    """Look-ups of points, ranges and lists find the same locations lazily as in a run in memory.
 
-    The order is random, and caches are cold or warm.
+    The order of look-ups is random, and caches are cold or warm.
     """
     named = Files((f"part-{k}.parquet", run_file_bytes(rows)) for k, rows in enumerate(files))
     told = describe_run(RUN, N, Encoder("bigint"), sorted(named.items()))
@@ -112,7 +112,7 @@ def test_lazy_and_eager_reading_find_the_same(files, look_ups, data):
 @given(runs(), INTERVALS, st.data())
 @settings(max_examples=50, deadline=None)
 def test_queries_find_the_same_together_and_one_by_one(files, look_ups, data):
-    """Several look-ups in one batch find the same locations as the look-ups one by one."""
+    """Several look-ups in one batch find the same locations as the same look-ups one by one."""
     named = Files((f"part-{k}.parquet", run_file_bytes(rows)) for k, rows in enumerate(files))
     told = describe_run(RUN, N, Encoder("bigint"), sorted(named.items()))
     assume(told is not None)
@@ -130,7 +130,7 @@ def test_queries_find_the_same_together_and_one_by_one(files, look_ups, data):
 
 
 def test_a_hundred_thousand_locations():
-    """In a large version, points, ranges and long lists find exactly the blocks that overlap."""
+    """Among 100,000 locations, points, ranges and lists find exactly the blocks that overlap."""
     n, blocks, width = 100_000, 10_000, 1000
     rng = np.random.default_rng(1)
     also = rng.integers(0, n, n)

@@ -50,7 +50,7 @@ options = st.one_of(
         st.sampled_from(["1%", "0.25%", "64MB", "7B"]),
         st.integers(1, 1_000_000),
     ),
-    # Only the budget `auto` stores a price: the minimum gain per byte.
+    # Only the budget `auto` stores a price, that is, the minimum gain per byte.
     st.builds(IndexOptions, st.sampled_from(SHAPES), payback=st.integers(1, 1_000_000)),
 )
 manifests = st.builds(
@@ -123,7 +123,7 @@ slow = settings(max_examples=60, deadline=None, suppress_health_check=[HealthChe
 @slow
 @given(manifests, st.integers(1, (1 << 63) - 1), hex32)
 def test_round_trip(first: Manifest, version: int, parent: str) -> None:
-    """A manifest that is written and read is unchanged, and is written again as the same bytes."""
+    """A manifest that is written and read back is unchanged, and is written as the same bytes."""
     later = VersionId(parent) if version > 1 else None
     manifest = replace(first, version=version, parent=later)
     data = render_manifest(manifest)
@@ -134,7 +134,7 @@ def test_round_trip(first: Manifest, version: int, parent: str) -> None:
 @slow
 @given(manifests, st.data())
 def test_edits_under_a_valid_checksum(manifest: Manifest, data: st.DataObject) -> None:
-    """For any content with a valid checksum, the parser raises only two kinds of error."""
+    """If a member changes under a valid checksum, the parser raises at most two kinds of error."""
     body = render_manifest(manifest)[:-79] + b"}"
     start = data.draw(st.integers(0, len(body)))
     end = data.draw(st.integers(start, min(len(body), start + 20)))
@@ -146,6 +146,6 @@ def test_edits_under_a_valid_checksum(manifest: Manifest, data: st.DataObject) -
 
 @given(st.binary(max_size=300))
 def test_random_bytes(data: bytes) -> None:
-    """For random bytes, the parser raises only the error for corrupt data."""
+    """If a manifest consists of random bytes, the parser raises only the error for corrupt data."""
     with contextlib.suppress(CorruptError):
         parse_manifest(data)

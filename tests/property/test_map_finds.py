@@ -1,4 +1,4 @@
-"""In generated maps, an indexed hash finds exactly its locations."""
+"""In generated maps, a look-up of an indexed hash finds exactly the locations of this hash."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ N_LOCATIONS = st.sampled_from([1, 2, 3, 40, 1000, 100_000, (1 << 31) - 99])
 
 @st.composite
 def maps(draw):
-    """The locations of each hash (one or many), and the number of locations."""
+    """Generates the locations of each hash (one or many), and the total number of locations."""
     n_locations = draw(N_LOCATIONS)
     location = st.integers(0, n_locations - 1)
     several = st.one_of(
         st.lists(location, min_size=1, max_size=3),
-        # Many hashes share a set of locations.
+        # Many of the hashes share one set of locations.
         st.builds(lambda at: [at, at + 1], st.integers(0, min(n_locations, 5) - 1)).map(
             lambda pair: [min(at, n_locations - 1) for at in pair]
         ),
@@ -40,7 +40,7 @@ def maps(draw):
 
 
 def pairs_of(truth, *, signed=False):
-    """The arrays of a build, sorted as signed numbers (as in Spark) or as unsigned numbers."""
+    """The arrays of a build, in which the hashes are sorted as signed or as unsigned numbers."""
 
     def place(pair):
         return (pair[0] + (1 << 63)) % (1 << 64) if signed else pair[0]
@@ -51,7 +51,7 @@ def pairs_of(truth, *, signed=False):
 
 
 def found_by(segment, hashes):
-    """The result of `matches`, as a set for each hash."""
+    """Converts the result of `matches` to a set of locations for each hash."""
     index, locations = segment.matches(hashes)
     assert (index.dtype, locations.dtype) == (np.int64, np.int32)
     assert np.all(index[1:] >= index[:-1])
@@ -63,7 +63,7 @@ def found_by(segment, hashes):
 
 @given(maps(), st.integers(0, MAX_FINGERPRINT_BITS), st.booleans(), st.data())
 def test_hashes_find_exactly_their_locations(made, bits, signed, data):
-    """Each indexed hash finds exactly its locations, also in a second look-up."""
+    """Each indexed hash finds exactly its locations, even if the look-up is repeated."""
     truth, n_locations = made
     segment = decode_map(build_map(*pairs_of(truth, signed=signed), n_locations, bits))
     asked = data.draw(st.lists(st.sampled_from(sorted(truth)))) if truth else []
@@ -90,7 +90,7 @@ def test_locations_are_the_union_of_matches(made, others):
 
 @given(maps())
 def test_sets_with_one_digest_stay_separate(made):
-    """Hashes share a stored set of locations only if the sets are equal, not just the digests."""
+    """If two sets of locations differ but have the same digest, the map stores both sets."""
     truth, n_locations = made
     with mock.patch("sieve.segments.hash_map.posting_lists.mixed", np.zeros_like):
         segment = decode_map(build_map(*pairs_of(truth), n_locations, 4))
@@ -101,7 +101,7 @@ def test_sets_with_one_digest_stay_separate(made):
 
 @given(maps(), st.data())
 def test_damage_is_noticed(made, data):
-    """If a byte of a map is changed, missing or added, Sieve raises an error."""
+    """If a byte of a map is changed, removed or added, Sieve raises an error."""
     truth, n_locations = made
     payload = build_map(*pairs_of(truth), n_locations, 6)
     at = data.draw(st.integers(0, len(payload) - 1))
@@ -113,8 +113,8 @@ def test_damage_is_noticed(made, data):
         except CorruptError:
             continue
         except UnsupportedError:
-            # Sieve checks shape and layout first, because a later layout may change all other
-            # fields.
+            # Sieve checks shape and layout first, because all other fields can differ in a later
+            # layout.
             assert at < 2
             continue
         raise AssertionError(at)
@@ -122,7 +122,7 @@ def test_damage_is_noticed(made, data):
 
 @given(maps(), st.data())
 def test_wrong_bytes_are_refused_or_within_bounds(made, data):
-    """Sieve refuses wrong bytes with a right checksum, or look-ups find only existing locations."""
+    """If a map has a valid checksum but wrong bytes, Sieve refuses it or stays within bounds."""
     truth, n_locations = made
     body = bytearray(build_map(*pairs_of(truth), n_locations, 6)[:-CHECK_BYTES])
     for _ in range(data.draw(st.integers(1, 3))):
@@ -139,9 +139,9 @@ def test_wrong_bytes_are_refused_or_within_bounds(made, data):
 
 @given(st.integers(), st.integers(-(1 << 63), (1 << 63) - 1))
 def test_hash_of_a_decimal_uses_its_shortest_bytes(unscaled, code):
-    """The hash of a decimal is the hash of the unscaled number in as few bytes as possible.
+    """The hash of a decimal is the hash of its unscaled number, in as few bytes as possible.
 
-    Hashes of codes are invertible, so different codes have different hashes.
+    The hash of a code is invertible, so different codes have different hashes.
     """
     image = decimal_bytes(unscaled)
     assert int.from_bytes(image, "big", signed=True) == unscaled

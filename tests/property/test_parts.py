@@ -1,4 +1,4 @@
-"""A list of locations stored in parts equals the whole list, even after changes."""
+"""A list of locations that is stored in parts equals the whole list, even after changes."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class MemoryStore(LocalStore):
 
 
 def listed(told: list[Row]) -> Locations:
-    """A list of locations with these rows, some of which can have the same path."""
+    """A list of locations with these rows; some rows can have the same path."""
     columns = zip(*told, strict=True) if told else [()] * 9
     paths, states, *numbers, also = columns
     width = max(map(len, also), default=0)
@@ -76,7 +76,7 @@ def canonical_rows(by: Locations) -> Counter[Row]:
 
 @given(lists, lists)
 def test_difference_turns_one_list_into_the_other(before: list[Row], now: list[Row]) -> None:
-    """The difference of two lists turns one list into the other, and has no unchanged row."""
+    """The difference of two lists turns one into the other, and contains no unchanged row."""
     part = diff(listed(before), listed(now))
     assert canonical_rows(merge([listed(before), part])) == Counter(now)
     paths = Counter(row[0] for row in [*before, *now])
@@ -93,11 +93,10 @@ changes = st.lists(
 @settings(max_examples=60, deadline=None)
 @given(changes)
 def test_each_stored_list_reads_back_unchanged(steps: list[tuple[set[int], set[int]]]) -> None:
-    """From version to version, files appear, change and disappear, and slots change.
+    """If files and slots change between versions, each stored list is still read back unchanged.
 
-    Each stored list reads back unchanged. Within a list, each part has several times as many rows
-    as the next part. A new version does not write again the parts that the previous version already
-    contains.
+    Within a list, each part has several times as many rows as the part after it. A new version does
+    not write those parts again that the previous version already contains.
     """
     store, before = MemoryStore(), NOTHING_STORED
     files: dict[int, Row] = {}
@@ -122,7 +121,7 @@ def test_each_stored_list_reads_back_unchanged(steps: list[tuple[set[int], set[i
         had = len(store.files)
         used = tuple(sorted({path.rpartition("/")[0] for path in now.paths}))
         ref, roots = store_list(store, "file:/i", now, used, before)
-        assert len(store.files) == had + 2  # a part, and the pending write for the part
+        assert len(store.files) == had + 2  # one file for a part, and one for its pending write
         parts = tuple(read_part(store, "file:/i", part, roots) for part in ref.parts)
         before = Stored(ref.parts, parts, roots, merge(parts))
         assert canonical_rows(before.whole) == canonical_rows(now)

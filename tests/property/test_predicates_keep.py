@@ -1,7 +1,7 @@
-"""Generated tables and predicates: no location with a matching row is ever skipped.
+"""For generated tables and predicates, look-ups never skip a location with a matching row.
 
-The oracle evaluates a predicate row by row in three-valued logic, with Spark's rules for NaN, zeros
-and bytes. The oracle shares no code with the tested evaluation.
+The test's oracle evaluates a predicate row by row in three-valued logic, with Spark's rules for
+NaN, zeros and bytes. The oracle shares no code with the evaluation under test.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from tests.generated_values import KINDS, image, ordered
 
 @dataclass(frozen=True)
 class Table:
-    """Rows (location, {column: value}) and the types of the columns."""
+    """Table rows in the form (location, {column: value}), and the types of the columns."""
 
     kinds: dict
     rows: list
@@ -36,7 +36,7 @@ class Table:
 
 
 class Column:
-    """The index of a column over the whole table, encoded as a build does."""
+    """The index of one column of the table; the column is encoded as in a build."""
 
     null_proof = True
 
@@ -55,7 +55,7 @@ class Column:
         self._nans = np.bincount(places[encoded.nan], minlength=table.n_locations)
 
     def keep(self, wanted):
-        """The locations with a matching key, NULL or NaN."""
+        """Returns the locations that have a matching key, NULL or NaN."""
         found = np.zeros(self._n_locations, np.bool_)
         asked = merge(wanted.intervals)
         self._run.mark(asked, found)
@@ -65,7 +65,7 @@ class Column:
 
 @st.composite
 def tables(draw):
-    """Up to 40 rows of two columns in up to 6 locations, including NULL and NaN."""
+    """Tables of up to 40 rows in up to 6 locations; the two columns can contain NULL and NaN."""
     kinds = {name: draw(st.sampled_from(KINDS)) for name in ("x", "y")}
     n_locations = draw(st.integers(1, 6))
     row = st.tuples(
@@ -78,7 +78,7 @@ def tables(draw):
 
 
 def leaves(table):
-    """Leaves on both indexed columns, and on the column z, which has no index."""
+    """Leaf predicates on the two indexed columns, and on the column z, which has no index."""
 
     def over(name):
         kind = table.kinds[name]
@@ -100,7 +100,7 @@ def leaves(table):
 
 
 def trees(table):
-    """Trees of AND and OR over leaves."""
+    """Trees that combine leaf predicates with AND and OR."""
     return st.recursive(
         leaves(table),
         lambda inner: st.tuples(st.sampled_from(["and", "or"]), st.lists(inner, max_size=4)),
@@ -109,7 +109,7 @@ def trees(table):
 
 
 def wire(tree, table):
-    """A predicate in its wire form."""
+    """A predicate in the JSON form that the driver sends."""
     op, *rest = tree
     if op in ("and", "or"):
         return {"op": op, "args": [wire(arg, table) for arg in rest[0]]}
@@ -139,9 +139,9 @@ COMPARE = {
 
 
 def holds(tree, row):
-    """The value of a predicate for a row: TRUE, FALSE or NULL (None).
+    """Evaluates a predicate for a row: the result is TRUE, FALSE or NULL (None).
 
-    An unknown part of the predicate counts as TRUE.
+    A part of the predicate that the index cannot evaluate counts as TRUE.
     """
     op, *rest = tree
     if op in ("and", "or"):
@@ -156,7 +156,7 @@ def holds(tree, row):
 
 
 def leaf_holds(op, value, constant=None):
-    """The value of a leaf for one value of the leaf's column."""
+    """Evaluates a leaf predicate for one value of the leaf's column."""
     if op in ("is null", "is not null"):
         return (value is None) == (op == "is null")
     if op == "!= or null":
@@ -183,9 +183,9 @@ OPTIONS = st.fixed_dictionaries(
 @given(st.data())
 @settings(max_examples=250)
 def test_no_location_with_a_wanted_row_is_dropped(data):
-    """If a predicate is TRUE for a row, the look-up keeps the row's location.
+    """If a predicate is TRUE for a row, the look-up keeps the location of the row.
 
-    The types, values, predicates and segments are random.
+    Types, values, predicates and segments are random.
     """
     table = data.draw(tables())
     indexes = {
@@ -207,7 +207,7 @@ def test_no_location_with_a_wanted_row_is_dropped(data):
 
 
 class Exact:
-    """An exact index, which tests each location's values against the key ranges."""
+    """An exact index, which tests the values of each location against the key ranges."""
 
     null_proof = True
 
@@ -219,7 +219,7 @@ class Exact:
         ]
 
     def keep(self, wanted):
-        """The locations with a value in the intervals."""
+        """Returns the locations that have a value in the intervals."""
         intervals = wanted.intervals.tolist()
         return np.array(
             [
@@ -236,7 +236,7 @@ class Exact:
 @given(st.data())
 @settings(max_examples=200)
 def test_exact_index_keeps_only_locations_with_a_match(data):
-    """With an exact index on one column, a location is kept only if one of its rows matches."""
+    """With an exact index on one column, look-ups keep only locations with a matching row."""
     kind = next(kind for kind in KINDS if kind.name == "bigint")
     table = data.draw(tables())
     value = st.one_of(st.none(), st.sampled_from(kind.values))

@@ -32,12 +32,12 @@ SETTINGS = {
 
 
 def _make_star(lab: Lab, rng: random.Random) -> None:
-    """Makes a fact table of about thirty files with five keys each, and dimensions.
+    """Makes a fact table of about thirty files with five keys each, and the dimension tables.
 
     Keys can be NULL or NaN.
 
-    The keys of the fact table are random, or rise from file to file. The fact table can be
-    partitioned, and can have files that are not yet indexed.
+    The keys of the fact table are random, or ascend from file to file. The fact table can be
+    partitioned, and some of its files can lack an index entry.
     """
     keys = (
         "IF(id % 41 = 0, NULL, {0}) AS k, CAST(pmod(xxhash64({0}), 900) AS INT) AS i, "
@@ -98,7 +98,7 @@ def _on(rng: random.Random, one: str, other: str) -> str:
 
 
 def _probe(rng: random.Random, depth: int) -> str:
-    """A relation to join: the fact table, some of its rows, groups, a union, or a join."""
+    """A relation to join: the fact table, some of its rows, groups, a union, or another join."""
     choice = rng.randrange(10 if depth else 7)
     if choice < 3:
         return "SELECT k, i, s, d, m, v, p FROM fact"
@@ -117,7 +117,7 @@ def _probe(rng: random.Random, depth: int) -> str:
 
 
 def _joined(rng: random.Random, depth: int, columns: str) -> str:
-    """A query that joins a table with dimensions, or filters the table by dimensions."""
+    """A query that joins a table with dimensions, or filters it with subqueries on dimensions."""
     source, conditions = f"({_probe(rng, depth)}) q", []
     for n in range(rng.choice((1, 1, 2, 3))):
         side = rng.choice((*DIMENSIONS, "fact")) if rng.random() < 0.9 else "fact"
@@ -163,11 +163,11 @@ def _query(rng: random.Random) -> str:
 
 
 def _check(lab: Lab, seed: int, queries: int) -> Counter[str]:
-    """Runs queries of a star; checks that each returns the same rows with and without the index.
+    """Checks that each query of a star schema returns the same rows with and without the index.
 
     Returns:
-        The counts of queries that got values at run time, of those that thereby read fewer files,
-        and of queries that fail in Spark itself.
+        Returns three counts: queries that got values at run time, those of them that read fewer
+        files, and queries that fail in Spark itself.
     """
     rng, found = random.Random(seed), Counter()
     with lab.database("stars"):
@@ -175,8 +175,7 @@ def _check(lab: Lab, seed: int, queries: int) -> Counter[str]:
         for number in range(queries):
             query = _query(rng)
             conf = {key: rng.choice(values) for key, values in SETTINGS.items()}
-            # Compiling a query takes longer than running it, so Spark compiles only one query in
-            # four.
+            # Compiling a query takes longer than running it, so only one query in four is compiled.
             conf |= INTERPRETED if number % 4 else {}
             with lab.settings(conf):
                 before = _scans_at_run_time(lab)
@@ -201,7 +200,7 @@ def _without(lab: Lab, query: str) -> Answer | None:
 
 
 def _run(lab: Lab, query: str) -> Answer | None:
-    """The answer, or None if Spark's ORC reader fails at a NULL from a subquery."""
+    """Runs a query; returns None if Spark's ORC reader fails at a NULL from a subquery."""
     try:
         return lab.run(query)
     except Py4JJavaError as error:
@@ -211,9 +210,9 @@ def _run(lab: Lab, query: str) -> Answer | None:
 
 
 def _fails_without(lab: Lab, query: str) -> bool:
-    """Returns whether at least one of several runs of a query without Sieve fails.
+    """Runs a query several times without Sieve, and returns whether at least one run fails.
 
-    Adaptive execution drops the failing scan if it first finds that another side is empty.
+    If adaptive execution first finds that another side is empty, it drops the failing scan.
     """
     return any(_without(lab, query) is None for _ in range(20))
 
@@ -225,9 +224,9 @@ def _scans_at_run_time(lab: Lab) -> int:
 
 @pytest.mark.parametrize("queries", [4, pytest.param(12, marks=pytest.mark.long)])
 def test_random_joins_give_the_rows_of_spark(lab: Lab, queries: int) -> None:
-    """Random joins in two stars return Spark's rows.
+    """Random joins in two star schemas return Spark's rows.
 
-    In many joins, run-time values select files.
+    In many of these joins, values from run time select the files to read.
     """
     found = _check(lab, 0, queries) + _check(lab, 1, queries)
     assert found["given values"] >= queries // 2, found
@@ -237,7 +236,7 @@ def test_random_joins_give_the_rows_of_spark(lab: Lab, queries: int) -> None:
 
 @pytest.mark.soak
 def test_many_random_joins_give_the_rows_of_spark(lab: Lab) -> None:
-    """Ten thousand random joins in two hundred stars return Spark's rows."""
+    """Ten thousand random joins in two hundred star schemas return Spark's rows."""
     found = Counter()
     for seed in range(1000, 1200):
         found += _check(lab, seed, 50)

@@ -16,8 +16,8 @@ from spark_session import INTERPRETED, RANGES, Lab, files_read
 
 from sieve.metadata.options import SHAPES
 
-# Each predicate is tested together with its negation. `make test` and the tests on the second Spark
-# version run half as many predicates as `make test-long`.
+# Each predicate is tested together with its negation. `make test`, and the tests on the second
+# Spark version, run half as many predicates as `make test-long`.
 PAIRS = (
     [200]
     if pyspark.__version__.startswith("3.")
@@ -30,24 +30,25 @@ BRANCHES = 50
 _TOLD = 25
 
 _SETTINGS = INTERPRETED | {
-    # Both the staged files and the tables contain days before 1582. In Spark 4, these rebase modes
-    # are the default.
+    # The staged files contain days before 1582, and so do the tables. These rebase modes are the
+    # defaults of Spark 4.
     "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
     "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
     "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
     "spark.sql.parquet.int96RebaseModeInWrite": "CORRECTED",
-    # Filters that Spark pushes into readers follow other rules. ORC's filter fails on a NULL in a
-    # list of days. Parquet's dictionaries distinguish -0.0 from 0.0, and JSON's filter never finds
-    # 14 October 1582. Without pushed filters, only the index decides which rows a query skips.
+    # Filters that Spark pushes down into file readers follow other rules than Spark's own
+    # evaluation. ORC's pushed filter fails on a NULL in a list of days. Parquet's dictionary filter
+    # distinguishes -0.0 from 0.0, and JSON's filter never finds 14 October 1582. If no filter is
+    # pushed down, only the index decides which rows a query skips.
     "spark.sql.orc.filterPushdown": "false",
     "spark.sql.parquet.filterPushdown": "false",
     "spark.sql.csv.filterPushdown.enabled": "false",
     "spark.sql.json.filterPushdown.enabled": "false",
-    # With a short time-out, `strict` mode would fail on a busy machine.
+    # With a short time-out, scans in `strict` mode would fail on a busy machine.
     "spark.sieve.prune.timeout": "120s",
 }
 
-# One task reads each staged file, so that each staged file becomes a file of the table.
+# One task reads each staged file, so each staged file becomes one file of the table.
 _WRITING = {"spark.sql.files.openCostInBytes": str(1 << 30)}
 # Each branch of a query runs as one task, whatever its size.
 _READING = {"spark.sql.files.openCostInBytes": "0", "spark.sql.files.minPartitionNum": "1"}
@@ -55,7 +56,7 @@ _READING = {"spark.sql.files.openCostInBytes": "0", "spark.sql.files.minPartitio
 
 @dataclass(slots=True)
 class Tally:
-    """Counts of the comparisons of a run."""
+    """Counts the comparisons of a test run."""
 
     pairs: int = 0
     files: int = 0
@@ -63,7 +64,7 @@ class Tally:
 
 
 def compare(lab: Lab, seed: str, folder: Path, pairs: int, tally: Tally) -> None:
-    """Makes a table from a seed, indexes the table, and compares ``pairs`` predicates."""
+    """Makes a table from a seed, indexes it, and compares the results of ``pairs`` predicates."""
     rng = random.Random(seed)
     folder.mkdir(parents=True)
     table = draw_table(rng, folder)
@@ -79,7 +80,7 @@ def compare(lab: Lab, seed: str, folder: Path, pairs: int, tally: Tally) -> None
                 lab.sql(statement)
         shape = rng.choice(SHAPES)
         booleans = {c.sql for c in table.columns if c.kind.family == "boolean"}
-        # CREATE refuses a map of only two keys.
+        # CREATE refuses a map if the column has only two keys.
         columns = [c for c in table.indexed if shape != "map" or c not in booleans]
         if columns:
             lab.sql(f"CREATE SIEVE INDEX ON t ({', '.join(columns)}) OPTIONS (shape = '{shape}')")
@@ -89,7 +90,7 @@ def compare(lab: Lab, seed: str, folder: Path, pairs: int, tally: Tally) -> None
 
 
 def check(lab: Lab, seed: str, table: GeneratedTable, predicates: list[str], tally: Tally) -> None:
-    """Compares each predicate and its negation, with and without the index."""
+    """Compares the rows of each predicate, and of its negation, with and without the index."""
     listed = len(lab.spark.table("t").inputFiles())
     for start in range(0, len(predicates), BRANCHES // 2):
         pairs = [(p, f"NOT ({p})") for p in predicates[start : start + BRANCHES // 2]]
@@ -103,8 +104,9 @@ def check(lab: Lab, seed: str, table: GeneratedTable, predicates: list[str], tal
         for k, predicate in enumerate(branches):
             expected = [n for n, t in zip(numbers, truth[k], strict=True) if t]
             if found[k] != expected:
-                # Spark can evaluate a predicate differently in WHERE and in SELECT. In WHERE, NOT
-                # IN with a NULL in the list becomes false; in SELECT, a long list is TRUE for NaN.
+                # Spark can evaluate the same predicate differently in WHERE and in SELECT. If the
+                # list of NOT IN contains NULL, NOT IN is false in WHERE; in SELECT, a long list
+                # gives TRUE for NaN.
                 odd.add(k // 2)
                 expected = rows_where(lab, predicate)
             assert found[k] == expected, (
@@ -118,7 +120,7 @@ def check(lab: Lab, seed: str, table: GeneratedTable, predicates: list[str], tal
 
 
 def rows_where(lab: Lab, predicate: str) -> list[int]:
-    """The numbers of the rows that a WHERE returns without the index."""
+    """Returns the numbers of the rows that a query with WHERE returns without the index."""
     with lab.setting("spark.sieve.enabled", "false"):
         return sorted(n for (n,) in lab.sql(f"SELECT rid FROM t WHERE {predicate}"))
 
@@ -126,9 +128,9 @@ def rows_where(lab: Lab, predicate: str) -> list[int]:
 def without_index(
     lab: Lab, predicates: list[str]
 ) -> tuple[list[int], list[tuple[bool | None, ...]]]:
-    """The numbers of all rows, and the predicates' values.
+    """Returns the numbers of all rows, and each predicate's value for each row.
 
-    No WHERE exists, so Spark prunes nothing.
+    The query has no WHERE, so Spark skips no file.
     """
     columns = ", ".join(f"({p})" for p in predicates)
     with lab.setting("spark.sieve.enabled", "false"):
@@ -137,7 +139,7 @@ def without_index(
 
 
 def with_index(lab: Lab, predicates: list[str]) -> tuple[dict[int, list[int]], int]:
-    """For each predicate, the numbers of the rows that WHERE returns; and the files read."""
+    """For each predicate, returns the numbers of the rows that WHERE finds, and the files read."""
     branches = (f"SELECT {k} AS k, rid FROM t WHERE {p}" for k, p in enumerate(predicates))
     with lab.setting("spark.sieve.strict", "true"):
         frame = lab.spark.sql(" UNION ALL ".join(branches))
@@ -148,7 +150,7 @@ def with_index(lab: Lab, predicates: list[str]) -> tuple[dict[int, list[int]], i
 
 
 def run(lab: Lab, folder: Path, pairs: int, per_table: int) -> Tally:
-    """Compares ``pairs`` predicates in all, with ``per_table`` predicates on each random table."""
+    """Compares ``pairs`` predicates in total, ``per_table`` of them on each random table."""
     seed = os.environ.get("SIEVE_SEED", str(random.SystemRandom().getrandbits(32)))
     sys.stdout.write(f"SIEVE_SEED={seed} draws these tables again\n")
     tally = Tally()
@@ -164,9 +166,9 @@ def run(lab: Lab, folder: Path, pairs: int, per_table: int) -> Tally:
 
 @pytest.mark.parametrize("pairs", PAIRS)
 def test_random_predicates_find_the_same_rows(lab: Lab, tmp_path: Path, pairs: int) -> None:
-    """A predicate returns the same rows with the index.
+    """Queries with a random predicate return the same rows with the index as without it.
 
-    Each row satisfies the predicate, satisfies the negation, or makes the predicate NULL.
+    For each row, either the predicate is true, or its negation is true, or both are NULL.
     """
     tally = run(lab, tmp_path, pairs, PAIRS_PER_TABLE)
     assert tally.pairs == pairs
@@ -175,5 +177,5 @@ def test_random_predicates_find_the_same_rows(lab: Lab, tmp_path: Path, pairs: i
 
 @pytest.mark.soak
 def test_many_random_predicates_find_the_same_rows(lab: Lab, tmp_path: Path) -> None:
-    """This number of random predicates is large enough to include rare combinations."""
+    """With many more random predicates, queries still return the same rows as without the index."""
     assert run(lab, tmp_path, SOAK_PAIRS, SOAK_PAIRS_PER_TABLE).pairs == SOAK_PAIRS

@@ -16,7 +16,7 @@ TURNS = 2
 
 
 class Table:
-    """A table of files with ties, NULL and NaN; some files change after the index builds."""
+    """A table of files with ties, NULL and NaN; some files change after the index was built."""
 
     def __init__(self, lab: Lab, rng: random.Random) -> None:
         self.lab, self.rng, self.number = lab, rng, 0
@@ -30,7 +30,7 @@ class Table:
         lab.sql(f"CREATE SIEVE INDEX ON t (i, s, d, w.n) OPTIONS (shape = '{shape}'{budget})")
 
     def write(self, files: int) -> None:
-        """Writes files with rising, random, few or equal keys, or with NULL only."""
+        """Writes files whose keys ascend, are random, few or equal, or are all NULL."""
         rng, parts = self.rng, []
         for _ in range(files):
             self.number += 1
@@ -51,7 +51,7 @@ class Table:
         )
 
     def change(self) -> None:
-        """Removes some files and adds others."""
+        """Removes some files of the table, and adds others."""
         for path in self.rng.sample(self.lab.files(), 3):
             path.unlink()
             Path(f"{path.parent}/.{path.name}.crc").unlink(missing_ok=True)
@@ -62,7 +62,7 @@ class Table:
 
 
 def _filters(rng: random.Random) -> str:
-    """Conditions on indexed columns, on the partition, and on a column without an index."""
+    """Filters on indexed columns, on the partition column, and on a column without an index."""
     conditions = [
         f"i {rng.choice(('<', '>=', '!=', '='))} {rng.randrange(250)}",
         f"s > 'key-{rng.randrange(99)}'",
@@ -80,7 +80,7 @@ def _filters(rng: random.Random) -> str:
 
 
 def _query(rng: random.Random) -> str:
-    """A top-k query without ambiguous ties, or a query for MIN and MAX."""
+    """A top-k query whose ties are not ambiguous, or a query for MIN and MAX."""
     name = rng.choice(COLUMNS)
     column = "w.n" if name == "w" else name
     if rng.random() < 0.35:
@@ -92,7 +92,7 @@ def _query(rng: random.Random) -> str:
         text = f"SELECT {group + ', ' if group else ''}{named} FROM t{_filters(rng)}"
         return f"{text} GROUP BY {group}" if group else text
     order = f"{column}{rng.choice(('', ' DESC'))}{rng.choice(('', ' NULLS FIRST', ' NULLS LAST'))}"
-    # The column has no -0.0, so tied rows are equal in every column except the last.
+    # The column contains no -0.0, so tied rows are equal in every column except the last.
     ties = rng.choice(("id", "id DESC", f"{rng.choice('is')}, id"))
     offset = f" OFFSET {rng.randrange(30)}" if rng.random() < 0.2 else ""
     text = f"SELECT id, {column} AS x FROM t{_filters(rng)}"
@@ -100,7 +100,7 @@ def _query(rng: random.Random) -> str:
 
 
 def _check(lab: Lab, seed: int, queries: int) -> int:
-    """Runs some queries of a table; returns how many of their scans skip files by a top-k bound."""
+    """Checks queries of a table; returns how many of their scans skip files by a top-k bound."""
     rng, bounded = random.Random(seed), 0
     with lab.database("random_top"), lab.settings(INTERPRETED):
         table = Table(lab, rng)
@@ -108,7 +108,7 @@ def _check(lab: Lab, seed: int, queries: int) -> int:
             if turn:
                 table.change()
             asked = [_query(rng) for _ in range(queries // TURNS)]
-            # One union of the queries takes a fraction of the time of separate queries.
+            # One union of all queries takes a fraction of the time of separate queries.
             text = together(asked)
             adaptive = rng.choice(("true", "false"))
             with lab.setting("spark.sql.adaptive.enabled", adaptive):
@@ -135,12 +135,12 @@ def _check(lab: Lab, seed: int, queries: int) -> int:
 def test_random_top_rows_are_those_of_a_full_sort(
     lab: Lab, seed: int, queries: int, bounded: int
 ) -> None:
-    """Random top-k queries return the rows of a full sort, and many of them read fewer files."""
+    """Random top-k queries return the same rows as a full sort, and many read fewer files."""
     assert _check(lab, seed, queries) >= bounded
 
 
 @pytest.mark.soak
 def test_many_random_top_rows_are_those_of_a_full_sort(lab: Lab) -> None:
-    """Ten thousand random top-k queries return the rows of a full sort."""
+    """Ten thousand random top-k queries return the same rows as a full sort."""
     for seed in range(100, 200):
         _check(lab, seed, 100)

@@ -1,7 +1,7 @@
-"""If byte ranges tile a file, exactly one range reads each row, for any tiling.
+"""If byte ranges cover a file without gap or overlap, exactly one range reads each row.
 
-Tilings, formats and contents are random. Cuts are at any byte (inside row groups, stripes, lines
-and line breaks), and where the driver would cut: between row groups or stripes.
+Byte ranges, formats and contents are random. A range can end at any byte (inside row groups,
+stripes, lines and line breaks), or where the driver would cut: between row groups or stripes.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ FORMATS = ("parquet", "orc", "csv", "csv-crlf", "json")
 
 @dataclass(frozen=True, slots=True)
 class Tiled:
-    """A table, and the paths and lengths of the files in the last listing."""
+    """A table, and the paths and lengths of its files at the last listing."""
 
     access: Any
     paths: tuple[str, ...]
@@ -47,7 +47,7 @@ class Tiled:
 
 
 def write(path: Path, kind: str, first: int, count: int, rng: random.Random) -> None:
-    """Writes a file of rows (id, pad): small and empty row groups, or lines of all lengths."""
+    """Writes a file of rows (id, pad), with small and empty row groups or lines of all lengths."""
     pads = ["x" * rng.choice([0, 1, 20, 20, 20, 900]) for _ in range(count)]
     ids = list(range(first, first + count))
     table = pa.table({"id": pa.array(ids, pa.int64()), "pad": pa.array(pads, pa.string())})
@@ -77,13 +77,13 @@ def write(path: Path, kind: str, first: int, count: int, rng: random.Random) -> 
 
 @pytest.fixture(scope="module", params=FORMATS)
 def kind(request: pytest.FixtureRequest) -> str:
-    """The format of the files."""
+    """Draws the format of the files."""
     return str(request.param)
 
 
 @pytest.fixture(scope="module")
 def tiled(lab: Lab, kind: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tiled]:
-    """Files of many groups of rows, in two partitions."""
+    """Writes files with many row groups, stripes or lines, in two partitions."""
     rng, folder = random.Random(kind), tmp_path_factory.mktemp("tiled")
     for k, count in enumerate((0, 1, 60, 300, 700, 400)):
         path = folder / f"p={k % 2}" / f"part-{k}.{kind.partition('-')[0]}"
@@ -102,7 +102,7 @@ def tiled(lab: Lab, kind: str, tmp_path_factory: pytest.TempPathFactory) -> Iter
 
 
 def rows(lab: Lab, tiled: Tiled, cuts: Sequence[Sequence[int]], *columns: str) -> DataFrame:
-    """The rows of all files; a column says which range contains the row."""
+    """Reads the rows of all files; an added column tells which range contains the row."""
     numbers = [*range(len(tiled.paths))]
     frame = tiled.access.frame(
         lab.spark._jsparkSession, numbers, [], LOCATION, json.dumps([*map(list, cuts)]), "", ""
@@ -111,7 +111,7 @@ def rows(lab: Lab, tiled: Tiled, cuts: Sequence[Sequence[int]], *columns: str) -
 
 
 def ranges(tiled: Tiled, cuts: Sequence[Sequence[int]]) -> list[tuple[str, int, int]]:
-    """Path, start and length of each range, ordered by path and start."""
+    """Returns the path, start and length of each range, ordered by path and start."""
     return [
         (path, start, end - start)
         for path, length, own in zip(tiled.paths, tiled.lengths, cuts, strict=True)
@@ -120,7 +120,7 @@ def ranges(tiled: Tiled, cuts: Sequence[Sequence[int]]) -> list[tuple[str, int, 
 
 
 def random_cuts(tiled: Tiled, rng: random.Random) -> list[list[int]]:
-    """Cuts at random bytes; some files have many cuts, and others have none."""
+    """Draws cuts at random bytes; some files get many cuts, and others get none."""
     return [
         sorted(rng.sample(range(1, length), min(length - 1, rng.choice([0, 1, 3, 12]))))
         if length > 1
@@ -130,7 +130,7 @@ def random_cuts(tiled: Tiled, rng: random.Random) -> list[list[int]]:
 
 
 def cuts_near_lines(tiled: Tiled) -> list[list[int]]:
-    """Cuts before, at and after the first byte of every twentieth line, also in other formats."""
+    """Cuts before, at and after the first byte of every twentieth line, even in binary formats."""
     cuts = []
     for path, length in zip(tiled.paths, tiled.lengths, strict=True):
         data = Path(path.removeprefix("file:")).read_bytes()
@@ -159,7 +159,7 @@ LONG = {
     indirect=["kind"],
 )
 def test_each_row_is_read_by_one_range(lab: Lab, kind: str, tiled: Tiled, mode: str) -> None:
-    """For any number of tasks, exactly one range reads each row: the range at its position."""
+    """Exactly one range reads each row, whatever the number of tasks: the range at its position."""
     rng = random.Random(f"{kind} {mode}")
     index = ["_metadata.row_index"] if kind == "parquet" else []
     block = [f"_metadata.{name}" for name in ("file_path", "file_block_start", "file_block_length")]
@@ -177,13 +177,13 @@ def test_each_row_is_read_by_one_range(lab: Lab, kind: str, tiled: Tiled, mode: 
             for row in seen:
                 path, start, length = expected[row[LOCATION]]
                 assert row.file_path == path
-                # Spark may split a file without cuts in any way.
+                # If Sieve has cut no ranges in a file, Spark may split the file anywhere.
                 if length < tiled.lengths[tiled.paths.index(path)]:
                     assert (row.file_block_start, row.file_block_length) == (start, length)
 
 
 def test_ranges_consist_of_whole_row_groups(lab: Lab, kind: str, tiled: Tiled) -> None:
-    """Each range consists of whole row groups or stripes, and is at least as long as requested."""
+    """Each range consists of whole row groups or stripes, and has at least the requested length."""
     numbers = [*range(len(tiled.paths))]
     if kind not in ("parquet", "orc"):
         none = {"offsets": [], "footer": 0}
@@ -223,9 +223,9 @@ def test_ranges_consist_of_whole_row_groups(lab: Lab, kind: str, tiled: Tiled) -
 
 
 def test_a_file_without_splits_is_not_cut(lab: Lab, tmp_path: Path) -> None:
-    """Compressed text and records of several lines are read as whole files.
+    """Compressed text files, and text files whose records span several lines, are read whole.
 
-    A damaged file is also read as a whole.
+    A damaged file is read whole, too.
     """
     cases = {
         "gz": ("csv", "", "a.csv.gz", [None]),

@@ -1,4 +1,4 @@
-"""In generated runs, segments, bytes and look-ups find every key at its location."""
+"""In generated runs, look-ups in decoded segments find every key at its location."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ CODES = st.integers(LEAST, GREATEST)
 
 
 def clipped(codes):
-    """Limits codes to the domain."""
+    """Limits codes to the ends of the domain."""
     return [max(LEAST, min(GREATEST, code)) for code in codes]
 
 
 def stretch(start, steps):
-    """Ascending codes, computed from a start and the steps between codes."""
+    """Ascending codes: a start, to which the steps between codes are added."""
     return clipped(itertools.accumulate(steps, initial=start))
 
 
@@ -72,21 +72,21 @@ def pairs(draw):
 
 
 def chunks_of(rows, size):
-    """The pairs in chunks of `size`, as in a build."""
+    """Divides the pairs into chunks of `size`, as a build does."""
     for at in range(0, len(rows), size):
         codes, locations, counts = zip(*rows[at : at + size], strict=True)
         yield np.array(codes), np.array(locations, np.int32), np.array(counts)
 
 
 def cut(rows, options, size=1 << 20, batch=1 << 18):
-    """Builds the segments of some pairs; encodes and decodes the segments."""
+    """Builds the segments of some pairs, encodes the segments, and decodes them again."""
     with mock.patch("sieve.segments.blocks.key_groups._BATCH", batch):
         segments = list(cut_segments(chunks_of(rows, size), **options))
     return [decode_segment(encode_segment(segment)) for segment in segments]
 
 
 class Line:
-    """A segment that grows by one key at a time, as in the definition."""
+    """A segment that grows by one key at a time, as in the definition of segments."""
 
     def __init__(self, code, changes, size):
         self.first = self.last = code
@@ -112,7 +112,7 @@ class Line:
 
 
 def reference_lines(rows, options):
-    """The segments as defined."""
+    """Computes the segments key by key, as the definition says."""
     sets = {}
     for code, location, _ in rows:
         sets.setdefault(code, set()).add(location)
@@ -127,7 +127,7 @@ def reference_lines(rows, options):
 
 @given(pairs(), OPTIONS)
 def test_segments_are_those_of_the_definition(rows, options):
-    """The vectorised algorithm ends segments at the same keys as the key-by-key definition."""
+    """The vectorised algorithm ends each segment at the same key as the key-by-key definition."""
     with (
         mock.patch("sieve.segments.blocks.cut_blocks._SMALLEST_WINDOW", 2),
         mock.patch("sieve.segments.blocks.cut_blocks._LARGEST_WINDOW", 8),
@@ -142,7 +142,7 @@ def test_segments_are_those_of_the_definition(rows, options):
 
 @given(pairs(), OPTIONS, st.integers(1, 30), st.integers(1, 60))
 def test_chunks_do_not_matter(rows, options, size, batch):
-    """However pairs are distributed to chunks and batches, the segments are the same."""
+    """However a build distributes the pairs to chunks and batches, the segments are the same."""
     whole = [encode_segment(segment) for segment in cut(rows, options)]
     dealt = [encode_segment(segment) for segment in cut(rows, options, size, batch)]
     assert whole == dealt
@@ -150,7 +150,7 @@ def test_chunks_do_not_matter(rows, options, size, batch):
 
 @given(pairs(), OPTIONS, st.integers(1, 30))
 def test_blocks_have_exactly_the_rows_of_their_keys(rows, options, size):
-    """Each block has exactly the locations of the block's keys, and the right number of rows."""
+    """Each block has exactly the locations of its keys, and counts their rows correctly."""
     expected = Counter()
     segments = cut(rows, options, size, batch=16)
     for code, location, count in rows:
@@ -169,7 +169,7 @@ def test_blocks_have_exactly_the_rows_of_their_keys(rows, options, size):
 
 
 def probes(rows):
-    """Returns each key, neighbouring codes, the middle of each hole, and codes beyond both ends."""
+    """Returns each key, nearby codes, the middle of each gap, and codes beyond both ends."""
     codes = sorted({code for code, _, _ in rows})
     middles = [(low + high) // 2 for low, high in itertools.pairwise(codes)]
     around = [code + off for code in codes for off in (-1, 0, 1)]
@@ -177,7 +177,7 @@ def probes(rows):
 
 
 def blocks_of(segments):
-    """The first code, last code and locations of each block."""
+    """Returns the first code, the last code and the locations of each block."""
     for segment in segments:
         offsets = segment.blocks.offsets
         for number in range(len(offsets) - 1):
@@ -187,7 +187,7 @@ def blocks_of(segments):
 
 
 def look_up(chunk, intervals, n_locations=41):
-    """The locations that a look-up finds, as flags."""
+    """Returns, for each location, whether a look-up finds it."""
     flags = np.zeros(n_locations, np.bool_)
     asked = merge(np.array(intervals, np.int64).reshape(-1, 2))
     chunk.mark(asked, flags)
@@ -197,7 +197,7 @@ def look_up(chunk, intervals, n_locations=41):
 @given(pairs(), OPTIONS, st.data())
 @settings(max_examples=200)
 def test_look_ups_find_every_key_and_no_other_block(rows, options, data):
-    """Points and intervals find all true locations, and only blocks that overlap."""
+    """Look-ups of points and intervals find each key's locations, and only overlapping blocks."""
     segments = cut(rows, options)
     shuffled = data.draw(st.permutations(segments)) if len(segments) < 20 else segments[::-1]
     run = assemble([decode(encode_segment(segment)) for segment in shuffled])
@@ -231,7 +231,7 @@ def test_packed_numbers_survive(values):
 
 @given(pairs(), OPTIONS, st.data())
 def test_damaged_payloads_are_refused_or_in_bounds(rows, options, data):
-    """For randomly changed bytes, Sieve raises an error or returns a segment within its bounds."""
+    """If a payload's bytes are changed, Sieve raises an error or decodes a segment in bounds."""
     payload = bytearray(encode_segment(data.draw(st.sampled_from(cut(rows, options)))))
     for _ in range(data.draw(st.integers(1, 4))):
         payload[data.draw(st.integers(0, len(payload) - 1))] = data.draw(st.integers(0, 255))

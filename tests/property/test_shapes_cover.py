@@ -1,4 +1,4 @@
-"""In generated columns, no location of a key is lost, for any price and shape."""
+"""For generated columns, any price and any shape, look-ups lose no location of a key."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ SIZES = st.lists(st.sampled_from([0, 1, 1000, 1 << 40]), min_size=40, max_size=4
 
 @st.composite
 def pairs(draw):
-    """The (code, location) pairs of a small table."""
+    """The (code, location) pairs of a small generated table."""
     codes = draw(KEYS)
     n = draw(st.sampled_from([1, 2, 5, 40]))
     if draw(st.booleans()):
@@ -48,7 +48,7 @@ def pairs(draw):
 
 
 def intervals_of(table, query_model, threshold, most):
-    """The cut intervals, as if executors had cut each location separately."""
+    """The intervals that executors cut if each location is cut separately."""
     parts = []
     for location in sorted({location for _, location in table}):
         codes, rows = np.unique([c for c, at in table if at == location], return_counts=True)
@@ -57,7 +57,7 @@ def intervals_of(table, query_model, threshold, most):
 
 
 def probes(codes):
-    """Each key, neighbouring codes, the middle of each hole, and both ends of the domain."""
+    """Each key, its neighbouring codes, the middle of each gap, and both ends of the domain."""
     codes = sorted(set(codes))
     middles = [(low + high) // 2 for low, high in itertools.pairwise(codes)]
     around = [code + off for code in codes for off in (-1, 0, 1)]
@@ -65,13 +65,13 @@ def probes(codes):
 
 
 def answer(entries, low, high):
-    """The locations of the entries that overlap an interval."""
+    """Returns the locations of all entries that overlap an interval."""
     hit = [(e.low <= high) & (e.high >= low) for e in entries]
     return {int(at) for e, h in zip(entries, hit, strict=True) for at in e.location[h]}
 
 
 def check(table, segments):
-    """Checks that points and intervals between probes find all true locations."""
+    """Checks that points, and intervals between probes, find each location of a key."""
     entries = [decode(segment.payload) for segment in segments]
     bounds = [(segment.first, segment.last) for segment in segments]
     assert all(one[1] < other[0] for one, other in itertools.pairwise(bounds))
@@ -91,7 +91,7 @@ def check(table, segments):
 @given(pairs(), PRICES, SOME_CODINGS, CUTS, st.sampled_from([1, 3, 1 << 12]), SIZES)
 @settings(max_examples=125)
 def test_look_ups_find_every_location_of_every_key(table, price, codings, cut, entries, sizes):
-    """For any price and segment size, points and intervals find all true locations."""
+    """For any price and segment size, look-ups of points and intervals find all true locations."""
     query_model = QueryModel.of_sample(np.array([code for code, _ in table]))
     cuts = intervals_of(table, query_model, *cut)
     prepared = plan(cuts, query_model, weights_of(sizes), codings)
@@ -109,7 +109,7 @@ def test_look_ups_find_every_location_of_every_key(table, price, codings, cut, e
 @given(pairs(), st.lists(CODES, max_size=3), st.data(), PRICES)
 @settings(max_examples=100)
 def test_stretches_planned_separately_lose_no_key(table, far, data, price):
-    """If the domain is split anywhere and parts are planned separately, no key or row is lost."""
+    """If the domain is divided anywhere and its parts are planned separately, no row is lost."""
     near = data.draw(st.lists(st.sampled_from(probes(code for code, _ in table)), max_size=3))
     borders = np.unique(np.array([*near, *far], np.int64))
     query_model = QueryModel.of_sample(np.array([code for code, _ in table]))
@@ -130,7 +130,7 @@ def test_stretches_planned_separately_lose_no_key(table, far, data, price):
 @given(pairs(), st.data(), PRICES)
 @settings(max_examples=100)
 def test_pieces_of_one_location_may_overlap(table, data, price):
-    """All keys of a location are found if several tasks each cut some of its rows."""
+    """If several tasks cut rows of one location, look-ups find all keys of the location."""
     query_model = QueryModel.of_sample(np.array([code for code, _ in table]))
     task = data.draw(st.lists(st.integers(0, 2), min_size=len(table), max_size=len(table)))
     parts = [
@@ -146,7 +146,7 @@ def test_pieces_of_one_location_may_overlap(table, data, price):
 @given(pairs(), st.data(), PRICES, SOME_CODINGS)
 @settings(max_examples=200)
 def test_damaged_payloads_are_refused_or_in_bounds(table, data, price, codings):
-    """For randomly changed bytes, Sieve raises an error or returns entries within their bounds."""
+    """If a payload's bytes are changed, Sieve raises an error or decodes entries within bounds."""
     query_model = QueryModel.of_sample(np.array([code for code, _ in table]))
     segments = list(
         plan(intervals_of(table, query_model, 0.0, None), query_model, codings=codings).emit(price)
@@ -167,7 +167,7 @@ def test_damaged_payloads_are_refused_or_in_bounds(table, data, price, codings):
 
 @given(pairs(), st.sampled_from([1, 5, 100]))
 def test_the_reference_shape_decodes_to_entries_too(table, error):
-    """Blocks of equal width decode to entries that find all true locations."""
+    """Blocks of equal width are decoded to entries that find all locations of each key."""
     ordered = sorted(table)
     chunk = (
         np.array([code for code, _ in ordered]),
@@ -183,9 +183,9 @@ def test_the_reference_shape_decodes_to_entries_too(table, error):
 
 @given(st.lists(st.tuples(CODES, CODES), min_size=1), st.lists(CODES, min_size=1))
 def test_value_of_a_gap_is_a_probability(gaps, sample):
-    """The probability that a gap between entries lets a query skip the file is between 0 and 1.
+    """The probability that a gap between entries lets queries skip a file is from 0 to 1.
 
-    A wider gap does not have a lower probability.
+    A wider gap never has a lower probability than a narrower gap.
     """
     query_model = QueryModel.of_sample(np.array(sample))
     low, high = np.sort(np.array(gaps), axis=1).T.copy()
@@ -198,7 +198,7 @@ def test_value_of_a_gap_is_a_probability(gaps, sample):
 
 
 def test_no_interval_gives_no_segment():
-    """A part of the domain without a key gets no segment."""
+    """A part of the domain that contains no key gets no segment."""
     query_model = QueryModel.of_sample(np.array([1]))
     none = concatenated([])
     assert isinstance(none, Intervals)

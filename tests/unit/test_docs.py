@@ -32,7 +32,7 @@ SHIM = HOME / "sql_ext" / "jvm" / "src"
 
 
 def _section(title: str, page: str = SQL) -> str:
-    """The text below a heading, up to the next heading of the same level."""
+    """Returns the text between a heading and the next heading of the same level."""
     depth = re.search(rf"^(#+) {re.escape(title)}$", page, re.MULTILINE)
     assert depth is not None, f"docs have no section {title}"
     rest = page[depth.end() :]
@@ -41,24 +41,24 @@ def _section(title: str, page: str = SQL) -> str:
 
 
 def _first_column(title: str) -> set[str]:
-    """The backquoted text in the first cell of each row of a section's table."""
+    """Returns the backquoted text in the first cell of each row, from a section's table."""
     return set(re.findall(r"^\| `([^`]+)` \|", _section(title), re.MULTILINE))
 
 
 def test_reasons_are_those_of_the_code() -> None:
-    """The table of reasons in docs/sql.md lists exactly the reasons in the code."""
+    """The reasons in the table of docs/sql.md are exactly the reasons in the code."""
     assert {str(reason) for reason in Reason} == _first_column("Reasons")
 
 
 def test_errors_are_those_of_the_code() -> None:
-    """The tables of docs/errors.md list each error condition of Python and Scala exactly once."""
+    """The tables of docs/errors.md list each error condition of Python and Scala once."""
     sources = [
         *SHIM.rglob("*.scala"),
         *(p for top in ("sieve", "sql_ext", "udfs") for p in (HOME / top).rglob("*.py")),
     ]
     named = re.compile(r'"(SIEVE_[A-Z_]+)"')
     used = set(chain.from_iterable(named.findall(p.read_text(encoding="utf-8")) for p in sources))
-    # These names are environment variables, not conditions.
+    # These names are environment variables, and not error conditions.
     used -= {"SIEVE_LINES", "SIEVE_METASTORE_PASSWORD", "SIEVE_SQL", "SIEVE_SQL_STEPS"}
     page = (HOME / "docs" / "errors.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| (`SIEVE_[^|]*) \| [^|]+ \| [^|]+ \|$", page, re.MULTILINE)
@@ -68,18 +68,18 @@ def test_errors_are_those_of_the_code() -> None:
 
 
 def _shim(name: str) -> Path:
-    """Finds a Scala source of the shim by its file name."""
+    """Finds a Scala source of the shim by the name of its file."""
     (path,) = SHIM.rglob(name)
     return path
 
 
 def test_the_tables_of_records_are_written() -> None:
-    """The tables of columns, reasons and settings are those that docs/tables.py generates."""
+    """The tables of columns, reasons and settings are exactly what docs/tables.py generates."""
     assert tables.written(SQL) == SQL
 
 
 def test_every_answer_is_described() -> None:
-    """docs/sql.md has the columns of each statement, and of each function with its own columns."""
+    """docs/sql.md lists the columns of each statement, and of functions with other columns."""
     alike = {"CreateIndex": "RefreshIndex OptimizeIndex".split()}
     for name, others in alike.items():
         same = {getattr(commands, one).result_columns for one in (name, *others)}
@@ -95,7 +95,7 @@ def test_every_answer_is_described() -> None:
 
 
 def test_counters_are_those_of_the_code() -> None:
-    """The table of `sieve_status` lists exactly the counters in the code."""
+    """The counters in the table of `sieve_status` are exactly the counters in the code."""
     counters = _shim("Counters.scala").read_text(encoding="utf-8")
     status = (HOME / "udfs" / "status.py").read_text(encoding="utf-8")
     told = re.findall(r'"(\w+)" -> \w', counters) + re.findall(r'yield "(\w+)"', status)
@@ -104,7 +104,7 @@ def test_counters_are_those_of_the_code() -> None:
 
 
 def test_reasons_of_files_are_those_of_the_code() -> None:
-    """The section of docs/sql.md on `sieve_files` lists each reason that the function returns."""
+    """In docs/sql.md, the section on `sieve_files` lists each reason that it returns."""
     text = (HOME / "udfs" / "files.py").read_text(encoding="utf-8")
     code = text.partition("COLUMNS")[2]
     reasons = {r for r in re.findall(r'f?"([a-z][^"]* [^"]*)"', code) if "``" not in r}
@@ -115,7 +115,7 @@ def test_reasons_of_files_are_those_of_the_code() -> None:
 
 
 def test_keywords_of_the_grammar_are_shown() -> None:
-    """Each keyword of the grammar occurs in an SQL example of docs/sql.md."""
+    """For each keyword of the grammar, docs/sql.md has an SQL example that contains it."""
     grammar = (HOME / "sql_ext" / "statements" / "grammar.lark").read_text(encoding="utf-8")
     keywords = set(grammar_tables.keywords(grammar)) - {"TRUE", "FALSE"}
     shown = set(re.findall(r"[A-Z]+", "".join(re.findall(r"```sql(.*?)```", SQL, re.DOTALL))))
@@ -123,7 +123,7 @@ def test_keywords_of_the_grammar_are_shown() -> None:
 
 
 def test_options_are_those_of_the_code() -> None:
-    """The table of options in docs/sql.md lists each option, with its values and its default."""
+    """The table of options in docs/sql.md has each option, with its values and default."""
     assert _first_column("Options") == set(OPTION_NAMES)
     table = _section("Options")
     for shape in SHAPES:
@@ -132,7 +132,7 @@ def test_options_are_those_of_the_code() -> None:
 
 
 def test_settings_are_those_of_the_code() -> None:
-    """The table of settings lists exactly the settings that Python or Scala reads."""
+    """The table of settings has exactly those settings that Python or Scala reads."""
     sources = [
         *SHIM.rglob("*.scala"),
         *(HOME / "sql_ext").rglob("*.py"),
@@ -144,7 +144,7 @@ def test_settings_are_those_of_the_code() -> None:
 
 
 def test_every_member_of_a_manifest_is_described() -> None:
-    """docs/format.md names each member of a manifest and of its nested records."""
+    """docs/format.md names each member of a manifest, and of the records nested in it."""
     records = (Manifest, RunRef, RunFileRef, PartRef, LocationsRef, BuildStats, TableIdentity)
     for record in records:
         for member in record.__dataclass_fields__:
@@ -158,21 +158,21 @@ def test_every_member_of_a_manifest_is_described() -> None:
     "date timestamp timestamp_ntz string binary".split(),
 )
 def test_every_type_is_described(type_name: str) -> None:
-    """docs/format.md describes the key codes of each indexable type, and sql.md names the type."""
+    """For each indexable type, docs/format.md describes the key codes, and sql.md has its name."""
     assert Encoder.for_type(type_name).type == type_name
     assert f"`{type_name}`" in _section("Key codes", FORMAT_PAGE)
     assert type_name in _section("Predicates")
 
 
 def test_installing_by_hand_is_described_in_full() -> None:
-    """The section on installation shows every setting that `sieve conf` prints."""
+    """The section on installation shows each setting that `sieve conf` prints."""
     page = (HOME / "docs" / "operations.md").read_text(encoding="utf-8")
     for key in wiring(Path("/x.jar")):
         assert key in _section("Install", page)
 
 
 def test_formats_are_named() -> None:
-    """docs/format.md names all indexed formats, and says that CSV and JSON prove no NULL counts."""
+    """docs/format.md names all formats with an index; CSV and JSON prove no counts of NULL."""
     assert set(INDEXED) - set(COUNTED) == {"csv", "json"}
     assert all(f"`{name}`" in FORMAT_PAGE for name in INDEXED)
     assert "(not in CSV, JSON)" in FORMAT_PAGE
@@ -180,7 +180,7 @@ def test_formats_are_named() -> None:
 
 @pytest.mark.parametrize("page", DOCS, ids=lambda page: str(page.relative_to(HOME)))
 def test_links_lead_somewhere(page: Path) -> None:
-    """Each relative link leads to an existing file, and its anchor to an existing heading."""
+    """Each relative link leads to a file that exists, and its anchor to a heading that exists."""
     text = page.read_text(encoding="utf-8")
     for target in re.findall(r"\]\(([^)\s]+)\)", text):
         if target.startswith("https://"):
@@ -204,7 +204,7 @@ def test_links_lead_somewhere(page: Path) -> None:
     ids=lambda page: str(page.relative_to(HOME)),
 )
 def test_first_sentence_of_a_page_states_its_purpose(page: Path) -> None:
-    """The first sentence of each page states the purpose of the page, for readers from a search."""
+    """The first sentence of a page states its purpose, for readers who come from a search."""
     title, _, first, *_ = page.read_text(encoding="utf-8").splitlines()
     assert title.startswith("# ")
     assert re.match(r"This (page|recipe|site) ", first)

@@ -1,4 +1,4 @@
-"""Packages that are declared to need no Spark can be imported without Spark."""
+"""If a package is declared to need no Spark, it can be imported without Spark."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PURE = (
     "errors index_key client environment arrays storage encoding segments metadata predicate "
     "reader workload"
 ).split()
-# The stores for HDFS and S3 call a JVM over py4j, and py4j works without PySpark.
+# The stores for HDFS and S3 call a JVM over py4j, which works without PySpark.
 _REQUIRED = ("numpy", "pyarrow", "xxhash", "py4j")
 _IMPORT_ALL = """
 import importlib, pkgutil, sys
@@ -29,7 +29,7 @@ print(sum(name.startswith("sieve.") for name in sys.modules))
 
 @pytest.fixture(scope="module")
 def without_spark(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """A virtual environment without packages, and a folder with the packages that it may import."""
+    """Makes a virtual environment without packages, and a folder with those it may import."""
     top = tmp_path_factory.mktemp("bare")
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", top / "venv"], check=True)
     installed = top / "installed"
@@ -46,7 +46,7 @@ def without_spark(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]
 
 
 def test_pure_packages_import_without_pyspark(without_spark: tuple[Path, Path]) -> None:
-    """All pure packages can be imported with only numpy, pyarrow, xxhash and py4j installed."""
+    """Pure packages can be imported if only numpy, pyarrow, xxhash and py4j are installed."""
     python, installed = without_spark
     done = subprocess.run(
         [python, "-c", _IMPORT_ALL, *PURE],
@@ -60,7 +60,7 @@ def test_pure_packages_import_without_pyspark(without_spark: tuple[Path, Path]) 
 
 
 def test_each_package_is_declared_pure_or_listed() -> None:
-    """Each package of `sieve` is either declared pure or listed in this test."""
+    """Each package of `sieve` is declared pure, or is listed in this test as not pure."""
     paths = (path for path in (HOME / "sieve").iterdir() if path.suffix in ("", ".py"))
     names = {path.stem for path in paths if not path.name.startswith("__")}
     assert names - set(PURE) == {"tables", "indexing", "operations"}

@@ -1,4 +1,4 @@
-"""Pages for developers: the list of decisions, paths to code, and the example of the read path."""
+"""Pages for developers: their list of decisions, paths, and example of the read path."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FOLDERS = ("sieve", "sql_ext", "udfs", "tests", "bench", "docs")
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(HOME)))
 def test_paths_in_pages_exist(page: Path) -> None:
-    """A page names only existing paths in the project's folders, and existing Scala sources."""
+    """If a page names a path in the project's folders or a Scala source, it exists."""
     text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
     for path in re.findall(r"`([\w.-]+/[\w./-]*)`", text):
         if path.split("/")[0] in FOLDERS:
@@ -34,7 +34,7 @@ def test_paths_in_pages_exist(page: Path) -> None:
 
 
 def test_words_of_the_glossary_have_their_modules() -> None:
-    """Each word of the glossary names an existing Python module, Scala source or folder."""
+    """Each word of the glossary names a Python module, Scala source or folder that exists."""
     python = [p for top in ("sieve", "sql_ext") for p in (HOME / top).rglob("*.py")]
     scala = (HOME / "sql_ext" / "jvm" / "src").rglob("*.scala")
     known = {str(p.relative_to(HOME).with_suffix("")) for p in python}
@@ -53,7 +53,7 @@ def _folders(name: str) -> list[str]:
 
 
 def test_list_of_decisions_is_complete() -> None:
-    """The list of decisions has each decision with its number and heading, in order."""
+    """The list of decisions has all decisions in order, with their numbers and headings."""
     index = (DECISIONS / "README.md").read_text(encoding="utf-8")
     row = r"^(\d+)\. \[(.+)\]\((.+)\)$"
     listed = [(f"{n}. {title}", name) for n, title, name in re.findall(row, index, re.MULTILINE)]
@@ -65,7 +65,7 @@ def test_list_of_decisions_is_complete() -> None:
 
 
 class Example:
-    """An index on a column of the example's three files: ranges of keys, and counts of NULLs."""
+    """An index on a column of the three files in the example: ranges of keys, counts of NULL."""
 
     null_proof = True
 
@@ -74,7 +74,7 @@ class Example:
         self._files = list(zip(ranges, nulls, strict=True))
 
     def keep(self, wanted):
-        """bool[3]: true if a range of the file overlaps a wanted interval, or if NULL is wanted."""
+        """Returns bool[3]: whether a range of each file overlaps, or NULL is wanted."""
         pairs = wanted.intervals.tolist()
         return np.array(
             [
@@ -97,7 +97,7 @@ def _keep(tree):
 
 
 def test_example_of_the_read_path_skips_the_same_files() -> None:
-    """In the example of the read path, the page's bitmap skips the same files as `evaluate`."""
+    """In the example of the read path, the page's bitmap and `evaluate` skip the same files."""
     example = READ_PATH.partition("## Example")[2].partition("## The wire")[0]
     tree, answer = map(json.loads, re.findall(r"```json(.*?)```", example, re.DOTALL))
     assert flags(answer["skip"], 3).tolist() == (~_keep(tree)).tolist()
@@ -111,7 +111,7 @@ MIGHT, CANNOT = ({"op": "=", "col": ["id"], "value": value} for value in (500, 6
 
 @pytest.mark.parametrize("op", ["and", "or"])
 def test_truth_tables_of_the_read_path_are_right(op: str) -> None:
-    """Each cell of the page's truth tables equals the result of `evaluate` for AND and OR."""
+    """In the truth tables of the page, each cell is what `evaluate` returns for AND or OR."""
     table = READ_PATH.partition(f"| {op.upper()} | might |")[2].partition("\n\n")[0]
     parts = {"might": MIGHT, "cannot": CANNOT, "unknown": UNKNOWN}
     rows = re.findall(r"^\| \*\*(\w+)\*\* \| (\w+) \| (\w+) \| (\w+) \|$", table, re.MULTILINE)
@@ -135,14 +135,14 @@ def test_truth_tables_of_the_read_path_are_right(op: str) -> None:
     ],
 )
 def test_page_names_the_skipped_files_of_each_variation(tree, skipped: str) -> None:
-    """For each variation of the example, the page names the skipped files."""
+    """For each variation of the example, the page names the files that are skipped."""
     names = [name for name, kept in zip("abc", _keep(tree), strict=True) if not kept]
     assert (", ".join(names) or "none") == skipped
     assert f"| {skipped} |" in READ_PATH
 
 
 def test_bounds_of_the_read_path_are_right() -> None:
-    """The page states the bounds of LIMIT 1, 2 and 10 that `bounds` computes from the example."""
+    """For LIMIT 1, 2 and 10, the page states the bounds that `bounds` computes."""
     spans = [(*span, at) for at, spans in enumerate(RANGES) for span in spans]
     low, high, location = np.array(spans).T
     apart, known = low < high, np.ones(len(spans), np.bool_)
@@ -160,7 +160,7 @@ SITE = (HOME / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:")[2]
 
 @pytest.mark.parametrize("name", re.findall(r"([\w/.-]+\.md)$", SITE, re.MULTILINE))
 def test_page_of_the_site_begins_with_a_sentence(name: str) -> None:
-    """A page of the site begins with a sentence after its heading, not with a table or code."""
+    """After its heading, a page of the site begins with a sentence, not with a table or code."""
     page = HOME / "docs" / name
     text = (page if page.exists() else HOME / name).read_text(encoding="utf-8")
     heading, _, rest = text.partition("\n")

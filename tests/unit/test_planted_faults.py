@@ -1,4 +1,4 @@
-"""The table of planted faults: each fault fits the current code and names an existing test."""
+"""The table of planted faults: each fault suits the current code, and names a test."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.mutants.planted import ROOT, Fault, faults
 
 @pytest.mark.parametrize("fault", list(faults()), ids=lambda fault: fault.file)
 def test_a_fault_can_be_planted(fault: Fault) -> None:
-    """The text that a fault replaces occurs once in its file, and the named test exists."""
+    """The text that a fault replaces occurs once in its file, and the fault's test exists."""
     assert fault.planted() != fault.path().read_text()
     path, _, name = fault.test_id().partition("::")
     if name:

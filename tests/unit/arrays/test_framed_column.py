@@ -1,4 +1,4 @@
-"""Framed columns return the same numbers as plain arrays."""
+"""A framed column returns the same numbers as a plain array."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LEAST, GREATEST = -(1 << 63), (1 << 63) - 1
     st.integers(0, 1 << 32),
 )
 def test_numbers_are_read_back_in_any_order(n: int, bits: list[int], seed: int) -> None:
-    """A column whose frames have different widths returns its numbers in any requested order."""
+    """If the frames of a column have different widths, its numbers are still read in any order."""
     rng = np.random.default_rng(seed)
     values = np.concatenate(
         [rng.integers(-(1 << b) // 2, -(-(1 << b) // 2), FRAME, endpoint=True)
@@ -37,7 +37,7 @@ def test_numbers_are_read_back_in_any_order(n: int, bits: list[int], seed: int) 
 ])  # fmt: skip
 @pytest.mark.parametrize("least", [LEAST, -5, 0, GREATEST - (1 << 56)])
 def test_a_frame_has_as_few_bytes_as_its_range(top: int, width: int, least: int) -> None:
-    """The width of a frame depends only on the difference of its greatest and least number."""
+    """A frame's width depends only on the difference of its greatest and its least number."""
     values = np.full(FRAME + 3, least, np.int64)
     values[5] += top
     column = FramedColumn.of(values)
@@ -46,13 +46,13 @@ def test_a_frame_has_as_few_bytes_as_its_range(top: int, width: int, least: int)
 
 
 def test_the_ends_of_all_integers() -> None:
-    """A frame can contain both ends of the 64-bit domain, whose difference overflows an int64."""
+    """If a frame contains both ends of the 64-bit domain, its numbers are read back unchanged."""
     values = np.array([GREATEST, LEAST, 0, -1])
     assert FramedColumn.of(values).take(np.array([3, 2, 1, 0])).tolist() == values[::-1].tolist()
 
 
 def test_columns_are_the_same_in_all_frames() -> None:
-    """`same` compares the numbers of two columns at each position, in every frame."""
+    """`same` tells at which positions two columns have equal numbers, in every frame."""
     one = FramedColumn.of(np.array([5, 7]))
     assert one.same(FramedColumn.of(np.array([5, 7])))
     for other in ([5, 8], [6, 8], [5, 300], [5], [5, 7, *[7] * FRAME]):
@@ -60,7 +60,7 @@ def test_columns_are_the_same_in_all_frames() -> None:
 
 
 def test_the_same_bytes_may_be_other_numbers() -> None:
-    """Two columns with equal bytes differ if their frames have different widths."""
+    """If two columns have equal bytes but frames of different widths, the columns differ."""
     data = np.ones(3 * FRAME, np.uint8)
     data[[0, 1, 2 * FRAME, 2 * FRAME + 1]] = 0
     one, two = (

@@ -1,4 +1,4 @@
-"""Operations on interval sets give the results of Python's sets, at the ends of int64, too."""
+"""Operations on interval sets return the same integers as Python's sets, even at int64's ends."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ extremes = st.sampled_from([LEAST, LEAST + 1, -1, 0, 1, GREATEST - 1, GREATEST])
 
 
 def array(intervals: list[Pair]) -> np.ndarray:
-    """The intervals, as the array that the functions accept."""
+    """The intervals, in the form of the array that the functions accept."""
     return np.array(intervals, np.int64).reshape(-1, 2)
 
 
 def members(intervals: np.ndarray) -> set[int]:
-    """The integers in a set of small intervals."""
+    """The integers that a set of small intervals contains."""
     return {k for first, last in intervals.tolist() for k in range(first, last + 1)}
 
 
 def gaps(intervals: np.ndarray) -> list[int]:
-    """The distances from each interval to the next; touching intervals have the distance 1."""
+    """The distance from each interval to the next; if two intervals touch, the distance is 1."""
     pairs = intervals.tolist()
     return [b[0] - a[1] for a, b in itertools.pairwise(pairs)]
 
 
 @given(anywhere, st.booleans())
 def test_merging_keeps_the_integers(intervals: list[Pair], touching: bool) -> None:
-    """`merge` keeps every integer, and its result has no overlapping intervals.
+    """`merge` keeps every integer, and its result contains no overlapping intervals.
 
-    With `touching`, the result has no adjacent intervals and no empty interval.
+    With `touching`, the result contains no adjacent intervals and no empty interval.
     """
     made = merge(array(intervals), touching=touching)
     assert members(made) == members(array(intervals))
@@ -49,7 +49,7 @@ def test_merging_keeps_the_integers(intervals: list[Pair], touching: bool) -> No
 
 @given(st.lists(st.tuples(extremes, extremes), max_size=6))
 def test_ends_of_the_domain_do_not_overflow(intervals: list[Pair]) -> None:
-    """`merge` and `locate` are right at the ends of int64, where an addition can overflow."""
+    """At the ends of int64, where additions overflow, `merge` and `locate` are still right."""
     sound = [pair for pair in intervals if pair[0] <= pair[1]]
     for touching in (False, True):
         made = merge(array(intervals), touching=touching)
@@ -61,7 +61,7 @@ def test_ends_of_the_domain_do_not_overflow(intervals: list[Pair]) -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 3), few, st.integers(0, 4)), max_size=14))
 def test_each_owner_is_merged_separately(rows: list[tuple[int, int, int]]) -> None:
-    """Only intervals of the same owner are merged; `starts` has the first of each merged one."""
+    """Only intervals of the same owner are merged; `starts` finds where each result begins."""
     rows = sorted((owner, first, first + more) for owner, first, more in rows)
     owner, first, last = np.array(rows, np.int64).reshape(-1, 3).T
     begin = starts(first, last, owner.astype(np.int32))
@@ -74,7 +74,7 @@ def test_each_owner_is_merged_separately(rows: list[tuple[int, int, int]]) -> No
 
 @given(anywhere, anywhere)
 def test_intersection_of_two_sets_is_a_merged_set(one: list[Pair], other: list[Pair]) -> None:
-    """The intersection of two merged sets is also a merged set."""
+    """The intersection of two merged sets is merged, too."""
     a, b = merge(array(one)), merge(array(other))
     both = intersect(a, b)
     assert members(both) == members(a) & members(b)
@@ -93,7 +93,7 @@ def test_intervals_that_meet_a_set(one: list[Pair], other: list[Pair]) -> None:
 
 @given(anywhere, st.lists(few, max_size=8))
 def test_values_are_located(intervals: list[Pair], values: list[int]) -> None:
-    """`locate` finds the interval that contains a value, if there is one."""
+    """If an interval contains a value, `locate` finds this interval."""
     some = merge(array(intervals))
     place, inside = locate(some[:, 0], some[:, 1], np.array(values, np.int64))
     assert inside.tolist() == [value in members(some) for value in values]
@@ -106,6 +106,6 @@ def test_values_are_located(intervals: list[Pair], values: list[int]) -> None:
     [([], [], []), ([3], [3], []), ([3, 0, 7], [5, 0, 8], [3, 4, 7])],
 )
 def test_ranges_are_spelled_out(begin: list[int], end: list[int], numbers: list[int]) -> None:
-    """`spelled_out` lists the integers of each range in turn; an empty range adds none."""
+    """`spelled_out` lists the integers of one range after another; an empty range adds none."""
     made = spelled_out(np.array(begin, np.int64), np.array(end, np.int64))
     assert made.tolist() == numbers

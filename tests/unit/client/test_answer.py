@@ -67,9 +67,9 @@ class Tags(HTMLParser):
     ],
 )
 def test_records_have_the_columns_of_their_statements(record: Any, command: Any) -> None:
-    """The fields of a record are the columns of its statement, in order.
+    """A record has the columns of its statement, in order.
 
-    Each column that is drawn as a bar names an existing column as its total.
+    If a column is drawn as a bar, its total is another existing column.
     """
     columns = getattr(command, "result_columns", command)
     assert Answer(record, []).columns == tuple(name for name, _ in columns)
@@ -78,7 +78,7 @@ def test_records_have_the_columns_of_their_statements(record: Any, command: Any)
 
 
 def test_html_escapes_every_text() -> None:
-    """HTML in a table name, predicate or reason is shown as text, so only table tags remain."""
+    """If a name, predicate or reason contains HTML, the page shows it as text."""
     page = Answer(
         answer_columns.Scan, [scan(table=HOSTILE, predicate=HOSTILE, reasons=HOSTILE)]
     )._repr_html_()
@@ -89,13 +89,13 @@ def test_html_escapes_every_text() -> None:
 
 
 def test_html_loads_nothing() -> None:
-    """The HTML contains no URL and no script."""
+    """The HTML of an answer loads no URL and contains no script."""
     page = Answer(answer_columns.Scan, [scan()])._repr_html_()
     assert not re.search(r"https?:|src=|href=|url\(|<script", page)
 
 
 def test_bars_show_shares() -> None:
-    """Bars show the shares of files, ranges and bytes; a total that is unknown or 0 has no bar."""
+    """A bar shows a share of files, ranges or bytes; an unknown total, or 0, has no bar."""
     widths = re.findall(r"width:([\d.]+)%", Answer(answer_columns.Scan, [scan()])._repr_html_())
     assert widths == ["25.0", "30.0", "50.0"]
     unknown = scan(
@@ -113,9 +113,9 @@ def test_bars_show_shares() -> None:
 
 @pytest.mark.parametrize(("action", "width"), [("create", "60.0"), ("keep", "37.5")])
 def test_bars_of_advice_show_the_saved_bytes(action: str, width: str) -> None:
-    """The bar of a suggested index is the share of the scans' bytes that the index would save.
+    """The bar of a suggested index shows how much of the scanned bytes the index would save.
 
-    For an existing index, the total is the sum of read and saved bytes.
+    The bar of an existing index is a share of the bytes that scans read or saved.
     """
     advised = answer_columns.Advised(
         action, "shop", "t", "id", None, "= 2", 2.0, 10.0, 2.0, 1000, 600, "CREATE ...", None
@@ -125,7 +125,7 @@ def test_bars_of_advice_show_the_saved_bytes(action: str, width: str) -> None:
 
 
 def test_bars_of_describe_compare_with_min_and_max() -> None:
-    """DESCRIBE draws a pale bar for reads with min/max statistics, and a dark bar for the index."""
+    """DESCRIBE draws a pale bar for reads with min/max statistics, and a dark one for the index."""
     stats = SimpleNamespace(
         expected=[Expected("present", 1.5, 1.0, 33.0, bytes=4e6, exact_bytes=1e6)],
         bytes_total=9_000_000,
@@ -140,9 +140,9 @@ def test_bars_of_describe_compare_with_min_and_max() -> None:
 
 
 def test_terminals_get_plain_text() -> None:
-    """A terminal shows an answer in aligned columns: a line of column names, and one line per row.
+    """A terminal shows an answer in aligned columns, with the column names in the first line.
 
-    A NULL is empty, and large numbers have commas.
+    NULL is shown as an empty cell, and large numbers have commas.
     """
     answer = Answer(answer_columns.Scan, [scan(bytes_total=2000000)])
     head, row = repr(answer).splitlines()
@@ -153,9 +153,9 @@ def test_terminals_get_plain_text() -> None:
 
 
 def test_terminals_get_no_control_characters() -> None:
-    """Line breaks and control characters in a cell are escaped.
+    """In a terminal, line breaks and control characters of a cell are escaped.
 
-    So a constant cannot change the colours of a terminal.
+    Otherwise, a constant in a query could change the terminal's colours.
     """
     text = "note = 'a\nb\x1b[31m é\\'"
     _, row = repr(Answer(answer_columns.Scan, [scan(predicate=text)])).splitlines()
@@ -163,7 +163,7 @@ def test_terminals_get_no_control_characters() -> None:
 
 
 def test_an_answer_is_a_sequence_of_records() -> None:
-    """An answer supports length, indexing, slices and membership, like a list."""
+    """An answer supports length, indexing, slicing and membership tests, as a list does."""
     rows = [scan(scan=number) for number in (1, 2, 3)]
     answer = Answer(answer_columns.Scan, rows)
     assert len(answer) == 3
@@ -173,7 +173,7 @@ def test_an_answer_is_a_sequence_of_records() -> None:
 
 
 def test_long_answers_are_cut_when_shown() -> None:
-    """An answer keeps all rows, but the terminal and the notebook show a limited number."""
+    """An answer keeps all its rows, but terminals and notebooks show only a limited number."""
     rows = [answer_columns.Dropped(f"i{number}") for number in range(MOST_ROWS + 1500)]
     answer = Answer(answer_columns.Dropped, rows)
     assert len(answer) == len(rows)
@@ -183,13 +183,13 @@ def test_long_answers_are_cut_when_shown() -> None:
 
 
 def test_an_empty_answer_shows_its_columns() -> None:
-    """An answer without rows shows one line of column names."""
+    """An answer without rows is shown as one line of column names."""
     assert repr(Answer(answer_columns.Dropped, [])) == "index"
 
 
 @pytest.mark.parametrize(("rows", "told"), [(200, None), (201, "and 1 more rows")])
 def test_two_hundred_rows_are_shown(rows: int, told: str | None) -> None:
-    """A notebook or terminal shows at most 200 rows, as CHECK returns one row per file."""
+    """Notebooks and terminals show up to 200 rows, because CHECK returns one row per file."""
     answer = Answer(answer_columns.Scan, [scan(scan=k) for k in range(rows)])
     lines = repr(answer).splitlines()
     assert lines[201:] == ([] if told is None else [told])

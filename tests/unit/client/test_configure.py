@@ -15,7 +15,7 @@ JAR = Path("/opt/sieve/sieve.jar")
 
 
 class FakeBuilder:
-    """Stores settings as a PySpark session builder does."""
+    """Records settings, as the builder of a PySpark session does."""
 
     def __init__(self, **settings: str) -> None:
         self._options = {key.replace("_", "."): value for key, value in settings.items()}
@@ -27,7 +27,7 @@ class FakeBuilder:
 
 @pytest.fixture(autouse=True)
 def _spark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An installation of Spark 4.1 with a configuration folder; no Spark runs in this process."""
+    """Fakes an installation of Spark 4.1 with a configuration folder, and no running Spark."""
     (tmp_path / "jars").mkdir()
     (tmp_path / "jars" / "spark-core_2.13-4.1.4.jar").touch()
     (tmp_path / "conf").mkdir()
@@ -38,16 +38,16 @@ def _spark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_builder_gets_the_lines_of_sieve_conf() -> None:
-    """The builder receives the lines of `sieve conf`, and `configure` returns the same builder."""
+    """`configure` gives the builder the lines of `sieve conf`, and returns this builder."""
     builder = FakeBuilder()
     assert sieve.configure(builder) is builder
     assert builder._options == wiring(JAR)
 
 
 def test_configure_keeps_the_settings_of_the_user(tmp_path: Path) -> None:
-    """`configure` appends Sieve to lists that the builder or spark-defaults.conf sets.
+    """If the builder or spark-defaults.conf sets a list, `configure` appends Sieve to it.
 
-    `configure` changes no other settings.
+    `configure` does not change any other setting.
     """
     (tmp_path / "conf" / "spark-defaults.conf").write_text(
         "spark.jars a.jar\nspark.sql.extensions of.the.file\nspark.executor.cores 3\n"
@@ -60,13 +60,13 @@ def test_configure_keeps_the_settings_of_the_user(tmp_path: Path) -> None:
 
 
 def test_second_configure_changes_nothing() -> None:
-    """A second call of `configure`, as when a notebook cell runs again, changes nothing."""
+    """A second call of `configure`, as when a notebook cell runs again, changes nothing more."""
     builder = sieve.configure(sieve.configure(FakeBuilder()))
     assert builder._options == wiring(JAR)
 
 
 def test_spark_connect_session_is_refused() -> None:
-    """`configure` refuses a Spark Connect session, because its server must load Sieve itself."""
+    """`configure` refuses a Spark Connect session, whose server must load Sieve itself."""
     with pytest.raises(InvalidInputError, match="SIEVE_REMOTE_SESSION"):
         sieve.configure(FakeBuilder(spark_remote="sc://localhost"))
 
@@ -83,7 +83,7 @@ def test_spark_connect_session_is_refused() -> None:
 def test_a_spark_that_runs_without_sieve_is_refused(
     monkeypatch: pytest.MonkeyPatch, class_path: str, extensions: str | None, refused: bool
 ) -> None:
-    """`configure` refuses a Spark that runs without Sieve, as its class path cannot change."""
+    """`configure` refuses a Spark that runs without Sieve, since its class path cannot change."""
     system = SimpleNamespace(getProperty=lambda _: class_path)
     gateway = SimpleNamespace(
         jvm=SimpleNamespace(java=SimpleNamespace(lang=SimpleNamespace(System=system)))

@@ -114,24 +114,24 @@ HOSTILE = "it's a \\ 'test'); DROP TABLE t; --\n\"`"
     ],
 )
 def test_functions_send_statements(record: Any, function: Any, args: Any, named: Any) -> None:
-    """Each function of the client sends the right statement, for arguments with any characters."""
+    """For arguments with any characters, each function of the client sends the right statement."""
     assert sent(function, *args, **named) == record
 
 
 def test_an_option_is_a_name() -> None:
-    """An unknown keyword argument is refused, and is not interpreted as SQL."""
+    """An unknown keyword argument is refused, so that it never becomes part of the SQL."""
     with pytest.raises(Exception, match="SIEVE_SYNTAX_ERROR"):
         sent(sieve.create, "t", "id", **{"a` => 1, `b": 2})
 
 
 def test_a_number_of_0_is_sent() -> None:
-    """Unlike None and False, 0 is sent as a value; the statement then refuses or accepts it."""
+    """The client omits None and False but sends 0, which the statement then accepts or refuses."""
     with pytest.raises(sieve.errors.InvalidInputError, match="sample"):
         sent(sieve.check, "shop.t", sample=0)
 
 
 def test_a_picture_is_a_row_of_a_function() -> None:
-    """`inspect` sends names unchanged; a notebook shows the PNG, and a terminal shows the text."""
+    """`inspect` sends names unchanged; a notebook shows a picture, and a terminal shows text."""
     asked = []
 
     class Drawing:
@@ -150,5 +150,5 @@ def test_a_picture_is_a_row_of_a_function() -> None:
 
 
 def test_type_checkers_of_programs_read_the_types() -> None:
-    """Without `py.typed`, type checkers would treat all functions as `Any`."""
+    """The package contains `py.typed`, without which type checkers treat all functions as `Any`."""
     assert files("sieve").joinpath("py.typed").is_file()

@@ -1,4 +1,4 @@
-"""The connection to the driver: py4j's converters, the look-up of names, and imports."""
+"""The connection to the driver: py4j's converters, the cache of names, and imports."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sql_ext.driver import attach
 
 
 def test_only_converters_of_numpy_values_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`open_gateway` removes py4j's converters of numpy values, and no other converter."""
+    """`open_gateway` removes py4j's converters of numpy values, and keeps all other converters."""
     before = list(protocol.INPUT_CONVERTER)
     monkeypatch.setattr(protocol, "INPUT_CONVERTER", list(before))
     monkeypatch.setattr(attach, "launch_gateway", lambda: "gateway")
@@ -30,9 +30,10 @@ def test_only_converters_of_numpy_values_are_left_out(monkeypatch: pytest.Monkey
 
 
 def test_name_is_looked_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The name of a package or class is looked up only once, since it never changes.
+    """If a name denotes a package or a class, it is looked up only once, since it never changes.
 
-    Any other name is looked up at each use. A second `remember_names` changes nothing.
+    Any other name is looked up whenever it is used. A second call of `remember_names` changes
+    nothing.
     """
     asked: list[str] = []
     answers = {
@@ -62,7 +63,7 @@ def test_name_is_looked_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_gateway_remembers_names(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`open_gateway` enables the cache of names before it connects."""
+    """Before `open_gateway` connects, it enables the cache of names."""
     done: list[str] = []
     monkeypatch.setattr(protocol, "INPUT_CONVERTER", [])
     monkeypatch.setattr(attach, "remember_names", lambda: done.append("names"))
@@ -72,7 +73,7 @@ def test_the_gateway_remembers_names(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_front_end_does_not_import_pandas() -> None:
-    """The front end does not import pandas, which takes a third of a second."""
+    """The front end does not import pandas, because the import takes a third of a second."""
     imports = "import sys, sql_ext.frontend.service, sql_ext.frontend.pruning"
     check = "assert not {'pandas', 'matplotlib', 'pyspark.testing'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", f"{imports}; {check}"], check=True)

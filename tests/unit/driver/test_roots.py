@@ -1,4 +1,4 @@
-"""Roots: the folders that can contain the indexes of a database."""
+"""Roots, that is, the folders in which the indexes of a database can be."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DRIVER = SimpleNamespace(
 
 
 def session() -> Any:
-    """A stand-in for the session that queries the metastore."""
+    """Replaces the session that queries the metastore."""
     return SimpleNamespace()
 
 
@@ -31,9 +31,9 @@ def settings(**given: str) -> Settings:
     "root", ["file:/w/d.db/.sieve", "file:///w/d.db//.sieve/", "file:/start", "file:/b", "file:/c"]
 )
 def test_a_root_that_every_session_knows_is_allowed(root: str) -> None:
-    """The database's root, the driver's root at its start, and listed roots are allowed.
+    """Three kinds of root are allowed: the database's, the driver's at its start, and listed ones.
 
-    Different spellings of a root's URI are equal.
+    If the URI of a root is spelt differently, it is still the same root.
     """
     roots, given = Roots(DRIVER, path="file:/start"), settings(roots="file:/b,/c")
     roots.check(root, "d", given, session)
@@ -44,7 +44,7 @@ def test_a_root_that_every_session_knows_is_allowed(root: str) -> None:
     "root", ["file:/a", "file:/w/a.db/.sieve", "file:/w/d.db", "file:/w/e.db/.sieve", "file:/z"]
 )
 def test_any_other_root_is_refused(root: str) -> None:
-    """A root in a table property is refused if no list allows it."""
+    """If a table property names a root that no setting allows, the root is refused."""
     roots, given = Roots(DRIVER), settings(path="file:/mine", roots="file:/b")
     for check in (roots.check, roots.check_shared):
         with pytest.raises(RootRefusedError, match=root):
@@ -52,7 +52,7 @@ def test_any_other_root_is_refused(root: str) -> None:
 
 
 def test_create_refuses_a_root_of_one_session() -> None:
-    """CREATE refuses a root that only one session sets."""
+    """CREATE refuses a root that only the current session sets, as others could not use it."""
     roots, given = Roots(DRIVER), settings(path="file:/mine")
     roots.check("file:/mine", "d", given, session)
     with pytest.raises(RootRefusedError, match="only this session would use"):
@@ -69,9 +69,9 @@ def test_create_refuses_a_root_of_one_session() -> None:
     ],
 )
 def test_new_index_is_in_session_folder_or_database_folder(path: str | None, root: str) -> None:
-    """A new index is in the session's folder, if one is set, or else in its database's folder.
+    """A new index is in the session's folder; if the session sets none, in its database's folder.
 
-    As in Spark, a folder without a scheme is on the default file system.
+    As in Spark, a path without a scheme refers to the default file system.
     """
     given = settings() if path is None else settings(path=path)
     assert Roots(DRIVER, file_system="hdfs://nn/").for_new("file:/w/d.db/", given) == root
@@ -81,15 +81,15 @@ def test_new_index_is_in_session_folder_or_database_folder(path: str | None, roo
     ("path", "root"), [(None, "file:/w/d.db/.sieve"), ("/mine//x/", "hdfs://nn/mine/x")]
 )
 def test_sessions_cannot_change_the_root_of_the_driver(path: str | None, root: str) -> None:
-    """Work outside of sessions uses the root of the driver's start, which no session can change."""
+    """Outside of sessions, the root from the driver's start is used; no session can change it."""
     roots = Roots(DRIVER, path=path, file_system="hdfs://nn/")
     assert roots.of_driver("d", session) == root
 
 
 def test_the_folder_of_a_database_is_read_once_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A database's folder is read again after a minute.
+    """The folder of a database is read again a minute after the last reading.
 
-    Until then, scans use the last known folder.
+    Until that minute has passed, scans use the folder that was read last.
     """
     asked: list[tuple[Any, str]] = []
     now, own = [1000.0], session()

@@ -1,4 +1,4 @@
-"""Settings: accepted values, refused values, and the defaults that replace invalid values."""
+"""Settings: which values are accepted or refused, and which defaults replace invalid values."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def test_valid_values_are_accepted() -> None:
 
 
 def test_invalid_values_are_refused_by_name() -> None:
-    """The error names the key, the value and the allowed values.
+    """If a value is invalid, the error names the key, the value and the allowed values.
 
-    Work that must not fail uses the default value.
+    Work that must not fail uses the default instead of the invalid value.
     """
     for key, values in INVALID.items():
         for value in values:
@@ -42,7 +42,7 @@ def test_invalid_values_are_refused_by_name() -> None:
 
 
 def test_values_are_read_in_their_units() -> None:
-    """As in Spark, a duration without a unit is in milliseconds, and sizes are binary."""
+    """As in Spark, a duration without a unit is in milliseconds, and units of sizes are binary."""
     read = parse_settings(
         {
             "spark.sieve.prune.timeout": "250",
@@ -75,7 +75,7 @@ def test_values_are_read_in_their_units() -> None:
     ],
 )  # fmt: skip
 def test_units_of_sizes(text: str, size: int) -> None:
-    """Units of sizes are powers of 1,024."""
+    """The units of sizes are powers of 1,024 bytes."""
     read = parse_settings({"spark.sieve.cache.bytes": text, "spark.sieve.range.bytes": text})
     assert (read.cache_bytes, read.range_bytes) == (size, size)
 
@@ -88,13 +88,13 @@ def test_units_of_sizes(text: str, size: int) -> None:
     ],
 )  # fmt: skip
 def test_units_of_durations(text: str, seconds: float) -> None:
-    """A duration without a unit is in milliseconds."""
+    """If a duration has no unit, it is in milliseconds."""
     read = parse_settings({"spark.sieve.prune.timeout": text, "spark.sieve.registry.ttl": text})
     assert read.prune_timeout_s == read.registry_ttl_s == pytest.approx(seconds, rel=1e-12)
 
 
 def test_units_of_ages() -> None:
-    """An age is in hours or in days."""
+    """An age is given in hours or in days."""
     for text, hours in (("4, 3h", 3.0), ("4,3D", 72.0)):
         read = parse_settings({"spark.sieve.versions.retain": text})
         assert read.retention == Retention(4, hours)

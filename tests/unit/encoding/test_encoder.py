@@ -1,4 +1,4 @@
-"""Key codes: order, exactness, literals, and the types and values that are refused."""
+"""Tests codes of keys and literals: their order, their exactness, and what is refused."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from sieve.errors import CorruptError, InvalidInputError, UnsupportedError
 
 
 def codes(encoder: Encoder, array: pa.Array) -> list[int]:
-    """The codes of an array, as integers."""
+    """Returns the codes of an array as integers."""
     return encoder.encode(array).codes.tolist()
 
 
 def wire(value: bytes) -> str:
-    """A string or binary constant in its wire form."""
+    """A string constant or binary constant in its wire form."""
     return base64.b64encode(value).decode()
 
 
@@ -33,7 +33,7 @@ def wire(value: bytes) -> str:
     [("tinyint", pa.int8()), ("smallint", pa.int16()), ("int", pa.int32()), ("bigint", pa.int64())],
 )
 def test_integers_are_their_own_codes(spark_type, arrow_type):
-    """The ends of each integer type and 0 are their own codes, in columns and as literals."""
+    """The least integer, the greatest integer and 0 of each type are their own codes."""
     half = 1 << (arrow_type.bit_width - 1)
     values = [-half, -1, 0, 1, half - 1]
     encoder = Encoder(spark_type)
@@ -47,7 +47,7 @@ def test_integers_are_their_own_codes(spark_type, arrow_type):
     [("float", pa.float32(), 32), ("double", pa.float64(), 64)],
 )
 def test_floats_are_in_total_order(spark_type, arrow_type, bits):
-    """Codes of floats rise from -inf over subnormals to inf, and literals have the same codes."""
+    """Codes of floats rise from -inf over subnormals to inf; literals get the same codes."""
     numpy_type = np.float32 if bits == 32 else np.float64
     tiny = np.nextafter(numpy_type(0), numpy_type(1))
     values = np.array([-np.inf, -1e30, -1.5, -tiny, 0, tiny, 1.5, 1e30, np.inf], numpy_type)
@@ -60,7 +60,7 @@ def test_floats_are_in_total_order(spark_type, arrow_type, bits):
 
 @pytest.mark.parametrize(("spark_type", "arrow_type"), [("float", "f4"), ("double", "f8")])
 def test_minus_zero_is_zero(spark_type, arrow_type):
-    """-0.0 and 0.0 have the same code, in columns and in literals."""
+    """-0.0 has the same code as 0.0, both in columns and in literals."""
     zeros = np.array([0.0, -0.0], arrow_type)
     encoder = Encoder(spark_type)
     assert codes(encoder, pa.array(zeros)) == [0, 0]
@@ -76,7 +76,7 @@ def test_minus_zero_is_zero(spark_type, arrow_type):
     ],
 )
 def test_every_nan_is_valid_and_flagged(spark_type, images, arrow_type):
-    """Quiet, negative and signalling NaN are valid and flagged, in columns and in literals."""
+    """Quiet, negative and signalling NaNs are flagged as valid NaNs, in columns and literals."""
     bits = np.array(images, arrow_type)
     encoder = Encoder(spark_type)
     encoded = encoder.encode(pa.array(bits.view(f"f{bits.itemsize}")))
@@ -87,14 +87,14 @@ def test_every_nan_is_valid_and_flagged(spark_type, images, arrow_type):
 
 
 def test_null_is_neither_valid_nor_nan():
-    """A NULL in a column of doubles is neither a valid value nor a NaN."""
+    """A NULL in a column of doubles is flagged neither as valid nor as NaN."""
     encoded = Encoder("double").encode(pa.array([None, float("nan"), 1.0]))
     assert encoded.valid.tolist() == [False, True, True]
     assert encoded.nan.tolist() == [False, True, False]
 
 
 def test_dates_and_timestamps_count_from_1970():
-    """Codes of dates count days since 1970, and codes of timestamps microseconds."""
+    """The code of a date counts days since 1970; the code of a timestamp counts microseconds."""
     days = [dt.date(1, 1, 1), dt.date(1969, 12, 31), dt.date(9999, 12, 31)]
     assert codes(Encoder("date"), pa.array(days)) == [-719162, -1, 2932896]
     micros = [LEAST, -1, 0, GREATEST]
@@ -104,13 +104,13 @@ def test_dates_and_timestamps_count_from_1970():
 
 
 def test_booleans_are_zero_and_one():
-    """False has a lower code than true, as in Spark."""
+    """As in Spark, the code of false is less than the code of true."""
     assert codes(Encoder("boolean"), pa.array([True, False])) == [1, 0]
     assert Encoder("boolean").literal(True).code == 1
 
 
 def test_short_decimals_are_their_unscaled_integers():
-    """A decimal of up to 18 digits has an exact code, even in a slice of an array."""
+    """Each decimal of up to 18 digits has a code of its own, even in a slice of an array."""
     ends = [Decimal(-(10**18 - 1)).scaleb(-4), Decimal("-0.0001"), None, Decimal("1.5")]
     encoder = Encoder("decimal(18,4)")
     encoded = encoder.encode(pa.array([Decimal(0), *ends], pa.decimal128(18, 4)).slice(1))
@@ -120,9 +120,9 @@ def test_short_decimals_are_their_unscaled_integers():
 
 
 def test_long_decimals_near_zero_have_different_codes():
-    """In a column decimal(38, s), unscaled values below 2^57 have different codes.
+    """In a column decimal(38, s), different unscaled values below 2^57 have different codes.
 
-    Larger values keep 57 significant bits.
+    The codes of larger values keep their 57 most significant bits.
     """
     unscaled = [0, 1, 2**57 - 1, 2**57, 2**57 + 2, 2**64, 2**64 + 2**8, 10**38 - 2**80, 10**38 - 1]
     values = [sign * value for sign in (-1, 1) for value in unscaled[1:]] + [0]
@@ -135,9 +135,9 @@ def test_long_decimals_near_zero_have_different_codes():
 
 
 def test_strings_are_coded_by_eight_bytes_past_the_prefix():
-    """The code of a string is the unsigned number in the eight bytes after the prefix.
+    """The code of a string is the eight bytes after the prefix, as an unsigned number.
 
-    Short values are padded with zeros.
+    If fewer than eight bytes follow the prefix, zeros are appended.
     """
     encoder = Encoder("string", b"user-")
     values = ["user-", "user-a", "user-é", "user-12345678tail"]
@@ -150,9 +150,9 @@ def test_strings_are_coded_by_eight_bytes_past_the_prefix():
 
 
 def test_value_before_the_prefix_has_the_least_code():
-    """A value that sorts before the prefix has the least code.
+    """If a value sorts before the prefix, it has the least code.
 
-    A value that sorts after the prefix has the greatest code.
+    If a value sorts after all values with the prefix, it has the greatest code.
     """
     encoder = Encoder("binary", b"m\xff")
     below, above = [b"", b"m", b"m\xfe\xff", b"a"], [b"n", b"\xff"]
@@ -165,7 +165,7 @@ def test_value_before_the_prefix_has_the_least_code():
 
 @pytest.mark.parametrize("arrow_type", [pa.string(), pa.large_string(), pa.string_view()])
 def test_strings_in_any_arrow_form_slice_and_chunk_are_equal(arrow_type):
-    """Layout, offsets, NULLs and chunk borders do not change the codes of strings."""
+    """Arrow layouts, offsets, NULLs and borders of chunks do not change the codes of strings."""
     values = ["", None, "a", "ab\0", "abcdefgh", "abcdefghi", None, "", "ü"]
     array = pa.array(["x" * 20, *values], arrow_type).slice(1)
     chunked = pa.chunked_array([array.slice(0, 3), array.slice(3, 0), array.slice(3)])
@@ -191,7 +191,7 @@ def test_strings_in_any_arrow_form_slice_and_chunk_are_equal(arrow_type):
     ],
 )
 def test_empty_and_null_columns_are_encoded(spark_type, arrow_type):
-    """Empty and all-NULL arrays, and columns without chunks, have flags of the right length."""
+    """Empty arrays, arrays of NULLs, and columns without chunks have flags of the right length."""
     encoder = Encoder(spark_type)
     assert len(encoder.encode(pa.array([], arrow_type)).codes) == 0
     assert len(encoder.encode(pa.chunked_array([], arrow_type)).valid) == 0
@@ -210,7 +210,7 @@ def test_empty_and_null_columns_are_encoded(spark_type, arrow_type):
     ],
 )
 def test_span_of_a_prefix_has_all_strings_that_begin_with_it(value, low, high):
-    """The span of a LIKE 'x%' includes the codes of all strings that begin with x."""
+    """The span of LIKE 'x%' includes the codes of all strings that begin with x."""
     for prefix in (b"", b"user-", b"ab", b"abcd", b"zz"):
         encoder = Encoder("string", prefix)
         least, greatest = encoder.starting_with(wire(value))
@@ -221,7 +221,7 @@ def test_span_of_a_prefix_has_all_strings_that_begin_with_it(value, low, high):
 def test_span_ends_below_the_next_prefix():
     """The span of LIKE 'ab%' ends below the code of "ac".
 
-    A span outside of the encoder's prefix is a single code.
+    If no string with the LIKE's prefix has the encoder's prefix, the span is a single code.
     """
     assert (
         Encoder("string").starting_with(wire(b"ab"))[1]
@@ -232,7 +232,7 @@ def test_span_ends_below_the_next_prefix():
 
 
 def test_prefix_of_a_run_is_common_to_its_ends():
-    """`for_type` uses the common first bytes of the least and greatest string as prefix."""
+    """`for_type` uses the common first bytes of the least and the greatest string as prefix."""
     assert Encoder.for_type("string", b"abc1", b"abd") == Encoder("string", b"ab")
     assert Encoder.for_type("varchar(9)", b"same", b"same").prefix == b"same"
     assert Encoder.for_type("bigint", b"1", b"1").prefix == b""
@@ -259,7 +259,7 @@ def test_prefix_of_a_run_is_common_to_its_ends():
     ],
 )
 def test_other_types_are_refused_by_name(spark_type):
-    """The error for a type that cannot be indexed names the types that can."""
+    """If a type cannot be indexed, the error names the types that can be indexed."""
     with pytest.raises(UnsupportedError) as refusal:
         Encoder.for_type(spark_type)
     assert refusal.value.condition == "SIEVE_UNSUPPORTED_TYPE"
@@ -280,7 +280,7 @@ def test_other_types_are_refused_by_name(spark_type):
     ],
 )
 def test_an_array_of_another_type_is_refused(spark_type, array):
-    """`encode` refuses an array of another type, unit or scale than the encoder's."""
+    """`encode` refuses an array whose type, unit or scale differs from the encoder's."""
     with pytest.raises(UnsupportedError):
         Encoder(spark_type).encode(array)
 
@@ -307,14 +307,14 @@ def test_an_array_of_another_type_is_refused(spark_type, array):
     ],
 )
 def test_literals_in_another_form_are_refused(spark_type, value):
-    """A literal in another wire form than the column's is an error, never a wrong code."""
+    """A literal in the wire form of another type raises an error, instead of a wrong code."""
     with pytest.raises(InvalidInputError) as refusal:
         Encoder(spark_type).literal(value)
     assert refusal.value.condition == "SIEVE_BAD_LITERAL"
 
 
 def test_only_strings_have_prefixes():
-    """A prefix and a LIKE are errors for any type but string and binary."""
+    """For types other than string and binary, a prefix or a LIKE raises an error."""
     with pytest.raises(InvalidInputError):
         Encoder("int", b"x")
     with pytest.raises(InvalidInputError):
@@ -325,7 +325,7 @@ def test_only_strings_have_prefixes():
     "encoder", [Encoder("decimal(10,2)"), Encoder("string"), Encoder("binary", b"\xff\0")]
 )
 def test_encoders_survive_json(encoder):
-    """An encoder in a manifest is read back as an equal encoder."""
+    """An encoder that is read back from a manifest equals the written encoder."""
     assert Encoder.from_json(encoder.to_json()) == encoder
 
 
@@ -344,7 +344,7 @@ def test_encoders_survive_json(encoder):
     ],
 )
 def test_damaged_encoders_are_corrupt(form):
-    """A malformed encoder means that its manifest is damaged; the user made no mistake."""
+    """A malformed encoder in a manifest is reported as damage, not as a mistake of the user."""
     with pytest.raises(CorruptError):
         Encoder.from_json(form)
 
@@ -383,12 +383,12 @@ def test_damaged_encoders_are_corrupt(form):
     ],
 )
 def test_codes_are_shown_as_values(encoder, code, text):
-    """`decode` returns the text of a value, which DESCRIBE and plans show."""
+    """`decode` returns a code's value as text, for DESCRIBE and for plans."""
     assert encoder.decode(code) == text
 
 
 def test_long_decimals_are_shown_by_their_least_value():
-    """`decode` shows the code of a long decimal as the least value with this code."""
+    """`decode` shows a code of a long decimal as the least value that has this code."""
     encoder = Encoder("decimal(38,0)")
     for value in (10**37 + 12345, -(10**37) - 12345, 2**57 + 1, -(2**57) - 1, 2**56, -7):
         code = encoder.literal(str(value)).code
@@ -422,9 +422,9 @@ def test_encoders_that_give_other_codes_are_not_equal():
 @pytest.mark.parametrize("shift", [0, 1, 8, 63, 64])
 @pytest.mark.parametrize("low", [0, 1, -1, -(1 << 70), (1 << 64) - 1, 10**38 - 1, 1 - 10**38])
 def test_window_ends_have_the_codes_of_their_literals(low, shift):
-    """In a decimal's window, a step can span both 64-bit words of the decimal.
+    """In the window of a decimal encoder, one step can span both 64-bit words of a decimal.
 
-    Values beyond the window's last step have the greatest code.
+    A value beyond the last step of the window has the greatest code.
     """
     encoder = Encoder("decimal(38,0)", window=Window(low, shift))
     step, end = 1 << shift, 10**38 - 1
@@ -451,7 +451,7 @@ def test_window_ends_have_the_codes_of_their_literals(low, shift):
     ],
 )
 def test_literals_reach_to_the_ends_of_their_type(spark_type, low, high):
-    """The least and greatest integer of a type are valid literals; integers beyond are refused."""
+    """The ends of an integer type are valid literals; any integer beyond them is refused."""
     encoder = Encoder(spark_type)
     for value in (low, low + 1, -1, 0, 1, high - 1, high):
         assert encoder.literal(value).code == value
@@ -462,7 +462,7 @@ def test_literals_reach_to_the_ends_of_their_type(spark_type, low, high):
 
 @pytest.mark.parametrize("precision", [10, 38])
 def test_decimals_of_a_slice_are_coded(precision):
-    """Only the decimals in a slice are coded, not the whole array."""
+    """If an array is a slice, `encode` encodes only the decimals of the slice."""
     values = [Decimal(k) for k in (7, -3, 10**9, 0, 5, -1)]
     array = pa.array([*values[:3], None, *values[3:]], pa.decimal128(precision, 0))
     encoder = Encoder(f"decimal({precision},0)")
@@ -490,7 +490,7 @@ def test_codes_depend_on_leading_bytes(encoder, most):
 
 
 def test_texts_have_the_same_codes_as_their_bytes():
-    """A string has the same code as its UTF-8 bytes, both with and without a prefix."""
+    """A string has the same code as its UTF-8 bytes, whether or not the encoder has a prefix."""
     texts = ["user-1", "user-é", "", "vser", "user-123456789"]
     for prefix in (b"", b"user-"):
         encoder = Encoder("string", prefix)

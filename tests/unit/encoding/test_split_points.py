@@ -1,4 +1,4 @@
-"""Split points: codes of values, the stored form, and invalid split points."""
+"""Split points: the codes of values, the stored form, and split points that are invalid."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ENCODER = Encoder("binary", b"www.", HOSTS)
 
 
 def codes(encoder: Encoder, values: list[bytes]) -> list[int]:
-    """The codes of binary values."""
+    """Returns the codes of binary values."""
     return encoder.encode(pa.array(values, pa.binary())).codes.tolist()
 
 
@@ -27,9 +27,9 @@ def wire(value: bytes) -> str:
 
 
 def test_code_is_the_number_of_a_point_and_the_digits_after_it():
-    """A code combines the number of a split point with the digits of the bytes after the point.
+    """A code combines the number of a split point with digits, which come from the bytes after it.
 
-    Three points divide the 2^64 codes into four parts.
+    Three split points divide the 2^64 codes into four parts.
     """
     assert (HOSTS.radix, HOSTS.digits) == (6, 24)
     size = 6**24
@@ -42,9 +42,9 @@ def test_code_is_the_number_of_a_point_and_the_digits_after_it():
 
 
 def test_value_above_the_shared_bytes_has_the_last_code():
-    """A value that sorts after the shared bytes of its split point has the last code of the point.
+    """If a value sorts after the bytes that a split point shares, it has the point's last code.
 
-    A value below the first point has the least code of all.
+    If a value sorts before the first split point, it has the least code of all.
     """
     size = 6**24
     last = [LEAST + (number + 1) * size for number in range(3)]
@@ -55,7 +55,7 @@ def test_value_above_the_shared_bytes_has_the_last_code():
 
 
 def test_values_differing_after_an_odd_byte_share_a_code():
-    """If values differ only after a byte outside the alphabet, they share a code."""
+    """If two values differ only after a byte outside of the alphabet, they have the same code."""
     found = codes(ENCODER, [b"www.a.com/" + end for end in (b"ax", b"axxx", b"a~", b"a~/", b"b")])
     assert found == sorted(found)
     assert found[2] == found[3]
@@ -63,14 +63,14 @@ def test_values_differing_after_an_odd_byte_share_a_code():
 
 
 def test_code_does_not_depend_on_bytes_behind_the_value():
-    """A value's code does not depend on the bytes behind it in the buffer."""
+    """A value's code does not depend on the bytes that follow the value in the buffer."""
     values = [b"www.a.com/" + b"x" * n for n in range(30)]
     alone = [codes(ENCODER, [value])[0] for value in values]
     assert codes(ENCODER, values) == alone == [ENCODER.literal(wire(v)).code for v in values]
 
 
 def test_points_that_share_many_bytes_have_right_codes():
-    """Codes are right for points that share bytes, begin with other points, or contain zeros."""
+    """If split points share bytes, begin with other points, or contain zeros, codes are right."""
     starts = [b"", b"\0\0\0\0\0\0\0\0\1", b"\0\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0\0\2", b"abcdefgh"]
     starts += [b"abcdefgh\0\0\0\0\0\0\0\0\1", b"abcdefgha", b"abcdefghb", b"abcdefghbcdefghij"]
     encoder = Encoder("binary", splits=Splits(tuple(Point(s, 0) for s in sorted(starts))))
@@ -92,23 +92,23 @@ def test_points_that_share_many_bytes_have_right_codes():
     ],
 )
 def test_a_prefix_spans_the_values_that_begin_with_it(start, among):
-    """All values that begin with a prefix have codes in the prefix's span.
+    """The span of a prefix includes the codes of all values that begin with this prefix.
 
-    The span can include all codes of several points.
+    A span can include all codes of several split points.
     """
     low, high = ENCODER.starting_with(wire(start))
     assert all(low <= code <= high for code in codes(ENCODER, among))
 
 
 def test_a_span_is_no_wider_than_its_points():
-    """The span of a prefix excludes other values of the same point."""
+    """The span of a prefix excludes other values, even if they have the same split point."""
     low, high = ENCODER.starting_with(wire(b"www.b.org/img/a"))
     assert codes(ENCODER, [b"www.b.org/img/0"])[0] < low
     assert high < codes(ENCODER, [b"www.b.org/img/b"])[0]
 
 
 def test_codes_are_shown_as_their_least_value():
-    """DESCRIBE shows a code as the bytes of the point, the shared bytes and the digits."""
+    """DESCRIBE shows a code as the split point's bytes, then the shared bytes, then the digits."""
     assert [ENCODER.decode(code) for code in codes(ENCODER, [b"www.b.org/img/cab"])] == [
         b"www.b.org/img/cab".hex().upper()
     ]
@@ -117,7 +117,7 @@ def test_codes_are_shown_as_their_least_value():
 
 
 def test_stored_point_omits_bytes_of_the_previous_point():
-    """The stored form of a point omits the bytes that it shares with the previous point."""
+    """The stored form of a split point omits the bytes that it shares with the previous point."""
     assert HOSTS.to_bytes() == (
         b"\x00\x06a.com/\x06" b"\x00\x0ab.org/img/\x0a" b"\x00\x01c\x00"
     )  # fmt: skip
@@ -143,14 +143,14 @@ def test_stored_point_omits_bytes_of_the_previous_point():
     ],
 )
 def test_invalid_split_points_are_refused(points):
-    """Split points are refused if they are unordered, too long, too many, or end in a zero byte."""
+    """Split points that are unordered, too long, too many, or end in a zero byte are refused."""
     with pytest.raises(InvalidInputError):
         Splits(tuple(points))
 
 
 @pytest.mark.parametrize("alphabet", [b"ba", b"aa", b"\0a", bytes(range(1, 130))])
 def test_invalid_alphabets_are_refused(alphabet):
-    """An alphabet is refused unless its digits ascend, exclude zero, and fit in seven bits."""
+    """An alphabet is refused unless its digits ascend, exclude zero, and fit into seven bits."""
     with pytest.raises(InvalidInputError):
         Splits((Point(b"", 0),), alphabet)
 
@@ -180,14 +180,14 @@ GOOD = {"type": "string", "splits": wire(b"\x00\x03abc\x01\x02\x01d\x03"), "alph
     ],
 )
 def test_damaged_splits_are_corrupt(damage):
-    """JSON that `to_json` would not write is corrupt: truncated, unordered, or of another type."""
+    """Split points whose JSON is truncated, unordered or of another type are reported as damage."""
     assert Encoder.from_json(GOOD).splits == Splits((Point(b"abc", 1), Point(b"abd", 3)))
     with pytest.raises(CorruptError):
         Encoder.from_json(GOOD | damage)
 
 
 def test_splits_without_their_alphabet_are_corrupt():
-    """Split points without the member `alphabet` are corrupt: codes depend on the alphabet."""
+    """If split points lack the member `alphabet`, they are corrupt, because codes depend on it."""
     with pytest.raises(CorruptError):
         Encoder.from_json({"type": "string", "splits": GOOD["splits"]})
 
@@ -214,9 +214,9 @@ WINDOW = {"type": "decimal(38,2)", "low": "-5", "shift": 3}
     ],
 )
 def test_damaged_windows_are_corrupt(damage):
-    """Only an encoder of wide decimals can have a window.
+    """A stored window is damaged if its encoder is not one of wide decimals.
 
-    The window starts at a decimal, and its steps are at most 2^64.
+    A window must start at a decimal, and its steps must be at most 2^64.
     """
     assert Encoder.from_json(WINDOW).to_json() == WINDOW
     with pytest.raises(CorruptError):
@@ -224,7 +224,7 @@ def test_damaged_windows_are_corrupt(damage):
 
 
 def ascending(count: int) -> list[Point]:
-    """Ascending points, each at most one byte longer than an earlier point."""
+    """Ascending split points, each at most one byte longer than an earlier one."""
     lasts: list[list[int]] = [[], *([last] for last in range(1, 256))]
     starts = (bytes([first, *last]) for first in range(1, 256) for last in lasts)
     return [Point(start, len(start)) for start in itertools.islice(starts, count)]
@@ -241,7 +241,7 @@ def ascending(count: int) -> list[Point]:
     ids=["points", "bytes", "length", "alphabet"],
 )
 def test_split_points_may_reach_their_limits(points: list[Point], alphabet: bytes) -> None:
-    """Split points at each limit are accepted, as any release can have written them."""
+    """Split points that reach a limit are accepted, because any release can have written them."""
     made = Splits(tuple(points), alphabet)
     assert Splits.from_bytes(made.to_bytes(), alphabet) == made
 
@@ -269,6 +269,6 @@ def test_split_points_may_reach_their_limits(points: list[Point], alphabet: byte
 def test_error_names_the_rule_that_split_points_break(
     points: list[Point], alphabet: bytes, problem: str
 ) -> None:
-    """The error for invalid split points names the broken rule."""
+    """If split points are invalid, the error names the rule that they break."""
     with pytest.raises(InvalidInputError, match=problem):
         Splits(tuple(points), alphabet)

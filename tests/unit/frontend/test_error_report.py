@@ -1,4 +1,4 @@
-"""The report of an error to a client: condition, SQLSTATE, message, and missing permissions."""
+"""Tests error reports to clients: condition, SQLSTATE, message, and missing permissions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CODE = Path(__file__).parents[3]
 
 
 class Java:
-    """A Java exception as py4j presents it: class, superclasses, state and cause."""
+    """Replaces a Java exception as py4j presents it: class, superclasses, state and cause."""
 
     def __init__(self, *classes: str, state: str | None = None, cause: Java | None = None) -> None:
         self._classes, self._state, self._cause = classes, state, cause
@@ -40,7 +40,7 @@ class Java:
 
 
 def spark_error(java: Java) -> PySparkException:
-    """The PySpark exception that wraps a Java exception."""
+    """Returns the PySpark exception that wraps a Java exception."""
     error = PySparkException("refused: inode=/warehouse/t")
     error._origin = java  # type: ignore[attr-defined]
     return error
@@ -60,14 +60,14 @@ RANGER = "org.apache.ranger.authorization.hadoop.exceptions.RangerAccessControlE
     ],
 )
 def test_missing_permission_is_found_by_exception_type(java: Java) -> None:
-    """An error counts as a missing permission if any Java exception among its causes is one."""
+    """If any Java exception among the causes means a missing permission, so does the error."""
     report = error_report(spark_error(java))
     assert (report.condition, report.sql_state) == ("SIEVE_PERMISSION_DENIED", "42501")
     assert "inode=/warehouse/t" in report.message
 
 
 def test_errors_of_spark_keep_their_state() -> None:
-    """An error of Spark keeps its SQLSTATE and message; without a state it gets HY000."""
+    """An error of Spark keeps its message and its SQLSTATE; without an SQLSTATE, it gets HY000."""
     parse = Java("org.apache.spark.sql.catalyst.parser.ParseException", state="42601")
     assert error_report(spark_error(parse)).sql_state == "42601"
     other = error_report(spark_error(Java("java.io.IOException")))
@@ -90,7 +90,7 @@ def test_errors_of_spark_keep_their_state() -> None:
 def test_denied_metastore_differs_from_an_unavailable_one(
     java: Java, kind: type[SieveError], condition: str
 ) -> None:
-    """The error of the metastore distinguishes a missing permission from an unavailable server."""
+    """The metastore's error tells whether a permission is missing or the server is unavailable."""
 
     def publish() -> str:
         raise spark_error(java)
@@ -108,7 +108,7 @@ def test_denied_metastore_differs_from_an_unavailable_one(
 
 
 def test_every_condition_with_a_sqlstate_exists() -> None:
-    """Each error condition that has an SQLSTATE occurs in the code."""
+    """Each error condition to which an SQLSTATE is assigned is raised somewhere in the code."""
     raised = set()
     for folder in ("sieve", "sql_ext", "udfs"):
         for path in (CODE / folder).rglob("*"):

@@ -1,4 +1,4 @@
-"""Events of dropped, replaced and written tables while the store refuses calls, without Spark."""
+"""Events of dropped, replaced and written tables while the store refuses calls; no Spark runs."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from tests.fake_spark import Session, Warehouse, registrations, without_spark
 
 @pytest.fixture(autouse=True)
 def plain() -> Iterator[None]:
-    """Replaces Spark, which these tests do not need."""
+    """Installs the fakes that replace Spark."""
     with without_spark():
         yield
 
 
 @pytest.fixture
 def warehouse(tmp_path: Path) -> Warehouse:
-    """A table with the indexes ``a`` and ``b``."""
+    """Creates a table with the indexes ``a`` and ``b``."""
     made = Warehouse(tmp_path / "shop")
     table(made)
     for name in ("a", "b"):
@@ -31,19 +31,19 @@ def warehouse(tmp_path: Path) -> Warehouse:
 
 
 def table(warehouse: Warehouse) -> None:
-    """Creates the table t with four files; its creation time is the current time."""
+    """Creates the table t of four files, with the current time as its creation time."""
     warehouse.create_table("t", [range(10 * k, 10 * k + 10) for k in range(4)])
 
 
 def table_info(warehouse: Warehouse, **more: Any) -> dict[str, Any]:
-    """The driver's description of the table t in an event."""
+    """The driver's description of the table t, as an event contains it."""
     info = warehouse.info("t")
     identity = ("catalog", "database", "table", "create_time_ms", "location")
     return {"table": {key: info[key] for key in identity}, "every": "true", **more}
 
 
 def drop(warehouse: Warehouse, auto_refresh: AutoRefresh, session: Session) -> None:
-    """Drops the table t, and then sends the event of a DROP TABLE."""
+    """Drops the table t, and then sends the event of this DROP TABLE."""
     has = registrations(warehouse.properties("t"))
     at = f"file:{warehouse.folder}"
     event = table_info(warehouse, event="dropped", registrations=has, location=at)
@@ -55,7 +55,7 @@ def drop(warehouse: Warehouse, auto_refresh: AutoRefresh, session: Session) -> N
 
 
 def refusing(what: Callable[[str], bool]) -> Callable[[str], None]:
-    """A hook that refuses selected calls before they take effect."""
+    """A hook that raises an error at selected calls, before they take effect."""
 
     def seam(call: str) -> None:
         if what(call):
@@ -65,14 +65,14 @@ def refusing(what: Callable[[str], bool]) -> Callable[[str], None]:
 
 
 def folders(warehouse: Warehouse) -> set[str]:
-    """The names of the index folders."""
+    """The names of the folders of all indexes."""
     return {path.name for path in warehouse.root.iterdir()}
 
 
 def test_failed_drop_of_one_index_does_not_stop_the_other(warehouse: Warehouse) -> None:
-    """If the store refuses to drop one index of a dropped table, the other is still deleted.
+    """If the store refuses to drop one index of a dropped table, its other index is still deleted.
 
-    VACUUM SIEVE INDEXES deletes the first index later.
+    Later, VACUUM SIEVE INDEXES deletes the index that was not dropped.
     """
     first, _ = (path.name for path in sorted(warehouse.root.iterdir()))
     session = Session(
@@ -86,7 +86,7 @@ def test_failed_drop_of_one_index_does_not_stop_the_other(warehouse: Warehouse) 
 
 
 def test_indexes_of_a_recreated_table_are_tried_again(warehouse: Warehouse) -> None:
-    """If the indexes of a re-created table cannot be built, its next re-creation builds them."""
+    """If a re-created table's indexes cannot be built, the next re-creation builds them."""
     auto_refresh = AutoRefresh()
     drop(warehouse, auto_refresh, Session(warehouse))
     table(warehouse)
@@ -106,7 +106,7 @@ def test_indexes_of_a_recreated_table_are_tried_again(warehouse: Warehouse) -> N
 
 
 def test_only_the_failed_index_is_remembered(warehouse: Warehouse) -> None:
-    """If one of two indexes of a re-created table cannot be built, only this one is tried again."""
+    """If one of a re-created table's two indexes cannot be built, only this one is tried again."""
     auto_refresh = AutoRefresh()
     drop(warehouse, auto_refresh, Session(warehouse))
     table(warehouse)
@@ -136,7 +136,7 @@ def test_only_the_failed_index_is_remembered(warehouse: Warehouse) -> None:
 
 
 def test_late_event_of_a_dropped_table_creates_no_index(warehouse: Warehouse) -> None:
-    """A late event of a write to the dropped table does not build its indexes for the new table."""
+    """A late event of a write to a dropped table does not build its indexes for the new table."""
     auto_refresh = AutoRefresh()
     waited = table_info(warehouse, event="written", replaced="false")
     drop(warehouse, auto_refresh, Session(warehouse))
@@ -149,7 +149,7 @@ def test_late_event_of_a_dropped_table_creates_no_index(warehouse: Warehouse) ->
 
 
 def test_table_replaced_again_gets_all_its_indexes_back(warehouse: Warehouse) -> None:
-    """If the table is re-created while its indexes are built, the next write builds all of them."""
+    """If a table is re-created again while its indexes are built, the next write builds all."""
     auto_refresh = AutoRefresh()
     drop(warehouse, auto_refresh, Session(warehouse))
     table(warehouse)
@@ -172,9 +172,9 @@ def test_table_replaced_again_gets_all_its_indexes_back(warehouse: Warehouse) ->
 def test_dropped_index_does_not_stop_the_refresh_of_others(
     warehouse: Warehouse,
 ) -> None:
-    """If one index is dropped during an automatic refresh, the other indexes are refreshed.
+    """If one index is dropped during an automatic refresh, the other indexes are still refreshed.
 
-    A REFRESH statement reports the drop.
+    A REFRESH statement reports that the index was dropped.
     """
 
     def dropped_meanwhile(call: str) -> None:
@@ -202,12 +202,12 @@ def files(warehouse: Warehouse) -> dict[str, int]:
 
 
 def follow(warehouse: Warehouse, index: str) -> None:
-    """Sets the option by which every write refreshes the index."""
+    """Sets `refresh = 'auto'`, with which every write refreshes the index."""
     Session(warehouse).sql(f"ALTER SIEVE INDEX {index} ON t SET OPTIONS (refresh = 'auto')")
 
 
 def test_option_refresh_auto_needs_no_session_setting(warehouse: Warehouse) -> None:
-    """A write refreshes an index with `refresh = 'auto'` even without the session's setting."""
+    """A write refreshes an index with `refresh = 'auto'`, whatever the session's setting."""
     follow(warehouse, "a")
     warehouse.append("t", range(100, 110))
     auto_refresh = AutoRefresh()
@@ -220,9 +220,9 @@ def test_option_refresh_auto_needs_no_session_setting(warehouse: Warehouse) -> N
 
 
 def test_failed_automatic_refresh_leaves_the_index_stale(warehouse: Warehouse) -> None:
-    """If an automatic refresh fails, SHOW says that the index is stale, and shows the reason.
+    """If an automatic refresh fails, SHOW reports the index as stale, with the reason.
 
-    The next successful refresh clears the reason.
+    The next successful refresh removes this reason.
     """
     follow(warehouse, "a")
     warehouse.append("t", range(100, 110))
@@ -241,7 +241,7 @@ def test_failed_automatic_refresh_leaves_the_index_stale(warehouse: Warehouse) -
 def test_writes_during_a_refresh_are_reported_together(
     warehouse: Warehouse, every: str, replaced: str
 ) -> None:
-    """All writes that happen during a refresh lead to one further refresh."""
+    """If several writes happen during a refresh, one further refresh follows for all of them."""
     follow(warehouse, "a")
     warehouse.append("t", range(100, 110))
     auto_refresh = AutoRefresh()
@@ -262,9 +262,9 @@ def test_writes_during_a_refresh_are_reported_together(
 
 
 def test_replaced_table_gets_back_indexes_with_refresh_auto(warehouse: Warehouse) -> None:
-    """If a table is replaced, an index with `refresh = 'auto'` is created again.
+    """If a table is replaced, its index with `refresh = 'auto'` is created again.
 
-    Other indexes wait for a session that restores all.
+    Its other indexes are created again only in a session whose setting restores all indexes.
     """
     follow(warehouse, "b")
     auto_refresh = AutoRefresh()
@@ -278,9 +278,9 @@ def test_replaced_table_gets_back_indexes_with_refresh_auto(warehouse: Warehouse
 
 
 def test_declared_refresh_auto_builds_the_index(warehouse: Warehouse) -> None:
-    """A write builds a declared index if the declaration has `refresh = 'auto'`.
+    """If a declared index has `refresh = 'auto'`, a write to its table builds it.
 
-    Otherwise a session with the setting, or REFRESH, builds the index.
+    Without this option, REFRESH builds a declared index, or a session with the setting does.
     """
     Session(warehouse).sql("DROP SIEVE INDEX ON t (id)")
     declared = {"sieve.columns": "id"}

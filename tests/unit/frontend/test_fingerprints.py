@@ -1,4 +1,4 @@
-"""Fingerprints of readers: the driver sends a fingerprint once, and later only its hash."""
+"""Fingerprints of readers: the driver sends each fingerprint once, and then only its hash."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ ONE, OTHER = {"format": "parquet"}, {"format": "orc"}
 
 
 def test_parts_are_sent_once() -> None:
-    """`of` returns None if it gets an unknown hash without the fingerprint."""
+    """If a hash is unknown and its fingerprint was not sent, `of` returns None."""
     known = Fingerprints()
     assert known.of(["a"], {}) is None
     assert known.of(["a"], {"a": ONE}) == (ONE,)
@@ -18,7 +18,7 @@ def test_parts_are_sent_once() -> None:
 
 
 def test_least_recently_used_fingerprint_is_forgotten() -> None:
-    """Beyond a limited number of fingerprints, the least recently used fingerprint is removed."""
+    """Above a limit, the least recently used fingerprint is removed."""
     known = Fingerprints()
     known.of(["first"], {"first": ONE})
     for k in range(_MAX_FINGERPRINTS - 1):

@@ -1,4 +1,4 @@
-"""The page in Spark's web UI, which shows indexes and scans but no constants of queries."""
+"""The page in Spark's web UI: it shows indexes and scans, but no constants from queries."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ HOSTILE = "<script>alert(1)</script>"
 
 
 class Text(HTMLParser):
-    """Collects the table cells of a page by row, all tags with their attributes, and the text."""
+    """Collects a page's text, its table cells by row, and all its tags with their attributes."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
@@ -57,7 +57,7 @@ class Text(HTMLParser):
 
 @pytest.fixture(autouse=True)
 def plain() -> Iterator[None]:
-    """Replaces Spark, which these tests do not need."""
+    """Installs the fakes that replace Spark."""
     with without_spark():
         yield
 
@@ -72,7 +72,7 @@ def warehouse(tmp_path: Path) -> Warehouse:
 
 
 class Pages:
-    """The page service, with a driver that has seen the table t."""
+    """The page service of a driver that has seen the table t."""
 
     def __init__(self, warehouse: Warehouse) -> None:
         self.warehouse = warehouse
@@ -107,7 +107,7 @@ SCAN: dict[str, Any] = {
 
 
 def test_each_index_has_a_row(warehouse: Warehouse) -> None:
-    """An index's row shows its version, its state, and the share of files that queries can skip."""
+    """The row of an index shows its version, its state, and which share of files it can skip."""
     page = Text(Pages(warehouse).html())
     head, row = page.rows[:2]
     shown = dict(zip(head, row, strict=True))
@@ -120,9 +120,9 @@ def test_each_index_has_a_row(warehouse: Warehouse) -> None:
 
 
 def test_state_is_the_same_as_in_show(warehouse: Warehouse) -> None:
-    """A row shows the state: ready, disabled, or the result of the last background refresh.
+    """A row shows an index's state: ready, disabled, or the last background refresh's result.
 
-    The message of a failed refresh is not shown.
+    If the refresh failed, its message is not shown.
     """
     pages = Pages(warehouse)
 
@@ -139,9 +139,9 @@ def test_state_is_the_same_as_in_show(warehouse: Warehouse) -> None:
 
 
 def test_row_shows_the_files_that_a_key_reads() -> None:
-    """A row shows how many files a query for a key reads.
+    """The row of an index shows how many files a query for a key reads.
 
-    Before the file list is read, the row shows no coverage.
+    Until the list of files has been read, the row shows no coverage.
     """
     shown = ShownIndex("shop.t", "v", "disabled", SAMPLE)
     head, row = Text(page_html.page([shown], (), WorthHaving())).rows[:2]
@@ -152,7 +152,7 @@ def test_row_shows_the_files_that_a_key_reads() -> None:
 
 
 def test_each_scan_has_a_row(warehouse: Warehouse) -> None:
-    """The row of a scan links to Spark's page of the query; numbers have thousands separators."""
+    """A scan's row links to the query's page in Spark; its numbers have thousands separators."""
     page = Text(Pages(warehouse).html((SCAN, SCAN | {"execution": None})))
     row, without = page.rows[-2:]
     assert row == [
@@ -178,12 +178,12 @@ def test_each_scan_has_a_row(warehouse: Warehouse) -> None:
      (1 << 40, "1.0 TB"), (1 << 50, "1,024.0 TB")],
 )  # fmt: skip
 def test_bytes_have_a_unit(warehouse: Warehouse, count: int, text: str) -> None:
-    """Byte counts have units in powers of 1,024, up to terabytes."""
+    """Byte counts are shown in units that are powers of 1,024, up to terabytes."""
     assert Text(Pages(warehouse).html((SCAN | {"bytes_skipped": count},))).rows[-1][7] == text
 
 
 def test_the_best_advice_is_shown(warehouse: Warehouse) -> None:
-    """The page suggests at most five indexes, all of which a test on the data found useful."""
+    """The page suggests at most five indexes, each of which a test on the data found useful."""
 
     def scan(table: str, column: str, read: int) -> dict[str, Any]:
         leaf = {"op": "=", "col": [column], "values": 1}
@@ -213,7 +213,7 @@ def test_the_best_advice_is_shown(warehouse: Warehouse) -> None:
 
 
 def test_names_are_escaped(warehouse: Warehouse) -> None:
-    """Names of columns, tables and indexes are HTML-escaped in text and in attributes."""
+    """Names of columns, tables and indexes are HTML-escaped, both in text and in attributes."""
     Session(warehouse).sql(f'CREATE SIEVE INDEX `{HOSTILE}"x` ON t (id)')
     page = Text(Pages(warehouse).html())
     assert any(f'{HOSTILE}"x' in cell for row in page.rows for cell in row)
@@ -221,7 +221,7 @@ def test_names_are_escaped(warehouse: Warehouse) -> None:
 
 
 def test_long_names_may_be_broken() -> None:
-    """Long names can be broken after punctuation, but never inside an HTML entity."""
+    """A long name can be broken after punctuation, but never within an HTML entity."""
     scan = SCAN | {"table": "shop.a_&_b", "predicate": "(a_b = ?)", "used": ["i@2"]}
     html = page_html.page([], (scan,), WorthHaving())
     assert "<td>shop.<wbr>a_<wbr>&amp;_<wbr>b</td>" in html
@@ -231,7 +231,7 @@ def test_long_names_may_be_broken() -> None:
 def test_row_of_an_unreadable_index_shows_the_reason(
     warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The row of an unreadable index shows the reason: damage, no version, or the time limit."""
+    """If an index is unreadable, its row shows why: damage, no version, or the time limit."""
     pages = Pages(warehouse)
     (folder,) = warehouse.root.iterdir()
 
@@ -251,7 +251,7 @@ def test_row_of_an_unreadable_index_shows_the_reason(
 
 
 def test_copied_registration_is_shown_as_gone(warehouse: Warehouse) -> None:
-    """A registration that was copied to another table is shown as gone."""
+    """If a registration was copied to another table, that table's row shows the index as gone."""
     pages = Pages(warehouse)
     has = registrations(warehouse.properties("t"))
     table = {"database": "shop", "table": "u", "registrations": has}

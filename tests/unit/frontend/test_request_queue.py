@@ -1,4 +1,4 @@
-"""The front end's queue of requests: how it reads requests and sends answers."""
+"""The queue of requests to the front end: how requests are read and answers are sent."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from sql_ext.frontend.request_queue import Request, RequestQueue, _answer
 
 
 def test_unreadable_request_gets_an_error() -> None:
-    """A request with too deeply nested JSON gets an error, and the queue's thread survives."""
+    """If a request's JSON is nested too deeply, the answer is an error, and the thread survives."""
     deep = "[" * 100_000 + "]" * 100_000
     answer = json.loads(_answer(None, 7, 1, f'7 1\n{{"kind": "prune", "predicate": {deep}}}', {}))
     assert answer["error"]["condition"] == "SIEVE_INTERNAL_ERROR"
 
 
 def test_unwritable_answer_becomes_an_error() -> None:
-    """An answer that JSON cannot represent becomes an error, and the queue's thread survives."""
+    """If JSON cannot represent an answer, an error is sent instead, and the thread survives."""
     answer = json.loads(
         _answer(None, 7, 1, '7 1\n{"kind": "prune"}', {"prune": lambda _: {"x": {1}}})
     )
@@ -31,7 +31,7 @@ def test_unwritable_answer_becomes_an_error() -> None:
 
 
 def test_a_request_in_pieces_is_put_together() -> None:
-    """The handler gets the complete request if the driver sends it in pieces."""
+    """If the driver sends a request in pieces, the handler gets the complete request."""
 
     class Pieces:
         def piece(self, number: int, k: int) -> str:
@@ -48,7 +48,7 @@ def test_a_request_in_pieces_is_put_together() -> None:
 
 
 class Driver:
-    """A driver that supplies requests and receives answers."""
+    """A fake driver, which supplies requests and receives answers."""
 
     def __init__(self) -> None:
         self.waiting: queue.Queue[str] = queue.Queue()
@@ -56,11 +56,11 @@ class Driver:
         self.gone = False
 
     def add_request(self, number: int, kind: str) -> None:
-        """Adds a request."""
+        """Adds a request to the queue."""
         self.waiting.put(f"{number} 1\n{json.dumps({'kind': kind})}")
 
     def take(self, _lane: str, _millis: int) -> str:
-        """Returns the next request for a thread of a lane, or an empty string if there is none."""
+        """Returns the next request of a lane, or an empty string if there is none."""
         if self.gone:
             raise Py4JNetworkError("the driver is gone")
         try:
@@ -69,20 +69,20 @@ class Driver:
             return ""
 
     def answer(self, number: int, _text: str) -> None:
-        """Receives an answer."""
+        """Receives the answer to a request."""
         self.answers.put(number)
 
 
 def lane_threads() -> int:
-    """The number of running threads of the lane."""
+    """Returns the number of running threads of a lane."""
     names = [thread.name for thread in threading.enumerate()]
     return sum(name.startswith("sieve-held-") for name in names)
 
 
 def test_one_thread_is_always_idle(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Up to a limit, a lane keeps one idle thread.
+    """Until the limit of threads is reached, each lane keeps one idle thread.
 
-    So no request waits for a thread to start.
+    Therefore no request waits until a thread has started.
     """
     go_on = threading.Event()
     driver = Driver()
@@ -105,7 +105,7 @@ def test_one_thread_is_always_idle(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_later_work_does_not_delay_the_answer(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The front end sends the answer to a request before it runs the request's follow-up work."""
+    """The front end sends the answer to a request before it begins the request's follow-up work."""
     driver = Driver()
     order: queue.Queue[int] = queue.Queue()
 
@@ -122,7 +122,7 @@ def test_later_work_does_not_delay_the_answer(
 
 
 def wait_until(true: Callable[[], bool]) -> None:
-    """Polls a condition until it is true, for at most half a minute."""
+    """Waits until a condition is true, for at most half a minute."""
     end = time.monotonic() + 30
     while not true():
         assert time.monotonic() < end

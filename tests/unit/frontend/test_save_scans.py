@@ -1,4 +1,4 @@
-"""The writer of the scan history: where and when it writes, and missing permissions."""
+"""The writer of scan histories: where and when it writes, and what happens without permission."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DRIVER = "ab" * 16
 
 
 class Scanned:
-    """A driver that has run scans of tables."""
+    """A fake driver, which has scanned some tables."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -31,17 +31,17 @@ class Scanned:
         self.denied = False
 
     def scan(self, database: str, table: str) -> None:
-        """Adds one scan of a table."""
+        """Records one more scan of a table."""
         asked = {"table": [database, table], "used": [], "filter": {"op": "=", "col": ["id"]}}
         sums = {"scans": 1, "bytes": 1, "files": 1, "files_skipped": 0, "bytes_skipped": 0}
         self.rows.append({"asked": json.dumps(asked)} | sums)
 
     def scans(self) -> str:
-        """The driver's record of scans."""
+        """Returns the driver's record of its scans, as JSON."""
         return json.dumps({"driver": DRIVER, "since": 1, "scans": self.rows})
 
     def defaultSession(self) -> Any:  # noqa: N802 - the shim's
-        """A stand-in for the session that queries the metastore."""
+        """Replaces the session that queries the metastore."""
         return "session"
 
     def _root(self, database: str, session: Any) -> str:
@@ -51,19 +51,19 @@ class Scanned:
         return f"file:{self.folder}/{database[0]}"
 
     def open_store(self, uri: str) -> LocalStore:
-        """Opens the store of a root, or raises an error for a root without permission."""
+        """Opens the store of a root; if permission for the root is missing, raises an error."""
         if self.denied:
             raise DeniedError("SIEVE_PERMISSION_DENIED", uri)
         return LocalStore()
 
     def saved_tables(self, root: str) -> list[tuple[str, ...]]:
-        """The tables in the saved records of a root."""
+        """The tables in the records that were saved below a root."""
         found = saved_records(LocalStore(), f"file:{self.folder}/{root}", "", 1)
         return [one.table for record in found.records for one in record.sums]
 
 
 def test_databases_of_one_root_share_a_history_file(tmp_path: Path) -> None:
-    """The scans of databases with one root are in one file; scans of a dropped database are not."""
+    """The scans of databases with one root are in one file, without those of dropped databases."""
     driver = Scanned(tmp_path)
     for database in ("a1", "a2", "b", "gone"):
         driver.scan(database, "t")
@@ -75,9 +75,9 @@ def test_databases_of_one_root_share_a_history_file(tmp_path: Path) -> None:
 
 
 def test_driver_without_new_scans_writes_no_file(tmp_path: Path) -> None:
-    """A driver without new scans does not write its file again.
+    """If a driver has no new scans, it does not write its file again.
 
-    A driver that has not scanned has no file.
+    If a driver has not scanned any table, it has no file.
     """
     driver = Scanned(tmp_path)
     driver.writer.save_if_changed()
@@ -96,7 +96,7 @@ def test_driver_without_new_scans_writes_no_file(tmp_path: Path) -> None:
 def test_driver_without_permission_warns_once(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A driver that may not write to a root warns once, and tries again after new scans."""
+    """If a driver may not write to a root, it warns once, and tries again after new scans."""
     driver = Scanned(tmp_path)
     driver.denied = True
     for table in ("t", "u"):
@@ -116,9 +116,9 @@ def test_driver_without_permission_warns_once(
 def test_history_is_saved_every_ten_minutes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The first save happens after ten minutes.
+    """A driver saves its history for the first time after ten minutes.
 
-    A failed save is logged, and the thread continues.
+    If saving fails, the failure is logged, and the thread continues.
     """
     driver = Scanned(tmp_path)
     driver.scan("a", "t")

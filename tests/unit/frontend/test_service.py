@@ -1,4 +1,4 @@
-"""The statement service: when it sends its code to the executors."""
+"""The statement service: when it sends the front end's code to the executors."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from sql_ext.frontend.service import StatementService
 
 
 def test_code_is_sent_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first statement that needs the code sends it to the executors.
+    """The first statement that needs the code on executors sends it there.
 
-    If sending fails, the next statement sends the code again.
+    If sending the code fails, the next statement sends it again.
     """
     attached: list[Any] = []
     sent: list[Any] = []

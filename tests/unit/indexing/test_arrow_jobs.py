@@ -1,4 +1,4 @@
-"""The caches that a Python worker keeps from one task to the next."""
+"""Caches that a Python worker keeps after a task, for its next task."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class Own(zipimporter):
 
 @pytest.fixture
 def importers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
-    """Replaces the process's cached importers with importers of a folder and of archives.
+    """Replaces this process's cached importers by importers of a folder and of archives.
 
-    One archive is Sieve's, two are Spark's, and two are the user's.
+    Of the archives, one is Sieve's, two are Spark's, and two are the user's.
     """
     names = ("sieve.zip", "pyspark.zip", "spark.jar", "user.zip", "own.zip")
     found: dict[str, object] = {str(tmp_path): "a folder"}
@@ -44,9 +44,9 @@ def importers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, obje
 
 
 def test_archives_of_spark_and_sieve_are_listed_once(importers: dict[str, object]) -> None:
-    """After a task, the worker keeps only the import caches of Sieve's and Spark's archives.
+    """After a task, a worker keeps the import caches only of Sieve's and Spark's archives.
 
-    The user's archives and folders can change between tasks.
+    The archives and folders of the user can change between two tasks.
     """
     spare_next_task()
     lasting = {
@@ -65,7 +65,7 @@ def test_archives_of_spark_and_sieve_are_listed_once(importers: dict[str, object
 
 
 def test_modules_are_frozen_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A process calls `gc.freeze` once, after a garbage collection, to exempt imported modules."""
+    """A process calls `gc.freeze` once, after a collection, so that later ones skip its modules."""
     calls: list[str] = []
     monkeypatch.setattr(gc, "collect", lambda: calls.append("collect"))
     monkeypatch.setattr(gc, "freeze", lambda: calls.append("freeze"))
@@ -77,7 +77,7 @@ def test_modules_are_frozen_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_spare_next_task_runs_after_every_task(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`spare_next_task` runs after every task, even if the step fails."""
+    """`spare_next_task` runs after every task, even if the task's step fails."""
     spared: list[str] = []
     monkeypatch.setattr(arrow_jobs, "spare_next_task", lambda: spared.append("spared"))
     frame = Frame({"n": pa.int64()}, [[{"n": 1}, {"n": 2}], [{"n": 3}]])

@@ -1,4 +1,4 @@
-"""The budget ``auto``: its probes of each kind, and when a build adds a map by itself."""
+"""The budget ``auto``: the probes of the stopping rule, and when a build adds a map by itself."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from sieve.metadata.options import IndexOptions
 
 
 def test_probes_for_absent_keys_with_a_match_are_omitted() -> None:
-    """The stopping rule omits a probe for an absent key if a location contains the key.
+    """If a location contains a probe's absent key, the stopping rule omits this probe.
 
-    A key that is drawn from the domain can exist.
+    A key that was drawn as absent can exist, because it is drawn from the whole domain.
     """
     profile: Any = SimpleNamespace(
         payback=lambda _: SimpleNamespace(price=0.5),
@@ -46,8 +46,8 @@ def test_probes_for_absent_keys_with_a_match_are_omitted() -> None:
     [
         (1 << 30, 0, 0, 0, None),
         ((1 << 30) + 1, 0, 0, 0, "bytes"),
-        # The maximum number of keys is three times the build time (6 s, plus 2 ms per file, plus
-        # 0.7 s per million rows), divided by 1.5 s per million keys.
+        # A map takes 1.5 s per million keys. It may take three times as long as the rest of the
+        # build, which takes 6 s, plus 2 ms per file, plus 0.7 s per million rows.
         (1, 11_999_000, 0, 0, None),
         (1, 12_001_000, 0, 0, "seconds"),
         (1, 15_999_000, 0, 1000, None),
@@ -59,9 +59,9 @@ def test_probes_for_absent_keys_with_a_match_are_omitted() -> None:
 def test_automatic_map_has_limits(
     size: int, keys: int, rows: int, n_files: int, limit: str | None
 ) -> None:
-    """A map that the user did not choose has at most a gibibyte.
+    """If the user did not choose a map, a build adds one of at most a gibibyte.
 
-    Building it takes at most three times as long as the rest of the build.
+    Building the map takes at most three times as long as the rest of the build.
     """
     assert map_limit(size, keys, rows, n_files) == limit
 
@@ -74,20 +74,20 @@ def test_automatic_map_has_limits(
         (IndexOptions("map"), 0.0, 1_000_000, 50_000_000, True),
         (IndexOptions("intervals"), 1.0, 1_000_000, 50_000_000, False),
         (IndexOptions(budget="1%"), 1.0, 1_000_000, 50_000_000, False),
-        # An index has at most a tenth of the table's bytes.
+        # An index may have at most a tenth of the table's bytes.
         (IndexOptions(), 1.0, 1_000_000, 5_000_000, False),
-        # A query that reads the whole table reads far more bytes than the map has.
+        # If a query reads the whole table, it reads far more bytes than the map has.
         (IndexOptions(payback=1), 1.0, 1_000_000, 50_000_000, True),
-        # A map of these keys would exceed a gibibyte.
+        # A map of so many keys would exceed a gibibyte.
         (IndexOptions(), 1.0, 1_500_000_000, 150_000_000_000, False),
     ],
 )
 def test_scattered_keys_are_likely_to_get_a_map(
     options: IndexOptions, scattered: float, keys: int, table_bytes: int, likely: bool
 ) -> None:
-    """A map is likely for scattered keys if its bytes may pay and stay below all limits.
+    """For scattered keys, a map counts as likely if its bytes may pay and stay below all limits.
 
-    A map that the user chose is always likely.
+    If the user chose a map, it always counts as likely.
     """
     codes = np.empty(0, np.int64)
     sample = Sample(

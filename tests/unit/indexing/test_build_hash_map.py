@@ -1,4 +1,4 @@
-"""The number of keys of a map, which a build estimates from the smallest hashes."""
+"""A build estimates the number of a map's keys from the smallest hashes."""
 
 from __future__ import annotations
 
@@ -28,12 +28,14 @@ HALF = -(1 << 62)
     [
         ([], (0, 0)),
         ([(0, [])], (0, 0)),
-        # With fewer hashes than the sketch can contain, the count is exact.
+        # If the sketch can contain all hashes, the count is exact.
         ([(5, [1, 2]), (7, [2, 3])], (12, 3)),
-        # Each of the four hashes occurs in one pair, so each pair is a key.
+        # Each of the four hashes occurs in one pair of hash and location, so there are as many keys
+        # as pairs.
         ([(5, [-9, 4]), (7, [-3, 8, 20])], (12, 12)),
-        # One hash occurs in two pairs, so the number of keys is estimated. Three distinct hashes
-        # are below the fourth, which is at a quarter of the domain, so the estimate is twelve.
+        # One hash occurs in two pairs, so the number of keys is an estimate. Of the four hashes in
+        # the sketch, three are below the fourth, which is at a quarter of the hash range, so the
+        # estimate is 3 / (1/4) = 12.
         ([(40, [-(1 << 63), HALF]), (60, [HALF, HALF - 1, HALF - 2])], (100, 12)),
     ],
 )
@@ -42,9 +44,9 @@ def test_keys_are_counted_by_their_smallest_hashes(
     tasks: Sequence[tuple[int, list[int]]],
     counted: tuple[int, int],
 ) -> None:
-    """The number of keys is estimated from the smallest hashes of all tasks.
+    """A build estimates the number of keys from the smallest hashes that all tasks found.
 
-    The number is exact for unique keys, and else approximate.
+    If all keys are unique, this number is exact; otherwise, it is approximate.
     """
     fake_frames.use(monkeypatch)
     monkeypatch.setattr(hash_map_tasks, "SKETCH", 4)
@@ -63,9 +65,9 @@ def test_keys_are_counted_by_their_smallest_hashes(
 def test_pairs_have_a_part_for_each_possible_map(
     monkeypatch: pytest.MonkeyPatch, rows: list[int], parts: int
 ) -> None:
-    """Pairs are packed into one part per possible map, as each row can be a pair.
+    """A build packs pairs into as many parts as there can be maps, counting each row as a pair.
 
-    A location that was read in part is omitted.
+    If a location was read only in part, its rows become no pairs.
     """
     asked: list[Any] = []
     monkeypatch.setattr(build_hash_map, "_PAIRS_PER_MAP", 20)
@@ -88,9 +90,9 @@ def test_pairs_have_a_part_for_each_possible_map(
 def test_collected_pairs_are_not_read_again(
     monkeypatch: pytest.MonkeyPatch, collects: bool
 ) -> None:
-    """Pairs that the build collected while it read the column are not persisted again.
+    """If a build collected pairs while it read the column, it does not persist them again.
 
-    Other pairs are persisted when the first map is built.
+    Otherwise, it persists pairs when it builds the first map.
     """
     fake_frames.use(monkeypatch)
     step = hash_map_tasks.pack_hashes(Encoder("bigint"), None, 1, None)

@@ -1,4 +1,4 @@
-"""Builds from the sample to the written run, on frames that replace Spark's."""
+"""Builds, from the sample to the written run, on data frames that replace Spark's."""
 
 from __future__ import annotations
 
@@ -32,28 +32,28 @@ Drawn = Callable[[np.random.Generator], list[Any]]
 
 
 def numbers(draw: np.random.Generator) -> list[Any]:
-    """Keys in four narrow stretches of a wide domain."""
+    """Keys in four narrow parts of a wide domain."""
     starts = draw.choice(300, 4, replace=False) * 1_000_000
     return (np.repeat(starts, 15) + draw.integers(0, 900_000, 60)).tolist()
 
 
 def scattered(draw: np.random.Generator) -> list[Any]:
-    """Keys of a wide domain and a NULL; two of the keys are in two files each."""
+    """Random keys of a wide domain, and a NULL; two of these keys are in two files each."""
     return [*draw.integers(-(1 << 50), 1 << 50, 59).tolist(), int(draw.integers(0, 20)), None]
 
 
 def doubles(draw: np.random.Generator) -> list[Any]:
-    """Numbers in a narrow stretch, a NaN, and a NULL."""
+    """Numbers in a narrow part of the domain, a NaN, and a NULL."""
     return [*(draw.integers(0, 1000) + draw.random(58)).tolist(), float("nan"), None]
 
 
 def texts(draw: np.random.Generator) -> list[Any]:
-    """Words with the same first eight bytes, and a NULL."""
+    """Words that share their first eight bytes, and a NULL."""
     return [*(f"customer-{n:08d}" for n in draw.integers(0, 10**8, 60).tolist()), None]
 
 
 def table(column: Drawn, files: int = FILES) -> list[list[Any]]:
-    """The values of a column, by file."""
+    """Draws the values of a column for each file."""
     draw = np.random.default_rng(7)
     return [column(draw) for _ in range(files)]
 
@@ -64,13 +64,13 @@ TYPES = {numbers: ("bigint", pa.int64()), scattered: ("bigint", pa.int64())} | {
 
 
 def frame(rows: Sequence[Sequence[Any]], type_: pa.DataType, cluster: Cluster) -> Frame:
-    """A frame with one partition for each location."""
+    """A frame in which each location has one partition."""
     parts = [[{"id": v, LOCATION: at} for v in values] for at, values in enumerate(rows)]
     return Frame({"id": type_, LOCATION: pa.int32()}, parts, cluster)
 
 
 class Build:
-    """A build of a column, with the descriptions of its jobs and the calls of its frames."""
+    """Builds a column's run; records the descriptions of its jobs and the calls of its frames."""
 
     def __init__(
         self,
@@ -93,14 +93,14 @@ class Build:
         )  # fmt: skip
 
     def run(self) -> Run:
-        """The run that was written."""
+        """The run that the build has written."""
         assert self.built.run is not None
         return Run(self.store, self.home, self.built.run, FileCache(1 << 26))
 
     def read(self) -> float:
-        """Returns the mean number of locations that a query for a key reads.
+        """Returns how many locations a query for a key reads on average.
 
-        Asserts that the run finds every location with the key.
+        Asserts that the run finds every location with the queried key.
         """
         run, found = self.run(), list[int]()
         assert self.built.run is not None
@@ -121,7 +121,7 @@ class Build:
 
 @pytest.fixture
 def frames(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    """Replaces PySpark's frames, and returns the patcher for further patches."""
+    """Replaces PySpark's frames; returns the patcher, with which a test can patch more."""
     fake_frames.use(monkeypatch)
     return monkeypatch
 
@@ -130,8 +130,8 @@ WHOLE = "counting sampling reading "
 MAPPED = "mapping writing"
 AUTO, TIGHT = IndexOptions(), IndexOptions(budget="10KB")
 ONE_TASK = [
-    # Each case has the options, the column, the jobs, the bytes and files of the run, and the mean
-    # number of files that a query for a key reads.
+    # Each case lists: options, column, jobs; then the run's bytes, its files, and the mean number
+    # of files that a query for a key reads.
     (AUTO, numbers, f"{WHOLE}weighing writing", (3_643, 1, 1.0)),
     (AUTO, scattered, f"{WHOLE}weighing {MAPPED} writing", (6_009, 2, 1.01)),
     (IndexOptions("intervals", "3000B"), numbers, f"{WHOLE}writing", (2_497, 1, 1.0)),
@@ -161,14 +161,14 @@ SEVERAL_TASKS = [
 
 
 def ranges_of(cluster: Cluster) -> str:
-    """The numbers of partitions to which rows were moved, in order."""
+    """The numbers of partitions in the build's repartitions, in order."""
     return " ".join(c.split()[1] for c in cluster.calls if c.startswith("repartition"))
 
 
 def check(
     build: Build, options: IndexOptions, jobs: str, size: int, files: int, reads: float
 ) -> None:
-    """Checks what every build must satisfy, and the figures of this build."""
+    """Checks what holds for every build, and the expected figures of this build."""
     run = build.built.run
     assert run is not None
     keys = [sum(v is not None and str(v) != "nan" for v in values) for values in build.rows]
@@ -202,11 +202,11 @@ def test_small_column_is_built_by_one_task(
 ) -> None:
     """A build of a small column loses no key, and has the expected jobs, bytes and reads.
 
-    One task makes the intervals.
+    A single task makes the intervals.
     """
     build = Build(tmp_path, column, options)
     check(build, options, jobs, *figures)
-    # One task merges the sketches that all tasks have made of their pairs.
+    # Each task sketches its pairs, and one further task merges these sketches.
     assert ranges_of(build.cluster) == ("1" if "mapping" in jobs else "")
 
 
@@ -218,9 +218,9 @@ def test_a_small_table_is_indexed_without_executors(
     column: Drawn,
     jobs: str,
 ) -> None:
-    """The front end writes the same rows as executors, after jobs that count and read.
+    """Without executors, the front end writes the same rows, after the same jobs.
 
-    A location that was read in part is in neither run.
+    If a location was read in part, neither run contains it.
     """
     short = [BYTES] * FILES
     counted = frame(table(column)[:-1], TYPES[column][1], Cluster())
@@ -245,13 +245,13 @@ def test_a_small_table_is_indexed_without_executors(
     frames.setattr(column_profile, "MOST", sum(map(len, other.rows)) - 1)
     larger = Build(tmp_path / "large", column, options, write_file=fake_frames.write_file)
     assert "mapInArrow" in larger.cluster.calls
-    # The front end writes the few intervals, and executors write the maps.
+    # The front end writes intervals, because they are few; executors write the maps.
     assert [row for rows in files_of(larger) for row in rows] == complete
     assert larger.cluster.calls.count("mapInArrow") < calls_of_executors.count("mapInArrow")
 
 
 def files_of(build: Build) -> list[list[dict[str, Any]]]:
-    """The rows of each file of the run."""
+    """Reads the rows of each file of the run."""
     assert build.built.run is not None
     folder = Path(run_dir(build.home, build.built.run.id).removeprefix("file:"))
     return [pq.read_table(path).to_pylist() for path in sorted(folder.glob("*.parquet"))]
@@ -267,9 +267,9 @@ def test_large_column_is_built_by_several_tasks(
     moved: str,
     figures: tuple[int, int, float],
 ) -> None:
-    """A large column is built in tasks of 200 of its 720 cuts, or of 250 pairs.
+    """A large column is built by several tasks, each with at most 200 cuts or 250 pairs.
 
-    Each task writes a file.
+    Each task writes a file of the run.
     """
     frames.setattr(build_tasks, "CUTS_PER_TASK", 200)
     frames.setattr(block_rows, "_PAIRS_PER_TASK", 250)

@@ -1,4 +1,4 @@
-"""The attempts of a build: the runs that it tries, keeps and deletes."""
+"""The attempts of a build: which runs it tries, and which of them it keeps or deletes."""
 
 from __future__ import annotations
 
@@ -38,20 +38,20 @@ FEW, MANY = 10_000, 400_000
 
 @dataclass
 class Attempts:
-    """Replaces Spark: each attempt writes a run with scripted bytes and reads.
+    """Replaces Spark: each attempt writes a run whose bytes and reads the script states.
 
     Attributes:
-        script: for each attempt, its bytes and the number of files read for a key; or the attempt's
-            error.
-        made: for each attempt, its shape, and whether a stopping rule was given, fingerprints have
-            a price, and more cuts were read.
-        cuts: number of cuts that the reading step returns.
-        tiling: the tiling of the files.
-        locations: number of locations of each attempt.
-        trial: bytes of the cheapest intervals, and the number of files read for a key.
-        scattered: the sample's share of scattered keys.
-        collects: for each reading, true if it collects the pairs of a map.
-        fewest: for each reading, true if it returns the fewest cuts.
+        script: for each attempt, the bytes of its run and the number of files read for a key; or
+            its error.
+        made: for each attempt, its shape and three Booleans: a stopping rule was given;
+            fingerprints have a price; more cuts were read.
+        cuts: the number of cuts that the reading step returns.
+        tiling: how the files are divided into ranges.
+        locations: for each attempt, the number of locations.
+        trial: for the cheapest intervals, their bytes and the number of files read for a key.
+        scattered: which share of the sample's keys are scattered.
+        collects: for each reading of the column, true if it also collects the pairs of a map.
+        fewest: for each reading of the column, true if it returns as few cuts as possible.
     """
 
     script: list[tuple[int, float] | Exception]
@@ -78,7 +78,7 @@ class Attempts:
         """Replaces `write_within`."""
         run = RunId(f"{len(self.made):032x}")
         LocalStore().mkdirs(run_dir(self.home, run))
-        # The number of rows of the run stores a hundred times the number of files read.
+        # The run stores a hundred times the number of files read, as its number of rows.
         return replace(SAMPLE.runs[0], id=run, bytes=what[0], keys=ROWS, rows=round(what[1] * 100))
 
     def build(
@@ -88,7 +88,7 @@ class Attempts:
         options: IndexOptions,
         added: Sequence[int] = (),
     ) -> BuiltRun:
-        """Builds an index of scattered keys; the attempts follow the script."""
+        """Builds an index of scattered keys, with the attempts of the script."""
         self.home = f"file:{folder}"
         codes = np.sort(np.random.default_rng(3).integers(0, 1 << 60, 1000))
         encoder, model = Encoder("bigint"), QueryModel.of_sample(codes)
@@ -149,7 +149,7 @@ class Attempts:
         )  # fmt: skip
 
     def left(self) -> list[int]:
-        """The attempts that still have a run on disk."""
+        """The numbers of the attempts whose runs are still on disk."""
         folder = Path(self.home.removeprefix("file:")) / "runs"
         return sorted(int(path.name, 16) for path in folder.iterdir())
 
@@ -190,9 +190,9 @@ def test_only_the_best_attempt_is_kept(
     made: list[object],
     kept: int,
 ) -> None:
-    """With a given budget, only the attempt that reads the fewest files is kept.
+    """With a given budget, a build keeps only the run of the attempt that reads the fewest files.
 
-    With the budget `auto`, the bytes of an attempt must save enough reads.
+    With the budget `auto`, an attempt with more bytes is kept only if it saves enough reads.
     """
     attempts = Attempts(script)
     built = attempts.build(monkeypatch, tmp_path, options)
@@ -218,7 +218,7 @@ def test_intervals_are_omitted_if_a_map_surely_pays(
     made: list[object],
     kept: int,
 ) -> None:
-    """If a map surely pays, intervals are made only if they could be cheaper."""
+    """If a map surely pays, a build makes intervals only if they could be cheaper than the map."""
     attempts = Attempts(script, trial=trial)
     built = attempts.build(monkeypatch, tmp_path, IndexOptions())
     assert attempts.made == made
@@ -228,7 +228,7 @@ def test_intervals_are_omitted_if_a_map_surely_pays(
 def test_map_beyond_the_limits_is_not_built(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """An automatic map beyond the limits is not made, even if it would save many reads."""
+    """A map that exceeds the limits is not built by itself, even if it would save many reads."""
     beyond = MapPlan(IndexOptions("map"), "bytes")
     monkeypatch.setattr(choose_run, "plan_map", lambda *_: beyond)
     attempts = Attempts([(FEW, 150.0)], trial=(FEW, 150.0))
@@ -237,9 +237,9 @@ def test_map_beyond_the_limits_is_not_built(
 
 
 def test_file_read_in_part_prevents_a_map(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """If a file was read only in part, the build makes no map.
+    """If a build read some file only in part, it makes no map.
 
-    The file's other rows can be in other runs.
+    Other rows of this file can be in other runs.
     """
     for options, made in ((GIVEN, PLAIN), (IndexOptions(), STOPPED)):
         attempts = Attempts([(FEW, 150.0)])
@@ -257,7 +257,7 @@ def test_pairs_of_a_likely_map_are_collected_while_reading(
     added: Sequence[int],
     collects: bool,
 ) -> None:
-    """The pairs of a likely map are collected while the column is read for the fewest cuts."""
+    """If a map is likely, its pairs are collected in the reading that returns the fewest cuts."""
     attempts = Attempts([(MANY, 1.0)], trial=(FEW, 150.0), scattered=scattered)
     attempts.build(monkeypatch, tmp_path, IndexOptions(), added)
     assert (attempts.collects, attempts.fewest) == ([collects], [collects])
@@ -266,7 +266,7 @@ def test_pairs_of_a_likely_map_are_collected_while_reading(
 def test_chosen_map_keeps_the_usual_number_of_cuts(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """If the user has chosen a map, its pairs are collected with the usual number of cuts."""
+    """If the user chose a map, its pairs are collected in a reading for the usual cuts."""
     attempts = Attempts([(MANY, 1.0)], scattered=1.0)
     attempts.build(monkeypatch, tmp_path, IndexOptions("map"))
     assert (attempts.collects, attempts.fewest) == ([True], [False])
@@ -275,7 +275,7 @@ def test_chosen_map_keeps_the_usual_number_of_cuts(
 def test_omitted_map_causes_a_second_reading_of_cuts(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """If a likely map is not made, a second reading collects eight times the usual cuts."""
+    """If a likely map is not made, the column is read again, for eight times the usual cuts."""
     attempts = Attempts([(FEW, 1.2), (FEW, 1.1)], cuts=1 << 30, scattered=1.0, trial=(FEW, 1.2))
     built = attempts.build(monkeypatch, tmp_path, IndexOptions())
     assert (attempts.made, attempts.fewest) == ([STOPPED, WIDER], [True, False])
@@ -286,9 +286,9 @@ def test_omitted_map_causes_a_second_reading_of_cuts(
 def test_more_cuts_are_read_if_they_may_save_reads(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, second: tuple[int, float], kept: int
 ) -> None:
-    """If more cuts may save reads, a second reading collects eight times as many.
+    """If more cuts may save reads, the column is read again, for eight times as many cuts.
 
-    The build keeps the cheaper run of the two.
+    Of the two runs, the build keeps the cheaper one.
     """
     attempts = Attempts([(FEW, 150.0), second], cuts=1 << 30)
     built = attempts.build(monkeypatch, tmp_path, IndexOptions(), added=[3])
@@ -300,9 +300,9 @@ def test_more_cuts_are_read_if_they_may_save_reads(
 def test_later_failure_deletes_the_first_run(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, added: Sequence[int]
 ) -> None:
-    """If a later attempt fails, the run of the first attempt is deleted.
+    """If a later attempt fails, the build deletes the run of the first attempt.
 
-    No version names this run.
+    No version of the index names this run.
     """
     attempts = Attempts([(FEW, 150.0), OSError("disk")], cuts=1 << 30)
     with pytest.raises(OSError, match="disk"):
@@ -312,7 +312,7 @@ def test_later_failure_deletes_the_first_run(
 
 
 def test_a_column_without_keys_has_no_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A column without keys has no run, but the build returns the counts of rows and NULLs."""
+    """If a column has no keys, a build returns no run, but counts of rows and NULLs."""
     built = Attempts([(0, 0.0)]).build(monkeypatch, tmp_path, GIVEN)
     assert (built.run, built.expected, built.width) == (None, (), 8)
     assert built.nulls.tolist() == [1] * FILES
@@ -324,9 +324,11 @@ RANGES = 4
 @pytest.mark.parametrize(
     ("granularity", "script", "locations", "kept"),
     [
-        # Every range that is read has a match, so an index of files could not read fewer bytes.
+        # Every range that queries read has a match, so an index of whole files could not read fewer
+        # bytes.
         ("auto", [(FEW, 1.0)], [RANGES * FILES], 1),
-        # Only one of 1,500 ranges that are read has a match, so an index of files could be better.
+        # Of 1,500 ranges that queries read, only one has a match, so an index of whole files could
+        # be better.
         ("auto", [(FEW, 1500.0), (FEW, 10.0)], [RANGES * FILES, FILES], 2),
         ("auto", [(FEW, 1500.0), (FEW, 600.0)], [RANGES * FILES, FILES], 1),
         ("range", [(FEW, 1500.0)], [RANGES * FILES], 1),
@@ -340,9 +342,9 @@ def test_ranges_or_files(
     locations: list[int],
     kept: int,
 ) -> None:
-    """With ranges, an index of whole files is tried only if it could cost less.
+    """If files are cut into ranges, whole files are tried only if their index could cost less.
 
-    The build keeps the cheaper run.
+    Of the two runs, the build keeps the cheaper one.
     """
     cut = Tiling(np.full(FILES, 400), ((100, 200, 300),) * FILES, np.zeros(FILES, np.int64))
     attempts = Attempts(script, tiling=cut)

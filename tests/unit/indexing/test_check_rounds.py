@@ -1,4 +1,4 @@
-"""Rounds of CHECK: a large run is checked in several rounds, and each key in one of them."""
+"""CHECK divides a large run into rounds, and checks each key in one of these rounds."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ BIGINT = Encoder("bigint")
 def file_ref(
     number: int, codes: list[tuple[int, int]], hashes: list[tuple[int, int]]
 ) -> RunFileRef:
-    """A run file of 100 bytes with these ranges of codes and hashes."""
+    """A run file of 100 bytes that covers these ranges of codes and of hashes."""
     return RunFileRef(f"part-{number}.parquet", 100, "0" * 64, tuple(codes), tuple(hashes))
 
 
 def run_ref(*files: RunFileRef) -> RunRef:
-    """A run of these files."""
+    """A run that consists of these files."""
     return RunRef(RUN, 4, BIGINT.to_json(), files, 1, 1, 1, 1, 100 * len(files))
 
 
@@ -38,20 +38,20 @@ FILES = run_ref(
     file_ref(0, [(0, 9), (40, 49)], []),
     file_ref(1, [(10, 19)], [(5, 9)]),
     file_ref(2, [(20, 39)], [(-9, 4)]),
-    # The last file overlaps another file. No build writes such a file, but CHECK must not lose a
-    # key because of it.
+    # The last file overlaps the codes of another file. No build writes such a run, but CHECK must
+    # not lose a key because of it.
     file_ref(3, [(45, 60)], []),
 )
 
 
 def test_a_run_of_just_the_limit_is_one_round() -> None:
-    """A run as large as the limit is checked in one round, and a larger run in several."""
+    """A run that is as large as the limit is checked in one round, and a larger one in several."""
     assert len(rounds_of(FILES, FILES.bytes)) == 1
     assert len(rounds_of(FILES, FILES.bytes - 1)) > 1
 
 
 def test_a_small_run_is_one_round() -> None:
-    """A small run has one round with all codes and, if the run has maps, with all hashes."""
+    """A small run has one round with all codes; if the run has maps, also with all hashes."""
     (only,) = rounds_of(FILES)
     assert (only.run, only.codes, only.hashes) == (FILES, (LEAST, GREATEST), (LEAST, GREATEST))
     (only,) = rounds_of(run_ref(FILES.files[0]))
@@ -60,9 +60,9 @@ def test_a_small_run_is_one_round() -> None:
 
 @pytest.mark.parametrize("limit", [1, 100, 200, 250, 399])
 def test_each_code_and_hash_is_checked_in_one_round(limit: int) -> None:
-    """In a large run, each code and each hash is checked in one round.
+    """If a run is large, each code and each hash is checked in exactly one round.
 
-    This round has all files whose ranges contain the code or hash.
+    That round contains all files whose ranges include the code or the hash.
     """
     rounds = rounds_of(FILES, limit)
     assert len(rounds) > 2
@@ -85,7 +85,7 @@ def test_each_code_and_hash_is_checked_in_one_round(limit: int) -> None:
 
 
 def segment(codes: np.ndarray, location: int) -> Row:
-    """A segment of these keys in one location, with one block per key."""
+    """A segment that has these keys in one location, each in its own block."""
     count = len(codes)
     blocks = CSR(np.arange(count + 1), np.full(count, location, np.int32), np.ones(count, np.int64))
     first, last = int(codes[0]), int(codes[-1])
@@ -94,9 +94,9 @@ def segment(codes: np.ndarray, location: int) -> Row:
 
 
 def answers(tmp_path: Path, run: RunRef, limit: int, values: list[int | None]) -> np.ndarray:
-    """Returns how many rows, NULLs and NaNs the last round has, and how many rows all rounds miss.
+    """Checks values; returns the last round's numbers of rows, NULLs and NaNs, and all missed rows.
 
-    The keys of location 1 are `values`.
+    The table's only location, which has the number 1 in the run, has the keys `values`.
     """
     batch = pa.RecordBatch.from_arrays(
         [pa.array(values, pa.int64()), pa.array([0] * len(values), pa.int32())], ["v", "location"]
@@ -115,9 +115,9 @@ def answers(tmp_path: Path, run: RunRef, limit: int, values: list[int | None]) -
 
 @pytest.mark.parametrize("limit", [1, 300, 1800])
 def test_runs_are_checked_together_in_the_same_rounds(limit: int) -> None:
-    """If several runs are checked together, each code is checked in one round for all of them.
+    """If several runs are checked together, one round checks a code in all of these runs.
 
-    This round has all files whose ranges contain the code.
+    That round contains all files whose ranges include the code.
     """
     one = run_ref(*(file_ref(k, [(10 * k, 10 * k + 9)], []) for k in range(4)))
     two = run_ref(*(file_ref(k, [(15 * k - 40, 15 * k - 30)], []) for k in range(6)))
@@ -133,9 +133,9 @@ def test_runs_are_checked_together_in_the_same_rounds(limit: int) -> None:
 
 
 def test_key_is_missed_only_if_no_run_finds_it(tmp_path: Path) -> None:
-    """A key counts as missed only if a look-up finds the key's location in none of its runs.
+    """CHECK misses a key only if no run that contains the key's location finds the location.
 
-    The location has another ordinal in each run.
+    In each run, the location has another ordinal.
     """
     keys = np.arange(100)
     runs = []
@@ -168,7 +168,7 @@ def test_key_is_missed_only_if_no_run_finds_it(tmp_path: Path) -> None:
 
 
 def test_corrupt_records_are_counted_only_by_location(tmp_path: Path) -> None:
-    """Damaged records are counted by location, and count neither as rows nor as missed keys."""
+    """Damaged records are counted by location; they are neither rows nor missed keys."""
     batch = pa.RecordBatch.from_arrays(
         [pa.array([None, None, 5], pa.int64()), pa.array([-1, -1, -3], pa.int32())],
         ["v", "location"],
@@ -185,9 +185,10 @@ def test_corrupt_records_are_counted_only_by_location(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("limit", [1, 700, 1 << 20])
 def test_number_of_rounds_does_not_change_missed_keys(tmp_path: Path, limit: int) -> None:
-    """CHECK misses the same keys, whatever the number of rounds.
+    """CHECK reports the same missed keys, whatever the number of rounds.
 
-    Some of the keys belong to another location. The keys 7 and 60 are missing only from the maps.
+    Some keys of the run belong to another location. The keys 7 and 60 are missing, but only from
+    the maps.
     """
     keys = np.arange(100)
     hashed = hash_codes(keys).view(np.int64)
@@ -203,18 +204,19 @@ def test_number_of_rounds_does_not_change_missed_keys(tmp_path: Path, limit: int
     assert (len(rounds) == 1) == (limit == 1 << 20)
     values: list[int | None] = [*keys.tolist(), None]
     assert answers(tmp_path, run, limit, values).tolist() == [101, 1, 0, 2]
-    # Keys outside of all ranges, and a key of another location, are looked up by code. Keys that no
-    # map contains are looked up by hash.
+    # Keys outside of all ranges, and a key of another location, are looked up by their codes. Keys
+    # that are missing from all maps are looked up by their hashes.
     sound = [5, 6, 8, 9]
     wrong = [-1, 100, 150, 205, 1000]
     counts = answers(tmp_path, run, limit, sound + wrong)
     assert counts[0] == 9
-    # A key that is missed by code and by hash counts once in a round of each kind.
+    # If a key is missed both by code and by hash, it counts once in a round of codes and once in a
+    # round of hashes.
     assert counts[3] == (5 if len(rounds) == 1 else 10)
 
 
 def test_files_of_several_runs_are_looked_up_together() -> None:
-    """A location's keys are looked up in its run, in the union of its runs, or in no run."""
+    """A location's keys are looked up in its run, in all of its runs, or in no run."""
     begins = [0, 4, 6, 9]
     places = np.array([[0, -1], [1, 5], [-1, -1], [3, 8], [4, -1], [2, -1]])
     runs = np.array([[0, -1], [0, 1], [-1, -1], [0, 2], [1, -1], [0, -1]])
@@ -247,12 +249,12 @@ def test_files_of_several_runs_are_looked_up_together() -> None:
     ],
 )
 def test_a_lost_key_is_shown_as_text(value: pa.Scalar, text: str) -> None:
-    """A missed key is shown as text: bytes in hex, times in UTC, and long values truncated."""
+    """CHECK shows a missed key as text: bytes in hex, times in UTC, and long values truncated."""
     assert _shown(value) == text
 
 
 def test_a_round_sends_128_mb() -> None:
-    """A round has at most 128 MB of run files, as docs/sql.md says."""
+    """A round checks at most 128 MB of run files, as docs/sql.md says."""
     half = 64 << 20
     for more, rounds in ((0, 1), (1, 2)):
         sizes = half, half + more
@@ -266,7 +268,7 @@ def test_a_round_sends_128_mb() -> None:
 
 @pytest.mark.parametrize(("limit", "begins"), [(199, [LEAST, 10]), (200, [LEAST, 20])])
 def test_a_round_takes_files_up_to_its_limit(limit: int, begins: list[int]) -> None:
-    """A round takes files up to the limit; two files of 100 bytes fit into 200 bytes."""
+    """If the limit is 200 bytes, a round contains two files of 100 bytes."""
     run = run_ref(*(file_ref(k, [(10 * k, 10 * k + 9)], []) for k in range(3)))
     assert [one.codes[0] for one in rounds_of(run, limit)][:2] == begins
 
@@ -286,5 +288,5 @@ def test_a_round_takes_files_up_to_its_limit(limit: int, begins: list[int]) -> N
 def test_two_ranges_can_share_a_single_code(
     one: tuple[int, int] | None, other: tuple[int, int] | None, common: tuple[int, int] | None
 ) -> None:
-    """If two ranges have only one code in common, a round checks this code."""
+    """If two ranges have a single code in common, a round still checks this code."""
     assert _common(one, other) == common

@@ -1,4 +1,4 @@
-"""The choice of an encoder: its codes distinguish most values of a sample, at a low cost."""
+"""The choice of an encoder: at a low cost, its codes must distinguish most values of a sample."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ URLS = [
 
 
 def chosen(type_name: str, values: list[object], rows: int | None = None) -> Encoder:
-    """The encoder for a column of this many rows, of which these values are the sample."""
+    """Chooses the encoder of a column that has this many rows, and these values in its sample."""
     kinds = {"string": pa.string(), "binary": pa.binary()}
     array = pa.array(values, kinds.get(type_name) or pa.decimal128(38, 2))
     return choose_encoder(type_name, pa.chunked_array([array]), rows or len(values), 1 << 30)
 
 
 def share_of_distinct_codes(encoder: Encoder, values: list[object]) -> float:
-    """The number of distinct codes, divided by the number of distinct values."""
+    """Divides the number of distinct codes by the number of distinct values."""
     array = pa.array(values, pa.decimal128(38, 2) if isinstance(values[0], Decimal) else None)
     return len(np.unique(encoder.encode(array).codes)) / len(set(values))
 
 
 def test_urls_of_several_hosts_have_different_codes():
-    """The codes of URLs from several hosts distinguish their pages by split points.
+    """With split points, the codes of URLs from several hosts distinguish their pages.
 
-    A plain prefix and eight more bytes would distinguish only the hosts.
+    With a plain prefix and eight more bytes, codes would distinguish only the hosts.
     """
     encoder = chosen("string", URLS[::2])
     assert (
@@ -61,20 +61,20 @@ def test_urls_of_several_hosts_have_different_codes():
     ],
 )
 def test_plain_prefix_is_kept_if_it_distinguishes_values(values):
-    """If a plain prefix distinguishes the values, the encoder has no split points."""
+    """If a plain prefix distinguishes the values, the chosen encoder has no split points."""
     encoder = chosen("string", values)
     ends = sorted(value.encode() for value in values)
     assert encoder == Encoder.for_type("string", ends[0], ends[-1])
 
 
 def test_a_column_without_values_has_the_plain_encoder():
-    """A column of NULLs, or without rows, gets the plain encoder."""
+    """A column without rows, or with NULLs only, gets the plain encoder."""
     assert chosen("string", [None, None]) == Encoder("string")
     assert choose_encoder("string", pa.chunked_array([], pa.string()), 0, 0) == Encoder("string")
 
 
 def test_column_larger_than_its_sample_has_finer_codes():
-    """If a column has many more rows than its sample, its encoder distinguishes more values."""
+    """If a column has far more rows than its sample, its encoder distinguishes more values."""
     sample = [f"{n:016d}" for n in range(0, 10**9, 50_000)]
     few, many = chosen("string", sample), chosen("string", sample, 10**9)
     assert few.splits is None
@@ -84,9 +84,9 @@ def test_column_larger_than_its_sample_has_finer_codes():
 
 
 def test_split_points_grow_with_the_column_up_to_a_limit():
-    """The bytes of split points grow with the column, up to a limit.
+    """The larger a column is, the more bytes its split points may have, up to a limit.
 
-    In a small column, the split points have at most a kilobyte.
+    In a small column, split points have at most a kilobyte.
     """
     letters = np.array(list("abcdefghijklmnopqrstuvwxyz"))
     words = ["".join(w) for w in RNG.choice(letters, (300, 12))]
@@ -102,7 +102,7 @@ def test_split_points_grow_with_the_column_up_to_a_limit():
 
 
 def test_stray_bytes_do_not_widen_the_digits():
-    """Bytes that occur in one value of a thousand do not become digits."""
+    """If a byte occurs in only one value of a thousand, it does not become a digit."""
     odd = [f"{host}articles/ÄÖÜ~{n}" for n, host in enumerate(HOSTS * 3)]
     encoder = chosen("string", URLS + odd)
     assert encoder.splits is not None
@@ -112,7 +112,7 @@ def test_stray_bytes_do_not_widen_the_digits():
 
 
 def test_no_byte_beyond_the_front_affects_a_code():
-    """Values that differ only after the longest split point and its digits share a code."""
+    """If values differ only after the longest split point and its digits, they have one code."""
     point = Point(b"p" * 128, 128)
     encoder = Encoder("string", b"s" * 1024, Splits((point,), b"01"))
     value = "s" * 1024 + "p" * 128 + "0" * 24
@@ -123,9 +123,9 @@ def test_no_byte_beyond_the_front_affects_a_code():
 
 
 def test_wide_decimals_in_a_narrow_range_differ():
-    """A window distinguishes decimals of 25 digits that are close together.
+    """With a window, decimals of 25 digits have different codes even if they are close together.
 
-    Distant decimals share the first or the last code.
+    Decimals that are far from the window have the first or the last code.
     """
     ids = [Decimal(10**24 + n).scaleb(-2) for n in range(0, 10**6, 101)]
     encoder = chosen("decimal(38,2)", ids)
@@ -142,13 +142,13 @@ def test_wide_decimals_in_a_narrow_range_differ():
 
 
 def test_negative_decimals_in_a_narrow_range_differ():
-    """A window distinguishes negative decimals that are close together."""
+    """With a window, negative decimals have different codes even if they are close together."""
     ids = [Decimal(-(10**24) - n).scaleb(-2) for n in range(0, 10**6, 101)]
     assert share_of_distinct_codes(chosen("decimal(38,2)", ids), ids) == 1.0
 
 
 def test_decimals_of_all_magnitudes_have_no_window():
-    """Decimals of all magnitudes get no window, as a window would give small values one code."""
+    """Decimals of all magnitudes get no window, which would give all small values one code."""
     values = [Decimal(k * 10**e).scaleb(-2) for e in range(36) for k in range(1, 10)]
     assert chosen("decimal(38,2)", values) == Encoder("decimal(38,2)")
     assert chosen("decimal(38,2)", [Decimal(7)]) == Encoder("decimal(38,2)")
@@ -159,7 +159,7 @@ def test_decimals_of_all_magnitudes_have_no_window():
     [(1 - 10**38, 10**38 - 1), (10**38 - 2, 10**38 - 1), (1 - 10**38, 2 - 10**38), (0, 0)],
 )
 def test_a_window_over_the_ends_of_decimals(least: int, greatest: int) -> None:
-    """A window over the extreme decimals distinguishes its two ends."""
+    """If a window contains the extreme decimals, both of its ends have different codes."""
     window = Window.around(least, greatest)
     codec = DecimalCodec(38, 0, window)
     values = pa.array([Decimal(least), Decimal(greatest)], pa.decimal128(38, 0))
@@ -182,9 +182,10 @@ def test_a_window_over_the_ends_of_decimals(least: int, greatest: int) -> None:
 def test_more_and_more_split_points_are_tried(
     monkeypatch: pytest.MonkeyPatch, values: int, counts: list[int]
 ) -> None:
-    """A build tries more and more split points until they distinguish the values.
+    """A build tries more and more split points until their codes distinguish the values.
 
-    The bytes of the sample, and the bytes for points, limit the number of points.
+    Two limits bound the number of points: the bytes of the sample, and the bytes allowed for
+    points.
     """
     asked: list[int] = []
     split = module.split
@@ -223,9 +224,9 @@ def test_more_and_more_split_points_are_tried(
 def test_split_points_take_a_thousandth_of_the_column(
     monkeypatch: pytest.MonkeyPatch, size: int, most: int
 ) -> None:
-    """Split points may use a thousandth of the column's bytes, or a kilobyte if that is more.
+    """Split points may have a thousandth of the column's bytes; if that is less, a kilobyte.
 
-    A manifest limits the bytes of split points.
+    Above that, the limit of a manifest bounds the bytes of split points.
     """
     asked: list[int] = []
     monkeypatch.setattr(module, "split", lambda _, __, ___, limit: asked.append(limit))
@@ -236,9 +237,9 @@ def test_split_points_take_a_thousandth_of_the_column(
 
 
 def test_sample_of_the_whole_column_reserves_no_bit() -> None:
-    """If the sample is the whole column, codes reserve no bits for other values.
+    """If the sample is the whole column, codes reserve no bits for values outside of the sample.
 
-    If all values differ, each doubling of the rows reserves one more bit.
+    If all values differ, one more bit is reserved for each doubling of the rows.
     """
     values = pa.chunked_array([pa.array(range(1000))])
     spare = [module._spare_bits(values, rows) for rows in (0, 1000, 2000, 4000)]
@@ -249,7 +250,7 @@ def test_sample_of_the_whole_column_reserves_no_bit() -> None:
 def test_another_encoder_must_gain_more_than_a_little(
     monkeypatch: pytest.MonkeyPatch, gain: float, taken: bool
 ) -> None:
-    """Another encoder replaces the plain one only if it distinguishes enough more values."""
+    """Another encoder replaces the plain one only if it distinguishes sufficiently more values."""
     for type_name, values in (("string", URLS), ("decimal(38,2)", [Decimal(k) for k in range(9)])):
         asked: list[Encoder] = []
 

@@ -1,4 +1,4 @@
-"""The choice of split points: where values are split, and each part's prefix and digits."""
+"""The choice of split points: where values are split, and which prefix and digits each part has."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ MOST = 1 << 14
 def made(
     values: Sequence[bytes], count: int, spare: float, most: int = MOST, start: int = 0
 ) -> Splits | None:
-    """The split points of values whose first `start` bytes are shared."""
+    """Chooses split points for values that share their first `start` bytes."""
     return split(Fronts(values, start), count, spare, most)
 
 
 def test_fronts_are_the_bytes_after_the_shared_prefix() -> None:
-    """A front is the 152 bytes after the shared prefix, padded with zeros."""
+    """A front consists of the 152 bytes after the shared prefix, padded with zeros."""
     fronts = Fronts(PAGES, 0)
     assert fronts.bytes.shape == (6, 152)
     assert (fronts.shared.tolist(), fronts.radix) == ([7, 6, 0, 6, 0], 14)
@@ -34,7 +34,7 @@ def test_fronts_are_the_bytes_after_the_shared_prefix() -> None:
     assert np.array_equal(later.bytes, fronts.bytes)
     alike = Fronts([b"p" * 152 + b"1", b"p" * 152 + b"2"], 0)
     assert (alike.shared.tolist(), alike.radix) == ([152], 2)
-    # If the alphabet is wider than 127 bytes, digits are whole bytes.
+    # If the alphabet would have more than 127 bytes, each digit is a whole byte.
     assert Fronts([bytes([k]) for k in range(1, 128)], 0).radix == 128
     assert Fronts([bytes([k]) for k in range(1, 129)], 0).radix == 256
 
@@ -55,13 +55,13 @@ def test_fronts_are_the_bytes_after_the_shared_prefix() -> None:
 def test_values_are_split_where_neighbours_differ_most(
     count: int, points: list[tuple[bytes, int]], alphabet: bytes
 ) -> None:
-    """Split points separate neighbours that share the fewest bytes, and are as short as possible.
+    """Values are split where neighbours share the fewest bytes, by points as short as possible.
 
-    The digits of a code come from the bytes after the shared bytes.
+    The digits of a code are the bytes that follow the bytes shared by the point's values.
     """
     found = Splits(tuple(Point(*point) for point in points), alphabet)
     assert made(PAGES, count, 60) == found
-    # Once all values are distinguished, more points change nothing.
+    # When all values have different codes, more points change nothing.
     if count == 4:
         assert made(PAGES, 8, 60) == found
     assert made(PAGES, count, 0) == made(PAGES, 1, 60)
@@ -69,15 +69,15 @@ def test_values_are_split_where_neighbours_differ_most(
 
 @pytest.mark.parametrize("count", [3, 4, 16])
 def test_digits_distinguish_the_values_of_each_host(count: int) -> None:
-    """With one split point per host, the digits distinguish all values of a host."""
+    """If each host has one split point, the digits distinguish all values of the host."""
     starts = [b"h%02d/" % host + b"q" * 30 + b"00" for host in range(3)]
     assert made(HOSTS, count, 20) == Splits(tuple(Point(s, 36) for s in starts), b"0123456789")
 
 
 def test_one_more_point_splits_the_group_of_most_equal_codes() -> None:
-    """One more point splits the group with the most equal codes.
+    """One more split point divides the group that has the most equal codes.
 
-    Without this point, two hosts with the same first two bytes share a point.
+    Without the additional point, two hosts with the same first two bytes share one point.
     """
     first = b"h00/" + b"q" * 30 + b"00"
     assert made(HOSTS, 1, 20) == Splits((Point(b"h0", 2),), b"/012q")
@@ -85,7 +85,7 @@ def test_one_more_point_splits_the_group_of_most_equal_codes() -> None:
 
 
 def test_too_many_bytes_give_no_split_points() -> None:
-    """Split points can use all allowed bytes; if they need one more, there is no split."""
+    """Split points may have exactly the allowed bytes; if they need one more, there is no split."""
     three = made(HOSTS, 3, 20)
     assert three is not None
     size = packed_size(three.points)
@@ -94,7 +94,7 @@ def test_too_many_bytes_give_no_split_points() -> None:
 
 
 def test_a_point_is_128_bytes_long_at_most() -> None:
-    """A point has at most 128 bytes, so values that differ only later share a code."""
+    """A split point has at most 128 bytes, so values that differ only later have the same code."""
     found = made([b"p" * 200 + b"%03d" % k for k in range(50)], 4, 0)
     assert found == Splits((Point(b"p" * 128, 128),), b"p")
 
@@ -113,9 +113,9 @@ def test_a_point_is_128_bytes_long_at_most() -> None:
     ],
 )
 def test_the_rarest_bytes_are_no_digits(text: bytes, strays: float, alphabet: bytes) -> None:
-    """The rarest bytes are left out of the alphabet, up to a limited number of occurrences.
+    """The rarest bytes are left out of the alphabet while their occurrences stay below a limit.
 
-    The digit 0 stands for a zero byte.
+    The digit 0 stands for the zero byte.
     """
     counts = np.bincount(np.frombuffer(text, np.uint8), minlength=256)
     assert _alphabet(counts, strays) == alphabet
@@ -123,7 +123,7 @@ def test_the_rarest_bytes_are_no_digits(text: bytes, strays: float, alphabet: by
 
 @pytest.mark.parametrize(("odd", "alphabet"), [(1, b"ab"), (2, b"ab~")])
 def test_one_value_in_two_hundred_may_have_an_odd_byte(odd: int, alphabet: bytes) -> None:
-    """A byte in one of 200 values is left out of the alphabet; a byte in two of them is not."""
+    """A byte is left out of the alphabet if one of 200 values has it, but not if two do."""
     plain = [bytes(b"ab"[k >> bit & 1] for bit in range(8)) for k in range(200 - odd)]
     found = made(sorted([*plain, b"~aaaaaaa", b"~bbbbbbb"][:200]), 1, 0)
     assert found is not None
@@ -131,7 +131,7 @@ def test_one_value_in_two_hundred_may_have_an_odd_byte(odd: int, alphabet: bytes
 
 
 def test_group_is_split_amid_its_most_similar_values() -> None:
-    """Of several equally good positions, a group is split at the one nearest to the middle."""
+    """If several positions are equally good, a group is split at the one nearest to its middle."""
     steps = [9, 9, 2, 9, 2, 9, 9, 9, 2]
     for first in (0, 3):
         fronts: Any = SimpleNamespace(shared=np.array([0] * first + steps))
@@ -141,7 +141,7 @@ def test_group_is_split_amid_its_most_similar_values() -> None:
 
 @pytest.mark.parametrize(("second", "points"), [(b"a\1", [b"", b"a\1"]), (b"a\0", [b""])])
 def test_group_joins_the_previous_one_at_a_zero_byte(second: bytes, points: list[bytes]) -> None:
-    """A group whose point would end in a zero byte joins the previous group."""
+    """If a group's point would end in a zero byte, the group joins the previous group."""
     rows = [list(value.ljust(4, b"\0")) for value in (b"", second)]
     fronts: Any = SimpleNamespace(shared=np.array([1]), bytes=np.array(rows, np.uint8))
     groups = [choose_split_points._Group(0, 0, 1, 0), choose_split_points._Group(0, 1, 2, 2)]

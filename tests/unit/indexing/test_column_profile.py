@@ -1,4 +1,4 @@
-"""The bytes that an index may use, according to its options and the size of its column."""
+"""The bytes that an index may have, computed from its options and the size of its column."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def profile(
     few: bool = False,
     spread: float = 0.0,
 ) -> Profile:
-    """The profile of a column; by default, it has a hundred files of a megabyte."""
+    """A column profile; by default, the column has a hundred files, each of a megabyte."""
     sample: Any = SimpleNamespace(
         rows=rows,
         width=width,
@@ -42,7 +42,7 @@ def profile(
 
 
 def test_a_profile_counts_its_locations_and_its_bytes() -> None:
-    """A profile has the bytes of the table on disk, and the uncompressed bytes of the column."""
+    """A profile has the table's bytes on disk, and the column's bytes without compression."""
     found = profile([300, 100])
     assert (found.n_files, found.table_bytes, found.location_bytes) == (2, 400, 200.0)
     assert found.column_bytes == 8_000_000
@@ -54,7 +54,7 @@ def test_a_profile_counts_its_locations_and_its_bytes() -> None:
 @pytest.mark.parametrize(
     ("sizes", "options", "share", "budget"),
     [
-        # The budget is a tenth of the table's bytes, and at least 64 KB.
+        # The budget is the larger of a tenth of the table's bytes and 64 KB.
         (None, AUTO, 1.0, 10 * MB),
         (None, AUTO, 0.25, 10 * MB // 4),
         ([100_000] * 3, AUTO, 1.0, 64 << 10),
@@ -69,7 +69,7 @@ def test_a_profile_counts_its_locations_and_its_bytes() -> None:
 def test_sampled_part_gets_its_share_of_the_budget(
     sizes: list[int] | None, options: IndexOptions, share: float, budget: int
 ) -> None:
-    """An index of a sampled part of the domain gets this part's share, and at least one byte."""
+    """A sampled part of the domain gets its share of the budget, and at least one byte."""
     found = profile(sizes, share=share)
     assert found.budget(options) == budget
     assert found.most(options) == budget
@@ -77,9 +77,9 @@ def test_sampled_part_gets_its_share_of_the_budget(
 
 @pytest.mark.parametrize("shape", ["sieve", "map"])
 def test_maps_and_blocks_are_not_rebuilt_to_fit_a_budget(shape: str) -> None:
-    """A build does not repeat maps or blocks to fit a budget.
+    """If a map or blocks exceed their budget, a build does not make them again.
 
-    A map is planned for its budget, and blocks have an error bound.
+    A map is planned to fit its budget, and blocks are limited by an error bound.
     """
     assert profile().most(IndexOptions(shape, budget="20KB")) == math.inf
 
@@ -87,25 +87,26 @@ def test_maps_and_blocks_are_not_rebuilt_to_fit_a_budget(shape: str) -> None:
 @pytest.mark.parametrize(
     ("rows", "share", "wide", "allowed"),
     [
-        # The budget is a hundredth of the column, and at least 320 KB. A second reading has up to
-        # eight times this budget.
+        # The budget is the larger of a hundredth of the column and 320 KB. In a second reading, the
+        # budget is up to eight times as large.
         (1_000_000, 1.0, False, 320 << 10),
         (4_096_100, 1.0, False, 327_688),
         (10_000_000, 1.0, False, 800_000),
         (10_000_000, 0.5, False, 400_000),
         (10_000_000, 1.0, True, 6_400_000),
         (1_000_000, 1.0, True, 8 * (320 << 10)),
-        # The budget is at most a tenth of the table.
+        # Here, the budget is limited to a tenth of the table.
         (1_000_000_000, 1.0, False, 10 * MB),
     ],
 )
 def test_second_reading_has_a_larger_budget_if_it_can_pay(
     rows: int, share: float, wide: bool, allowed: int
 ) -> None:
-    """The budget `auto` gives intervals a hundredth of the column, and more in a second reading."""
+    """The budget `auto` gives intervals a hundredth of the column; a second reading gets more."""
     found = profile(rows=rows, share=share, wide=wide)
     assert found.intervals_budget(AUTO, "auto") == allowed
-    # The limit is 1.5 cuts per byte plus 64 cuts per location, and at most one cut per row.
+    # The number of cuts is limited to 1.5 per byte of budget, plus 64 per location, and to one per
+    # row.
     assert found.most_cuts(AUTO) == min(found.sample.shown, 64 * 100 + 3 * allowed // 2)
     many = profile(rows=rows, share=share, wide=wide, shown=1 << 30)
     assert many.most_cuts(AUTO) == 64 * 100 + 3 * allowed // 2
@@ -113,9 +114,9 @@ def test_second_reading_has_a_larger_budget_if_it_can_pay(
 
 @pytest.mark.parametrize(("share", "allowed"), [(1.0, 320 << 10), (0.5, 160 << 10)])
 def test_a_likely_map_reads_the_cuts_of_a_small_column(share: float, allowed: int) -> None:
-    """If a map is likely, the first reading collects only the cuts of a small column.
+    """If a map is likely, the first reading collects only as many cuts as for a small column.
 
-    A second reading has its usual budget.
+    If a second reading follows, it has the usual budget of a second reading.
     """
     found = profile(rows=10_000_000, share=share, few=True)
     assert found.intervals_budget(AUTO, "auto") == allowed
@@ -129,9 +130,9 @@ def test_a_likely_map_reads_the_cuts_of_a_small_column(share: float, allowed: in
     ("budget", "beside"), [("40KB", 20 << 10), ("640KB", 32 << 10), ("1280KB", 64 << 10)]
 )
 def test_intervals_next_to_a_map_get_little_budget(budget: str, beside: int) -> None:
-    """If an index has a map, intervals get a twentieth of the budget.
+    """If an index has a map, its intervals get a twentieth of the budget.
 
-    Intervals get at least 32 KB, but at most half of the budget.
+    These intervals get at least 32 KB, but never more than half of the budget.
     """
     options = IndexOptions(budget=budget)
     assert profile().intervals_budget(options, "auto") == int(budget[:-2]) << 10
@@ -139,7 +140,7 @@ def test_intervals_next_to_a_map_get_little_budget(budget: str, beside: int) -> 
 
 
 def test_at_least_one_cut_is_allowed() -> None:
-    """A build may collect at least one cut, even for a column without rows."""
+    """Even for a column without rows, a build may collect one cut."""
     for options in (AUTO, IndexOptions("sieve")):
         assert profile(shown=0).most_cuts(options) == 1
         assert profile([MB], shown=7).most_cuts(options) == 7
@@ -151,14 +152,14 @@ def test_at_least_one_cut_is_allowed() -> None:
         (AUTO, 1_000_000, False, True),
         (AUTO, 1_000_000, True, False),
         (IndexOptions(budget="1%"), 1_000_000, False, False),
-        # The first reading has already collected all cuts that the budget allows.
+        # Here, the first reading has already collected all cuts that the budget allows.
         (AUTO, 1_000_000_000, False, False),
     ],
 )
 def test_more_cuts_are_read_once_and_within_the_budget(
     options: IndexOptions, rows: int, wide: bool, more: bool
 ) -> None:
-    """A build reads a second time for more cuts only with the budget `auto`, and only once."""
+    """With the budget `auto`, a build can read a second time for more cuts, but only once."""
     found = profile(rows=rows, wide=wide)
     wider = found.wider(options)
     assert (wider is not None) == more
@@ -167,9 +168,9 @@ def test_more_cuts_are_read_once_and_within_the_budget(
 
 
 def test_a_map_finds_the_location_of_a_row() -> None:
-    """If values can share a code, `least_by_map` is the expected size of one row's location.
+    """If values can share a code, `least_by_map` is the mean size of the location of a random row.
 
-    A row is more likely in a large location.
+    A random row is more likely in a large location than in a small one.
     """
     assert profile([300, 100]).least_by_map(3.0) == 3.0
     assert profile([300, 100], exact=False).least_by_map(3.0) == (1.5**2 + 0.5**2) / 2
@@ -177,18 +178,18 @@ def test_a_map_finds_the_location_of_a_row() -> None:
 
 
 def test_a_map_finds_each_location_of_a_value() -> None:
-    """With a map, a query for a value reads only the locations of the value.
+    """With a map, a query for a value reads only those locations that contain the value.
 
-    Intervals also read the locations of other values with the same code.
+    With intervals, it also reads the locations of other values that have the same code.
     """
     assert profile([200] * 10, exact=False, spread=4.5).least_by_map(9.0) == 4.5
     assert profile([200] * 10, exact=False, spread=4.5).least_by_map(3.0) == 3.0
 
 
 def test_bytes_that_hardly_count() -> None:
-    """Negligible bytes are a hundredth of the column, and at least 8 KB.
+    """A saving below a hundredth of the column, or below 8 KB if that is more, is negligible.
 
-    A sampled part of the domain gets its share of these bytes.
+    For a sampled part of the domain, this limit is the part's share.
     """
     assert profile().little == 80_000
     assert profile(rows=1000).little == 8 << 10
@@ -198,6 +199,6 @@ def test_bytes_that_hardly_count() -> None:
 
 
 def test_the_smallest_windows_have_a_byte_for_intervals() -> None:
-    """Intervals get at least one byte, even for a tiny sampled part of the column."""
+    """Even for a tiny sampled part of the column, intervals get at least one byte."""
     found = profile([10 << 30], share=1e-6)
     assert (found.budget(AUTO), found.intervals_budget(AUTO, "auto")) == (1073, 1)

@@ -1,4 +1,4 @@
-"""The sample of a column: widths of values, and windows of the domain."""
+"""The sample of a column: the widths of its values, and windows of its domain."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from sieve.segments.query_model import QueryModel
     ],
 )  # fmt: skip
 def test_width_of_a_value_is_its_width_in_parquet(type_name: str, width: int) -> None:
-    """The width of a value is its width in Parquet."""
+    """The width of a value is the number of bytes that the value has in Parquet."""
     assert _width(type_name) == width
 
 
 @pytest.mark.parametrize("others", [0, 1000])
 def test_a_column_of_few_values_has_no_windows(others: int) -> None:
-    """A column with a few frequent keys has no windows, whose share would be 0 of 0."""
+    """If a column has only a few frequent keys, it has no windows, whose share would be 0 of 0."""
     codes = np.append(np.repeat([0, 1], 5000), np.arange(others) * 1000)
     plain, none = Encoder.for_type("int"), np.empty((0, 2), np.int64)
     sample = Sample(

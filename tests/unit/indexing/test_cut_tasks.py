@@ -1,4 +1,4 @@
-"""Distinct codes and their counts, for any order of the rows."""
+"""For any order of the rows, the distinct codes and their counts are the same."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from sieve.indexing.cut_tasks import _distinct
     ],
 )
 def test_codes_are_counted_in_ascending_order(codes: list[int]) -> None:
-    """For rows in any order, the distinct codes ascend and have the right counts."""
+    """For rows in any order, the distinct codes ascend, and their counts are right."""
     found, counts = _distinct(np.array(codes, np.int64))
     expected, times = np.unique(codes, return_counts=True)
     assert (found.tolist(), counts.tolist()) == (expected.tolist(), times.tolist())

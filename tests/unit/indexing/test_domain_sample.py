@@ -1,4 +1,4 @@
-"""Windows, the sampled parts of a domain: how keys and queries are mapped into them."""
+"""Windows are the sampled parts of a domain; keys and queries are mapped into them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ keys = st.lists(codes, min_size=2, max_size=200, unique=True).map(np.array)
 def zoom_of(
     sample: np.ndarray, share: float, asked: np.ndarray = NOTHING
 ) -> tuple[DomainSample, QueryModel]:
-    """The windows that are chosen for a sample, and the sample's query model."""
+    """Chooses windows for a sample; returns them with the sample's query model."""
     query_model = QueryModel.of_sample(sample.astype(np.int64))
     return windows(query_model, share, asked), query_model
 
@@ -30,7 +30,7 @@ def zoom_of(
 def test_mapping_keeps_order_and_membership(
     sample: np.ndarray, share: float, others: list[int]
 ) -> None:
-    """The mapping keeps the order and the distinctness of codes, and adds no code."""
+    """The mapping keeps the order of codes, keeps different codes different, and adds none."""
     domain_sample, _ = zoom_of(sample, share)
     everything = np.unique(np.append(sample, np.array(others, np.int64)).astype(np.int64))
     inside = domain_sample.within(everything)
@@ -43,7 +43,7 @@ def test_mapping_keeps_order_and_membership(
 def test_mapped_interval_has_the_same_keys(
     sample: np.ndarray, share: float, one: int, other: int
 ) -> None:
-    """A mapped interval contains a mapped key exactly if the original interval contains the key."""
+    """A mapped interval contains a mapped key exactly if the original one contains the key."""
     domain_sample, _ = zoom_of(sample, share)
     low, high = min(one, other), max(one, other)
     ((first, last),) = domain_sample.intervals(np.array([[low, high]], np.int64))
@@ -57,7 +57,7 @@ def test_mapped_interval_has_the_same_keys(
 def test_a_query_keeps_its_keys(
     sample: np.ndarray, share: float, ends: list[tuple[int, int]]
 ) -> None:
-    """All sampled keys of a query are mapped, into the mapped interval of the query."""
+    """All sampled keys of a query are mapped to codes within the query's mapped interval."""
     asked = np.unique(np.sort(np.array(ends, np.int64), axis=1), axis=0)
     apart = np.append(True, asked[1:, 0] > np.maximum.accumulate(asked[:, 1])[:-1])
     asked = asked[apart]
@@ -71,9 +71,9 @@ def test_a_query_keeps_its_keys(
 
 
 def test_a_query_keeps_its_keys_between_windows() -> None:
-    """The keys of a query between windows are mapped to the end of the previous window.
+    """If keys of a query are between windows, they are mapped to the end of the previous window.
 
-    Other keys between windows are dropped.
+    All other keys between windows are dropped.
     """
     sample = np.arange(0, 100_000, 10)
     asked = np.array([[30_000, 70_000]], np.int64)
@@ -92,7 +92,7 @@ def test_a_query_keeps_its_keys_between_windows() -> None:
 @pytest.mark.parametrize("share", [0.02, 0.2, 0.5])
 @pytest.mark.parametrize("shape", ["even", "skewed", "few"])
 def test_the_share_is_that_of_the_keys(shape: str, share: float) -> None:
-    """The windows contain about the given share of rows and of distinct keys."""
+    """The windows contain roughly the given share of the rows and of the distinct keys."""
     random = np.random.default_rng(5)
     sample = {
         "even": random.integers(0, 1 << 40, 40_000),
@@ -106,9 +106,9 @@ def test_the_share_is_that_of_the_keys(shape: str, share: float) -> None:
 
 
 def test_a_key_of_many_rows_is_always_seen() -> None:
-    """The windows contain each frequent key, which stands for itself.
+    """The windows contain each frequent key, and its rows count only for this key.
 
-    The rows of other keys also stand for keys between the windows.
+    The rows of any other key also represent keys between the windows.
     """
     random = np.random.default_rng(6)
     sample = np.append(np.full(20_000, 77_777), random.integers(0, 1 << 20, 20_000))
@@ -125,7 +125,7 @@ def test_a_key_of_many_rows_is_always_seen() -> None:
 
 @pytest.mark.parametrize(("others", "seen"), [(63, True), (64, False)])
 def test_a_key_is_heavy_from_half_a_stratum_on(others: int, seen: bool) -> None:
-    """There are 32 strata, so a key is frequent if at least one row in 64 has it."""
+    """A key is frequent if at least one row in 64 has it, which is half of one of the 32 strata."""
     sample = np.append(np.full(1000, 77_777), np.arange(1000 * others) * 1000 + 10**8)
     domain_sample, query_model = zoom_of(sample, 0.01)
     (rate,) = domain_sample.rates(query_model, np.array([77_777]))
@@ -133,7 +133,7 @@ def test_a_key_is_heavy_from_half_a_stratum_on(others: int, seen: bool) -> None:
 
 
 def test_windows_without_a_key_have_no_model() -> None:
-    """Windows without a key have no query model, so the build has nothing to index."""
+    """If windows contain no key, they have no query model, and a build has nothing to index."""
     query_model = QueryModel.of_sample(np.array([10, 20, 30]))
     between = DomainSample(np.array([12]), np.array([18]), NOTHING, 0.1)
     assert between.of_mass(query_model) is None
@@ -142,7 +142,7 @@ def test_windows_without_a_key_have_no_model() -> None:
 
 
 def test_ends_of_a_query_are_within_windows() -> None:
-    """Each end of a query is within a window with keys on both sides."""
+    """Each end of a query lies in a window, with keys on both sides of this end."""
     sample = np.arange(0, 1_000_000, 10)
     asked = np.array([[300_000, 700_000]], np.int64)
     domain_sample, _ = zoom_of(sample, 0.2, asked)
@@ -151,7 +151,7 @@ def test_ends_of_a_query_are_within_windows() -> None:
 
 
 def test_the_outermost_windows_reach_to_the_ends_of_all_codes() -> None:
-    """The outermost windows contain all codes beyond the sampled keys, and no other window does."""
+    """The outermost windows include all codes beyond the sampled keys, and other windows none."""
     sample = np.arange(0, 1_000_000, 10)
     ends = np.array([[sample[0], sample[0]], [sample[-1], sample[-1]]], np.int64)
     domain_sample, _ = zoom_of(sample, 0.1, ends)
@@ -161,7 +161,7 @@ def test_the_outermost_windows_reach_to_the_ends_of_all_codes() -> None:
 
 
 def test_window_model_has_the_shares_of_codes_and_keys() -> None:
-    """The query model of windows has their shares of the domain's codes and keys."""
+    """The query model of windows has the windows' shares of all codes and of all keys."""
     query_model = QueryModel.of_sample(np.array([0, 10, 20, 30]))
     seen = DomainSample(np.array([0]), np.array([10]), NOTHING, 0.5).of_mass(query_model)
     assert seen is not None
@@ -169,7 +169,7 @@ def test_window_model_has_the_shares_of_codes_and_keys() -> None:
 
 
 def test_a_window_begins_at_the_least_code_of_its_share() -> None:
-    """`_code_at` returns the least code up to which the model has the given share."""
+    """`_code_at` returns the least code up to which the model has the given share of keys."""
     for sample in (np.arange(0, 10**6, 7), np.array([LEAST, -5, 0, 1 << 40, GREATEST])):
         query_model = QueryModel.of_sample(sample)
         share = np.array([0.01, 0.3, 0.5, 0.77, 0.99])
@@ -180,9 +180,9 @@ def test_a_window_begins_at_the_least_code_of_its_share() -> None:
 
 
 def test_keys_after_a_window_are_mapped_to_its_end() -> None:
-    """Keys of a query that are between windows are mapped to the end of the previous window.
+    """If keys of a query are after a window, they are mapped to the end of this window.
 
-    Keys before all windows are dropped.
+    Keys before the first window are dropped.
     """
     asked = np.array([[-20, -10], [20, 30]], np.int64)
     sample = DomainSample(np.array([0, 100]), np.array([10, 110]), asked, 0.5)

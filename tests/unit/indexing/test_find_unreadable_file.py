@@ -1,4 +1,4 @@
-"""The search for the file on which a build fails, if Spark does not name the file."""
+"""If a build fails on a file that Spark does not name, a search finds this file."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ COLUMN = Column(("id",), "bigint")
 
 
 class Reads:
-    """Replaces reading: fails if a bad file is read.
+    """Replaces the reading of files: it fails if one of the files is bad.
 
-    Records the number of files of each reading.
+    Records how many files each reading reads.
     """
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *, bad: Sequence[int], reader: bool = True):
@@ -39,7 +39,7 @@ class Reads:
 
 
 def read(message: str, cancelled: Exception | None = None) -> None:
-    """Runs a build that reads all files and fails with this message."""
+    """Runs a build in which the reading of all files fails with this message."""
 
     def check() -> None:
         if cancelled is not None:
@@ -60,7 +60,7 @@ def test_the_file_that_fails_is_named(monkeypatch: pytest.MonkeyPatch, bad: int)
 
 
 def test_error_without_a_bad_file_is_raised_unchanged(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An error is raised unchanged if it names a file, is transient, or comes from elsewhere."""
+    """If an error names a file, is transient, or is no read error, it is raised unchanged."""
     Reads(monkeypatch, bad=[])
     with pytest.raises(PySparkException, match="transient"):
         read("transient")
@@ -87,7 +87,7 @@ def test_error_without_a_bad_file_is_raised_unchanged(monkeypatch: pytest.Monkey
 def test_only_reader_errors_count_as_failed_files(
     monkeypatch: pytest.MonkeyPatch, error: Exception | None, reader: bool, fails: bool | None
 ) -> None:
-    """A file counts as unreadable only if Spark's file reader, which reads all its rows, fails."""
+    """A file is unreadable only if Spark's reader fails on it while it reads all rows."""
     steps: list[Any] = []
 
     class Rows:

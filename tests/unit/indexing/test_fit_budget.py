@@ -1,4 +1,4 @@
-"""Fitting intervals to a budget, with and without a map."""
+"""Fits intervals to a budget, both with and without a map."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from sieve.segments.stopping_rule import Stop
 
 @pytest.mark.parametrize(("shape", "weight"), [("map", 0.5), ("auto", 1.0)])
 def test_the_model_of_intervals(monkeypatch: pytest.MonkeyPatch, shape: str, weight: float) -> None:
-    """With a map, intervals are valued only by ranges, which are three of six kinds of query.
+    """With a map, only range queries give intervals a value; ranges are three of six query kinds.
 
-    Without a map, intervals are valued by all six kinds.
+    Without a map, all six kinds of query do.
     """
     asked: list[QueryModel] = []
     monkeypatch.setattr(fit_budget, "_planner", lambda model, *_: asked.append(model))
@@ -50,9 +50,9 @@ def test_the_model_of_intervals(monkeypatch: pytest.MonkeyPatch, shape: str, wei
 def test_intervals_are_tried_before_they_are_written(
     monkeypatch: pytest.MonkeyPatch, cuts: int, few: bool, tried: bool
 ) -> None:
-    """If several tasks make the intervals, the build first estimates them at the lowest price.
+    """If several tasks make the intervals, the build first makes an estimate at the lowest price.
 
-    If one task makes the intervals, the build estimates them only if a map is likely.
+    If one task makes the intervals, the build makes an estimate only if a map is likely.
     """
     asked: list[float] = []
     monkeypatch.setattr(build_tasks, "CUTS_PER_TASK", 10)
@@ -74,7 +74,7 @@ def test_intervals_are_tried_before_they_are_written(
     [(1, 1.0, 1), (500_000, 1.0, 1), (500_001, 1.0, 2), (500_001, 0.25, 5)],
 )
 def test_a_run_has_a_file_for_each_task_of_cuts(cuts: int, share: float, files: int) -> None:
-    """A run has one file per task; the sampled share of the domain scales the number of tasks."""
+    """A run has one file per task, and the number of tasks depends on the sampled share."""
     profile: Any = SimpleNamespace(sample=SimpleNamespace(share=share))
     assert build_tasks.run_files(cuts, profile.sample) == files
 
@@ -83,9 +83,9 @@ def test_a_run_has_a_file_for_each_task_of_cuts(cuts: int, share: float, files: 
 def test_intervals_next_to_a_map_are_written_once(
     monkeypatch: pytest.MonkeyPatch, shape: str
 ) -> None:
-    """With a map, intervals are written once at the given price.
+    """If the index has a map, intervals are written once, at the given price.
 
-    Without a map, one task searches for the price.
+    Without a map, a task searches for the price while it writes intervals.
     """
     written: list[str] = []
     for name in ("write_stretches", "write_whole", "write_until"):

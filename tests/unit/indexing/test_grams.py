@@ -1,4 +1,4 @@
-"""Grams of texts: the distinct grams of each location."""
+"""Tests that each location gets the distinct grams of its texts."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ TEXTS = [b"abcdef", None, b"", b"abc", b"cdefg", b"\xff\xfe\xfd\xfc\xfb", "\u20a
 
 
 def number(gram):
-    """The key of a gram: its bytes as a signed number."""
+    """The key of a gram, that is, its bytes as a signed number."""
     return int.from_bytes(gram, "big", signed=True)
 
 
 def expected(texts):
-    """The distinct grams of texts."""
+    """Returns the distinct grams of some texts."""
     some = (text or b"" for text in texts)
     return sorted({number(text[k : k + 4]) for text in some for k in range(len(text) - 3)})
 
 
 @pytest.mark.parametrize("kind", [pa.binary(), pa.large_binary()])
 def test_a_gram_is_in_one_text(kind):
-    """No gram crosses the end of a text, even in a slice of an array."""
+    """Even in a slice of an array, no gram extends from one text into the next."""
     array = pa.array(TEXTS, kind)
     for start in range(len(TEXTS) + 1):
         for end in range(start, len(TEXTS) + 1):
@@ -34,9 +34,9 @@ def test_a_gram_is_in_one_text(kind):
 
 @pytest.mark.parametrize("held", [0, 3, 1 << 22])
 def test_the_rows_of_each_location(monkeypatch, held):
-    """Each location has each gram once.
+    """Each location has each of its grams once.
 
-    A location without grams, and a damaged record, have a NULL.
+    If a location has no grams or a record is damaged, the result has a NULL.
     """
     monkeypatch.setattr(grams, "_HELD", held)
     rows = [(0, b"abcde"), (0, b"bcdef"), (1, b"abc"), (1, None), (-3, None), (2, b"abcd")]

@@ -1,4 +1,4 @@
-"""Tasks that pack pairs of hash and location, and tasks that make maps of them."""
+"""Tests the tasks that pack pairs of hash and location, and those that make maps of the pairs."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ LOCATIONS = 9
 
 
 def pairs(n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Hashes of distinct keys in random order, with a random location each."""
+    """Hashes of distinct keys, in random order; each has one random location."""
     random = np.random.default_rng(n)
     hashes = hash_codes(random.permutation(n).astype(np.int64))
     return hashes, random.integers(0, LOCATIONS, n).astype(np.int32)
 
 
 def test_each_range_makes_the_map_of_its_pairs() -> None:
-    """Each range of hashes, in signed order, has one map of the pairs from all tasks."""
+    """For each range of signed hashes, one map is made, with the pairs of all tasks."""
     hashes, locations = pairs(5_000)
     batches = [packed(hashes[at::2], locations[at::2], 3) for at in (0, 1)]
     for batch in batches:
@@ -58,9 +58,9 @@ def test_each_range_makes_the_map_of_its_pairs() -> None:
 
 
 def test_distinct_hashes_are_counted() -> None:
-    """A sketch counts distinct hashes exactly if they fit into it, and otherwise within 6 %.
+    """A sketch counts distinct hashes: exactly if all fit into it, and otherwise within 6 %.
 
-    Three or more copies of a hash count as two.
+    If a hash occurs three times or more, it counts as two.
     """
     for n in (10, SKETCH - 1, SKETCH, 300_000):
         for times in range(1, 6):
@@ -77,7 +77,7 @@ def test_distinct_hashes_are_counted() -> None:
 
 
 def test_sketches_of_tasks_become_one() -> None:
-    """Merged sketches equal the sketch of one task with all pairs, in any order."""
+    """If the sketches of tasks are merged in any order, the result is the sketch of all pairs."""
     hashes, locations = pairs(20_000)
     hashes = np.append(hashes, hashes[:7_000])
     locations = np.append(locations, locations[:7_000])
@@ -93,7 +93,7 @@ def test_sketches_of_tasks_become_one() -> None:
 
 
 def test_pairs_are_packed_when_the_buffer_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pairs are packed when the buffer is full, and the remaining pairs at the end."""
+    """A task packs pairs whenever its buffer is full, and packs the remaining pairs at the end."""
     monkeypatch.setattr(hash_map_tasks, "_HELD", 10)
     packer = PairPacker(1)
     numbers = [
@@ -110,7 +110,7 @@ def test_pairs_are_packed_when_the_buffer_is_full(monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.parametrize("seed", range(8))
 def test_unique_keys_fit_a_map_for_unique_keys(seed: int) -> None:
-    """If all keys are unique, a map fits into its budget even if the sketch has an error."""
+    """If all keys are unique, their map fits into its budget, even if the sketch has an error."""
     hashes = hash_codes(np.arange(20_000) + 20_000 * seed)
     (smallest,) = packed(hashes, np.arange(20_000) % LOCATIONS, 1).column("smallest").to_pylist()
     keys = distinct(20_000, smallest)
@@ -121,9 +121,9 @@ def test_unique_keys_fit_a_map_for_unique_keys(seed: int) -> None:
 @pytest.mark.parametrize("zoomed", [False, True])
 @pytest.mark.parametrize("type_name", ["bigint", "string"])
 def test_each_value_is_packed_once_per_location(type_name: str, zoomed: bool) -> None:
-    """Each value is packed once for each of its locations.
+    """If a location contains a value several times, the pair of both is packed once.
 
-    NULLs, locations that prove nothing, and values outside of the windows are omitted.
+    NULLs, values outside of the windows, and unproven locations are left out.
     """
     encoder, text = Encoder(type_name), type_name == "string"
     files = [["b", "a", None, "b", "d"], ["c"], ["d", "b"]]
@@ -152,7 +152,7 @@ def test_each_value_is_packed_once_per_location(type_name: str, zoomed: bool) ->
 
 @pytest.mark.parametrize(("n", "keys"), [(1000, 1000), (100_000, 90_000), (30_000_000, 20_000_000)])
 def test_budget_in_the_error_is_enough_for_a_map(n: int, keys: int) -> None:
-    """If a budget is too small, the error names one that suffices for a useful map."""
+    """If a budget is too small for a useful map, the error names a sufficient budget."""
     with pytest.raises(InvalidInputError) as caught:
         fit_maps(n, keys, 50, 10)
     message = caught.value.message
@@ -166,9 +166,9 @@ def test_budget_in_the_error_is_enough_for_a_map(n: int, keys: int) -> None:
 
 
 def test_map_needs_three_percent_more_than_estimated() -> None:
-    """A map needs three per cent more than its estimated bytes.
+    """A map is planned to need three per cent more bytes than estimated.
 
-    A map of unique keys uses as many fingerprint bits as the budget allows.
+    If all keys are unique, fingerprints get as many bits as the budget allows.
     """
     least = estimate_bytes(1000, LOCATIONS, 0)
     assert fit_maps(1000, 1000, LOCATIONS, round(least / 0.97) + 1) == (1, 0)
@@ -184,40 +184,41 @@ def test_map_needs_three_percent_more_than_estimated() -> None:
     ("n", "maps"), [(1, 1), (1 << 19, 1), ((1 << 19) + 1, 2), (1 << 20, 2), ((1 << 20) + 1, 3)]
 )
 def test_a_map_has_half_a_million_pairs_at_most(n: int, maps: int) -> None:
-    """A map has at most half a million pairs, which mostly fit into a core's cache."""
+    """A map has at most half a million pairs, so that it mostly fits into the cache of a core."""
     assert fit_maps(n, n, LOCATIONS, 1 << 30)[0] == maps
 
 
 @pytest.mark.parametrize(
     ("pairs", "worth", "bits"),
     [
-        (1000, 1e6, 0),  # A query for an absent key reads one location and has the weight 1.
+        (1000, 1e6, 0),  # A query for an absent key reads one location, and has the weight 1.
         (4000, 1e6, 2),
         (30_000, 1e6, 5),
         (30_000, 2000, 5),
-        # One bit for each of 1,000 keys needs 147 bytes, and halves these reads.
+        # For 1,000 keys, one bit of fingerprint needs 147 bytes, and halves the reads for absent
+        # keys.
         (30_000, 100, 4),
         (30_000, 0.0, 0),
         (0, 1e6, 0),
     ],
 )
 def test_fingerprints_have_the_bits_that_pay_back(pairs: int, worth: float, bits: int) -> None:
-    """Fingerprints get another bit if the bit costs less than the reads that it saves.
+    """Fingerprints get one more bit as long as the bit costs less than the reads that it saves.
 
-    Fingerprints save reads only for absent keys.
+    They save reads only in queries for absent keys.
     """
     keys = min(pairs, 1000)
     assert fit_maps(pairs, keys, LOCATIONS, 1 << 30, worth) == (1, bits)
 
 
 def test_fingerprints_that_pay_back_keep_the_budget() -> None:
-    """The budget limits the fingerprint bits, even if more bits would save enough reads."""
+    """If more fingerprint bits would pay back, the budget still limits their number."""
     least = estimate_bytes(1000, LOCATIONS, 1, 1000, 4000)
     assert fit_maps(4000, 1000, LOCATIONS, round(least / 0.97) + 1, 1e6) == (1, 1)
 
 
 def test_maps_are_planned_for_equal_numbers_rounded_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each of several maps is planned for an equal share of the keys, rounded up."""
+    """If a run has several maps, each is planned for an equal share of the keys, rounded up."""
     asked: list[tuple[int, ...]] = []
     monkeypatch.setattr(build_hash_map, "fingerprint_for", lambda *given: asked.append(given) or 5)
     assert fit_maps((1 << 20) + 1, 1 << 20, LOCATIONS, 300_000) == (3, 5)

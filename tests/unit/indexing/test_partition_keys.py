@@ -1,4 +1,4 @@
-"""Partition keys: numbers that Spark's hash partitioning assigns to one partition each."""
+"""Partition keys: Spark's hash partitioning moves each of these numbers to its own partition."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 
 from sieve.indexing.partition_keys import _murmur3, partition_keys
 
-# The results of SELECT hash(id) for INT values on Spark 4.1.
+# These are the results of SELECT hash(id) for INT values on Spark 4.1.
 HASHES = {
     0: 933211791, 1: -559580957, 2: 1765031574, 41: -1080649125, 1000003: 45861451, -1: -1604776387,
     -77: 771921660, 2147483647: 133916647, -2147483648: 723455942,
@@ -15,14 +15,14 @@ HASHES = {
 
 
 def test_numbers_hash_as_spark_does() -> None:
-    """`_murmur3` returns Spark's hashes, even for negative numbers and both ends of int."""
+    """`_murmur3` returns the same hashes as Spark, even for negative numbers and int's ends."""
     numbers = np.array(list(HASHES), np.int32)
     assert _murmur3(numbers).view(np.int32).tolist() == list(HASHES.values())
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 7, 16, 1000])
 def test_each_partition_gets_one_number(n: int) -> None:
-    """Partition key i hashes to partition i, and is the smallest number that does."""
+    """Partition key i is the smallest number that Spark moves to partition i."""
     keys = partition_keys(n)
     assert keys.dtype == np.int32
     assert (_murmur3(keys).view(np.int32) % n).tolist() == list(range(n))

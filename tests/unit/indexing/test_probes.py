@@ -1,4 +1,7 @@
-"""Expected reads, measured by probes. Users see numbers of files; the build compares bytes."""
+"""Probes measure how many files queries are expected to read.
+
+Users see the expected number of files; the build compares the expected bytes.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,7 @@ SIZES = np.array([MB, MB, MB, 97 * MB])
 
 
 def profile(encoder: Encoder | None = None) -> Profile:
-    """A column of three small files and a large one, with a thousand keys."""
+    """A column of three small files and one large file, with a thousand keys."""
     codes = np.arange(1000) * 1000
     sample = Sample(
         encoder or Encoder("bigint"), QueryModel.of_sample(codes), codes, hash_codes(codes),
@@ -43,9 +46,9 @@ def profile(encoder: Encoder | None = None) -> Profile:
 
 
 class Halves:
-    """A run that finds the large file for keys of the lower half of the domain.
+    """A run that, for keys in the lower half of the domain, finds the large file.
 
-    For other keys, the run finds a small file.
+    For all other keys, this run finds a small file.
     """
 
     has_maps = False
@@ -58,7 +61,7 @@ class Halves:
 
 
 def test_reads_are_counted_in_locations_and_in_bytes() -> None:
-    """The expectations count read locations, matching locations, and the bytes of both."""
+    """Expected reads count the locations read, the matching locations, and the bytes of both."""
     of = profile()
     probes = make_probes(of.sample)
     low = probes.intervals[:, 0] < 500_000
@@ -82,7 +85,7 @@ def test_reads_are_counted_in_locations_and_in_bytes() -> None:
 
 
 def test_least_reads_of_a_stopping_rule_are_bytes() -> None:
-    """A stopping rule expresses the least reads as bytes, divided by the mean size of a file."""
+    """A stopping rule has the least reads in bytes, divided by the mean size of a file."""
     of = profile()
     probes = make_probes(of.sample)
     hits = np.ones((2, len(probes.kinds)), np.int64)
@@ -93,18 +96,19 @@ def test_least_reads_of_a_stopping_rule_are_bytes() -> None:
 
 
 def test_map_finds_the_file_of_the_value() -> None:
-    """If values share a code, a map reads one file per value, mostly the large file."""
+    """If values share a code, a map reads one file per value, which is mostly the large file."""
     exact, vague = profile(), profile(Encoder("string"))
     of_a_row = (3 * 1 + 97**2) / 25**2 / 4
     assert vague.least_by_map(4.0) == pytest.approx(of_a_row, rel=1e-5)
     assert vague.least_by_map(0.5) == 0.5
     assert exact.least_by_map(4.0) == 4.0
     assert replace(vague, sizes=np.full(4, MB)).least_by_map(4.0) == 1.0
-    # Every query for a key reads the large file, and a map could not read less.
+    # Every query for a key reads the large file, which contains the key, so a map could not read
+    # less.
     near = [Expected("present", 1.2, 1.1, 4.0, 95 * MB, 94.5 * MB)]
     assert not map_may_pay(vague, near, 1_000_000, 1 << 30)
     assert plan_map(vague, IndexOptions(), near, 1_000, 100) is None
-    # The number of files is the same, but queries read the large file mostly without a match.
+    # The number of files read is the same, but the large file mostly has no match.
     far = [Expected("present", 1.2, 1.1, 4.0, 95 * MB, 2 * MB)]
     assert map_may_pay(exact, far, 1_000_000, 1 << 30)
     assert plan_map(exact, IndexOptions(), far, 1_000, 100) is not None
@@ -114,7 +118,7 @@ KEYS, ENOUGH = 1000, 100_000
 
 
 def may_pay(files: float, exact: float, *, budget: int = ENOUGH, of: str = "bigint") -> bool:
-    """Returns whether a map may pay if queries read `files` files and `exact` have the key."""
+    """Returns whether a map may pay if queries read `files` files, and `exact` have the key."""
     ten = replace(profile(Encoder(of)), sizes=np.full(10, MB))
     told = [
         Expected("absent", 9.0, 0.0, 10.0, 9.0 * MB, 0.0),
@@ -124,18 +128,18 @@ def may_pay(files: float, exact: float, *, budget: int = ENOUGH, of: str = "bigi
 
 
 def test_map_pays_if_intervals_read_files_without_the_key() -> None:
-    """A map may pay only if it fits its budget and intervals read files without the key."""
+    """A map may pay only if it fits into its budget, and intervals read files without the key."""
     assert may_pay(3.0, 1.0)
     assert not may_pay(3.0, 3.0)
     assert not may_pay(3.0, 1.0, budget=10)
-    # A saving of a hundredth is too little.
+    # A saving of a hundredth of the reads is too small.
     assert may_pay(1.011, 1.0)
     assert not may_pay(1.01, 1.0)
     assert not map_may_pay(profile(), [], KEYS, ENOUGH)
 
 
 def test_map_distinguishes_values_of_one_code() -> None:
-    """If values share a code, a map may pay even if all files that queries read have the code."""
+    """If values share a code, a map may pay even if all files that queries read have this code."""
     assert may_pay(3.0, 3.0, of="string")
     assert not may_pay(1.0, 1.0, of="string")
 
@@ -145,9 +149,9 @@ def test_map_distinguishes_values_of_one_code() -> None:
 def test_map_narrows_the_reads_of_probes_for_one_key(
     has_maps: bool, together: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """For probes of one key, a map excludes locations by hash before reads are counted.
+    """For a probe of one key, a map first excludes locations by hash; the others count as read.
 
-    Probes of ranges read what the intervals find.
+    For a probe of a range, all locations that the intervals find count as read.
     """
     monkeypatch.setattr("sieve.indexing.probes._FLAG_BYTES", 10 * together)
     points = np.array([[7, 7], [3, 3], [5, 5], [2, 6]], np.int64)
@@ -168,8 +172,8 @@ def test_map_narrows_the_reads_of_probes_for_one_key(
     kept = [1, 2, 4, 2] if has_maps else [7, 3, 5, 2]
     assert read.tolist() == kept
     assert size.tolist() == [100 * n * (n - 1) // 2 for n in kept]
-    # Probes are looked up by ascending key and then by ascending signed hash, in batches that fit
-    # into memory.
+    # Probes are looked up in ascending order of their keys, then of their signed hashes, in batches
+    # that fit into memory.
     order = [[2, 3, 5, 7], [2, 4, 1]] if has_maps else [[2, 3, 5, 7]]
     assert asked == [
         some[at : at + together] for some in order for at in range(0, len(some), together)

@@ -1,4 +1,4 @@
-"""The build step that reads a column and returns cuts, counts, hits of probes, and pairs."""
+"""Tests the build step that reads a column; it returns cuts, counts, hits of probes, and pairs."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ SIZES = np.array([100, 200, 300, 400])
 
 
 def lines_of(kind, batches):
-    """The rows of one kind in the step's output."""
+    """The rows of one kind in the output of the step."""
     return [row[kind] for batch in batches for row in batch.to_pylist() if row[kind] is not None]
 
 
 def codes_in(order):
-    """The keys of a file in this order, some of which repeat."""
+    """The keys of a file, in this order; some keys occur more than once."""
     rng = np.random.default_rng(0)
     codes = np.sort(rng.integers(-4_000, 4_000, 10_000))
     if order == "mostly ascending":
@@ -35,7 +35,7 @@ def codes_in(order):
 
 @pytest.mark.parametrize("order", ["ascending", "mostly ascending", "any"])
 def test_distinct_keys_are_counted_in_any_order(order):
-    """For keys in any order, each distinct key becomes one cut with its number of rows."""
+    """For keys in any order, each distinct key becomes one cut, with its number of rows."""
     codes = codes_in(order)
     rows = pa.RecordBatch.from_arrays(
         [pa.array(codes), pa.array(np.full(len(codes), 3, np.int32))], names=["v", "location"]
@@ -52,9 +52,9 @@ def test_distinct_keys_are_counted_in_any_order(order):
 
 
 def test_damaged_record_is_counted_but_not_as_a_row():
-    """A damaged record is counted separately from rows.
+    """A damaged record is counted as damaged, and not as a row.
 
-    Its row has -1 minus the location's number.
+    In the input, such a record has the number -1 - n, where n is the number of its location.
     """
     rows = pa.RecordBatch.from_arrays(
         [pa.array([5, 6, None, 7]), pa.array([0, 0, -3, 1], pa.int32())], names=["v", "location"]
@@ -73,7 +73,7 @@ def test_damaged_record_is_counted_but_not_as_a_row():
     ("partial", "whole"), [([0, 0, 0], None), ([0, 1, 0], [0, 2]), ([1, 1, 1], [])]
 )
 def test_whole_lists_the_completely_read_locations(partial: list[int], whole: list[int] | None):
-    """`whole` lists the completely read locations, or is None if all were read completely."""
+    """`whole` lists the locations that were read in full; None means that all of them were."""
     none = np.zeros(3, np.int64)
     flags = np.array(partial, np.bool_)
     seen = Seen(none, none, none, none, none, none, flags, (0, 0, 0), 0)
@@ -81,7 +81,7 @@ def test_whole_lists_the_completely_read_locations(partial: list[int], whole: li
 
 
 def test_large_locations_are_cut_more_finely():
-    """A large file gets more cuts, because each gap in it lets queries skip more bytes."""
+    """A large file gets more cuts, because each gap between them lets queries skip more bytes."""
     keys = np.concatenate([np.arange(100), np.arange(1_000, 1_100), np.arange(50_000, 50_100)])
     model = QueryModel.of_sample(keys)
     cutting = cut_tasks.Cutting(np.array([10, 10_000, 0]), model, 20.0, 1 << 20, 600)
@@ -90,7 +90,7 @@ def test_large_locations_are_cut_more_finely():
 
 
 def test_probes_count_matching_locations_and_their_bytes():
-    """A task counts the locations that match a probe, and their bytes."""
+    """For each probe, a task counts the locations that match it, and their bytes."""
     rows = pa.RecordBatch.from_arrays(
         [pa.array([5, 6, 7, 6, 9]), pa.array([0, 0, 2, 3, 3], pa.int32())], names=["v", "location"]
     )
@@ -102,9 +102,9 @@ def test_probes_count_matching_locations_and_their_bytes():
 
 @pytest.mark.parametrize("type_name", ["bigint", "string"])
 def test_pairs_are_collected_in_the_same_reading(type_name: str, monkeypatch: pytest.MonkeyPatch):
-    """Pairs of hash and location equal those of a separate step if the reading collects them.
+    """If the reading also collects pairs of hash and location, they equal those of a separate step.
 
-    NULLs and damaged records have no pairs.
+    NULLs and damaged records become no pairs.
     """
     monkeypatch.setattr(cut_tasks, "_HELD", 3)
     text, encoder = type_name == "string", Encoder.for_type(type_name)

@@ -1,4 +1,4 @@
-"""Reuse by a refresh: which runs and slots of a version stay, and when all runs are rebuilt."""
+"""What a refresh reuses: which runs and slots of a version it keeps, and when it rebuilds all."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ def version(*sizes: int) -> tuple[Manifest, Locations]:
 
 
 def table(numbers: Sequence[int], young: Sequence[int] = ()) -> Snapshot:
-    """A table of these files, some of which are too young to be stable."""
+    """A table of these files; some of them are too young to count as stable."""
     files = tuple(DataFile(f"file:/t/{k}", LENGTH, k) for k in numbers)
     return Snapshot(files, tuple(k not in young for k in numbers), 10**12)
 
 
 def test_slots_move_down_if_a_run_is_removed() -> None:
-    """A run without remaining files is removed, and the slots of later runs move down."""
+    """If no file of a run remains, the run is removed, and the slots of later runs decrease."""
     base, known = version(6, 2, 3)
     left = plan_reuse(base, known, table([0, 1, 2, 3, 4, 5, 8, 10, 77]))
     assert left.runs == (base.runs[0], base.runs[2])
@@ -60,7 +60,7 @@ def test_slots_move_down_if_a_run_is_removed() -> None:
 
 
 def test_changed_and_young_files_are_read_again() -> None:
-    """A refresh reads a file again if its length or time has changed, or if it is too young."""
+    """If a file is too young, or its length or time has changed, a refresh reads it again."""
     base, known = version(9)
     now = list(table(range(9)).files)
     now[1] = dataclasses.replace(now[1], length=LENGTH + 1)
@@ -73,9 +73,9 @@ def test_changed_and_young_files_are_read_again() -> None:
 
 
 def test_grown_file_keeps_its_slots_and_counts() -> None:
-    """A file with appended rows keeps all its slots, and the counts of its earlier content.
+    """If rows were appended to a file, it keeps all its slots, and the counts of its old content.
 
-    If runs are removed, the numbers of later slots decrease.
+    If runs are removed, the slots of later runs decrease.
     """
     base, known = version(6, 1, 2)
     also = np.full((9, 2), -1)
@@ -95,7 +95,7 @@ def test_grown_file_keeps_its_slots_and_counts() -> None:
 
 
 def test_grown_files_are_read_again_with_many_deltas() -> None:
-    """If there are too many delta runs, a refresh reads files with a slot in such a run again."""
+    """With too many delta runs, a refresh again reads files that have a slot in one of them."""
     base, known = version(100, *([1] * MOST_DELTAS))
     also = np.full((100 + MOST_DELTAS, 1), -1)
     also[:2, 0] = [100, 101]
@@ -115,7 +115,7 @@ def test_grown_files_are_read_again_with_many_deltas() -> None:
     [(MOST_DELTAS - 1, MOST_DELTAS), (MOST_DELTAS, 1), (MOST_DELTAS + 1, 1), (30, 1)],
 )
 def test_many_deltas_are_read_again_as_one(deltas: int, left: int) -> None:
-    """If there are too many delta runs, a refresh replaces all of them with one new run."""
+    """If there are too many delta runs, a refresh replaces all of them with a single new run."""
     base, known = version(100, *([1] * deltas))
     found = plan_reuse(base, known, table(range(100 + deltas)))
     assert len(found.runs) == left
@@ -133,13 +133,13 @@ def test_many_deltas_are_read_again_as_one(deltas: int, left: int) -> None:
     ],
 )
 def test_base_that_is_too_small_is_rebuilt(files: range, whole: bool) -> None:
-    """A refresh rebuilds all runs if the base run lost too many files or is small for the table."""
+    """If the base run is small for the table, or lost too many files, all runs are rebuilt."""
     base, known = version(100)
     assert (plan_reuse(base, known, table(files)) is NOTHING) == whole
 
 
 def test_files_without_a_run_are_kept() -> None:
-    """A refresh does not read unchanged files again, even if they have no keys or are unproven."""
+    """If a file is unchanged, a refresh does not read it, even if it has no keys or is unproven."""
     base, known = version(4)
     known.slots[1:3] = -1
     known.states[1], known.lengths[1] = FileState.UNPROVEN, 0
@@ -153,7 +153,7 @@ def test_files_without_a_run_are_kept() -> None:
 
 
 def test_version_is_current_until_a_young_file_is_stable() -> None:
-    """If a file was too young, the version is current only until the file is stable."""
+    """If a file was too young, the version counts as current only until that file is stable."""
     _, known = version(3)
     known.states[2], known.lengths[2] = FileState.RACY, 0
     assert is_current(known, table(range(3), young=[2]))
@@ -163,9 +163,9 @@ def test_version_is_current_until_a_young_file_is_stable() -> None:
 
 
 def test_one_run_without_removed_locations_needs_no_compaction() -> None:
-    """OPTIMIZE does not change a single run without removed locations.
+    """If a version has one run and no removed locations, OPTIMIZE changes nothing.
 
-    OPTIMIZE does not change a version without keys, either.
+    If a version has no keys, OPTIMIZE changes nothing, either.
     """
     base, known = version(5)
     assert is_one_run(base, known)
@@ -179,7 +179,7 @@ def test_one_run_without_removed_locations_needs_no_compaction() -> None:
 
 
 def test_runs_of_returns_the_run_of_each_slot() -> None:
-    """`runs_of` returns the run of each slot, or -1 for a file without keys."""
+    """`runs_of` returns the number of each slot's run; for a file without keys, it returns -1."""
     base, _ = version(3, 2)
     slots = np.array([[0, -1], [2, 3], [4, -1], [-1, -1]])
     assert runs_of(slots, base.runs).tolist() == [[0, -1], [0, 1], [1, -1], [-1, -1]]

@@ -1,4 +1,4 @@
-"""Which rows a build counts to check that it read each file in full."""
+"""Which rows a build counts in order to check that it read each file in full."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ FILES = [DataFile("file:/a", 100, 7), DataFile("file:/b", 200, 0)]
 def test_rows_are_counted_if_metadata_has_counts(
     format_name: str, kind: str | None, expected: object
 ) -> None:
-    """Formats without row counts, and indexes with several keys per row, have no check."""
+    """If a format has no row counts, or rows have several keys, row counts are not checked."""
     table: Any = SimpleNamespace(info=SimpleNamespace(format_name=format_name))
     column: Any = SimpleNamespace(kind=kind)
     assert rows_to_count(table, FILES, WHOLE, column) is expected
 
 
 def test_iceberg_lists_row_counts() -> None:
-    """`mtime` of a listed Iceberg file is its row count, so no job counts rows."""
+    """For Iceberg, `mtime` of a listed file is its row count, so no job counts rows."""
     table: Any = SimpleNamespace(info=SimpleNamespace(format_name="iceberg"))
     found = rows_to_count(table, FILES, WHOLE, SimpleNamespace(kind=None))  # type: ignore[arg-type]
     assert isinstance(found, np.ndarray)

@@ -1,4 +1,4 @@
-"""The sample of a column and the reading of its rows, on frames that replace Spark's."""
+"""A build's sample of a column, and its reading of all rows, on frames that replace Spark's."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def frames(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def values(type_: pa.DataType, *parts: Sequence[tuple[Any, int]]) -> Frame:
-    """A frame of values and their locations."""
+    """A frame with two columns: the values, and the locations that contain them."""
     rows = [[{"v": value, LOCATION: at} for value, at in part] for part in parts]
     return Frame({"v": type_, LOCATION: pa.int32()}, rows)
 
@@ -42,7 +42,7 @@ def values(type_: pa.DataType, *parts: Sequence[tuple[Any, int]]) -> Frame:
 def sampled(
     frame: Frame, type_: str, counted: int | None, size: int = 2000, **words: Any
 ) -> Sample:
-    """The sample that `take_sample` draws from a frame."""
+    """Draws the sample of a frame with `take_sample`."""
     return take_sample(frame, Column(("v",), type_), counted, size, **words)  # type: ignore[arg-type]
 
 
@@ -50,7 +50,7 @@ NUMBERS = values(pa.int32(), [(7, 0), (None, 0)], [], [(-3, 1), (7, 1), (9, 2)])
 
 
 def test_sample_of_a_small_column_is_the_column() -> None:
-    """The sample of a small column is the whole column; NULLs count as rows without a key."""
+    """For a small column, the sample is the whole column; NULLs count as rows without a key."""
     found = sampled(NUMBERS, "int", 5)
     assert sorted(found.codes.tolist()) == [-3, 7, 7, 9]
     assert found.hashes.tolist() == hash_codes(found.codes).tolist()
@@ -62,9 +62,9 @@ def test_sample_of_a_small_column_is_the_column() -> None:
 
 
 def test_text_has_the_width_and_the_hash_of_whole_values() -> None:
-    """The sample truncates long texts, but has their whole width and the hash of the whole text.
+    """In the sample, long texts are truncated, but have the widths and hashes of whole texts.
 
-    A NULL has no width.
+    NULL has no width.
     """
     text = [f"{'x' * 2000}{k}" for k in range(3)]
     found = sampled(values(pa.string(), [(t, 0) for t in [*text, None]]), "string", 4)
@@ -77,7 +77,7 @@ def test_text_has_the_width_and_the_hash_of_whole_values() -> None:
 
 @pytest.mark.parametrize(("counted", "rows"), [(None, 0), (0, 0), (12, 12)])
 def test_sample_without_rows_has_row_count_and_encoder(counted: int | None, rows: int) -> None:
-    """If no row is drawn, the sample has the row count of the format and the type's encoder."""
+    """If no row is drawn, the sample has the format's row count and the type's plain encoder."""
     found = sampled(values(pa.int64(), [], []), "bigint", counted)
     assert (found.rows, found.shown, found.width) == (rows, rows, 8)
     assert (found.query_model, len(found.codes), len(found.hashes)) == (None, 0, 0)
@@ -86,7 +86,7 @@ def test_sample_without_rows_has_row_count_and_encoder(counted: int | None, rows
 
 
 def test_a_large_column_is_drawn_from_evenly(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The sampled share depends on the rows that the format counts, or on one per 20 bytes."""
+    """The sampled share depends on the format's row count; without one, on a row per 20 bytes."""
     monkeypatch.setattr(column_sample, "WANTED", 100)
     drawn: list[tuple[float, int]] = []
     sample = Frame.sample
@@ -110,7 +110,7 @@ def test_a_large_column_is_drawn_from_evenly(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_the_profile_counts_rows_by_file_before_it_samples() -> None:
-    """Before it samples, a profile counts rows by file, even if files have several locations."""
+    """Before it draws a sample, a profile counts the rows of each file, even of a cut file."""
     tiling = Tiling(np.array([100, 50, 70]), ((40,), (), ()), np.zeros(3, np.int64))
     of_ranges = Frame(
         {"id": pa.int32(), LOCATION: pa.int32()},
@@ -138,7 +138,7 @@ def test_the_profile_counts_rows_by_file_before_it_samples() -> None:
 
 
 def test_a_location_has_a_byte_at_least() -> None:
-    """The mean bytes of a location are at least 1, even if all locations are empty."""
+    """Even if all locations are empty, the mean size of a location is at least a byte."""
     sample = sampled(NUMBERS, "int", 5)
     for sizes, each in (([700], 700.0), ([300, 500], 400.0), ([0, 0], 1.0), ([], 1.0)):
         assert Profile(sizes=np.array(sizes, np.int64), sample=sample).location_bytes == each
@@ -159,7 +159,7 @@ OWNERS = [0, 1, 2, 3, 4, 5, 5, 6]
 def read(
     counted: Sequence[int] | None, may_be_empty: Sequence[int] = (), shape: str = "sieve"
 ) -> tuple[list[dict[str, Any]], Seen, Cluster]:
-    """Reads `ROWS`, and returns their cuts, their counts and the cluster."""
+    """Reads `ROWS`; returns their cuts, their counts, and the cluster of the frames."""
     frame = values(pa.float64(), *ROWS)
     encoder = Encoder("double")
     codes = encoder.encode(pa.array([1.0, 2.0, 3.0, 5.0, 7.0, 7.5, 8.0])).codes
@@ -183,9 +183,9 @@ EXACT = [4, 2, 0, 1, 1, 3, 0]
 
 
 def test_every_kind_of_row_is_counted() -> None:
-    """Rows, NULLs, NaNs and bounds are counted per location.
+    """The rows, NULLs, NaNs and bounds of each location are counted.
 
-    The matching locations of each probe, and their bytes, are counted.
+    For each probe, the matching locations are counted, and so are their bytes.
     """
     _, seen, _ = read(EXACT)
     assert seen.rows.tolist() == [4, 2, 0, 1, 1, 2, 1, 0]
@@ -219,7 +219,7 @@ def test_every_kind_of_row_is_counted() -> None:
 def test_partly_read_location_has_no_cuts(
     counted: list[int] | None, may_be_empty: Sequence[int], partial: list[int], cuts: int, keys: int
 ) -> None:
-    """A location with a damaged record, or an unexpected number of rows, has no cuts."""
+    """If a location has a damaged record, or an unexpected number of rows, it has no cuts."""
     found, seen, _ = read(counted, may_be_empty)
     assert np.flatnonzero(seen.partial).tolist() == partial
     left = sorted({0, 1, 3, 5, 6} - set(partial))
@@ -235,9 +235,9 @@ def test_partly_read_location_has_no_cuts(
 
 @pytest.mark.parametrize("type_name", ["int", "string"])
 def test_pairs_are_read_with_the_cuts(type_name: str) -> None:
-    """If files are read whole, pairs for maps are collected together with the cuts.
+    """If files are read whole, the pairs of maps are collected in the reading that makes cuts.
 
-    Each possible map has its own part of the pairs.
+    The pairs are divided into one part for each possible map.
     """
     text = type_name == "string"
     rows = [(str(k) if text else k, k % 2) for k in range(10)]
@@ -263,9 +263,9 @@ def test_pairs_are_read_with_the_cuts(type_name: str) -> None:
 
 
 def test_scattered_keys_have_neighbours_elsewhere() -> None:
-    """The share of scattered keys is the share of neighbouring keys that have no common location.
+    """The share of scattered keys counts the pairs of neighbouring keys without a common location.
 
-    Each key counts once; a single key has no neighbour.
+    Each key counts once; if there is only one key, the share is 0.
     """
     for pairs, share in (
         ([], 0.0),
@@ -279,9 +279,9 @@ def test_scattered_keys_have_neighbours_elsewhere() -> None:
 
 
 def test_keys_are_cut_only_at_gaps_for_intervals() -> None:
-    """If the shape is intervals, a cut contains many keys and ends at a gap.
+    """With the shape intervals, a cut can contain many keys, and ends at a gap between keys.
 
-    Distinct keys are still counted.
+    The distinct keys are still counted exactly.
     """
     found, seen, _ = read(EXACT, shape="intervals")
     assert seen.keys == 7

@@ -1,4 +1,4 @@
-"""Tasks that make the rows of run files: segments, and counts of their content."""
+"""Tests the tasks that make the rows of run files: segments, and the counts of their content."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sieve.segments.query_model import QueryModel
 
 
 def test_a_row_counts_the_keys_rows_and_blocks_of_its_segment() -> None:
-    """A row has the numbers of keys, rows and blocks of its segment, for any batches of pairs."""
+    """A row has its segment's numbers of keys, rows and blocks, whatever the batches of pairs."""
     codes = np.array([*range(50), *range(1000, 1050), 2000])
     locations = np.resize(np.array([0, 1, 1, 2], np.int32), len(codes))
     rows = np.arange(1, len(codes) + 1)
@@ -41,9 +41,9 @@ def test_a_row_counts_the_keys_rows_and_blocks_of_its_segment() -> None:
 @pytest.mark.parametrize("order", [[0, 0, 1, 1, 1, 2], [5, 3, 3, 3, 4, 4]])
 @pytest.mark.parametrize("cut", [0, 2, 3, 5])
 def test_a_stretch_has_its_pieces_from_all_batches(order: list[int], cut: int) -> None:
-    """A task collects the intervals of each part of the domain from all batches, in any order.
+    """For each part of the domain, a task collects the intervals of all batches, in any order.
 
-    A batch can end within a part.
+    A batch can end in the middle of a part.
     """
     n = len(order)
     first, one = 10 * np.arange(n), np.ones(n, np.int64)
@@ -59,7 +59,7 @@ def test_a_stretch_has_its_pieces_from_all_batches(order: list[int], cut: int) -
 
 @pytest.mark.parametrize("budget", [1500, 3000, 6000])
 def test_payloads_leave_some_budget_to_page_headers(budget: int) -> None:
-    """Segments use most of the budget, but leave some bytes for the page headers of the file."""
+    """Segments use most of the budget, but leave bytes for the page headers of the Parquet file."""
     files, pieces, domain = 60, 20, 1 << 20
     rng = np.random.default_rng(budget)
     first = rng.integers(0, domain, files * pieces)
@@ -77,21 +77,21 @@ def test_payloads_leave_some_budget_to_page_headers(budget: int) -> None:
 
 
 def intervals(*rows: tuple[int, int, int, int, int]) -> Intervals:
-    """Intervals from tuples (first, last, location, keys, rows)."""
+    """Converts tuples (first, last, location, keys, rows) to intervals."""
     first, last, location, keys, counts = np.array(rows, np.int64).reshape(-1, 5).T
     return Intervals(first, last, location.astype(np.int32), keys, counts)
 
 
 def listed(some: Intervals) -> list[tuple[int, ...]]:
-    """The intervals as tuples."""
+    """Converts intervals to tuples."""
     columns = (some.first, some.last, some.location, some.keys, some.rows)
     return [tuple(int(each) for each in row) for row in zip(*columns, strict=True)]
 
 
 def test_unpacked_cuts_equal_the_packed_cuts() -> None:
-    """Unpacked cuts equal the packed cuts, of 36 bytes each.
+    """If cuts are packed and unpacked, they are unchanged; a packed cut has 36 bytes.
 
-    Several packed values are unpacked to one list.
+    If there are several packed values, they are unpacked to one list.
     """
     far = (-(1 << 63), (1 << 63) - 1, (1 << 31) - 1, 1 << 40, 1 << 50)
     some, more = intervals((1, 2, 3, 4, 5), far), intervals((6, 7, 8, 9, 10))
@@ -101,7 +101,7 @@ def test_unpacked_cuts_equal_the_packed_cuts() -> None:
 
 
 def test_the_pieces_of_a_stretch_are_one_value_of_a_batch() -> None:
-    """A task splits the cuts of a batch by the parts of the domain, with one value per part."""
+    """A task divides a batch's cuts by part of the domain, and packs each part to one value."""
     rows = [intervals((0, 25, 1, 9, 9)), intervals((3, 4, 2, 1, 1), (40, 41, 2, 2, 2))]
     columns = [pa.array([1, 2], pa.int32()), pa.array([pack(each) for each in rows])]
     batch = pa.RecordBatch.from_arrays(columns, ["location", "cuts"])

@@ -1,4 +1,4 @@
-"""Shared storage: executors must prove that they see the driver's files."""
+"""Shared storage: executors must prove that they can read the driver's files."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def rows(master: str) -> Frame:
 def test_remote_executors_must_prove_that_they_see_files(
     master: str, witness: str, proves: bool
 ) -> None:
-    """Executors elsewhere must prove that they see local files; other storage is shared."""
+    """Remote executors must prove that they see local files; storage on other systems is shared."""
     given = rows(master)
     if not proves:
         assert seen_by_all(given, witness) is given
@@ -51,15 +51,15 @@ def test_remote_executors_must_prove_that_they_see_files(
 
 
 def test_rows_pass_unchanged_if_the_file_is_seen(tmp_path: Path) -> None:
-    """If the executors see the driver's file, `seen_by_all` returns the rows unchanged."""
+    """If each task sees the driver's file, `seen_by_all` returns the rows unchanged."""
     (tmp_path / "w").touch()
     assert seen_by_all(rows("yarn"), f"file:{tmp_path}/w").rows == ROW  # type: ignore[attr-defined]
 
 
 def test_error_names_a_folder_that_a_task_does_not_see() -> None:
-    """If a task does not see the file, the error names the folder.
+    """If a task does not see the driver's file, the error names the file's folder.
 
-    Any other error is raised unchanged.
+    All other errors are raised unchanged.
     """
     unseen = "sieve.errors.UnavailableError: [SIEVE_ROOT_NOT_SHARED] not seen"
     expected = pytest.raises(UnavailableError, match="the executors write to file:/r; set")

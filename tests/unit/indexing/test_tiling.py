@@ -1,4 +1,4 @@
-"""Tiling: which files a build cuts into ranges, at which offsets, and the counts of a cut file."""
+"""Tiling: which files a build cuts into ranges, where it cuts them, and how it counts rows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ GROUPS = {0: FileCuts((20 * MB, 40 * MB), 900), 1: FileCuts((), 800), 3: None}
 
 
 def table(format_name: str = "parquet", **parts: str) -> Any:
-    """A table whose files have the cuts in `GROUPS`."""
+    """A table whose files can be cut at the offsets in `GROUPS`."""
 
     def cuts(numbers: list[int], least: int) -> list[FileCuts | None]:
         assert least in (LEAST_RANGE, 0)
@@ -31,20 +31,20 @@ def table(format_name: str = "parquet", **parts: str) -> Any:
 
 
 def files(*megabytes: float) -> list[DataFile]:
-    """Files with these sizes."""
+    """Files of these sizes."""
     return [DataFile(f"file:/t/{k}", int(size * MB), 7) for k, size in enumerate(megabytes)]
 
 
 def tiled(of: Any, granularity: str = "auto", range_bytes: int = 8 * MB) -> Tiling:
-    """The tiling of four files, the third of which is small."""
+    """The tiling of four files, of which the third is small."""
     some = files(60, 50, 7.9, 30)
     return tile(of, range(4), some, IndexOptions(granularity=granularity), range_bytes)
 
 
 def test_large_file_is_cut_at_its_row_groups() -> None:
-    """A file with two borders between row groups is cut into three ranges.
+    """If a file has three row groups, it is cut into three ranges.
 
-    Files with one row group, small files and gzip files are not cut.
+    Files with a single row group, small files and gzip files are not cut.
     """
     found = tiled(table())
     assert found.cuts == ((20 * MB, 40 * MB), (), (), ())
@@ -67,7 +67,7 @@ def test_large_file_is_cut_at_its_row_groups() -> None:
 
 
 def test_no_setting_makes_empty_ranges() -> None:
-    """Even if the setting for the size of ranges is 0, ranges of text files are not empty."""
+    """Even if the setting for the size of ranges is 0, no range of a text file is empty."""
     (some,) = tile(table("csv"), [0], [DataFile("file:/t/0", 301, 7)], IndexOptions(), 0).cuts
     assert some == (100, 200, 300)
 
@@ -97,17 +97,18 @@ def test_text_is_cut_at_equal_steps() -> None:
     ],
 )
 def test_text_whose_lines_depend_on_splits_is_not_cut(parts: dict[str, str], is_cut: bool) -> None:
-    """Text is not cut if its lines depend on where Spark splits a file, as with long separators.
+    """Text whose lines depend on where Spark splits the file is not cut.
 
-    In some encodings, the byte of a line feed also occurs within characters.
+    Examples are long separators, and encodings in which a line feed's byte is part of other
+    characters.
     """
     assert tiled(table("csv", **parts)).is_cut == is_cut
 
 
 def test_counts_of_a_file_are_those_of_its_ranges() -> None:
-    """The counts of a file are the sums of the counts of its ranges.
+    """The counts of a cut file are the sums of its ranges' counts.
 
-    An unproven file keeps its ranges and slots, but has no rows.
+    If a cut file is unproven, it keeps its ranges and slots, but its row counts are 0.
     """
     some = files(3, 1, 2)
     tiling = Tiling(
@@ -133,7 +134,7 @@ def test_counts_of_a_file_are_those_of_its_ranges() -> None:
     ("range_bytes", "least"), [(8 * MB, MB), (MB, MB), (MB - 1, MB - 1), (64 * MB, MB)]
 )
 def test_row_groups_are_joined_up_to_a_megabyte(range_bytes: int, least: int) -> None:
-    """Small row groups are merged into ranges of 1 MB, or of `range_bytes` if that is less."""
+    """Small row groups are joined to ranges of 1 MB; if `range_bytes` is less, of that size."""
     asked: list[tuple[list[int], int]] = []
     of = table()
     of.cuts = lambda numbers, size: asked.append((numbers, size)) or [None] * len(numbers)
@@ -143,7 +144,7 @@ def test_row_groups_are_joined_up_to_a_megabyte(range_bytes: int, least: int) ->
 
 
 def test_the_last_range_of_text_has_a_megabyte_at_least() -> None:
-    """The last range of a text file has more than a megabyte."""
+    """The last range of a text file is larger than a megabyte."""
     of = table("csv")
     of.cuts = lambda numbers, _: [FileCuts((), 0)] * len(numbers)
     for length, cuts in ((9 * MB, ()), (9 * MB + 1, (8 * MB,)), (17 * MB + 1, (8 * MB, 16 * MB))):

@@ -1,6 +1,6 @@
-"""The contents of a version: files that the build possibly misread are unproven.
+"""The contents of a version: if a build may have misread a file, the file is unproven.
 
-Such files changed during the build or were read in part.
+Such a file changed during the build, or was read only in part.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ OLD = 1_600_000_000_000
 
 
 class Listed:
-    """A table whose listing changes at each call, and which records the files that are read."""
+    """A table that returns another listing at each call, and records which files are read."""
 
     write_file = None
 
@@ -66,13 +66,13 @@ class Listed:
 
 
 def data_file(name: str, length: int = 10, mtime: int = OLD) -> DataFile:
-    """A file of the table."""
+    """A data file of the table."""
     return DataFile(f"file:/warehouse/t/{name}", length, mtime)
 
 
 @contextlib.contextmanager
 def building(monkeypatch: pytest.MonkeyPatch, rows: Sequence[int]) -> Iterator[None]:
-    """Replaces reading: finds this many rows in each file; -1 stands for an unproven file."""
+    """Replaces the reading: it finds this many rows in each file; -1 means an unproven file."""
 
     def build_run(_: Any, __: Any, tiling: Tiling, *_args: Any, **_words: Any) -> BuiltRun:
         assert len(tiling.owners) == len(rows)
@@ -90,7 +90,7 @@ def build(
     rows: Sequence[int],
     sleep: Callable[[float], Any] = time.sleep,
 ) -> tuple[Contents, Locations]:
-    """Builds, and returns the version's contents and its list of locations."""
+    """Runs a build; returns the contents of the version, and its list of locations."""
     store = LocalStore()
     directory = f"file:{folder}"
     for name in ("locations", "intents"):
@@ -117,13 +117,13 @@ def build(
 
 
 def proven(locations: Locations) -> dict[str, bool]:
-    """Returns whether each listed file is proven."""
+    """Returns, for each listed file, whether it is proven."""
     names = [path.rpartition("/")[2] for path in locations.paths]
     return dict(zip(names, (locations.states == FileState.READ).tolist(), strict=True))
 
 
 def test_unchanged_files_are_proven(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A file that is the same before and after the reading is proven."""
+    """If a file is the same before and after it is read, it is proven."""
     files = [data_file("a"), data_file("b")]
     made, locations = build(monkeypatch, tmp_path, Listed(files), [3, 4])
     assert proven(locations) == {"a": True, "b": True}
@@ -143,9 +143,9 @@ def test_unchanged_files_are_proven(monkeypatch: pytest.MonkeyPatch, tmp_path: P
 def test_file_changed_during_the_build_is_unproven(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, after: list[DataFile]
 ) -> None:
-    """A file that changed during the build is unproven.
+    """If a file changed during the build, it is unproven.
 
-    The build has possibly read old bytes, new bytes, or both.
+    The build may have read the file's old bytes, its new bytes, or some of both.
     """
     before = [data_file("a"), data_file("b")]
     _, locations = build(monkeypatch, tmp_path, Listed(before, after), [3, 4])
@@ -157,9 +157,9 @@ def test_file_changed_during_the_build_is_unproven(
 def test_file_deleted_during_the_build_is_not_listed(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """A file that vanished during the build is not listed.
+    """If a file disappeared during the build, it is not listed.
 
-    If the file returns, the next refresh reads it.
+    If this file appears again, the next refresh reads it.
     """
     before = [data_file("a"), data_file("b"), data_file("c")]
     after = [data_file("a"), data_file("c")]
@@ -171,7 +171,7 @@ def test_file_deleted_during_the_build_is_not_listed(
 def test_file_added_during_the_build_is_not_listed(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """A file that appeared during the build is not listed."""
+    """If a file appeared during the build, it is not listed."""
     before = [data_file("a")]
     _, locations = build(monkeypatch, tmp_path, Listed(before, [*before, data_file("b")]), [3])
     assert proven(locations) == {"a": True}
@@ -180,9 +180,9 @@ def test_file_added_during_the_build_is_not_listed(
 def test_a_file_read_in_part_proves_nothing(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """If the build read a file in part, the file is unproven.
+    """If a build read a file only in part, the file is unproven.
 
-    The build found fewer rows than the file's metadata reports, or none.
+    The build found fewer rows than the file's metadata reports, or no rows.
     """
     files = [data_file("a"), data_file("b")]
     made, locations = build(monkeypatch, tmp_path, Listed(files), [-1, 4])
@@ -191,7 +191,7 @@ def test_a_file_read_in_part_proves_nothing(
 
 
 def test_a_file_without_rows_may_be_proven(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A file with 0 rows can be proven; a row count of -1 means unproven."""
+    """A file with 0 rows can be proven; it is unproven if its row count is -1."""
     files = [data_file("a"), data_file("b")]
     _, locations = build(monkeypatch, tmp_path, Listed(files), [0, 4])
     assert proven(locations) == {"a": True, "b": True}
@@ -200,10 +200,10 @@ def test_a_file_without_rows_may_be_proven(monkeypatch: pytest.MonkeyPatch, tmp_
 def test_text_without_a_row_in_the_first_range_is_unproven(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """A CSV file whose first range has no row is unproven.
+    """If the first range of a CSV file contains no row, the file is unproven.
 
-    The header can end in a later range. If a scan read only that range, it would take the header
-    for a row.
+    In this case, the header can end in a later range. A scan that reads only that later range would
+    take the header for a row.
     """
     table = Listed([data_file("a", 24 << 20), data_file("b", 24 << 20)], format="csv x")
     table.info.format_name = "csv"
@@ -215,7 +215,7 @@ def test_text_without_a_row_in_the_first_range_is_unproven(
 def test_file_with_a_future_time_is_not_read(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """A file with a time in the future is listed as racy, without waiting or reading."""
+    """If a file's time is in the future, a build lists it as racy, without waiting or reading."""
 
     def no_sleep(seconds: float) -> None:
         pytest.fail(f"waits {seconds} s for a file that will be young for long")
@@ -232,15 +232,15 @@ def test_file_with_a_future_time_is_not_read(
 def test_a_table_without_files_has_an_empty_version(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """A table without files has a version without runs and locations."""
+    """If a table has no files, its version has no runs and no locations."""
     made, locations = build(monkeypatch, tmp_path, Listed([]), [])
     assert (made.runs, locations.paths, made.stats.rows) == ((), (), 0)
 
 
 def test_build_fails_if_the_reader_changes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """If the reader fingerprint changes during a build, the build fails.
+    """If the fingerprint of the reader changes during a build, the build fails.
 
-    The build has possibly read some rows under other settings.
+    Some rows may have been read under other settings.
     """
     table = Listed([data_file("a")])
     table.fingerprints = ["1" * 64]
@@ -253,14 +253,14 @@ def test_build_fails_if_the_reader_changes(monkeypatch: pytest.MonkeyPatch, tmp_
 def test_csv_is_refused_if_values_depend_on_other_columns(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, handling: str
 ) -> None:
-    """A build refuses CSV if an option for stray quotes makes values depend on other columns."""
+    """If an option for stray quotes makes values depend on other columns, CSV is refused."""
     parts = {"format": "csv x", "option.unescapedquotehandling": handling}
     with pytest.raises(UnsupportedError, match="unescapedQuoteHandling"):
         build(monkeypatch, tmp_path, Listed([data_file("a")], **parts), [3])
 
 
 def listed(numbers: Sequence[int], counts: Sequence[int], places: Sequence[int]) -> Locations:
-    """A list of these files, with counts in proportion and these slots."""
+    """Lists these files with these slots; their rows, NULLs and NaNs are multiples of `counts`."""
     each = np.array(counts, np.int64)
     states = states_of(len(numbers))
     paths = tuple(f"file:/t/{number}" for number in numbers)
@@ -269,9 +269,9 @@ def listed(numbers: Sequence[int], counts: Sequence[int], places: Sequence[int])
 
 
 def test_grown_file_has_the_counts_of_both_readings() -> None:
-    """A file with appended rows has the counts of both readings.
+    """If rows were appended to a file, its counts are the sums of both readings.
 
-    A file that was read in part or read again has the counts of one reading.
+    If a file was read in part or read again, its counts are those of one reading.
     """
     known = listed([0, 1, 2, 3], [1, 3, 5, 7], [0, 1, -1, 3])
     news = listed([1, 2, 3, 9], [1, 1, 1, 1], [4, 5, 6, 7])
@@ -298,8 +298,8 @@ def test_grown_file_has_the_counts_of_both_readings() -> None:
     ],
 )
 def test_slots_are_moved_to_the_front(places: list[list[int]], packed: list[list[int]]) -> None:
-    """Slots are moved to the front, and columns without slots are removed.
+    """The slots of a file are moved to the front, and columns without any slot are removed.
 
-    Files without keys keep one column.
+    If no file has keys, one column of slots remains.
     """
     assert version_contents._packed(np.array(places, np.int64)).tolist() == packed

@@ -1,6 +1,7 @@
-"""The lint of the shim's packages.
+"""Tests the lint of the shim's packages.
 
-The lint reports upward imports, names of table formats outside `formats`, and wrong folders.
+This lint reports upward imports, names of table formats outside of `formats`, and files in wrong
+folders.
 """
 
 from __future__ import annotations
@@ -15,14 +16,14 @@ from sql_ext.jvm import layers
 
 @pytest.fixture
 def sources(tmp_path: Path) -> Path:
-    """A copy of the shim's sources."""
+    """Copies the shim's sources."""
     for folder in ("src", "compat"):
         shutil.copytree(layers.HERE / folder, tmp_path / folder)
     return tmp_path
 
 
 def test_the_shim_obeys_its_layers(sources: Path) -> None:
-    """No file of the shim breaks a rule of the lint."""
+    """The lint reports nothing for the shim's sources."""
     assert list(layers.faults(sources)) == []
 
 
@@ -48,7 +49,7 @@ def test_the_shim_obeys_its_layers(sources: Path) -> None:
     ],
 )
 def test_a_planted_line_is_seen(sources: Path, file: str, line: str, fault: str) -> None:
-    """The lint reports a line that breaks a rule."""
+    """If a line that breaks a rule is added, the lint reports this line."""
     text = (sources / file).read_text(encoding="utf-8")
     (sources / file).write_text(text + line + "\n", encoding="utf-8")
     (seen,) = layers.faults(sources)
@@ -57,7 +58,7 @@ def test_a_planted_line_is_seen(sources: Path, file: str, line: str, fault: str)
 
 
 def test_a_file_in_another_folder_is_seen(sources: Path) -> None:
-    """The lint reports a file whose package differs from its folder."""
+    """If a file's package differs from its folder, the lint reports the file."""
     (sources / "src/base/Json.scala").rename(sources / "src/formats/Json.scala")
     (seen,) = layers.faults(sources)
     assert "another folder" in seen

@@ -1,4 +1,4 @@
-"""Names that Python and Scala both define."""
+"""Checks names that are defined both in Python and in Scala."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TEXT = r'"(?:[^"\\\n]|\\.)*"'
 
 
 def without_comments(text: str) -> str:
-    """Removes comments and imports from a Scala source."""
+    """Removes the comments and imports of a Scala source."""
     keep = re.compile(rf'"""(?s:.*?)"""|{_TEXT}|/\*(?s:.*?)\*/|//[^\n]*')
     text = keep.sub(lambda m: m[0] if m[0].startswith('"') else "", text)
     return re.sub(r"(?m)^(?:import|package) .*", "", text)
@@ -35,7 +35,7 @@ def test_no_source_has_a_reason_as_a_literal(name: str) -> None:
 
 
 def test_names_in_both_languages_are_equal() -> None:
-    """A name that Python and Scala both define has one value."""
+    """If Python and Scala define the same name, both give it the same value."""
 
     def listed(source: str, name: str) -> set[str]:
         found = re.search(rf"val {name}\b.*?Set\((.*?)\)", SHIM[source])

@@ -1,4 +1,4 @@
-"""The report of `sieve advise` on event logs, one of them recorded by Spark 3.5."""
+"""The report that `sieve advise` makes of event logs; Spark 3.5 recorded one of these logs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SECRET = "tomsecret"
 
 
 def plan(constant: str = SECRET, *, table: str = "shop.orders", first: int = 1) -> dict[str, Any]:
-    """The plan of a scan that compares the column `name` with a constant."""
+    """The plan of a scan with a filter that compares the column `name` with a constant."""
     return {
         "nodeName": f"Scan parquet {table}",
         "simpleString": f"FileScan parquet {table}[name#1] Batched: true, {constant}",
@@ -40,7 +40,7 @@ def plan(constant: str = SECRET, *, table: str = "shop.orders", first: int = 1) 
 
 
 def started(execution: int, time: int, scan: dict[str, Any]) -> dict[str, Any]:
-    """The event that a query has started."""
+    """The event that marks the start of a query."""
     return {
         "Event": f"{SPARK}SQLExecutionStart",
         "executionId": execution,
@@ -51,7 +51,7 @@ def started(execution: int, time: int, scan: dict[str, Any]) -> dict[str, Any]:
 
 
 def measured(execution: int, files: int, size: int, first: int = 1) -> dict[str, Any]:
-    """The event with the metrics of a scan."""
+    """The event that contains the metrics of a scan."""
     return {
         "Event": f"{SPARK}DriverAccumUpdates",
         "executionId": execution,
@@ -60,25 +60,25 @@ def measured(execution: int, files: int, size: int, first: int = 1) -> dict[str,
 
 
 def ended(execution: int, time: int) -> dict[str, Any]:
-    """The event that a query has ended."""
+    """The event that marks the end of a query."""
     return {"Event": f"{SPARK}SQLExecutionEnd", "executionId": execution, "time": time}
 
 
 def write(path: Path, *events: Any) -> None:
-    """Writes an event log with these events, preceded by an event of a task."""
+    """Writes an event log: first an event of a task, then these events."""
     other = {"Event": "SparkListenerTaskEnd", "executionId": 1}
     path.write_text("".join(json.dumps(event) + "\n" for event in [other, *events]))
 
 
 def replayed(path: Path) -> Replay:
-    """Replays one event log."""
+    """Replays one event log, and returns what was read."""
     replay = Replay()
     replay.read(EventLog(path.name, (path,)))
     return replay
 
 
 def advise(folder: Path, *options: str) -> Result:
-    """The result of the command `sieve advise`."""
+    """Runs the command `sieve advise`, and returns its output."""
     return CliRunner().invoke(cli.main, ["advise", "--event-log", str(folder), *options])
 
 
@@ -102,9 +102,9 @@ def test_a_log_of_spark_3_5() -> None:
 
 
 def test_the_last_plan_of_a_query_counts(tmp_path: Path) -> None:
-    """Only the last plan of a query counts, as adaptive execution replaces plans.
+    """If adaptive execution replaced a query's plan, only the last plan counts.
 
-    A scan without metrics did not run.
+    If a scan has no metrics, it did not run.
     """
     replanned = {"Event": f"{SPARK}SQLAdaptiveExecutionUpdate", "executionId": 1}
     write(
@@ -125,14 +125,14 @@ def test_the_last_plan_of_a_query_counts(tmp_path: Path) -> None:
 
 
 def test_a_log_that_ends_in_a_query(tmp_path: Path) -> None:
-    """A query without an end event counts with the reads that the log contains."""
+    """If a query has no end event, it counts with the reads that its log contains."""
     write(tmp_path / "app", started(1, 0, plan()), measured(1, 2, 30))
     replay = replayed(tmp_path / "app")
     assert (replay.executions, replay.scans) == (1, 1)
 
 
 def test_events_of_unknown_queries_are_ignored(tmp_path: Path) -> None:
-    """Events of unknown queries, as in a rolling log without its first parts, are ignored."""
+    """If the log lacks a query's start, as a rolling log can, the query's events are ignored."""
     write(
         tmp_path / "app",
         measured(9, 2, 30),
@@ -145,9 +145,9 @@ def test_events_of_unknown_queries_are_ignored(tmp_path: Path) -> None:
 
 
 def test_days_are_those_from_the_first_query_to_the_last(tmp_path: Path) -> None:
-    """The report's days are counted from the first query of all logs to the last.
+    """The report counts the days from the first query to the last, over all logs.
 
-    A shorter time counts as one day, so the queries of an hour are not multiplied by 24.
+    If the queries span less than a day, they count as one day, and are not extrapolated.
     """
     write(tmp_path / "a", started(1, 5 * DAY, plan()), measured(1, 9, 8000), ended(1, 6 * DAY))
     assert replayed(tmp_path / "a").days == 1.0
@@ -172,7 +172,7 @@ def test_days_are_those_from_the_first_query_to_the_last(tmp_path: Path) -> None
 
 
 def test_report_counts_unreadable_parts_by_cause(tmp_path: Path) -> None:
-    """The report counts what it could not read, by cause: damage, paths, and other catalogs."""
+    """The report counts what it could not read by cause: damage, paths, and other catalogs."""
     write(
         tmp_path / "app",
         started(1, 0, plan(":(")),
@@ -202,7 +202,7 @@ def test_report_counts_unreadable_parts_by_cause(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("options", [[], ["--json"]])
 def test_no_constant_is_shown(tmp_path: Path, options: list[str]) -> None:
-    """The report contains no constant from predicates, query texts or paths."""
+    """The report contains no constant from predicates, from query texts, or from paths."""
     constants = [SECRET, f"x), EqualTo({SECRET},5", f"{SECRET} :("]
     events = []
     for n, constant in enumerate(constants):
@@ -215,7 +215,7 @@ def test_no_constant_is_shown(tmp_path: Path, options: list[str]) -> None:
 
 
 def test_the_report_for_people(tmp_path: Path) -> None:
-    """The report has a table, statements to copy, and numbers of scans, read and unreadable."""
+    """The report contains a table, statements to copy, and numbers of read and unreadable scans."""
     write(
         tmp_path / "app",
         started(1, 0, plan()),
@@ -231,7 +231,8 @@ def test_the_report_for_people(tmp_path: Path) -> None:
     assert lines[0] == "applications: 1, queries: 3, scans of tables: 2, days: 2.0"
     (row,) = [line.split() for line in lines if "shop.orders   name" in line]
     assert row == "shop.orders name 0.5 4.0 MB 3.0 MB = 1".split()
-    # Event logs contain no data for a test, so the report shows a statement that tests the index.
+    # Event logs contain no data on which an index could be tested, so the report shows a statement
+    # that tests it.
     at = next(n for n, line in enumerate(lines) if "these indexes are not tested" in line)
     statements = [line for line in lines[at:] if line.endswith(";")]
     assert statements == [
@@ -244,7 +245,7 @@ def test_the_report_for_people(tmp_path: Path) -> None:
 
 
 def test_each_statement_is_on_one_line(tmp_path: Path) -> None:
-    """Each statement is on one line, and its names are never interpreted as markup."""
+    """Each statement is on one line, and names in it are never interpreted as markup."""
     scan = plan()
     name = "[red]" + "x" * 400
     scan["metadata"]["ReadSchema"] = f"struct<{name}:string>"
@@ -259,7 +260,7 @@ def test_each_statement_is_on_one_line(tmp_path: Path) -> None:
 
 
 def test_control_characters_in_names_are_escaped(tmp_path: Path) -> None:
-    """Escape sequences and line breaks in names are shown in escaped form."""
+    """If a name contains escape sequences or line breaks, the report shows them in escaped form."""
     scan = plan()
     name = "a\x1b]0;owned\x07\nDROP"
     scan["metadata"]["ReadSchema"] = f"struct<{name}:string>"
@@ -274,7 +275,7 @@ def test_control_characters_in_names_are_escaped(tmp_path: Path) -> None:
 
 
 def test_logs_without_a_filter(tmp_path: Path) -> None:
-    """Without a filter in any scan, the report says so and has no statement to copy."""
+    """If no scan has a filter, the report says so, and contains no statement to copy."""
     scan = plan()
     scan["metadata"]["PushedFilters"] = "[]"
     write(tmp_path / "app", started(1, 0, scan), measured(1, 1, 10), ended(1, 1))
@@ -283,7 +284,7 @@ def test_logs_without_a_filter(tmp_path: Path) -> None:
 
 
 def test_one_log_is_named_by_its_file(tmp_path: Path) -> None:
-    """If the argument is the path of one log, other logs in the same folder are not read."""
+    """If the argument is the path of one log, other logs in the log's folder are not read."""
     for name in ("app-1", "app-2"):
         write(tmp_path / name, started(1, 0, plan()), measured(1, 1, 10), ended(1, 1))
     assert advise(tmp_path).output.startswith("applications: 2, queries: 2,")
@@ -291,7 +292,7 @@ def test_one_log_is_named_by_its_file(tmp_path: Path) -> None:
 
 
 def test_a_folder_without_logs_is_refused(tmp_path: Path) -> None:
-    """The error for a folder without logs names the setting that contains the right folder."""
+    """If a folder has no logs, the error names the setting that contains the right folder."""
     result = advise(tmp_path)
     assert result.exit_code == 1
     assert "spark.eventLog.dir" in result.output

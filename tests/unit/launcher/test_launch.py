@@ -21,7 +21,7 @@ JAR = Path("/opt/sieve/sieve.jar")
 
 @pytest.fixture
 def spark_home(tmp_path: Path) -> Path:
-    """A folder that looks like Spark 4.1.4; no test starts this Spark."""
+    """A folder that looks like an installation of Spark 4.1.4; no test starts this Spark."""
     (tmp_path / "spark" / "jars").mkdir(parents=True)
     (tmp_path / "spark" / "jars" / "spark-core_2.13-4.1.4.jar").touch()
     return tmp_path / "spark"
@@ -29,7 +29,7 @@ def spark_home(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def shim(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Supplies one jar for every Spark version, and a Java executable."""
+    """Provides a Java executable, and the same jar of Sieve for every Spark version."""
     monkeypatch.setattr(launch, "shim_jar", lambda _: JAR)
     monkeypatch.setattr(launch, "find_java", lambda _: "java")
 
@@ -41,9 +41,9 @@ def _conf(command: list[str]) -> dict[str, str]:
 
 
 def test_spark_home_wins_over_the_installed_pyspark(spark_home: Path) -> None:
-    """SPARK_HOME takes precedence over an installed PySpark.
+    """If SPARK_HOME is set, Sieve uses this Spark, even if PySpark is installed.
 
-    Versions are read from the names of Spark's jars.
+    Sieve reads the versions of Spark and Scala from the names of Spark's jars.
     """
     spark = find_spark({"SPARK_HOME": str(spark_home)})
     assert (spark.path, spark.version, spark.scala, spark.line) == (
@@ -55,13 +55,13 @@ def test_spark_home_wins_over_the_installed_pyspark(spark_home: Path) -> None:
 
 
 def test_a_folder_without_spark_is_named(tmp_path: Path) -> None:
-    """The error for a SPARK_HOME without Spark names its path."""
+    """If SPARK_HOME names a folder without Spark, the error names this folder's path."""
     with pytest.raises(InvalidInputError, match=re.escape(str(tmp_path))):
         find_spark({"SPARK_HOME": str(tmp_path)})
 
 
 def test_error_lists_the_supported_spark_versions(spark_home: Path, tmp_path: Path) -> None:
-    """If there is no jar for the Spark version, the error lists the supported versions."""
+    """If Sieve has no jar for the Spark version, the error lists the supported versions."""
     for name in ("sieve-spark-4.0_2.13.jar", "sieve-spark-3.5_2.12.jar"):
         (tmp_path / name).touch()
     with pytest.raises(UnsupportedError, match=r"Supported: 3\.5 \(Scala 2\.12\), 4\.0 \(Scala"):
@@ -69,7 +69,7 @@ def test_error_lists_the_supported_spark_versions(spark_home: Path, tmp_path: Pa
 
 
 def test_error_says_where_java_is_missing(tmp_path: Path) -> None:
-    """The error says that PATH contains no `java`, or that JAVA_HOME contains no bin/java."""
+    """If PATH has no `java`, or JAVA_HOME has no bin/java, the error says which."""
     with pytest.raises(UnavailableError, match="no `java` is on the PATH"):
         find_java({"PATH": str(tmp_path)})
     with pytest.raises(UnavailableError, match="without a bin/java"):
@@ -78,7 +78,7 @@ def test_error_says_where_java_is_missing(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("shim")
 def test_sieve_sets_its_default_settings(spark_home: Path) -> None:
-    """Sieve sets its extension, its jar on both class paths, the interpreter, and quiet logs."""
+    """Sieve sets its extension, its jar on both class paths, the interpreter, and quiet logging."""
     conf = _conf(launch.submit_command(inspect(spark_home), {}, [], launch.SPARK_SQL_CLASS))
     assert conf["spark.sql.extensions"] == launch.EXTENSIONS
     assert conf["spark.jars"] == conf["spark.driver.extraClassPath"] == str(JAR)
@@ -98,7 +98,7 @@ def test_sieve_sets_its_default_settings(spark_home: Path) -> None:
     ],
 )
 def test_jars_of_the_user_come_before_those_of_sieve(spark_home: Path, given: list[str]) -> None:
-    """Sieve's jar is appended once to the user's jars, whichever option names the jars."""
+    """Whichever option names the user's jars, Sieve's jar is appended to them once."""
     command = launch.submit_command(inspect(spark_home), {}, given, launch.SPARK_SQL_CLASS)
     assert _conf(command)["spark.jars"] == f"a.jar,b.jar,{JAR}"
     assert sum("a.jar" in word for word in command) == 1
@@ -106,7 +106,7 @@ def test_jars_of_the_user_come_before_those_of_sieve(spark_home: Path, given: li
 
 @pytest.mark.usefixtures("shim")
 def test_the_defaults_file_of_the_user_is_respected(spark_home: Path) -> None:
-    """Settings of spark-defaults.conf are kept; Sieve appends to lists without repetition."""
+    """Sieve keeps the settings of spark-defaults.conf, and appends to lists without repetition."""
     (spark_home / "conf").mkdir()
     (spark_home / "conf" / "spark-defaults.conf").write_text(
         f"# mine\nspark.sql.extensions  my.Ext,{launch.EXTENSIONS}\n"
@@ -120,7 +120,7 @@ def test_the_defaults_file_of_the_user_is_respected(spark_home: Path) -> None:
 
 @pytest.mark.usefixtures("shim")
 def test_log_configuration_of_the_user_is_not_changed(spark_home: Path) -> None:
-    """If the user has a log4j2.properties, Sieve does not change the logging."""
+    """If the user has a log4j2.properties, Sieve does not change how Spark logs."""
     (spark_home / "conf").mkdir()
     (spark_home / "conf" / "log4j2.properties").touch()
     command = launch.submit_command(inspect(spark_home), {}, [], launch.SPARK_SQL_CLASS)
@@ -129,9 +129,9 @@ def test_log_configuration_of_the_user_is_not_changed(spark_home: Path) -> None:
 
 @pytest.mark.usefixtures("shim")
 def test_arguments_after_the_script_are_passed_on(spark_home: Path) -> None:
-    """Arguments after the script are passed on, even if they look like options.
+    """Arguments after the script are passed to the script, even if they look like options.
 
-    An option of Sieve after Spark's options is an error.
+    If an option of Sieve follows an option of Spark, it is an error.
     """
     script = ["--master", "local[2]", "-v", "job.py", "--jars", "x", "--conf", "spark.jars=y"]
     command = launch.submit_command(inspect(spark_home), {}, script)
@@ -150,7 +150,7 @@ def test_arguments_after_the_script_are_passed_on(spark_home: Path) -> None:
 
 
 def _passing_on(group: click.Group) -> Iterator[click.Command]:
-    """Yields the commands of a group that pass unknown options to Spark."""
+    """Yields those commands of a group that pass unknown options to Spark."""
     for command in group.commands.values():
         if isinstance(command, click.Group):
             yield from _passing_on(command)
@@ -159,9 +159,10 @@ def _passing_on(group: click.Group) -> Iterator[click.Command]:
 
 
 def test_commands_accept_the_options_for_table_formats() -> None:
-    """Every command that passes options to Spark accepts `--hudi`, `--delta` and `--iceberg`.
+    """Commands that pass options to Spark accept `--hudi`, `--delta` and `--iceberg`.
 
-    spark-submit does not know these options. Beeline does not need them.
+    spark-submit would not know these options. Beeline is an exception, because it does not need
+    these options.
     """
     commands = {command.name: command for command in _passing_on(cli.main)}
     assert {"sql", "submit", "inspect", "gc", "start"} <= set(commands)
@@ -172,7 +173,7 @@ def test_commands_accept_the_options_for_table_formats() -> None:
 
 @pytest.mark.usefixtures("shim")
 def test_properties_file_replaces_the_defaults(spark_home: Path, tmp_path: Path) -> None:
-    """As with spark-submit, --properties-file replaces spark-defaults.conf."""
+    """As with spark-submit, --properties-file is read instead of spark-defaults.conf."""
     (tmp_path / "mine.conf").write_text("spark.jars /m.jar\n")
     args = ["--properties-file", str(tmp_path / "mine.conf")]
     command = launch.submit_command(inspect(spark_home), {}, args, launch.SPARK_SQL_CLASS)
@@ -182,7 +183,7 @@ def test_properties_file_replaces_the_defaults(spark_home: Path, tmp_path: Path)
 
 @pytest.mark.usefixtures("shim")
 def test_option_hudi_adds_the_bundle(spark_home: Path) -> None:
-    """With `--hudi`, Sieve adds Hudi's bundle for the installed Spark to the user's packages."""
+    """With `--hudi`, the Hudi bundle for the installed Spark is added to the user's packages."""
     command = launch.submit_command(
         inspect(spark_home), {}, ["--packages", "a:b:1"], launch.SPARK_SQL_CLASS, hudi=True
     )
@@ -204,7 +205,7 @@ def test_option_hudi_adds_the_bundle(spark_home: Path) -> None:
     ],
 )
 def test_no_bundle_is_added_if_the_user_has_one(spark_home: Path, given: list[str]) -> None:
-    """If the user's packages or jars include a Hudi bundle, Sieve adds none."""
+    """If the user's packages or jars include a Hudi bundle, Sieve adds no bundle."""
     command = launch.submit_command(
         inspect(spark_home), {}, given, launch.SPARK_SQL_CLASS, hudi=True
     )
@@ -240,7 +241,7 @@ def test_option_delta_adds_the_package(spark_home: Path) -> None:
 def test_option_iceberg_adds_the_package(spark_home: Path, tmp_path: Path) -> None:
     """With `--iceberg`, Sieve adds Iceberg's package, unless the user's jars include Iceberg.
 
-    The embedded metastore needs Iceberg's table locks disabled.
+    With the embedded metastore, Sieve also disables Iceberg's table locks.
     """
 
     def conf(*given: str) -> dict[str, str]:
@@ -260,7 +261,7 @@ def test_option_iceberg_adds_the_package(spark_home: Path, tmp_path: Path) -> No
     assert alone["spark.jars.packages"] == launch.ICEBERG_PACKAGES["4.1"]
     assert alone["spark.sql.catalog.spark_catalog"].endswith(".SparkSessionCatalog")
     assert alone[locks] == alone["spark.hadoop.hive.metastore.schema.verification"] == "false"
-    # A metastore server supports Iceberg's locks.
+    # With a metastore server, Iceberg's locks work, so Sieve does not disable them.
     assert locks not in conf("--conf", "spark.hadoop.hive.metastore.uris=thrift://meta:9083")
     (tmp_path / "hive-site.xml").touch()
     assert locks not in conf()
@@ -269,7 +270,7 @@ def test_option_iceberg_adds_the_package(spark_home: Path, tmp_path: Path) -> No
 
 @pytest.mark.usefixtures("shim")
 def test_spark_without_its_connect_jar_is_refused(spark_home: Path) -> None:
-    """A Spark without its Spark Connect jar, such as Spark 3.5, is refused."""
+    """If Spark has no Spark Connect jar, as Spark 3.5 has none, Sieve refuses this Spark."""
     spark = inspect(spark_home)
     with pytest.raises(UnsupportedError, match=r"4\.1.*no spark-connect jar"):
         launch.submit_command(spark, {}, [], launch.CONNECT_SERVER_CLASS)
@@ -280,7 +281,7 @@ def test_spark_without_its_connect_jar_is_refused(spark_home: Path) -> None:
 
 @pytest.mark.usefixtures("shim")
 def test_hudi_with_delta_is_refused(spark_home: Path) -> None:
-    """`--hudi` with `--delta` is refused, because each replaces Spark's session catalog."""
+    """`--hudi` together with `--delta` is refused, because both replace Spark's session catalog."""
     with pytest.raises(InvalidInputError, match="choose one"):
         launch.submit_command(
             inspect(spark_home), {}, [], launch.SPARK_SQL_CLASS, hudi=True, delta=True
@@ -288,14 +289,14 @@ def test_hudi_with_delta_is_refused(spark_home: Path) -> None:
 
 
 def test_shipped_files_are_not_loaded_automatically() -> None:
-    """No configuration file that Sieve ships has a name that Hive or Spark loads automatically."""
+    """Sieve ships no configuration file with a name that Hive or Spark loads automatically."""
     conf = conf_file("log4j2.properties").parent
     assert not (conf / "hive-site.xml").exists()
     assert all(path.suffix in {".xml", ".properties", ".conf"} for path in conf.iterdir())
 
 
 def test_only_the_owner_can_read_the_metastore_password(tmp_path: Path) -> None:
-    """hive-site.xml contains the database's settings and Sieve's; only its owner can read it."""
+    """hive-site.xml has the settings of the database and of Sieve; only its owner can read it."""
     site = tmp_path / "run" / "hive-site.xml"
     database = metastore.Database("jdbc:postgresql://db/hive", "hive", "s&cret<")
     metastore.write_site(site, database, tmp_path)
@@ -308,7 +309,7 @@ def test_only_the_owner_can_read_the_metastore_password(tmp_path: Path) -> None:
 
 
 def test_an_unknown_database_is_refused() -> None:
-    """A JDBC URL without a known driver is refused before a server starts."""
+    """If no driver is known for a JDBC URL, the URL is refused before a server starts."""
     with pytest.raises(InvalidInputError, match="postgresql"):
         _ = metastore.Database("jdbc:foo://x").driver
 
@@ -344,12 +345,12 @@ def test_locked_derby_database_is_refused(tmp_path: Path) -> None:
 def test_only_the_embedded_metastore_has_one_user(
     tmp_path: Path, settings: dict[str, str], embedded: bool
 ) -> None:
-    """Only the embedded metastore is limited to one process."""
+    """Only one process can use the embedded metastore; other metastores have no such limit."""
     assert metastore.is_embedded(settings, tmp_path) is embedded
 
 
 def test_errors_are_one_line_without_a_stack(tmp_path: Path) -> None:
-    """The command line shows an error without a stack trace, and exits with status 1."""
+    """If a command fails, it prints the error without a stack trace, and exits with status 1."""
     result = CliRunner(env={"SPARK_HOME": str(tmp_path)}).invoke(
         cli.main, ["sql", "-e", "select 1"]
     )
@@ -359,7 +360,7 @@ def test_errors_are_one_line_without_a_stack(tmp_path: Path) -> None:
 
 
 def test_conf_prints_lines_for_spark_defaults() -> None:
-    """`sieve conf` prints a properties file with the settings that load Sieve."""
+    """`sieve conf` prints a properties file with all settings that load Sieve."""
     result = CliRunner().invoke(cli.main, ["conf"])
     assert result.exit_code == 0
     lines = [line.split() for line in result.output.splitlines() if not line.startswith("#")]
@@ -368,7 +369,7 @@ def test_conf_prints_lines_for_spark_defaults() -> None:
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spark_home: Path) -> Path:
-    """A temporary cache folder for the user, and a Spark that no test starts."""
+    """Creates a temporary cache folder, and a Spark installation that no test starts."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("SPARK_HOME", str(spark_home))
     monkeypatch.setattr(cli, "find_java", lambda _: "java")
@@ -376,7 +377,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spark_home: Path) -> 
 
 
 def test_each_java_and_spark_has_a_separate_archive(tmp_path: Path, spark_home: Path) -> None:
-    """Each pair of Java and Spark has a class archive, in XDG_CACHE_HOME or in the user's home."""
+    """Each pair of Java and Spark has its own class archive, in XDG_CACHE_HOME or at home."""
     spark = inspect(spark_home)
     named = class_archive.archive_file(spark, "/a/java", {"XDG_CACHE_HOME": "/c", "HOME": "/h"})
     assert named.parent == Path("/c/sieve")
@@ -391,7 +392,7 @@ def test_each_java_and_spark_has_a_separate_archive(tmp_path: Path, spark_home: 
 
 @pytest.mark.usefixtures("shim")
 def test_existing_class_archive_is_loaded(spark_home: Path, tmp_path: Path) -> None:
-    """If a class archive exists, Sieve adds its option after the user's Java options."""
+    """If a class archive exists, its Java option is added after the Java options of the user."""
     environ = {"XDG_CACHE_HOME": str(tmp_path)}
     spark = inspect(spark_home)
     given = ["--driver-java-options", "-Da=b"]
@@ -412,9 +413,9 @@ def test_existing_class_archive_is_loaded(spark_home: Path, tmp_path: Path) -> N
 def test_new_class_archive_replaces_the_old_one(
     cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A session without the old class archive writes the new one, which replaces the old one.
+    """To replace a class archive, a session that has not loaded the old one writes a new one.
 
-    The session has its own temporary folder.
+    This session runs in a temporary folder of its own.
     """
     ran: list[list[str]] = []
 
@@ -441,7 +442,7 @@ def test_new_class_archive_replaces_the_old_one(
 def test_error_quotes_a_java_that_writes_no_archive(
     code: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If Java writes no archive, the error names a likely cause and quotes Java's last output."""
+    """If Java writes no archive, the error names a likely cause, and quotes Java's last output."""
     done = subprocess.CompletedProcess([], code, "", "x" * 600 + "the end")
     monkeypatch.setattr(cli.subprocess, "run", lambda *_, **__: done)
     told = CliRunner().invoke(cli.main, ["archive"])

@@ -21,14 +21,14 @@ LISTEN = (
 
 @pytest.fixture
 def port(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> int:
-    """A free port; the working directory is a temporary folder."""
+    """Finds a free port, and makes a temporary folder the working directory."""
     monkeypatch.chdir(tmp_path)
     with socket.create_server(("localhost", 0)) as listener:
         return int(listener.getsockname()[1])
 
 
 def test_a_server_is_started_found_and_stopped(port: int) -> None:
-    """`start` returns when the server's port answers; `stop` ends the server's process."""
+    """`start` returns when the port answers; `stop` ends the process of the server."""
     command = [sys.executable, "-c", LISTEN, str(port)]
     server = servers.start("metastore", port, command, os.environ, "localhost")
     with pytest.raises(ConflictError, match="already"):
@@ -41,7 +41,7 @@ def test_a_server_is_started_found_and_stopped(port: int) -> None:
 
 
 def test_a_server_that_ends_is_reported_with_its_reason(port: int) -> None:
-    """If a server ends early, the error names its log and quotes the last cause in it."""
+    """If a server ends early, the error names the server's log, and quotes the log's last cause."""
     command = [sys.executable, "-c", "print('Caused by: no luck'); raise SystemExit(1)"]
     with pytest.raises(UnavailableError, match=r"no luck.*metastore-\d+\.log"):
         servers.start("metastore", port, command, os.environ, "localhost")
@@ -49,7 +49,7 @@ def test_a_server_that_ends_is_reported_with_its_reason(port: int) -> None:
 
 
 def test_a_server_that_ends_at_once_is_not_running(port: int) -> None:
-    """If a server ends before `start` can record its start time, `stop` ends no process."""
+    """If a server ends before `start` has recorded its start time, `stop` ends no process."""
     process = subprocess.Popen([sys.executable, "-c", ""])
     process.wait()
     gone = servers.Server("metastore", port, process.pid, "")
@@ -62,7 +62,7 @@ def test_a_server_that_ends_at_once_is_not_running(port: int) -> None:
 
 
 def test_start_fails_if_another_program_has_the_port(port: int) -> None:
-    """If another program listens on the port, `start` fails and says so."""
+    """If another program listens on the port, `start` fails, and says that the port is in use."""
     with (
         socket.create_server(("localhost", port)),
         pytest.raises(ConflictError, match=str(port)),
@@ -71,7 +71,7 @@ def test_start_fails_if_another_program_has_the_port(port: int) -> None:
 
 
 def test_stop_does_not_end_another_process(port: int) -> None:
-    """`stop` does not end another process with the recorded process ID."""
+    """If another process now has the recorded process ID, `stop` does not end this process."""
     servers.RUN_DIR.mkdir()
     record = f'{{"kind": "metastore", "port": {port}, "pid": {os.getpid()}, "born": "long ago"}}'
     (servers.RUN_DIR / f"metastore-{port}.json").write_text(record)

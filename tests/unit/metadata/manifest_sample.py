@@ -1,4 +1,4 @@
-"""A complete manifest, which tests copy and change."""
+"""A manifest with all members, which tests copy and then change."""
 
 from __future__ import annotations
 

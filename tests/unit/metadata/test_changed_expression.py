@@ -1,4 +1,4 @@
-"""The parts of a reader fingerprint that affect an index on an expression."""
+"""The parts of a reader fingerprint that matter to an index on an expression."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ def parts(value: str = "lower(column(a: string))", **other: str) -> dict[str, st
 def test_only_the_expression_and_its_columns_matter(
     now: dict[str, str], changed: tuple[str, ...]
 ) -> None:
-    """Only the expression and its columns affect an index on the expression."""
+    """Only changes of the expression or its columns make an index on the expression unusable."""
     assert changed_parts(KEY, parts(), now) == changed
     assert changed_parts(KEY, now, parts()) == changed
 
 
 def test_expressions_do_not_matter_for_a_column() -> None:
-    """An index on a column stays usable if an index on an expression is created or dropped."""
+    """If an index on an expression is created or dropped, indexes on columns stay usable."""
     bare = {k: v for k, v in parts().items() if k[:4] != "expr"}
     assert changed_parts(("a",), parts(), bare) == ()
     assert changed_parts(("a",), bare, parts("other")) == ()

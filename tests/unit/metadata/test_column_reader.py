@@ -1,4 +1,4 @@
-"""The parts of a reader fingerprint that affect the values of a column."""
+"""The parts of a reader fingerprint that matter to the values of a column."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def struct(*fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def parts(format_name: str, *columns: dict[str, Any], **more: str) -> dict[str, str]:
-    """A reader fingerprint; two underscores in the name of an argument stand for a dot."""
+    """A reader fingerprint; in the name of an argument, two underscores stand for a dot."""
     own = {"format": f"{format_name} x", "schema": json.dumps(struct(*columns)), "spark": "4.1"}
     if format_name == "hudi":
         own["hudi.hoodie.table.type"] = "COPY_ON_WRITE"
@@ -38,7 +38,7 @@ S = field("s", struct(field("x", "long"), field("y", "string")))
 
 @pytest.mark.parametrize("format_name", ["parquet", "orc", "hudi", "delta"])
 def test_other_columns_do_not_matter(format_name: str) -> None:
-    """A column is not affected by other columns, other fields of its struct, or comments."""
+    """Other columns, other fields of its struct, and comments do not matter to a column."""
     then = parts(format_name, A, S)
     remark = field("a", "long", comment="a remark", CURRENT_DEFAULT="7")
     wider = field("s", struct(field("x", "long"), field("y", "binary"), field("z", "date")))
@@ -65,12 +65,12 @@ def test_other_columns_do_not_matter(format_name: str) -> None:
     ],
 )
 def test_changes_that_affect_a_column(now: dict[str, str]) -> None:
-    """Changes of its type, default, metadata or name, and of unknown settings, affect a column."""
+    """Its type, default, metadata and name, and unknown settings, matter to a column."""
     assert changed_parts(("a",), parts("parquet", A, B), now)
 
 
 def test_lines_of_spark_that_read_alike() -> None:
-    """Spark 3.5 and 4.1 read plain columns of some types alike, so the version has no effect."""
+    """Spark 3.5 and 4.1 read plain columns of some types alike, so the version does not matter."""
     date = field("t", "timestamp")
     then, now = parts("parquet", A, date, spark="3.5"), parts("parquet", A, date, spark="4.1")
     assert changed_parts(("a",), then, now) == changed_parts(("a",), now, then) == ()
@@ -86,9 +86,9 @@ def test_lines_of_spark_that_read_alike() -> None:
 
 
 def test_positions_of_columns_matter_in_orc() -> None:
-    """In ORC, the positions of columns matter, because Hive wrote files without column names.
+    """Hive wrote ORC files without column names, so the positions of columns in ORC matter.
 
-    The positions of struct fields matter only with a setting.
+    The positions of a struct's fields in ORC matter only with a certain setting.
     """
     moved = [(A, B), (B, A)]
     for format_name, expected in (("parquet", ()), ("orc", ("schema",))):
@@ -100,9 +100,9 @@ def test_positions_of_columns_matter_in_orc() -> None:
 
 
 def test_only_the_time_zone_of_the_jvm_matters_in_orc() -> None:
-    """In ORC, the JVM's time zone affects every column, but the session's time zone affects none.
+    """In ORC, the JVM's time zone matters to every column, and the session's time zone to none.
 
-    A file can have a timestamp where the table has a number.
+    In the file, the type of a column can be timestamp, even if it is a number in the table.
     """
     then = parts("orc", A, zone__jvm="UTC", zone__session="UTC")
     assert changed_parts(("a",), then, then | {"zone.session": "Asia/Tokyo"}) == ()
@@ -114,9 +114,9 @@ def test_only_the_time_zone_of_the_jvm_matters_in_orc() -> None:
 
 @pytest.mark.parametrize("format_name", ["parquet", "orc"])
 def test_key_provider_of_encrypted_columns_matters(format_name: str) -> None:
-    """The key provider for encrypted columns matters in every scope.
+    """Whatever sets the key provider for encrypted columns, a change of it matters.
 
-    ORC masks values without the key.
+    If a key is missing, ORC returns masked values.
     """
     key = "hadoop.security.key.provider.path"
     for scope in ("option", "hadoop", "conf.spark.hadoop"):
@@ -127,7 +127,7 @@ def test_key_provider_of_encrypted_columns_matters(format_name: str) -> None:
 
 @pytest.mark.parametrize("key", ["conf.spark.sql.parquet.mergeSchema", "option.mergeschema"])
 def test_schema_inference_matters_only_for_hudi(key: str) -> None:
-    """Settings for inferring a schema affect only Hudi; other tables have a schema."""
+    """Settings for schema inference matter only for Hudi, because other tables have a schema."""
     for format_name, expected in (("parquet", ()), ("orc", ()), ("delta", ()), ("hudi", (key,))):
         if format_name != "delta" or not key.startswith("option"):
             then = parts(format_name, A)
@@ -135,9 +135,9 @@ def test_schema_inference_matters_only_for_hudi(key: str) -> None:
 
 
 def test_type_in_a_file_matters_for_columns_found_by_ids() -> None:
-    """Settings for types in files matter if the reader finds columns by field ids.
+    """If the reader finds columns by field ids, settings for the types in files matter.
 
-    If the reader finds columns by name, Spark uses the table's type.
+    If the reader finds columns by name instead, Spark uses the types of the table.
     """
     key = "conf.spark.sql.legacy.parquet.nanosAsLong"
     by_id = field("a", "long", **{"parquet.field.id": "1"})
@@ -149,9 +149,9 @@ def test_type_in_a_file_matters_for_columns_found_by_ids() -> None:
 
 
 def test_session_time_zone_matters_only_if_a_reader_uses_it() -> None:
-    """The session's time zone matters only if the reader uses it.
+    """The session's time zone matters only if a reader uses it.
 
-    Parquet's reader uses the session's zone to convert INT96, and Hudi's reader always uses it.
+    Parquet's reader uses the session's time zone to convert INT96; Hudi's reader always uses it.
     """
     instant, name = field("a", "timestamp"), "zone.session"
     converts = {"conf.spark.sql.parquet.int96TimestampConversion": "true"}
@@ -166,7 +166,7 @@ def test_session_time_zone_matters_only_if_a_reader_uses_it() -> None:
 
 @pytest.mark.parametrize("key", ["hadoop.orc.stripe.size", "conf.spark.hadoop.orc.use.zerocopy"])
 def test_settings_without_an_effect_do_not_matter(key: str) -> None:
-    """Settings of ORC writers and buffers do not affect a column, unless Hive's reader reads it."""
+    """Settings of ORC's writer and buffers matter to a column only with Hive's reader."""
     then = parts("orc", A)
     assert changed_parts(("a",), then, then | {key: "1"}) == ()
     hive = then | {"format": "orc org.apache.spark.sql.hive.orc.OrcFileFormat"}
@@ -174,9 +174,9 @@ def test_settings_without_an_effect_do_not_matter(key: str) -> None:
 
 
 def test_every_column_matters_for_an_unknown_merge_mode() -> None:
-    """In merge-on-read tables without a known merge mode, every column matters.
+    """If a merge-on-read table has no known merge mode, every column matters.
 
-    Other columns can decide which record is visible.
+    In such a table, the values of any column can decide which record is visible.
     """
     merged = {"hudi.hoodie.table.type": "MERGE_ON_READ"}
     avro = "conf.spark.sql.avro.datetimeRebaseModeInRead"
@@ -234,7 +234,7 @@ def test_only_key_and_ordering_columns_matter_for_hudi() -> None:
     ids=lambda merger: next(iter(merger)),
 )
 def test_every_column_matters_with_a_custom_merger(merger: dict[str, str]) -> None:
-    """A custom merger can use any column of a record, so every column matters."""
+    """With a custom merger, every column matters, because the merger can use any of them."""
     then, now = (
         merge_on_read(*KEYS, A, B),
         merge_on_read(*KEYS, A, field("b", "long")),
@@ -244,9 +244,9 @@ def test_every_column_matters_with_a_custom_merger(merger: dict[str, str]) -> No
 
 @pytest.mark.parametrize("format_name", ["csv", "json"])
 def test_every_column_matters_in_text(format_name: str) -> None:
-    """In CSV and JSON, every column matters, because all of them decide if a record can be parsed.
+    """In CSV and JSON, every column matters, because all of them decide if a record is valid.
 
-    Settings of other formats do not matter.
+    Settings that only other formats use do not matter.
     """
     then = parts(format_name, A, records="whole")
     assert changed_parts(("a",), then, then | parts(format_name, A, B)) == ("schema",)
@@ -261,9 +261,9 @@ def test_every_column_matters_in_text(format_name: str) -> None:
 
 @pytest.mark.parametrize("format_name", ["csv", "json"])
 def test_settings_for_writing_do_not_matter_in_text(format_name: str) -> None:
-    """In CSV and JSON, settings for writing do not matter.
+    """In CSV and JSON, settings that only writers use do not matter.
 
-    Settings for literals matter if a file can lack a column that has a default.
+    If a file can lack a column that has a default, settings for literals matter.
     """
     defaulted = field("b", "long", CURRENT_DEFAULT="7")
     then = parts(format_name, A, field("b", "long"), records="whole")
@@ -277,7 +277,7 @@ def test_settings_for_writing_do_not_matter_in_text(format_name: str) -> None:
 
 
 def test_unknown_column_needs_all_parts() -> None:
-    """For an unknown column, every part of the fingerprint matters."""
+    """For a column that is not in the schema, every part of the fingerprint matters."""
     then = parts("parquet", A)
     assert changed_parts(("c",), then, then) == ()
     assert changed_parts(("c",), then, parts("parquet", A, B)) == ("schema",)

@@ -32,13 +32,13 @@ Step = Callable[[], None]
 
 @dataclass(frozen=True, slots=True)
 class FaultyStore(LocalStore):
-    """A local store that runs scripted steps before and after its calls."""
+    """A local store that runs a script's steps before and after its calls."""
 
     script: list[tuple[Step | None, Step | None]] = field(default_factory=list)
     reads: list[Step] = field(default_factory=list)
 
     def create(self, uri: str, data: bytes) -> bool:
-        """Creates a file between the two steps of the script's next pair."""
+        """Creates a file between the two steps of the script's next pair of steps."""
         before, after = self.script.pop(0) if self.script else (None, None)
         if before is not None:
             before()
@@ -48,29 +48,29 @@ class FaultyStore(LocalStore):
         return created
 
     def read(self, uri: str, limit: int = 1 << 30) -> bytes:
-        """Reads a file after the script's next step."""
+        """Reads a file after the next step of the script."""
         if self.reads:
             self.reads.pop(0)()
         return LocalStore.read(self, uri, limit)
 
 
 def unknown() -> None:
-    """Raises the error for a lost reply."""
+    """Raises the error that means that a reply was lost."""
     raise UnknownOutcomeError("SIEVE_STORE_UNKNOWN_OUTCOME", "reply lost")
 
 
 def refused() -> None:
-    """Raises the error for a refused call, which has no effect."""
+    """Raises the error that means that the store refused the call, which has no effect."""
     raise UnavailableError("SIEVE_STORE_UNAVAILABLE", "refused")
 
 
 def new_id() -> VersionId:
-    """A new identity of a version."""
+    """Returns the identity of a new version."""
     return VersionId(secrets.token_hex(16))
 
 
 def plan(base: Manifest | None) -> Manifest:
-    """Plans the next version with another value of the option `error`, which is always a change."""
+    """Plans the next version with a new value of the option `error`, so that it always differs."""
     if base is None:
         return replace(SAMPLE, id=new_id())
     error = (base.next_options or base.options).error + 1
@@ -79,14 +79,14 @@ def plan(base: Manifest | None) -> Manifest:
 
 @pytest.fixture
 def index(tmp_path: Path) -> str:
-    """The folder of an index without versions."""
+    """The folder of an index that has no version yet."""
     folder = f"file:{tmp_path}/{UUID}"
     LocalStore().mkdirs(versions_dir(folder))
     return folder
 
 
 def chain(index: str) -> list[Manifest]:
-    """All versions, oldest first; asserts that the numbers have no gap and parents are right."""
+    """Reads all versions, oldest first; asserts that no number is missing and parents are right."""
     names = {entry.name for entry in LocalStore().list(versions_dir(index))}
     assert names == {f"{number}.json" for number in range(1, len(names) + 1)}
     versions = [read_version(LocalStore(), index, n) for n in range(1, len(names) + 1)]
@@ -96,13 +96,13 @@ def chain(index: str) -> list[Manifest]:
 
 
 def test_no_version(index: str) -> None:
-    """An index folder without versions, or a missing folder, has no newest version."""
+    """If an index folder has no versions or does not exist, there is no newest version."""
     assert newest(LocalStore(), index) is None
     assert newest(LocalStore(), index + "x", hint=5) is None
 
 
 def test_versions_follow_each_other(index: str) -> None:
-    """Each publish creates the next number; readers find the newest version from any start."""
+    """Each publish creates the next version, and readers find the newest one from any start."""
     base = None
     for number in range(1, 12):
         base = publish(LocalStore(), index, base, plan)
@@ -115,7 +115,7 @@ def test_versions_follow_each_other(index: str) -> None:
 
 @pytest.mark.parametrize("known", [0, 1, 5])
 def test_probing_is_exact_and_short(known: int) -> None:
-    """`newest` finds the last of any number of versions with a logarithmic number of probes."""
+    """For any number of versions, `newest` finds the last with logarithmically many probes."""
     for last in range(known, 200):
         probes: list[int] = []
 
@@ -128,7 +128,7 @@ def test_probing_is_exact_and_short(known: int) -> None:
 
 
 def test_eight_writers(index: str) -> None:
-    """Eight threads that publish at once create all their versions, without a gap."""
+    """If eight threads publish at the same time, all their versions exist, without a gap."""
 
     def write(_: int) -> list[VersionId]:
         made = []
@@ -145,7 +145,7 @@ def test_eight_writers(index: str) -> None:
 
 
 def test_always_overtaken_writer_raises_a_conflict(index: str) -> None:
-    """A writer that is overtaken at each attempt raises a conflict and publishes no version."""
+    """If other writers overtake a writer at each attempt, it raises a conflict."""
     first = publish(LocalStore(), index, None, plan)
 
     def late(base: Manifest | None) -> Manifest:
@@ -159,14 +159,14 @@ def test_always_overtaken_writer_raises_a_conflict(index: str) -> None:
 
 
 def test_unchanged_plan_publishes_nothing(index: str) -> None:
-    """If a plan returns its base, nothing is published."""
+    """If a plan returns the version that it got as its base, nothing is published."""
     base = publish(LocalStore(), index, None, plan)
     assert publish(LocalStore(), index, base, lambda newest: newest or SAMPLE) is base
     assert len(chain(index)) == 1
 
 
 def test_overtaken_writer_plans_from_the_newest_version(index: str) -> None:
-    """A writer on an old version plans again from the newest, so all changes are kept."""
+    """A writer that starts from an old version plans again from the newest: no change is lost."""
     old = publish(LocalStore(), index, None, plan)
     for _ in range(3):
         publish(LocalStore(), index, old, plan)
@@ -181,7 +181,7 @@ def test_overtaken_writer_plans_from_the_newest_version(index: str) -> None:
 
 
 def test_nothing_follows_a_tombstone(index: str) -> None:
-    """A writer that is overtaken by DROP raises a conflict and publishes nothing."""
+    """If DROP overtakes a writer, the writer raises a conflict and publishes nothing."""
     base = publish(LocalStore(), index, None, plan)
     publish(LocalStore(), index, base, lambda _: next_version(base, Drop(), new_id(), BY))
     with pytest.raises(ConflictError, match="dropped in version 2"):
@@ -190,23 +190,23 @@ def test_nothing_follows_a_tombstone(index: str) -> None:
 
 
 def test_reply_lost_after_the_effect(index: str) -> None:
-    """If the reply to a successful create is lost, `publish` succeeds and creates one version."""
+    """If a create succeeds but its reply is lost, `publish` succeeds, with one new version."""
     store = FaultyStore(script=[(None, unknown)])
     assert publish(store, index, None, plan).version == 1
     assert len(chain(index)) == 1
 
 
 def test_reply_lost_before_the_effect(index: str) -> None:
-    """If a create has neither effect nor reply, `publish` repeats it and creates one version."""
+    """If a create has no effect and its reply is lost, `publish` repeats it, and succeeds."""
     store = FaultyStore(script=[(unknown, None), (unknown, None)])
     made = publish(store, index, None, plan)
     assert chain(index) == [made]
 
 
 def test_repeated_create_finds_its_own_version(index: str) -> None:
-    """If the first create takes effect late, the repeated create finds the writer's own version.
+    """If a create takes effect late, the repeated create finds the version of its own writer.
 
-    The id in the file proves it.
+    The writer recognises its version by the id in the file.
     """
     mine = plan(None)
 
@@ -219,7 +219,7 @@ def test_repeated_create_finds_its_own_version(index: str) -> None:
 
 
 def test_lost_reply_is_resolved_below_a_newer_version(index: str) -> None:
-    """After a lost reply, a writer finds its own version, even if another writer followed."""
+    """If another writer follows after a lost reply, the first one still finds its own version."""
 
     def other_then_unknown() -> None:
         publish(LocalStore(), index, newest(LocalStore(), index), plan)
@@ -231,7 +231,7 @@ def test_lost_reply_is_resolved_below_a_newer_version(index: str) -> None:
 
 
 def test_another_version_after_a_lost_reply_is_a_failure(index: str) -> None:
-    """If a writer finds another's version after a lost reply, the writer takes the next number."""
+    """If a writer finds another's version after a lost reply, it takes the next number."""
 
     def other_then_unknown() -> None:
         publish(LocalStore(), index, None, plan)
@@ -244,9 +244,9 @@ def test_another_version_after_a_lost_reply_is_a_failure(index: str) -> None:
 
 @pytest.mark.parametrize("effect", [True, False])
 def test_outcome_is_unknown_if_the_check_fails(index: str, effect: bool) -> None:
-    """If the writer cannot read the version after a lost reply, the outcome is unknown.
+    """If a reply is lost and the writer cannot read the version, the outcome is unknown.
 
-    No file is deleted.
+    In this case, the writer deletes no file.
     """
     step = (None, unknown) if effect else (unknown, None)
     store = FaultyStore(script=[step], reads=[refused])
@@ -256,7 +256,7 @@ def test_outcome_is_unknown_if_the_check_fails(index: str, effect: bool) -> None
 
 
 def test_outcome_is_unknown_if_every_request_is_lost(index: str) -> None:
-    """If the writer gets no reply to any create, the outcome is unknown after three attempts."""
+    """If the replies to all three attempts to create are lost, the outcome is unknown."""
     store = FaultyStore(script=[(unknown, None)] * 9)
     with pytest.raises(UnknownOutcomeError):
         publish(store, index, None, plan)
@@ -264,25 +264,25 @@ def test_outcome_is_unknown_if_every_request_is_lost(index: str) -> None:
 
 
 def test_outcome_stays_unknown_after_a_later_refusal(index: str) -> None:
-    """If the store refuses a create after an earlier one got no reply, the outcome is unknown.
+    """If a create's reply is lost and the next create is refused, the outcome is unknown.
 
-    The earlier create can still take effect.
+    The create whose reply was lost can still take effect.
     """
     with pytest.raises(UnknownOutcomeError):
         publish(FaultyStore(script=[(unknown, None), (refused, None)]), index, None, plan)
 
 
 def test_refused_first_create_leaves_no_version(index: str) -> None:
-    """If the store refuses the first create, publishing fails and leaves no version."""
+    """If the store refuses the first create, `publish` fails, and there is no new version."""
     with pytest.raises(UnavailableError):
         publish(FaultyStore(script=[(refused, None)]), index, None, plan)
     assert chain(index) == []
 
 
 def test_damaged_newest_version_is_reported(index: str) -> None:
-    """A damaged version is reported as damage.
+    """If the newest version is damaged, readers and writers report the damage.
 
-    Readers do not skip this version, and writers do not mistake it for another writer's.
+    Readers do not fall back to an older version, and writers do not take it for another writer's.
     """
     LocalStore().create(version_file(index, 1), b"{}")
     with pytest.raises(CorruptError):
@@ -294,7 +294,7 @@ def test_damaged_newest_version_is_reported(index: str) -> None:
 
 
 def test_version_of_a_later_release_is_not_overwritten(index: str) -> None:
-    """`publish` reports a version of a later release, and does not overwrite it."""
+    """`publish` reports a newest version of a later release, and does not overwrite it."""
     data = render_manifest(SAMPLE)
     newer = data.replace(b'"format":%d' % FORMAT, b'"format":%d' % (FORMAT + 1), 1)
     body = newer[: newer.rindex(b',"checksum"')] + b"}"
@@ -305,7 +305,7 @@ def test_version_of_a_later_release_is_not_overwritten(index: str) -> None:
 
 
 def test_copied_manifest_is_refused(index: str, tmp_path: Path) -> None:
-    """A manifest that was copied from another index, or from another number, is refused."""
+    """A manifest that was copied from another index or another version number is refused."""
     made = publish(LocalStore(), index, None, plan)
     data = render_manifest(made)
     LocalStore().create(version_file(index, 2), data)
@@ -321,7 +321,7 @@ def test_copied_manifest_is_refused(index: str, tmp_path: Path) -> None:
 
 
 def test_publishing_does_not_restore_a_deleted_folder(index: str) -> None:
-    """If the index folder was deleted, publishing fails and does not create the folder."""
+    """If the index folder was deleted, `publish` fails, and does not create the folder again."""
     LocalStore().delete(index)
     with pytest.raises(GoneError):
         publish(LocalStore(), index, None, plan)
@@ -329,7 +329,7 @@ def test_publishing_does_not_restore_a_deleted_folder(index: str) -> None:
 
 
 def test_versions_are_plain_files(index: str) -> None:
-    """Publishing leaves only the manifest in the index folder."""
+    """After `publish`, the index folder contains no new file except the manifest."""
     publish(LocalStore(), index, None, plan)
     assert [entry.name for entry in LocalStore().list(join(index, "versions"))] == ["1.json"]
     assert [entry.name for entry in LocalStore().list(index)] == ["versions"]

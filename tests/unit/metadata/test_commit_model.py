@@ -1,8 +1,8 @@
-"""Tests all orders of three writers and a foreign tool, with lost requests, replies and writers.
+"""Tests all orders of three writers and a foreign tool, with lost requests and lost replies.
 
-The steps are the production code (`sieve.metadata.commit_protocol`, `transitions`). The model
-contains the store, the table property and the final steps of a statement. A killed writer is a
-writer that never runs again, so the orders include every kill.
+The modelled steps are the production code (`sieve.metadata.commit_protocol`, `transitions`). The
+model supplies the store, the table's property, and the last steps of a statement. A killed writer
+is one that never runs again, so the explored orders include every kill.
 """
 
 from __future__ import annotations
@@ -31,14 +31,15 @@ Rule = Callable[[Step, Answer], Step | End]
 
 
 class Writer(NamedTuple):
-    """A running statement.
+    """A statement that is running.
 
     Attributes:
-        kind: kind of the statement.
-        steps: number of calls so far.
-        doing: the writer's step of publishing, the result of publishing, or one of its final steps.
-        proposed: identity of the version that the writer tries to publish.
-        lost: identities of versions that certainly will never be visible.
+        kind: the kind of the statement.
+        steps: the number of calls that the statement has made.
+        doing: the writer's current step of publishing, the result of publishing, or one of the
+            statement's last steps.
+        proposed: the identity of the version that the writer tries to publish.
+        lost: the identities of versions that certainly never become visible.
     """
 
     kind: str
@@ -52,14 +53,14 @@ class State(NamedTuple):
     """The complete state of the model.
 
     Attributes:
-        chain: identities of the existing versions, oldest first.
-        flying: creates that were sent and have no answer; they can still take effect.
-        writers: the running writers.
-        registered: true if the table has the index's property.
-        copied: the property that the foreign tool has read and not yet written back, or None.
-        foreign: number of calls that the foreign tool is still allowed to make.
-        deleted: parts of location lists that were deleted.
-        folder: true if the index's folder exists.
+        chain: the identities of the existing versions, oldest first.
+        flying: the creates that were sent but not answered; each can still take effect.
+        writers: the running statements.
+        registered: true if the table has the property that registers the index.
+        copied: the property that the foreign tool has read and has not yet written back, or None.
+        foreign: the number of calls that the foreign tool may still make.
+        deleted: the parts of location lists that were deleted.
+        folder: true if the folder of the index exists.
     """
 
     chain: tuple[str, ...]
@@ -73,18 +74,18 @@ class State(NamedTuple):
 
 
 class BrokenError(AssertionError):
-    """The model has reached a forbidden state."""
+    """Raised if the model reaches a forbidden state."""
 
 
 class Model:
-    """The reachable states of the model.
+    """The model and its reachable states.
 
     Args:
-        rule: function that decides a writer's next step.
-        if_absent: true if the store creates only files that do not exist.
-        keep_unknown: true if files that an unknown outcome may refer to are kept.
-        keep_shared: true if files that an earlier version also names are kept.
-        tombstone: true if a drop publishes a tombstone before it removes the property.
+        rule: the function that decides the next step of a writer.
+        if_absent: true if the store's create fails for a file that exists.
+        keep_unknown: true if a writer with an unknown outcome keeps its files.
+        keep_shared: true if a writer keeps files that an earlier version names, too.
+        tombstone: true if DROP publishes a tombstone before it removes the table's property.
     """
 
     def __init__(
@@ -111,7 +112,7 @@ class Model:
             else Writer(kind, 0, "unregister", "1")
             for k, kind in enumerate(kinds)
         )
-        # Without a drop, the calls of the foreign tool have no effect, so the model omits them.
+        # Without a drop, calls of the foreign tool change nothing, so the model omits these calls.
         start = State(("1",), frozenset(), writers, foreign=2 if "d" in kinds else 0)
         seen, waiting = {start}, [start]
         while waiting:
@@ -123,9 +124,9 @@ class Model:
         return seen
 
     def _plan(self, number: int, kind: str, base: Manifest) -> str:
-        """Returns the identity of the version that a writer would publish on a base.
+        """Returns the identity of the version that a writer would publish after a base version.
 
-        Raises ConflictError if no version can follow the base.
+        If no version can follow the base, raises ConflictError.
         """
         name = f"{number}{kind}{base.id}"
         if name not in self._versions:
@@ -137,7 +138,7 @@ class Model:
         return name
 
     def _told_apart(self, state: State) -> State:
-        """Returns the state without details that have no further effect."""
+        """Returns the state without those details that cannot affect later states."""
         flying = state.flying
         if flying and self._if_absent:
             free = {n for n in flying if self._versions[n].version > len(state.chain)}
@@ -151,7 +152,7 @@ class Model:
 
     def _next(self, state: State) -> Iterator[State]:
         for name in state.flying:
-            # In some orders, a pending create takes effect now; in others, it never does.
+            # In some orders, a pending create takes effect at this point; in others, it never does.
             yield self._land(state, name)._replace(flying=state.flying - {name})
         if state.foreign == 2:
             yield state._replace(copied=state.registered, foreign=1)
@@ -200,7 +201,7 @@ class Model:
         yield landed, Answer.TAKEN if landed is state else Answer.MADE
 
     def _land(self, state: State, name: str) -> State:
-        """Lets a create take effect if its number is free and the folder exists."""
+        """If a create's number is free and the folder exists, lets the create take effect."""
         number = self._versions[name].version
         if not state.folder or (self._if_absent and number <= len(state.chain)):
             return state
@@ -225,7 +226,7 @@ class Model:
         return self._ended(state, number, writer._replace(doing=doing))
 
     def _ended(self, state: State, number: int, writer: Writer) -> tuple[State, Writer]:
-        """Lets a refresh that certainly failed delete its files at once."""
+        """If a refresh certainly failed, deletes the files that it wrote."""
         failed = writer.doing in (End.LOST, End.REFUSED)
         failed |= writer.doing is End.UNKNOWN and not self._keep_unknown
         if writer.doing is End.REFUSED:
@@ -252,7 +253,7 @@ class Model:
                 raise BrokenError("a dropped index is in use again")
 
     def _checked(self, names: tuple[str, ...]) -> frozenset[str]:
-        """Returns the parts that versions name; raises BrokenError for a gap in the versions."""
+        """Returns the list parts that versions name; raises BrokenError if a version is missing."""
         chain = [self._versions[name] for name in names]
         for before, version in itertools.pairwise(chain):
             try:
@@ -280,17 +281,17 @@ def _change(kind: str, number: int) -> Change:
 
 
 def _part_of(number: int) -> str:
-    """The name of the part of the location list that this writer makes."""
+    """Returns the name of the part of the location list that a writer writes."""
     return f"part of {number}"
 
 
 @pytest.mark.parametrize("kinds", ["rrd", "rod"])
 def test_no_order_breaks_the_chain(kinds: str) -> None:
-    """Two writers and a drop, with six calls each, break no rule in any order, with any fault.
+    """No order of two writers and a drop, with six calls each and any fault, breaks a rule.
 
-    The versions have no gap. A reported version is kept, and an abandoned version never appears. No
-    part that a version or an unknown outcome names is missing. A dropped index is not used again,
-    whatever a foreign tool writes back.
+    The rules: no version is missing from the chain. Every reported version stays, and no abandoned
+    version ever appears. If a version or an unknown outcome names a part, the part exists. After
+    DROP, no query uses the index again, whatever a foreign tool writes back.
     """
     states = Model().explore(kinds)
     assert len(states) > 50_000
@@ -299,7 +300,7 @@ def test_no_order_breaks_the_chain(kinds: str) -> None:
 
 
 def instead(answer: Answer, of: type[Create | ReadBack], then: Step | End) -> Rule:
-    """Returns the production rule with another step for one result of a call."""
+    """Returns the production rule, with another step after one particular result of a call."""
     return lambda step, came: (
         then if came is answer and isinstance(step, of) else next_step(step, came)
     )
@@ -321,6 +322,6 @@ def instead(answer: Answer, of: type[Create | ReadBack], then: Step | End) -> Ru
     ],
 )
 def test_each_rule_is_needed(model: Model, what: str) -> None:
-    """If any one rule is left out, some order reaches a forbidden state, such as a lost version."""
+    """If any one of the rules is left out, some order reaches a forbidden state."""
     with pytest.raises(BrokenError, match=what):
         _ = [model.explore(kinds) for kinds in ("rd", "rr")]

@@ -1,4 +1,4 @@
-"""Creation records, and statements during which another driver drops the index."""
+"""Creation records, and statements during which another driver drops their index."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MARKS = ("versions/1.json", REGISTERED)
 
 
 def written(folder: Path, *names: str) -> str:
-    """Writes files into an index folder, and returns the URI of the folder."""
+    """Writes files into the folder of an index, and returns the folder's URI."""
     for name in names:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(b"x")
@@ -35,7 +35,7 @@ def written(folder: Path, *names: str) -> str:
 
 
 def end(directory: str, error: Exception | None) -> None:
-    """Ends a statement on an index, with this error or without an error."""
+    """Ends a statement on an index; the statement has failed with this error, or has succeeded."""
     with report_if_dropped("v", LocalStore(), directory):
         if error is not None:
             raise error
@@ -43,9 +43,9 @@ def end(directory: str, error: Exception | None) -> None:
 
 @pytest.mark.parametrize("marks", [MARKS, MARKS[:1], MARKS[1:]], ids=["both", "first", "second"])
 def test_index_with_a_mark_of_life_was_not_dropped(tmp_path: Path, marks: tuple[str, ...]) -> None:
-    """If the first version or the mark `registered` exists, no driver has dropped the index.
+    """If the first version or the mark `registered` exists, the index was not dropped.
 
-    So the statement keeps its own result.
+    In this case, the statement ends with its own result.
     """
     names = {*marks, "runs/1/part"}
     directory = written(tmp_path / "i", *names)
@@ -57,7 +57,7 @@ def test_index_with_a_mark_of_life_was_not_dropped(tmp_path: Path, marks: tuple[
 
 @pytest.mark.parametrize("error", [None, KeyError()])
 def test_files_written_after_a_drop_are_deleted(tmp_path: Path, error: Exception | None) -> None:
-    """If the index was dropped, the statement reports the drop and deletes what it wrote since."""
+    """If the index was dropped, the statement says so, and deletes what it wrote after the drop."""
     directory = written(tmp_path / "i", "runs/1/part")
     with pytest.raises(ConflictError, match="index v was dropped") as told:
         end(directory, error)
@@ -69,7 +69,7 @@ def test_files_written_after_a_drop_are_deleted(tmp_path: Path, error: Exception
 def test_store_without_an_answer_proves_no_drop(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception | None
 ) -> None:
-    """If the store does not answer, the statement keeps its own result and deletes nothing."""
+    """If the store does not answer, the statement ends with its own result and deletes nothing."""
     directory = written(tmp_path / "i", "runs/1/part")
 
     def silent(*_: object) -> None:
@@ -83,7 +83,7 @@ def test_store_without_an_answer_proves_no_drop(
             with pytest.raises(KeyError):
                 end(directory, error)
     assert (tmp_path / "i/runs/1/part").exists()
-    # If the folder cannot be cleaned, the statement still reports the drop.
+    # Even if the folder cannot be cleaned, the statement reports the drop.
     monkeypatch.setattr(LocalStore, "list", silent)
     with pytest.raises(ConflictError):
         end(directory, error)
@@ -91,7 +91,7 @@ def test_store_without_an_answer_proves_no_drop(
 
 @dataclass(frozen=True, slots=True)
 class Noting(LocalStore):
-    """A store that records deletions; its clock shows the end of the second day."""
+    """A store that records what it deletes; its clock shows the end of the second day."""
 
     deleted: list[str] = field(default_factory=list)
 
@@ -104,10 +104,10 @@ class Noting(LocalStore):
 
 
 def test_index_is_deleted_in_order(tmp_path: Path) -> None:
-    """An index is deleted in order, from its registration to its creation record.
+    """The files of an index are deleted in order: the registration first, the creation record last.
 
-    If the deletion is interrupted, the remaining files still show that the index was dropped.
-    Deleting a missing folder is no error.
+    If the deletion is interrupted, the files that remain show that the index was dropped. If the
+    folder is missing, deleting it is no error.
     """
     names = [REGISTERED, "versions/1.json", "runs/1/part", CREATION_RECORD, "locations/x"]
     folder, store = written(tmp_path / "i", *names), Noting()
@@ -125,7 +125,7 @@ def test_index_is_deleted_in_order(tmp_path: Path) -> None:
 def unfinished_create(
     root: Path, number: int, age_ms: int = DAY_MS, *names: str, table: object = None
 ) -> str:
-    """The folder of an index whose CREATE began this long ago."""
+    """The folder of an index whose CREATE began this long ago and did not end."""
     folder = root / f"{SAMPLE.index[:-1]}{number}"
     written(folder, *names)
     folder.mkdir(parents=True, exist_ok=True)
@@ -137,7 +137,7 @@ def unfinished_create(
 
 
 def test_folder_of_an_unfinished_create_is_deleted_after_a_day(tmp_path: Path) -> None:
-    """The folder of an unfinished CREATE is deleted after a day, unless the index is registered."""
+    """A folder of an unfinished CREATE is deleted after a day, unless the index is registered."""
     other = replace(SAMPLE.table, table="other")
     dead = unfinished_create(tmp_path, 0, DAY_MS, "runs/1/part")
     left = [
@@ -155,9 +155,9 @@ def test_folder_of_an_unfinished_create_is_deleted_after_a_day(tmp_path: Path) -
 
 
 def test_creation_record_must_be_in_its_own_folder(tmp_path: Path) -> None:
-    """A creation record counts only if it is valid and in its own index's folder.
+    """A creation record counts only if it is valid, and is in the folder of its own index.
 
-    Other folders must not be deleted.
+    If it is in another folder, that folder must not be deleted.
     """
     folder = unfinished_create(tmp_path, 0, 0, REGISTERED)
     (record,) = creation_records(LocalStore(), f"file:{tmp_path}", [])

@@ -1,4 +1,4 @@
-"""The list of locations: versions share its parts, and readers detect damage."""
+"""Tests the list of locations: versions share its parts, and readers detect damage."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ RUN = replace(SAMPLE.runs[0], locations=N, encoder={"type": "bigint"})
 
 
 def next_version(folder: Path, version: Manifest, now: Locations) -> Manifest:
-    """Returns the version after `version`, which has this list of locations."""
+    """Returns the version that follows `version` and has this list of locations."""
     store = LocalStore()
     store.mkdirs(f"file:{folder}/intents")
     before = read_list(store, f"file:{folder}", version)
@@ -57,7 +57,7 @@ def next_version(folder: Path, version: Manifest, now: Locations) -> Manifest:
 
 
 def three_parts(folder: Path) -> Manifest:
-    """A version of 60 locations, in parts of 64, 8 and 2 rows."""
+    """Makes a version of 60 locations, whose list has parts of 64, 8 and 2 rows."""
     base = write_version(folder, [replace(RUN, locations=100)], plain_locations(64))
     some = plain_locations(60)
     times = some.mtimes.copy()
@@ -71,7 +71,7 @@ def three_parts(folder: Path) -> Manifest:
 
 
 def test_version_shares_the_parts_of_earlier_versions(tmp_path: Path) -> None:
-    """Each of three versions writes one part of the list, and each list is read back unchanged."""
+    """Each of three versions writes one part of its list, and each list is read back unchanged."""
     version = three_parts(tmp_path)
     known = read_locations(LocalStore(), f"file:{tmp_path}", version)
     assert sorted(known.paths) == sorted(plain_locations(60).paths)
@@ -87,7 +87,7 @@ def test_version_shares_the_parts_of_earlier_versions(tmp_path: Path) -> None:
 
 
 def test_location_of_a_later_run_gets_a_new_row(tmp_path: Path) -> None:
-    """If an earlier run is removed, the next part of the list has new slots for later locations."""
+    """If an earlier run is removed, the list's next part has the new slots of later locations."""
     base = write_version(tmp_path, [replace(RUN, locations=100)], plain_locations(64))
     slots = np.arange(64)
     slots[60:] -= 8
@@ -97,7 +97,7 @@ def test_location_of_a_later_run_gets_a_new_row(tmp_path: Path) -> None:
 
 
 def test_list_is_written_whole_after_many_removals(tmp_path: Path) -> None:
-    """If more than a quarter of the locations are removed, the whole list is written again."""
+    """If more than a quarter of the locations are removed, the list is written again as a whole."""
     base = write_version(tmp_path, [replace(RUN, locations=100)], plain_locations(100))
     assert [p.rows for p in next_version(tmp_path, base, plain_locations(75)).locations.parts] == [
         100,
@@ -109,9 +109,9 @@ def test_list_is_written_whole_after_many_removals(tmp_path: Path) -> None:
 
 
 def test_new_folder_keeps_the_numbers_of_known_folders(tmp_path: Path) -> None:
-    """A new folder does not change the numbers of known folders, to which parts refer.
+    """If a folder is new, the numbers of known folders, to which older parts refer, do not change.
 
-    A complete list names only folders with locations.
+    A list that is written as a whole names only folders that contain locations.
     """
     store, directory = LocalStore(), f"file:{tmp_path}"
     base = write_version(tmp_path, [replace(RUN, locations=100)], plain_locations(64))
@@ -129,7 +129,7 @@ def test_new_folder_keeps_the_numbers_of_known_folders(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("number", range(3))
 def test_every_part_is_verified(tmp_path: Path, number: int) -> None:
-    """A truncated part, or a part with a flipped bit, is corrupt; a deleted part is missing."""
+    """A part that is truncated or has a flipped bit is corrupt; a deleted part is missing."""
     version, directory = three_parts(tmp_path), f"file:{tmp_path}"
     path = tmp_path / "locations" / version.locations.parts[number].name
     data = path.read_bytes()
@@ -144,18 +144,18 @@ def test_every_part_is_verified(tmp_path: Path, number: int) -> None:
 
 
 def flipped(data: bytes) -> bytes:
-    """The bytes with one bit flipped in the middle."""
+    """Returns the bytes with one flipped bit in the middle."""
     middle = len(data) // 2
     return data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :]
 
 
 def opened(store: LocalStore, directory: str, version: Manifest) -> Locations:
-    """The list of locations, read as scans read it."""
+    """Reads the list of locations as a scan does."""
     return open_version(store, directory, version, Cache(1 << 24)).locations()
 
 
 def test_list_with_missing_or_wrong_parts_is_corrupt(tmp_path: Path) -> None:
-    """A list is corrupt if a part is missing, or if the order or a count of parts is wrong."""
+    """A list is corrupt if a part is missing, or if the order or a part's row count is wrong."""
     version, directory = three_parts(tmp_path), f"file:{tmp_path}"
     first, second, third = version.locations.parts
     lies = [
@@ -177,7 +177,7 @@ def test_list_with_missing_or_wrong_parts_is_corrupt(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("column", ["root", "path", "mtime", "slot"])
 def test_a_part_with_a_value_missing_is_corrupt(column: str) -> None:
-    """A NULL in a required column is corrupt, even with a right checksum."""
+    """A NULL in a required column makes a part corrupt, even if its checksum is right."""
     table = pq.read_table(io.BytesIO(render_locations(plain_locations(3), (ROOT,))))
     place = table.schema.get_field_index(column)
     values = [*table[column].to_pylist()[:2], None]
@@ -189,7 +189,7 @@ def test_a_part_with_a_value_missing_is_corrupt(column: str) -> None:
 
 
 def test_new_version_reads_only_its_new_part(tmp_path: Path) -> None:
-    """For a new version, only the new part is read; the cache contains the older parts."""
+    """For a new version, only the new part is read, because the cache contains the older parts."""
     version, directory = three_parts(tmp_path), f"file:{tmp_path}"
     store, cache = CountingStore(), Cache(1 << 24)
     open_version(store, directory, version, cache)
@@ -203,9 +203,9 @@ def test_new_version_reads_only_its_new_part(tmp_path: Path) -> None:
 
 
 def test_later_part_does_not_change_an_old_list(tmp_path: Path) -> None:
-    """A new part of a list does not change older lists.
+    """If a list gets a new part, older lists do not change.
 
-    The part has removed paths with the state `REMOVED`.
+    The new part contains removed paths, with the state `REMOVED`.
     """
     version, directory = three_parts(tmp_path), f"file:{tmp_path}"
     older = replace(version, locations=LocationsRef(version.locations.parts[:1], 64))
@@ -216,7 +216,7 @@ def test_later_part_does_not_change_an_old_list(tmp_path: Path) -> None:
 
 
 class Listed:
-    """A table of files with one key each."""
+    """A table of files, each with one key."""
 
     def __init__(self, files: list[DataFile]) -> None:
         self._files = tuple(files)
@@ -247,12 +247,12 @@ class Listed:
 
 
 def in_folder(folder: Path) -> dict[Path, int]:
-    """The bytes of each file below a folder."""
+    """Returns the bytes of each file below a folder."""
     return {path: path.stat().st_size for path in folder.rglob("*") if path.is_file()}
 
 
 def test_refresh_of_few_files_writes_few_bytes(tmp_path: Path) -> None:
-    """If ten of 100,000 files change, a refresh writes less than 1 % of the bytes of the index."""
+    """If ten of 100,000 files change, a refresh writes less than 1 % of the index's bytes."""
     names = [hashlib.md5(b"%d" % k).hexdigest() for k in range(N)]
     paths = tuple(
         f"{ROOT}/day={k % 365}/part-{k:05d}-{name}.parquet" for k, name in enumerate(names)
@@ -290,7 +290,7 @@ def test_refresh_of_few_files_writes_few_bytes(tmp_path: Path) -> None:
 def test_number_of_roots_in_a_list_is_limited(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The number of roots in a list is limited, even if partitions with own roots come and go."""
+    """Even if partitions with their own roots come and go, a list has a limited number of roots."""
     n, most = 60, 64
     monkeypatch.setattr("sieve.indexing.write_file_list.MAX_ROOTS", most)
 
@@ -319,7 +319,7 @@ def test_number_of_roots_in_a_list_is_limited(
 def test_changed_part_has_all_rows_of_a_path_listed_twice(
     before: list[int], now: list[int]
 ) -> None:
-    """If a path occurs twice, a part with a change of one row has both rows."""
+    """If a path occurs twice and one of its rows changes, the part contains both of its rows."""
 
     def listed(times: list[int]) -> Locations:
         one = plain_locations(len(times))
@@ -331,9 +331,9 @@ def test_changed_part_has_all_rows_of_a_path_listed_twice(
 
 
 def test_state_of_a_file_is_stored_as_a_negative_length() -> None:
-    """A file's state is stored as a negative length, as in earlier releases.
+    """The state of a file is stored as a negative length, as earlier releases do.
 
-    A list with an unknown state is damaged.
+    If a list contains an unknown state, it is damaged.
     """
     some = replace(plain_locations(4), states=np.array([0, -1, -2, -3], np.int8))
     assert [FileState(state).name for state in some.states] == [
@@ -350,9 +350,9 @@ def test_state_of_a_file_is_stored_as_a_negative_length() -> None:
 
 
 def test_invalid_list_is_not_written() -> None:
-    """A path below no root, or with both several slots and ranges, is not stored.
+    """A path below no root is not stored, nor one that has both several slots and ranges.
 
-    A list with too many slots per path is refused.
+    If a list has too many slots for a path, it is refused.
     """
     some = plain_locations(2)
     with pytest.raises(ValueError, match="lies below none of"):
@@ -377,7 +377,7 @@ def test_invalid_list_is_not_written() -> None:
 
 @pytest.mark.parametrize("root", [-1, 1])
 def test_root_number_without_a_root_is_damage(root: int) -> None:
-    """A list with the number of an unknown root is damaged."""
+    """If a list refers to a root number that has no root, it is damaged."""
     table = pq.read_table(io.BytesIO(render_locations(plain_locations(2), (ROOT,))))
     sink = io.BytesIO()
     numbers = pa.array([0, root], pa.int32())
@@ -387,6 +387,6 @@ def test_root_number_without_a_root_is_damage(root: int) -> None:
 
 
 def test_an_empty_list_needs_no_root() -> None:
-    """A list without files names no root."""
+    """If a list has no files, it names no root."""
     again = parse_locations(render_locations(NO_LOCATIONS, ()), (), 0)
     assert len(again.paths) == 0

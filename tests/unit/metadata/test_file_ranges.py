@@ -1,4 +1,4 @@
-"""Ranges of files in a list of locations: storing, merging, and checks against their files."""
+"""Ranges of files in a list of locations: how they are stored, merged, and checked."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ INT = np.int64
 
 
 def ints(*numbers: int) -> npt.NDArray[np.int64]:
-    """An array of 64-bit integers."""
+    """An array of integers with 64 bits."""
     return np.array(numbers, INT)
 
 
 def listed() -> Locations:
-    """A list of three files: a with three ranges, b as one location, and c, unproven, with two."""
+    """A list of three files: a has three ranges, b has one, and c, unproven, has two."""
     return Locations(
         (f"{ROOT}/a", f"{ROOT}/b", f"{ROOT}/c"),
         np.array([FileState.READ, FileState.READ, FileState.UNPROVEN], np.int8),
@@ -58,7 +58,7 @@ def listed() -> Locations:
 
 
 def facts(of: Locations) -> list[tuple[str, ...]]:
-    """For each range: path, start, rows, NULLs, NaNs, slot, and the footer length of its file."""
+    """Returns, for each range: path, start, rows, NULLs, NaNs, slot, and footer length."""
     every = of.every_range
     numbers = (every.starts, every.rows, every.nulls, every.nans, of.range_slots)
     return [
@@ -68,12 +68,12 @@ def facts(of: Locations) -> list[tuple[str, ...]]:
 
 
 def stored(of: Locations) -> Locations:
-    """The list after it was written and read back."""
+    """Writes the list, and reads it back."""
     return parse_locations(render_locations(of, [ROOT]), [ROOT], len(of.paths))
 
 
 def test_stored_and_read_back() -> None:
-    """Ranges are read back as they were written, and each range has its own slot."""
+    """If ranges are written and read back, they are unchanged, and each has its own slot."""
     again = stored(listed())
     assert facts(again) == facts(listed())
     assert facts(again)[:4] == [
@@ -88,7 +88,7 @@ def test_stored_and_read_back() -> None:
 
 
 def test_a_list_without_ranges_has_none() -> None:
-    """If no file has several ranges, the list has the columns of earlier formats."""
+    """If no file has several ranges, the list has the same columns as in earlier formats."""
     whole = listed().chosen(np.array([False, True, False]))
     assert whole.ranges is not None
     assert stored(whole).ranges is None
@@ -96,7 +96,7 @@ def test_a_list_without_ranges_has_none() -> None:
 
 
 def test_parts_are_merged_by_file() -> None:
-    """A part of a list has all ranges of a changed file, whatever ranges the file had before."""
+    """If a file changed, a part contains all its new ranges, whatever ranges it had before."""
     first, b = listed(), np.array([False, True, False])
     cut = replace(
         first.chosen(b),
@@ -107,14 +107,14 @@ def test_parts_are_merged_by_file() -> None:
     assert part.paths == (f"{ROOT}/b",)
     assert sorted(facts(merge([first, stored(part)]))) == sorted(facts(later))
     assert diff(later, later).paths == ()
-    # File b becomes a single location again, and file c is removed.
+    # Here, file b becomes a single location again, and file c is removed.
     back = diff(later, first.chosen(np.array([True, True, False])))
     assert sorted(back.paths) == [f"{ROOT}/b", f"{ROOT}/c"]
     assert facts(merge([later, stored(back)])) == facts(first)[:4]
 
 
 def test_file_that_gains_or_loses_ranges_is_changed() -> None:
-    """If the ranges of a file appear or disappear, the file counts as changed."""
+    """If a file gains its first ranges, or loses them, it counts as changed."""
     cut, whole = listed(), replace(listed(), ranges=None)
     assert diff(whole, cut).paths == (f"{ROOT}/a", f"{ROOT}/c")
     assert diff(cut, whole).paths == (f"{ROOT}/a", f"{ROOT}/c")
@@ -123,7 +123,7 @@ def test_file_that_gains_or_loses_ranges_is_changed() -> None:
 
 @pytest.mark.parametrize("column", ["starts", "rows", "nulls", "nans", "footers"])
 def test_a_range_that_differs_is_a_change(column: str) -> None:
-    """If any value of one range changes, the file counts as changed."""
+    """If any value of a single range changes, its file counts as changed."""
     now = listed()
     assert now.ranges is not None
     values = getattr(now.ranges, column).copy()
@@ -146,9 +146,9 @@ def test_a_range_that_differs_is_a_change(column: str) -> None:
     ],
 )
 def test_ranges_that_do_not_tile_their_file_are_damage(column: str, k: int, value: int) -> None:
-    """The offsets of a file's ranges must ascend within the file.
+    """If the offsets of a file's ranges do not ascend within the file, the list is damaged.
 
-    The counts of the ranges must add up to the file's counts, and the footer must be within the
+    It is also damaged if the ranges' counts do not add up to the file's, or the footer exceeds the
     file.
     """
     now = listed()
@@ -161,7 +161,7 @@ def test_ranges_that_do_not_tile_their_file_are_damage(column: str, k: int, valu
 
 
 def test_a_range_takes_few_bytes() -> None:
-    """A range adds at most 5 bytes to the stored list if the numbers of rows are random."""
+    """If the row counts are random, a range adds at most 5 bytes to the stored list."""
     n, each = 1_000, 16
     random = np.random.default_rng(0)
     sizes = random.integers(15 << 20, 17 << 20, (n, each))
@@ -187,9 +187,9 @@ def test_a_range_takes_few_bytes() -> None:
 
 
 def test_a_list_has_as_many_locations_as_its_version_says() -> None:
-    """A list must have as many locations as its manifest says, and slots within the runs.
+    """A list is damaged if its manifest states other numbers of locations or of slots.
 
-    The slot -1 is valid, too.
+    A slot of -1 is valid.
     """
     many = plain_locations(400)
     check_list(many, int("400"), 400)
@@ -204,7 +204,7 @@ def test_a_list_has_as_many_locations_as_its_version_says() -> None:
 
 
 def test_counts_of_other_ranges_are_damage() -> None:
-    """A file's lists of counts must have one count for each of its ranges."""
+    """If a file's list of counts does not have one count per range, the list is damaged."""
     table = pq.read_table(io.BytesIO(render_locations(listed(), [ROOT])))
     names = table.column_names[-4:]
     for name in names[1:]:

@@ -1,4 +1,4 @@
-"""The history of an index: its versions in order, and errors for missing versions."""
+"""The history of an index: its versions in order, and the errors if one is missing."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tests.unit.metadata.manifest_sample import SAMPLE
 
 
 def versions(folder: Path, *numbers: int) -> str:
-    """An index folder with the files of these versions; the time of version n is 10 * n seconds."""
+    """Makes an index folder with these versions; version n has the time of 10 * n seconds."""
     (folder / "versions").mkdir()
     for number in numbers:
         file = folder / "versions" / f"{number}.json"
@@ -39,7 +39,7 @@ def versions(folder: Path, *numbers: int) -> str:
 
 
 def test_versions_have_the_times_of_their_files(tmp_path: Path) -> None:
-    """The times of versions are in the order of version numbers; other files are ignored."""
+    """The versions' times are listed in the order of version numbers; other files are ignored."""
     found = published(LocalStore(), versions(tmp_path, *range(12, 0, -1)))
     assert found == [10_000 * number for number in range(1, 13)]
 
@@ -59,9 +59,9 @@ def test_a_gap_is_damage(tmp_path: Path) -> None:
 
 
 def test_the_newest_vacuumed_version_is_the_greatest_mark(tmp_path: Path) -> None:
-    """The greatest mark file names the newest vacuumed version; without marks, the result is 0.
+    """The greatest mark file names the newest vacuumed version; if there is none, the result is 0.
 
-    Other files are ignored.
+    Files that are no marks are ignored.
     """
     index = f"file:{tmp_path}"
     assert vacuumed(LocalStore(), index) == 0
@@ -74,7 +74,7 @@ def test_the_newest_vacuumed_version_is_the_greatest_mark(tmp_path: Path) -> Non
 
 
 def runs(*names: str) -> Manifest:
-    """A version with these runs, and with one part of the file list per run."""
+    """A version that has these runs, and one part of the file list for each run."""
     parts = SAMPLE.locations.parts * len(names)
     return replace(
         SAMPLE,
@@ -84,16 +84,16 @@ def runs(*names: str) -> Manifest:
 
 
 def test_a_version_that_keeps_a_run_is_a_refresh() -> None:
-    """A version that keeps a run of its predecessor is a refresh; otherwise it is a rebuild."""
+    """If a version keeps a run of its predecessor, it is a refresh; otherwise, it is a rebuild."""
     assert refreshed_or_rebuilt(runs("a"), runs("a", "b")) == "refreshed"
     assert refreshed_or_rebuilt(runs("a", "b"), runs("c", "b")) == "refreshed"
     assert refreshed_or_rebuilt(runs("a", "b"), runs("c")) == "rebuilt"
 
 
 def test_history_has_the_change_of_each_version(tmp_path: Path) -> None:
-    """The history contains the change and the time of each version, newest first.
+    """The history lists the change and the time of each version, newest first.
 
-    The history also shows whether the files of a version still exist.
+    It also shows whether VACUUM has left the files of each version.
     """
     by = CreatedBy("0.1.0", "4.1.4")
     moved = replace(SAMPLE.table, table="renamed", location="file:/w/renamed")
@@ -115,7 +115,7 @@ def test_history_has_the_change_of_each_version(tmp_path: Path) -> None:
     base = made[-1][0]
     add(replace(base, runs=runs("a", "b").runs, locations=runs("a", "b").locations), "refreshed")
     add(replace(made[-1][0], runs=runs("c").runs, locations=runs("c").locations), "rebuilt")
-    # A version for a commit of a Delta table that changed no file.
+    # This version was made for a commit of a Delta table that changed no file.
     add(replace(made[-1][0], commit=Commit("0b6c", 7)), "refreshed")
     add(next_version(made[-1][0], Drop(), VersionId("f" * 32), by), "dropped")
     folder = tmp_path / SAMPLE.index

@@ -28,27 +28,27 @@ UNKNOWN = (GREATEST, LEAST)
 
 
 def of(*pairs: tuple[int, int]) -> KeyBounds:
-    """Bounds with these pairs of least and greatest key."""
+    """Makes bounds from pairs of least and greatest key."""
     return KeyBounds(*np.array(pairs, np.int64).reshape(-1, 2).T)
 
 
 def pairs(bounds: KeyBounds) -> list[tuple[int, int]]:
-    """The pairs of least and greatest key, the inverse of `of`."""
+    """Converts bounds to pairs of least and greatest key, as the inverse of `of`."""
     return list(zip(bounds.least.tolist(), bounds.greatest.tolist(), strict=True))
 
 
 def stored(listed: Locations) -> Locations:
-    """The list after it was written and read back."""
+    """Writes the list, and reads it back."""
     return parse_locations(render_locations(listed, [ROOT]), [ROOT], len(listed.paths))
 
 
 def bounded(*some: tuple[int, int]) -> Locations:
-    """Files with one location each, which have these bounds."""
+    """Files of one location each, with these bounds."""
     return replace(plain_locations(len(some)), bounds=of(*some))
 
 
 def cut() -> Locations:
-    """A list of a file with two ranges, the second of which has no key, and of an uncut file."""
+    """Lists a cut file, whose second range has no key, and an uncut file."""
     ten = np.array([5, 5, 10], np.int64)
     ranges = FileRanges(
         np.array([2, 1]), np.zeros(2, np.int64), np.array([0, 1, 0]), ten, ten * 0, ten * 0
@@ -58,9 +58,9 @@ def cut() -> Locations:
 
 
 def test_bounds_are_read_as_they_were_written() -> None:
-    """Bounds are read back as they were written.
+    """If bounds are written and read back, they are unchanged.
 
-    If all bounds are unknown, the list has the columns of an earlier release.
+    If all bounds are unknown, the list has the same columns as in an earlier release.
     """
     for listed in (bounded((-5, 7), UNKNOWN, (LEAST, LEAST), (GREATEST, GREATEST)), cut()):
         again = stored(listed).bounds
@@ -77,7 +77,7 @@ def test_bounds_are_read_as_they_were_written() -> None:
 @pytest.mark.parametrize(
     ("column", "value"),
     [
-        ("least", [[1], [9]]),  # above the greatest key of the second file
+        ("least", [[1], [9]]),  # above the second file's greatest key
         ("least", [[1], []]),
         ("least", [[1], [3, 3]]),
         ("greatest", [[2], [None]]),
@@ -85,7 +85,7 @@ def test_bounds_are_read_as_they_were_written() -> None:
     ],
 )
 def test_bounds_of_another_form_are_refused(column: str, value: list[list[int]]) -> None:
-    """Malformed bounds are corrupt, so a reader never skips a file because of them."""
+    """Malformed bounds are reported as damage, so that no reader skips a file because of them."""
     table = pq.read_table(io.BytesIO(render_locations(bounded((1, 2), (3, 4)), [ROOT])))
     place = table.schema.get_field_index(column)
     sink = io.BytesIO()
@@ -95,7 +95,7 @@ def test_bounds_of_another_form_are_refused(column: str, value: list[list[int]])
 
 
 def test_file_with_changed_bounds_counts_as_changed() -> None:
-    """A file whose bounds changed, as after a rebuild with another encoder, counts as changed."""
+    """If a file's bounds changed, as after a rebuild with new codes, the file counts as changed."""
     before, now = bounded((1, 2), (3, 4), (5, 6)), bounded((1, 2), (3, 9), (5, 6))
     part = diff(before, now)
     assert part.paths == now.paths[1:2]
@@ -108,7 +108,7 @@ def test_file_with_changed_bounds_counts_as_changed() -> None:
 
 
 def test_lists_with_and_without_bounds_are_joined() -> None:
-    """If only one of two joined lists has bounds, those of the other list are unknown."""
+    """If only one of two joined lists has bounds, the bounds of the other list are unknown."""
     both = concat(plain_locations(1), cut(), bounded((1, 2)))
     assert pairs(both.key_bounds) == [UNKNOWN, (3, 4), UNKNOWN, (LEAST, GREATEST), (1, 2)]
     some = both.chosen(np.array([True, False, True, True]))
@@ -130,9 +130,9 @@ def test_lists_with_and_without_bounds_are_joined() -> None:
 def test_range_meets_bounds_if_they_share_a_key(
     interval: tuple[int, int], found: list[bool]
 ) -> None:
-    """`meet` is true for the bounds that share a key with a range.
+    """`meet` is true for those bounds that have a key in common with a range.
 
-    Unknown bounds meet every range.
+    Unknown bounds count as having a key in common with every range.
     """
     bounds = of((10, 20), (-10, 10), UNKNOWN, (20, GREATEST))
     every = np.arange(4)
@@ -143,9 +143,9 @@ def test_range_meets_bounds_if_they_share_a_key(
 
 
 def test_rows_in_two_parts_have_the_bounds_of_both() -> None:
-    """If two runs have rows of a location, its bounds include the keys of both.
+    """If two runs have rows of the same location, its bounds include the keys of both runs.
 
-    If a run with keys has unknown bounds, the location's bounds are unknown.
+    If one of the runs has keys but unknown bounds, the location's bounds are unknown.
     """
     first = of((1, 5), UNKNOWN, UNKNOWN, (1, 5), UNKNOWN)
     second = of((3, 9), (3, 9), (3, 9), UNKNOWN, UNKNOWN)

@@ -18,13 +18,13 @@ DATA = render_manifest(SAMPLE)
 
 
 def sealed(text: str | bytes) -> bytes:
-    """Appends the right checksum to a body, as a hostile writer or a later release could do."""
+    """Appends the right checksum to a body, as a hostile writer or a later release can do."""
     body = text.encode() if isinstance(text, str) else text
     return body[:-1] + b',"checksum":"%s"}' % hashlib.sha256(body).hexdigest().encode()
 
 
 def edited(change: Callable[[dict[str, Any]], object]) -> bytes:
-    """The sample manifest after one change of its JSON, with a right checksum."""
+    """Makes one change in the JSON of the sample manifest, and appends the right checksum."""
     record = json.loads(DATA)
     del record["checksum"]
     change(record)
@@ -32,13 +32,13 @@ def edited(change: Callable[[dict[str, Any]], object]) -> bytes:
 
 
 def test_manifest_is_read_back_unchanged() -> None:
-    """A manifest is read back unchanged, and equal manifests have equal bytes."""
+    """If a manifest is written and read back, it is unchanged; equal manifests have equal bytes."""
     assert parse_manifest(DATA) == SAMPLE
     assert render_manifest(parse_manifest(DATA)) == DATA
 
 
 def test_the_file_is_ascii_json_with_the_checksum_last() -> None:
-    """A manifest is ASCII JSON whose last member is the checksum of all preceding bytes."""
+    """A manifest is ASCII JSON; its last member is the checksum of all bytes before it."""
     record = json.loads(DATA.decode("ascii"))
     assert record["format"] == FORMAT
     assert list(record)[-1] == "checksum"
@@ -46,14 +46,14 @@ def test_the_file_is_ascii_json_with_the_checksum_last() -> None:
 
 
 def test_every_truncation_is_seen() -> None:
-    """A manifest that is truncated at any byte is corrupt."""
+    """If a manifest is truncated at any byte, it is corrupt."""
     for length in range(len(DATA)):
         with pytest.raises(CorruptError):
             parse_manifest(DATA[:length])
 
 
 def test_every_flipped_bit_is_seen() -> None:
-    """A manifest with one flipped bit is corrupt, even if the bit is in the format number."""
+    """If any one bit of a manifest is flipped, even in its format number, it is corrupt."""
     for position in range(len(DATA)):
         flipped = bytearray(DATA)
         flipped[position] ^= 1 << position % 8
@@ -71,14 +71,14 @@ def test_every_flipped_bit_is_seen() -> None:
     ],
 )
 def test_manifest_of_a_later_release_is_too_new(data: bytes) -> None:
-    """A manifest of a later release with a right checksum is too new, whatever else it contains."""
+    """If a later release wrote a manifest, it is too new, whatever else it contains."""
     with pytest.raises(UnsupportedError) as caught:
         parse_manifest(data)
     assert caught.value.condition == "SIEVE_VERSION_TOO_NEW"
 
 
 def test_a_damaged_newer_file_is_damaged() -> None:
-    """A manifest with a wrong checksum is corrupt, even if its format number is a later one."""
+    """If a manifest has a wrong checksum, it is corrupt, even if its format number is later."""
     with pytest.raises(CorruptError):
         parse_manifest(DATA.replace(b'"format":%d' % FORMAT, b'"format":%d' % (FORMAT + 1)))
 
@@ -99,7 +99,7 @@ def test_a_damaged_newer_file_is_damaged() -> None:
     ],
 )
 def test_run_files_have_plain_names(name: str) -> None:
-    """The name of a run file cannot refer to a file outside of the run's folder."""
+    """The name of a run file is refused if it could refer to a file outside of the run's folder."""
     with pytest.raises(CorruptError):
         parse_manifest(edited(lambda m: m["runs"][0]["files"][0].update(name=name)))
 
@@ -177,20 +177,20 @@ def test_run_files_have_plain_names(name: str) -> None:
     ],
 )
 def test_members_of_the_wrong_kind(change: Callable[[dict[str, Any]], object]) -> None:
-    """A member of the wrong type or out of its limits is corrupt, whatever the checksum."""
+    """If a member has the wrong type or exceeds its limits, the manifest is corrupt."""
     with pytest.raises(CorruptError, match="manifest"):
         parse_manifest(edited(change))
 
 
 def many_runs(manifest: dict[str, Any], count: int) -> None:
-    """Gives a manifest this many runs without files."""
+    """Gives a manifest this many runs, none of which has files."""
     manifest["runs"] = [
         manifest["runs"][0] | {"files": [], "id": f"{k:032x}"} for k in range(count)
     ]
 
 
 def many_ranges(manifest: dict[str, Any], count: int) -> None:
-    """Gives a file of a manifest this many ranges of codes and of hashes."""
+    """Gives a file in a manifest this many ranges of codes, and as many ranges of hashes."""
     ranges = [[k, k] for k in range(count)]
     manifest["runs"][0]["files"][0].update(codes=ranges, hashes=ranges)
 
@@ -222,9 +222,9 @@ def many_ranges(manifest: dict[str, Any], count: int) -> None:
 def test_a_manifest_may_reach_its_limits(
     change: Callable[[dict[str, Any], int], object], most: int
 ) -> None:
-    """A manifest at each limit is valid, because releases write such manifests.
+    """A manifest whose values reach their limits is valid, because releases write such manifests.
 
-    A manifest beyond a limit is damaged.
+    If a value exceeds its limit, the manifest is reported as damaged.
     """
     parse_manifest(edited(lambda m: change(m, most)))
     with pytest.raises(CorruptError, match="manifest"):
@@ -251,25 +251,25 @@ def test_a_manifest_may_reach_its_limits(
     ids=range(13),
 )
 def test_hostile_bodies(body: bytes) -> None:
-    """A body with deep nesting, huge sizes, repeated members or another encoding is damaged."""
+    """Deep nesting, huge sizes, repeated members and other encodings make a manifest damaged."""
     with pytest.raises(CorruptError):
         parse_manifest(sealed(body))
 
 
 def test_a_manifest_beyond_the_limits_is_not_written() -> None:
-    """The writer refuses a manifest that no reader would accept."""
+    """The writer refuses to write a manifest that readers would refuse."""
     bad = LocationsRef((PartRef("no such name", 1, "0" * 64, 17),), 17)
     with pytest.raises(InvalidInputError, match="customer_sieve"):
         render_manifest(replace(SAMPLE, locations=bad))
 
 
 def test_an_empty_comment_is_kept() -> None:
-    """An empty comment differs from no comment."""
+    """An empty comment is read back as an empty comment, not as a missing one."""
     assert parse_manifest(render_manifest(replace(SAMPLE, comment=""))).comment == ""
 
 
 def test_expected_reads_can_be_zero() -> None:
-    """Expected reads can be 0, as for queries between two existing keys."""
+    """The expected reads can be 0, for example for queries between two keys that exist."""
     none = replace(
         SAMPLE.stats, expected=(Expected("absent", 0.0, 0.0, 0.0, 0.0, 0.0),), seconds=0.0
     )
@@ -277,7 +277,7 @@ def test_expected_reads_can_be_zero() -> None:
 
 
 def test_the_bytes_of_a_manifest_are_those_of_its_format() -> None:
-    """The sample has the same bytes in every release of format 4."""
+    """Every release of format 4 writes the sample manifest as the same bytes."""
     told = render_manifest(SAMPLE)
     members = list(json.loads(told))
     assert members == ["format", *MEMBERS, "checksum"]
@@ -288,7 +288,7 @@ def test_the_bytes_of_a_manifest_are_those_of_its_format() -> None:
 
 
 def test_older_format_gives_only_an_identity() -> None:
-    """Readers use only identity and options of an older format, and REFRESH rebuilds the index."""
+    """Of a manifest in an older format, only identity and options are used; REFRESH rebuilds."""
 
     def older(record: dict[str, Any]) -> None:
         record["format"] = FORMAT - 1
@@ -310,9 +310,9 @@ def test_older_format_gives_only_an_identity() -> None:
 
 
 def test_option_refresh_can_be_current_and_pending() -> None:
-    """The current options and the pending options of a manifest can contain `refresh`.
+    """The option `refresh` can be a current option or a pending option of a manifest.
 
-    Without `refresh`, a manifest has the bytes of earlier releases.
+    Without this option, a manifest has the same bytes as in earlier releases.
     """
     auto = replace(SAMPLE.options, refresh="auto")
     follows = replace(SAMPLE, options=auto, next_options=replace(auto, budget="2%"))
@@ -322,7 +322,7 @@ def test_option_refresh_can_be_current_and_pending() -> None:
 
 
 def test_only_manifests_of_delta_tables_have_a_commit() -> None:
-    """Only manifests of Delta tables have a commit; an invalid commit makes one corrupt."""
+    """Only a manifest of a Delta table can have a commit; an invalid commit makes it corrupt."""
     commit = Commit("0b6c", 7)
     told = render_manifest(replace(SAMPLE, commit=commit))
     assert list(json.loads(told)) == ["format", *MEMBERS, "commit", "checksum"]
@@ -347,6 +347,6 @@ def test_only_manifests_of_delta_tables_have_a_commit() -> None:
 def test_error_names_the_path_of_the_wrong_member(
     change: Callable[[dict[str, Any]], object], problem: str
 ) -> None:
-    """The error for a damaged manifest names the path of the wrong member."""
+    """If a member of a manifest is wrong, the error names the path of this member."""
     with pytest.raises(CorruptError, match=problem):
         parse_manifest(edited(change))

@@ -9,17 +9,17 @@ from sieve.metadata.options import IndexOptions, parse_options
 
 
 def test_nothing_given_means_the_defaults() -> None:
-    """Without options, shape and budget are `auto`, and the budget has a `payback` of 10."""
+    """If no options are given, shape and budget are `auto`, and `payback` is 10."""
     assert parse_options({}) == IndexOptions(shape="auto", budget="auto", payback=10)
 
 
 def test_names_and_shapes_in_any_case() -> None:
-    """Option names and shapes match in any case, and blanks around values are ignored."""
+    """Options and shapes are recognised in any letter case; blanks around values are ignored."""
     assert parse_options({"ERROR": " 7 ", "Shape": "SIEVE"}) == IndexOptions("sieve", error=7)
 
 
 def test_set_options_changes_only_the_named_options() -> None:
-    """SET OPTIONS changes the named options and no others."""
+    """SET OPTIONS changes the options that it names, and no others."""
     before = IndexOptions("sieve", error=3)
     assert parse_options({}, before) == before
     assert parse_options({"error": "4"}, before) == IndexOptions("sieve", error=4)
@@ -29,7 +29,7 @@ def test_set_options_changes_only_the_named_options() -> None:
 
 
 def test_option_error_implies_the_shape_sieve() -> None:
-    """The option `error` implies the shape `sieve`; no other shape has this option."""
+    """If the option `error` is given, the shape is `sieve`; other shapes refuse this option."""
     assert parse_options({"error": "5"}) == IndexOptions("sieve", error=5)
     with pytest.raises(InvalidInputError, match="'intervals' has no option 'error'"):
         parse_options({"shape": "intervals", "error": "5"})
@@ -52,7 +52,7 @@ def test_option_error_implies_the_shape_sieve() -> None:
     ],
 )
 def test_a_budget_is_a_share_or_a_size(text: str, kept: str, of_a_gigabyte: int) -> None:
-    """A budget is a share of the table, at least 64 KB, or a size."""
+    """A budget is a size, or a share of the table of at least 64 KB."""
     options = parse_options({"budget": text})
     assert options.budget == kept
     assert options.budget_bytes(10**9) == of_a_gigabyte
@@ -62,14 +62,14 @@ def test_a_budget_is_a_share_or_a_size(text: str, kept: str, of_a_gigabyte: int)
     "text", ["0", "0%", "0.0%", "-1%", "101%", "100.01%", "5", "5 parsecs", "1e3%", "%", "", "MB"]
 )
 def test_invalid_budget_shows_valid_examples(text: str) -> None:
-    """The error for an invalid budget shows examples of valid budgets."""
+    """If a budget is invalid, the error shows examples of valid budgets."""
     with pytest.raises(InvalidInputError, match=r"'1%'.*'64MB'"):
         parse_options({"budget": text})
 
 
 @pytest.mark.parametrize(("text", "value"), [("1", 1), ("1000000", 1_000_000), ("+5", 5)])
 def test_ends_of_the_range(text: str, value: int) -> None:
-    """The option `error` accepts both ends of its range."""
+    """The option `error` accepts the least and the greatest value of its range."""
     assert parse_options({"error": text}).error == value
 
 
@@ -77,13 +77,13 @@ def test_ends_of_the_range(text: str, value: int) -> None:
     "text", ["0", "-1", "1000001", "1.0", "1e2", "1_0", "", "ten", "\u0661", "9" * 5000, "0x10"]
 )
 def test_error_out_of_range(text: str) -> None:
-    """A value of `error` that is no integer in the range is refused; the error names the range."""
+    """If the value of `error` is no integer in its range, the message names the range."""
     with pytest.raises(InvalidInputError, match="from 1 to 1000000"):
         parse_options({"error": text})
 
 
 def test_error_for_an_unknown_option_lists_all_options() -> None:
-    """The error for a misspelt option suggests a similar option and lists all options."""
+    """If an option is misspelt, the message suggests a similar option, and lists all options."""
     every = "budget, error, granularity, payback, refresh, shape"
     with pytest.raises(InvalidInputError, match=rf"did you mean 'error'.*{every}"):
         parse_options({"eror": "5"})
@@ -93,7 +93,7 @@ def test_error_for_an_unknown_option_lists_all_options() -> None:
 
 
 def test_error_for_an_unknown_shape_lists_all_shapes() -> None:
-    """The error for a misspelt shape suggests a similar shape and lists all shapes."""
+    """If a shape is misspelt, the message suggests a similar shape, and lists all shapes."""
     with pytest.raises(
         InvalidInputError, match=r"did you mean 'sieve'.*it is one of: auto, intervals, map"
     ):
@@ -101,10 +101,10 @@ def test_error_for_an_unknown_shape_lists_all_shapes() -> None:
 
 
 def test_option_payback_implies_the_budget_auto() -> None:
-    """The option `payback` implies the budget `auto`.
+    """If the option `payback` is given, the budget is `auto`.
 
-    A later change to another budget or shape removes `payback`. One statement cannot set both
-    options.
+    If a later statement sets another budget or shape, it removes `payback`. A statement that sets
+    both `payback` and another budget or shape is refused.
     """
     assert parse_options({"payback": "3"}) == IndexOptions(payback=3)
     priced = IndexOptions(payback=3)
@@ -127,6 +127,6 @@ def test_option_payback_implies_the_budget_auto() -> None:
 
 
 def test_an_option_given_twice() -> None:
-    """An option that is given twice, in any letter case, is an error."""
+    """If an option is given twice, in the same or in another letter case, it is an error."""
     with pytest.raises(InvalidInputError, match="twice"):
         parse_options({"error": "5", "ERROR": "6"})

@@ -1,4 +1,4 @@
-"""A path list, a sequence of strings in one buffer, behaves like a list of strings."""
+"""A path list stores strings in a single buffer, and behaves like a list of strings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TEXTS = st.lists(st.sampled_from(["", "a", "b", "ab", "é/\n", "x" * 300]), max_
 
 @given(TEXTS, TEXTS)
 def test_path_list_acts_like_a_list_of_strings(one: list[str], two: list[str]) -> None:
-    """Each operation of a path list has the same result as on a list, even with repetitions."""
+    """Each operation returns the same result on a path list as on a list, even with repetitions."""
     left, right = PathList.of(one), PathList.of(two)
     assert (len(left), list(left), left == tuple(one), left == two) == (
         len(one),
@@ -42,7 +42,7 @@ def test_path_list_acts_like_a_list_of_strings(one: list[str], two: list[str]) -
 
 
 def test_iteration_returns_all_paths(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Iteration returns all paths, whatever the size of the pieces that it decodes at once."""
+    """Iteration returns all paths, however many of them it decodes at once."""
     monkeypatch.setattr(path_list, "_AT_ONCE", 2)
     for n in range(6):
         names = [str(k) for k in range(n)]
@@ -50,7 +50,7 @@ def test_iteration_returns_all_paths(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_path_list_equals_only_sequences() -> None:
-    """A path list equals any sequence of the same strings, and no other object."""
+    """A path list equals every sequence of the same strings, and no other object."""
     one = PathList.of(["a"])
     assert PathList.of(one) is one
     assert one != 5

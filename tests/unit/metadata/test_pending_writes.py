@@ -1,4 +1,4 @@
-"""Pending writes: each names a run or a part of a list that no version names yet."""
+"""Pending writes: each names a run, or a part of a list, that no version names yet."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LIST = f"{'cd' * 16}.parquet"
 
 
 class Killed(BaseException):
-    """Ends a writer, as if its process were killed."""
+    """Raised to end a writer at this point, as if its process were killed."""
 
 
 @pytest.mark.parametrize("kind", ["run", "list"])
@@ -32,7 +32,7 @@ class Killed(BaseException):
 def test_pending_write_names_the_rest_of_a_discarded_file(
     tmp_path: Path, kind: str, death: int
 ) -> None:
-    """If a writer is killed while it deletes a run, a pending write names the remaining files."""
+    """If a writer dies while it deletes a run, a pending write names the files that remain."""
     home, store = f"file:{tmp_path}", LocalStore()
     target = run_dir(home, RUN) if kind == "run" else locations_file(home, LIST)
     for folder in (pending_writes_dir(home), run_dir(home, RUN), f"{home}/locations"):
@@ -58,7 +58,7 @@ def test_pending_write_names_the_rest_of_a_discarded_file(
 
 
 def test_files_with_other_names_are_no_pending_writes(tmp_path: Path) -> None:
-    """Files with other names are not read as pending writes, and do not hide pending writes."""
+    """Files with other names are not read as pending writes, and do not hide those that are."""
     home, store = f"file:{tmp_path}", LocalStore()
     assert list(pending_writes(store, home)) == []
     store.mkdirs(pending_writes_dir(home))

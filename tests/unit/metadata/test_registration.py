@@ -21,24 +21,24 @@ VALUE = render_registration(SAMPLE)
 
 
 def changed(**members: Any) -> str:
-    """The sample registration's value with some members replaced."""
+    """The value of the sample registration, with some members replaced."""
     return json.dumps(json.loads(VALUE) | members)
 
 
 def test_round_trip() -> None:
-    """A registration is read back unchanged, and is ASCII, as metastore databases require."""
+    """A registration is read back unchanged, and its text is ASCII, as metastores require."""
     assert parse_registration(VALUE) == SAMPLE
     assert VALUE.isascii()
     assert json.loads(VALUE)["format"] == 1
 
 
 def test_unknown_members_are_ignored() -> None:
-    """Unknown members are ignored, since a later release can add members."""
+    """If a registration has unknown members, they are ignored: a later release can add members."""
     assert parse_registration(changed(hint=7)) == SAMPLE
 
 
 def test_only_refresh_auto_has_the_member_refresh() -> None:
-    """Only the registration of an index with `refresh = 'auto'` has the member `refresh`."""
+    """If and only if an index has `refresh = 'auto'`, its registration has the member `refresh`."""
     follows = replace(SAMPLE, follows=True)
     assert json.loads(render_registration(follows)) == json.loads(VALUE) | {"refresh": "auto"}
     assert parse_registration(render_registration(follows)) == follows
@@ -76,12 +76,12 @@ def test_only_refresh_auto_has_the_member_refresh() -> None:
     ],
 )
 def test_ill_formed_values_are_no_registration(value: str) -> None:
-    """A malformed value, which any user can write, is no registration."""
+    """If a value is malformed, as any user can write one, it is not read as a registration."""
     assert parse_registration(value) is None
 
 
 def test_a_value_of_a_kilobyte_is_not_written() -> None:
-    """A value of 1 KB or more is refused, and the error names the setting for a shorter path."""
+    """A value of 1 KB or more is refused; the error names the setting for a shorter path."""
     short = Registration(UUID, ("c",), "file:/")
     most = 1023 - len(render_registration(short))
     fits = Registration(UUID, ("c",), "file:/" + "x" * most)
@@ -92,7 +92,7 @@ def test_a_value_of_a_kilobyte_is_not_written() -> None:
 
 
 def test_keys() -> None:
-    """Names are lower case; empty names, long names and control characters are refused."""
+    """Names are stored in lower case; empty or long names and control characters are refused."""
     assert property_key("Customer_Sieve") == "sieve.index.customer_sieve"
     for name in ("", "x" * 129, "a\nb", "a\0"):
         with pytest.raises(InvalidInputError):
@@ -102,7 +102,7 @@ def test_keys() -> None:
 
 
 def test_a_column_has_up_to_a_hundred_parts() -> None:
-    """The path of a column has 1 to 100 parts, none of which is empty."""
+    """The path of a column has from 1 to 100 parts, and no part is empty."""
     found = parse_registration(changed(column=["a"] * 100))
     assert found is not None
     assert len(found.column) == 100
@@ -111,7 +111,7 @@ def test_a_column_has_up_to_a_hundred_parts() -> None:
 
 
 def test_registrations_among_properties() -> None:
-    """Only well-formed properties with the exact prefix are registrations."""
+    """A property is a registration only if it is well-formed and its key has the exact prefix."""
     properties = {
         "sieve.index.b": VALUE,
         "sieve.index.a": VALUE,

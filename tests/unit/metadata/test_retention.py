@@ -1,4 +1,4 @@
-"""How long past versions are retained."""
+"""For how long, or for how many versions, VACUUM retains past versions."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from sieve.metadata.retention import Retention
     [(1, 0, 2), (2, 0, 1), (3, 0, 0), (9, 0, 0), (1, 1, 2), (1, 2, 1), (1, 1.5, 1), (1, 9, 0)],
 )
 def test_age_counts_from_the_next_version(versions: int, hours: float, expired: int) -> None:
-    """A version expires if it is old enough and not among the newest versions.
+    """A version expires if it is old enough, and is not one of the newest versions.
 
-    The first of three versions was replaced two hours ago, and the second one hour ago.
+    Of three versions, the first was replaced two hours ago, and the second one hour ago.
     """
     times = [0, 3_600_000, 7_200_000]
     assert Retention(versions, hours).expired(times, 10_800_001) == expired

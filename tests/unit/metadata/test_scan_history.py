@@ -1,4 +1,4 @@
-"""The scan history: each driver has a file in the root; any user can have written a file."""
+"""The scan history: each driver has a file in the root, and any user may have written a file."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ OWN, OTHER = "a" * 32, "b" * 32
 
 
 def record(driver: str, size: int = 7, note: str = "id") -> ScanRecord:
-    """A driver's record with one sum."""
+    """A driver's record with one sum of scans."""
     asked = {"table": ["shop", "t"], "used": [], "filter": {"op": "=", "col": [note]}}
     row = {"asked": json.dumps(asked), "scans": 1, "bytes": size, "files": 1, "bytes_skipped": 0}
     return parse_record(json.dumps({"driver": driver, "since": NOW - 5, "scans": [row]}))
@@ -35,17 +35,17 @@ def record(driver: str, size: int = 7, note: str = "id") -> ScanRecord:
 
 @pytest.fixture
 def root(tmp_path: Path) -> str:
-    """The URI of a root that does not exist yet."""
+    """The URI of a root folder that does not exist yet."""
     return f"file:{tmp_path}/.sieve"
 
 
 def folder(root: str) -> Path:
-    """The folder of the root's history files."""
+    """The folder below the root that contains the history files."""
     return Path(root.removeprefix("file:")) / "history"
 
 
 def save(root: str, one: ScanRecord, at: int = NOW) -> None:
-    """Saves a record at this time, which becomes the file's modification time."""
+    """Saves a record at this time, which also becomes the modification time of its file."""
     before = set(folder(root).glob("*"))
     save_record(LocalStore(), root, one, at)
     for path in set(folder(root).glob("*")) - before:
@@ -53,12 +53,12 @@ def save(root: str, one: ScanRecord, at: int = NOW) -> None:
 
 
 def saved(root: str, at: int = NOW) -> SavedRecords:
-    """The saved records of other drivers."""
+    """Reads the records that other drivers saved."""
     return saved_records(LocalStore(), root, OWN, at)
 
 
 def test_a_driver_has_one_file(root: str) -> None:
-    """A driver keeps only its latest file; the file's number rises even if the clock goes back."""
+    """A driver keeps only its latest file; its number rises even if the clock goes backwards."""
     assert saved(root) == SavedRecords((), 0)
     save(root, record(OTHER, 1))
     save(root, record(OTHER, 2))
@@ -70,16 +70,16 @@ def test_a_driver_has_one_file(root: str) -> None:
 
 
 def test_driver_does_not_read_its_own_file(root: str) -> None:
-    """A driver does not read its own file, as it has the record in memory."""
+    """A driver does not read its own file, because it has its own record in memory."""
     save(root, record(OWN))
     save(root, record(OTHER))
     assert saved(root).records == (record(OTHER),)
 
 
 def test_only_the_latest_file_of_a_driver_counts(root: str) -> None:
-    """If a driver has two files, only the latest counts.
+    """If a driver has left two files, only the later one counts.
 
-    A driver can die after it writes a file and before it deletes the previous file.
+    A driver can die after it wrote a file, and before it deletes the previous one.
     """
     for number, size in ((NOW + 1, 5), (NOW, 4), (NOW - 1, 3)):
         save(root, record(OTHER, size), number)
@@ -91,9 +91,9 @@ def test_only_the_latest_file_of_a_driver_counts(root: str) -> None:
 
 
 def test_old_files_are_ignored_and_deleted(root: str) -> None:
-    """Files older than 30 days do not count; the next driver that writes a file deletes them.
+    """Files older than 30 days do not count; the next driver that saves a file deletes them.
 
-    Drafts of dead writers are deleted, too.
+    That driver also deletes the drafts of dead writers.
     """
     save(root, record(OTHER))
     draft = folder(root) / f".draft-{'c' * 32}"
@@ -109,7 +109,7 @@ def test_old_files_are_ignored_and_deleted(root: str) -> None:
 
 
 def test_only_the_newest_files_are_kept_and_read(root: str) -> None:
-    """Only the newest 64 files are kept and read, so that many drivers cannot fill a root."""
+    """Only the newest 64 files are kept and read, so that drivers cannot fill a root."""
     assert FILES == 64
     drivers = [f"{k:032x}" for k in range(FILES + 2)]
     for k, driver in enumerate(drivers):
@@ -140,7 +140,7 @@ def test_only_the_newest_files_are_kept_and_read(root: str) -> None:
     ],
 )
 def test_files_that_are_no_records_are_counted(root: str, text: str) -> None:
-    """Malformed files, which any user can write, are counted and ignored."""
+    """Malformed files, which any user can write, are counted, and otherwise ignored."""
     save(root, record("c" * 32))
     folder(root).joinpath(f"{OTHER}-{NOW}.json").write_text(text)
     os.utime(folder(root) / f"{OTHER}-{NOW}.json", ns=(NOW * 10**6,) * 2)
@@ -155,7 +155,7 @@ def test_files_that_are_no_records_are_counted(root: str, text: str) -> None:
 
 
 def test_file_replaced_while_it_is_read_is_not_malformed(root: str) -> None:
-    """If a driver replaces its file while another driver reads it, the file is not malformed."""
+    """A file that its driver replaces while another driver reads it does not count as malformed."""
     save(root, record(OTHER))
 
     class Late(LocalStore):
@@ -166,7 +166,7 @@ def test_file_replaced_while_it_is_read_is_not_malformed(root: str) -> None:
 
 
 def test_another_users_file_cannot_be_deleted(root: str) -> None:
-    """If another user's file cannot be deleted, the driver still saves its own record."""
+    """If a driver may not delete another user's file, it still saves its own record."""
     save(root, record(OTHER))
 
     class Denied(LocalStore):
@@ -178,7 +178,7 @@ def test_another_users_file_cannot_be_deleted(root: str) -> None:
 
 
 def test_a_long_record_keeps_the_sums_of_most_bytes(root: str) -> None:
-    """A file has at most 256 KiB; if there are more sums, it has those with the most bytes."""
+    """A history file has at most 256 KiB; if needed, it has only the sums with the most bytes."""
     assert FILE_BYTES == 256 << 10
     many: Any = [record(OTHER, k, "c" * 1000).sums[0] for k in range(400)]
     save(root, ScanRecord(OTHER, NOW, tuple(many)))

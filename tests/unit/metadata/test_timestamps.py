@@ -1,4 +1,4 @@
-"""Times as text: each time is read back unchanged, to the millisecond, in any year."""
+"""Times as text: for any year, a time is read back unchanged, to the millisecond."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from sieve.metadata.timestamps import iso, ms_since_epoch
     ],
 )
 def test_a_time_is_text_in_utc(ms: int, text: str) -> None:
-    """A time is text in UTC, and the order of texts is the order of times."""
+    """A time is written as text in UTC, and the texts sort in the order of the times."""
     assert iso(ms) == text
     assert ms_since_epoch(text) == ms
 
 
 def test_a_time_may_be_of_another_zone() -> None:
-    """A time in another time zone, as other programs write times, is read."""
+    """If another program wrote a time in another time zone, the time is read, too."""
     assert ms_since_epoch("2025-03-01T13:00:00.5+01:00") == 1_740_830_400_500

@@ -45,7 +45,7 @@ REFRESH = Refresh(MADE)
 
 @pytest.mark.parametrize("change", [Disable(), Drop(), SetOptions(IndexOptions()), REFRESH])
 def test_each_change_makes_a_valid_successor(change: Change) -> None:
-    """Each change makes the next version of the same index, with its number, parent and writer."""
+    """Each change makes the index's next version, with its number, its parent and its writer."""
     after = next_version(SAMPLE, change, ID, BY)
     check_successor(SAMPLE, after)
     assert (after.version, after.parent, after.id) == (2, SAMPLE.id, ID)
@@ -54,7 +54,7 @@ def test_each_change_makes_a_valid_successor(change: Change) -> None:
 
 
 def test_states() -> None:
-    """Disable and Enable undo each other and change nothing else."""
+    """`Disable` and `Enable` undo each other, and change nothing else."""
     off = next_version(SAMPLE, Disable(), ID, BY)
     on = next_version(off, Enable(), VersionId("3" * 32), BY)
     assert (off.state, on.state) == ("disabled", "ready")
@@ -64,12 +64,12 @@ def test_states() -> None:
 
 @pytest.mark.parametrize("change", [Enable(), SetOptions(WAITING)])
 def test_change_without_an_effect_makes_no_version(change: Change) -> None:
-    """A change without an effect makes no version."""
+    """If a change has no effect, it makes no version."""
     assert next_version(SAMPLE, change, ID, BY) is SAMPLE
 
 
 def test_options_wait_for_the_refresh() -> None:
-    """Options of ALTER INDEX stay pending until a refresh uses them or ALTER INDEX undoes them."""
+    """Options from ALTER INDEX stay pending until a refresh uses or ALTER INDEX undoes them."""
     assert next_version(SAMPLE, REFRESH, ID, BY).next_options is None
     assert next_version(SAMPLE, SetOptions(SAMPLE.options), ID, BY).next_options is None
     other = Refresh(replace(MADE, options=IndexOptions("sieve", error=7)))
@@ -81,7 +81,7 @@ def test_options_wait_for_the_refresh() -> None:
 
 
 def test_option_refresh_takes_effect_at_once() -> None:
-    """The option `refresh` takes effect at once, even if other options wait for a refresh."""
+    """The option `refresh` takes effect at once, even while other options wait for a refresh."""
     built = replace(SAMPLE.options, refresh="auto")
     alone = next_version(SAMPLE, SetOptions(built), ID, BY)
     assert (alone.options, alone.next_options) == (built, None)
@@ -97,7 +97,7 @@ def test_option_refresh_takes_effect_at_once() -> None:
 
 @pytest.mark.parametrize("name", [field.name for field in fields(Contents)])
 def test_a_version_has_all_that_a_refresh_found(name: str) -> None:
-    """A refresh replaces every field of the version's contents."""
+    """A refresh replaces every field of the version that describes contents."""
     made = replace(
         MADE,
         locations=replace(SAMPLE.locations, count=1),
@@ -108,14 +108,14 @@ def test_a_version_has_all_that_a_refresh_found(name: str) -> None:
 
 
 def test_a_refresh_keeps_the_state() -> None:
-    """A refresh of a disabled index leaves the index disabled."""
+    """If a disabled index is refreshed, it stays disabled."""
     off = next_version(SAMPLE, Disable(), ID, BY)
     assert next_version(off, REFRESH, VersionId("3" * 32), BY).state == "disabled"
 
 
 @pytest.mark.parametrize("change", [Enable(), Disable(), Drop(), REFRESH])
 def test_a_tombstone_has_no_successor(change: Change) -> None:
-    """No change can follow a DROP, not even another DROP."""
+    """After DROP, no change is possible, not even another DROP."""
     dropped = next_version(SAMPLE, Drop(), ID, BY)
     with pytest.raises(ConflictError, match=r"sales\.orders"):
         next_version(dropped, change, VersionId("3" * 32), BY)
@@ -124,7 +124,7 @@ def test_a_tombstone_has_no_successor(change: Change) -> None:
 
 
 def test_a_broken_chain_is_refused() -> None:
-    """A version with a wrong number, parent or index raises a ValueError."""
+    """If a version has a wrong number, parent or index, a ValueError is raised."""
     after = next_version(SAMPLE, Disable(), ID, BY)
     check_successor(None, SAMPLE)
     for base, proposed in (
@@ -140,9 +140,9 @@ def test_a_broken_chain_is_refused() -> None:
 
 @pytest.mark.parametrize("moved", [True, False])
 def test_an_index_follows_its_table(moved: bool) -> None:
-    """If a table is renamed, its index belongs to the new name.
+    """If a table is renamed, the next version of its index has the table's new name.
 
-    Only if the files moved, the root changes and the commit of a Delta table stays.
+    If the files moved, this version also has the new root, and keeps the commit of a Delta table.
     """
     old, new = SAMPLE.table.location, "file:/w/renamed"
     base = replace(SAMPLE, roots=(old, "file:/elsewhere"), commit=Commit("0b6c", 7))
@@ -155,6 +155,6 @@ def test_an_index_follows_its_table(moved: bool) -> None:
 
 
 def test_version_after_an_older_format_is_not_outdated() -> None:
-    """A version that follows a version of an older format has the current format."""
+    """If a version follows one of an older format, it has the current format."""
     old = replace(SAMPLE, is_outdated=True)
     assert not next_version(old, Disable(), VersionId("2" * 32), SAMPLE.created_by).is_outdated

@@ -1,4 +1,4 @@
-"""A table whose rows are in frames that replace Spark's, and an index of the table on disk."""
+"""A table whose rows are in frames that replace Spark's, and an index of this table on disk."""
 
 from __future__ import annotations
 
@@ -37,11 +37,12 @@ Ranges = list[list[Any]]
 
 
 class Table:
-    """A table of files, each of which has one or more ranges; `DAMAGED` is a damaged record.
+    """A table of files, each with one or more ranges; `DAMAGED` stands for a damaged record.
 
     Attributes:
         expected: the expected reads of the index that was built last.
-        write_file: writes files of a run in the front end; None if executors do all.
+        write_file: the function that writes a run's file in the front end; None if executors write
+            all files.
     """
 
     write_file: WriteFile | None = None
@@ -60,18 +61,18 @@ class Table:
         self.expected: tuple[Expected, ...] = ()
 
     def files(self) -> tuple[DataFile, ...]:
-        """The next of the given listings, or the last one again, in new records."""
+        """Returns the next of the given listings in new records; repeats the last listing."""
         listing = self.listings.pop(0) if len(self.listings) > 1 else self.listings[0]
         return tuple(map(replace, listing))
 
     def tiling(self) -> Tiling:
-        """The tiling in which all ranges of a file but the last are 100 bytes long."""
+        """In this tiling, each range of a file has 100 bytes, except the last."""
         whole = whole_files([self.length] * len(self.values))
         cuts = tuple(tuple(100 * k for k in range(1, len(some))) for some in self.values)
         return Tiling(whole.lengths, cuts, whole.footers)
 
     def cuts(self, numbers: Sequence[int], _: int) -> list[FileCuts]:
-        """The offsets at which a build can cut each of these files."""
+        """Returns the offsets at which a build can cut each of these files."""
         return [FileCuts(self.tiling().cuts[k], 0) for k in numbers]
 
     def frame(
@@ -82,7 +83,7 @@ class Table:
         cuts: Sequence[object] = (),
         **_how: bool,
     ) -> Frame:
-        """The frame with the rows of these files, or of their ranges if `cuts` is given."""
+        """Returns a frame with the rows of these files; if `cuts` is given, it has their ranges."""
         files = [self.values[k] for k in numbers]
         if not cuts:
             files = [[[value for some in ranges for value in some]] for ranges in files]
@@ -101,7 +102,7 @@ DAMAGED = object()
 def index(
     folder: Path, table: Table, options: IndexOptions, parts: Sequence[Sequence[int]] = ()
 ) -> Ready:
-    """Builds an index of a table without damaged files; `parts` lists the files of each run."""
+    """Indexes a table without damaged files; `parts` lists, for each run, the run's files."""
     store, home = LocalStore(), f"file:{folder / SAMPLE.index}"
     store.mkdirs(f"{home}/intents")
     runs: list[RunRef] = []

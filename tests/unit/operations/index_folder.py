@@ -1,4 +1,4 @@
-"""The folder of an old index, some versions of which can be damaged."""
+"""The folder of an old index; some of the index's versions can be damaged."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ LATER = replace(FIRST, table="renamed", location="file:/w/renamed")
 
 
 def index(root: Path, *versions: TableIdentity | None, uuid: IndexUuid = SAMPLE.index) -> str:
-    """An old index of the first table, with one version for each of these tables.
+    """Creates an old index of the first table, with one version for each of these tables.
 
-    None stands for a damaged version.
+    None makes a damaged version.
     """
     folder = root / uuid
     (folder / "versions").mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""Changes of an index's metadata, each of which publishes the next version."""
+"""Changes of an index's metadata: each change publishes the next version."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ HERE: Any = SimpleNamespace(changing=lambda: None, software=CreatedBy("9", "4.1"
 
 
 def test_a_change_is_a_version_after_the_newest(tmp_path: Path) -> None:
-    """A change publishes the next version, with the same runs and the software that made it."""
+    """A change publishes the next version, with the same runs, and records the running software."""
     index = Ready("v", Registration(SAMPLE.index, ("v",), f"file:{tmp_path}"), LocalStore(), SAMPLE)
     versions = tmp_path / SAMPLE.index / "versions"
     versions.mkdir(parents=True)
@@ -38,7 +38,7 @@ def test_a_change_is_a_version_after_the_newest(tmp_path: Path) -> None:
 
 
 def test_vanished_index_is_not_created_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A change fails if another driver drops the index and its files between two attempts."""
+    """If another driver drops the index and its files between two attempts, the change fails."""
     index = Ready("v", Registration(SAMPLE.index, ("v",), "file:/r"), LocalStore(), SAMPLE)
     monkeypatch.setattr(alter, "publish", lambda _store, _directory, _base, make: make(None))
     with pytest.raises(UnavailableError, match="vanished meanwhile"):
@@ -52,9 +52,9 @@ RENAMED = replace(WAS, table="renamed", location="file:/w/renamed")
 def follow(
     tmp_path: Path, now: TableIdentity, *there: TableIdentity, state: str = "ready"
 ) -> tuple[str | None, TableIdentity, tuple[str, ...]]:
-    """Lets an index follow its table.
+    """Lets an index follow its table to another name or location.
 
-    Returns the result, the table of the newest version, and its roots.
+    Returns the result, and the newest version's table and roots.
     """
     versions = tmp_path / SAMPLE.index / "versions"
     versions.mkdir(parents=True)
@@ -80,11 +80,11 @@ def follow(
 @pytest.mark.parametrize(
     ("now", "roots"),
     [
-        # A rename of a table moves its files, so their root moves, too.
+        # If a table is renamed, its files move, so the roots of its index move, too.
         (RENAMED, ("file:/w/renamed", "file:/else")),
         (replace(WAS, table="archive", location="file:/w/a"), ("file:/w/a", "file:/else")),
         (replace(WAS, table="renamed"), ("file:/w/orders", "file:/else")),
-        # SET LOCATION does not move the files.
+        # SET LOCATION does not move a table's files, so the roots of the index stay.
         (replace(WAS, location="file:/w/new"), ("file:/w/orders", "file:/else")),
         (replace(WAS, location="file:/w/new", table="ORDERS"), ("file:/w/orders", "file:/else")),
     ],
@@ -92,7 +92,7 @@ def follow(
 def test_an_index_follows_its_table(
     tmp_path: Path, now: TableIdentity, roots: tuple[str, ...]
 ) -> None:
-    """If its table has another name or location and the same creation time, an index follows."""
+    """If a table has another name or location, but the same creation time, its index follows."""
     folder = f"file:{tmp_path}/{SAMPLE.index}"
     assert follow(tmp_path, now) == (folder, now, roots)
 
@@ -100,23 +100,24 @@ def test_an_index_follows_its_table(
 @pytest.mark.parametrize(
     ("now", "there"),
     [
-        # The table has not changed, except for the letter case of its name.
+        # Except for the letter case of its name, this table has not changed.
         (WAS, ()),
         (replace(WAS, table="ORDERS"), ()),
-        # The property was copied to another table, or another table replaced the table.
+        # Either the property was copied to another table, or another table replaced the table.
         (replace(RENAMED, create_time_ms=WAS.create_time_ms + 1), ()),
         (replace(RENAMED, database="other"), ()),
-        # The index's own table still exists, so this is a copy from the same second.
+        # The index's own table still exists, so the other table is a copy that was created in the
+        # same second.
         (RENAMED, (WAS,)),
     ],
 )
 def test_index_does_not_follow_without_evidence(
     tmp_path: Path, now: TableIdentity, there: tuple[TableIdentity, ...]
 ) -> None:
-    """An index keeps its table if the other table is, or may be, a different one."""
+    """If the other table is, or may be, a different one, the index keeps its table."""
     assert follow(tmp_path, now, *there)[:2] == (None, WAS)
 
 
 def test_a_dropped_index_follows_no_table(tmp_path: Path) -> None:
-    """A dropped index does not follow its table, because its files will be deleted soon."""
+    """A dropped index does not follow its table, because the index's files will soon be deleted."""
     assert follow(tmp_path, RENAMED, state="dropped")[0] is None

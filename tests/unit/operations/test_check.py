@@ -1,4 +1,4 @@
-"""CHECK: the result for each file, on frames that replace Spark's."""
+"""CHECK: its result for each file, on frames that replace Spark's."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ def frames(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def check(table: Table, one: Ready, percent: float = 100, **words: Any) -> list[tuple[str, ...]]:
-    """Returns the name, status and details of each file.
+    """Runs CHECK; returns the name, status and details of each file.
 
-    Asserts that executors keep no data.
+    Asserts that no data stays cached on executors.
     """
     jobs: list[str] = []
     environment: Any = SimpleNamespace(describe_job=jobs.append)
@@ -75,9 +75,9 @@ WHOLE = [(str(k), OK, "") for k in range(3)]
 def test_check_reports_only_keys_that_the_index_lacks(
     tmp_path: Path, parts: Sequence[Sequence[int]], options: IndexOptions, type_: str
 ) -> None:
-    """CHECK reports only a key that the index lacks, by code and by hash.
+    """If the index lacks a key, CHECK reports it, and no other key; it looks up codes and hashes.
 
-    The index has one run or several.
+    The index under test has one run or several runs.
     """
 
     def typed(value: Any) -> Any:
@@ -110,9 +110,9 @@ def test_check_reports_only_keys_that_the_index_lacks(
 def test_check_names_a_lost_key_or_a_small_count(
     tmp_path: Path, place: tuple[int, int], values: list[Any], detail: str
 ) -> None:
-    """CHECK names a key that the index lacks, or a count that is too small.
+    """CHECK names a key that the index lacks, or a count that is lower than in the file.
 
-    Keys that the index has in addition are no loss.
+    If the index has additional keys, CHECK reports no loss.
     """
     table = Table("bigint", FILES)
     made = index(tmp_path, table, INTERVALS)
@@ -125,9 +125,9 @@ def test_check_names_a_lost_key_or_a_small_count(
 
 
 def test_changed_new_and_deleted_files_are_not_checked(tmp_path: Path) -> None:
-    """Changed, new and deleted files are not checked.
+    """If a file is changed, new or deleted, CHECK does not check it.
 
-    Unchanged files are checked, whatever their numbers.
+    It checks all unchanged files, whatever their numbers are.
     """
     table = Table("bigint", [*FILES, [[7]], [[8]]])
     made = index(tmp_path, table, INTERVALS)
@@ -148,9 +148,9 @@ def test_changed_new_and_deleted_files_are_not_checked(tmp_path: Path) -> None:
 
 
 def test_file_replaced_while_it_is_read_is_stale(tmp_path: Path) -> None:
-    """If a file seems to have lost a row, CHECK lists the files again.
+    """If a file seems to have lost a row, CHECK lists the table's files once more.
 
-    A file that was replaced meanwhile is stale.
+    If the file was replaced during the check, CHECK reports it as stale.
     """
     table = Table("bigint", FILES)
     made = index(tmp_path, table, INTERVALS)
@@ -167,9 +167,9 @@ def test_file_replaced_while_it_is_read_is_stale(tmp_path: Path) -> None:
 
 
 def test_an_index_that_no_query_uses_is_not_checked(tmp_path: Path) -> None:
-    """CHECK reports all files as stale if no query can use the index.
+    """If no query can use the index, CHECK reports all of its files as stale.
 
-    The index has an older format, or is for another reader.
+    The index has an older format, or was built for another reader.
     """
     table = Table("bigint", FILES)
     made = index(tmp_path, table, INTERVALS)
@@ -181,7 +181,7 @@ def test_an_index_that_no_query_uses_is_not_checked(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("percent", "n"), [(1, 1), (33, 1), (34, 2), (66, 2), (67, 3), (100, 3)])
 def test_a_share_of_the_files_is_drawn(tmp_path: Path, percent: float, n: int) -> None:
-    """The sample has at least one file, and only files that the index can skip are read."""
+    """CHECK samples at least one file, and reads only files that the index can skip."""
     table = Table("bigint", [*FILES, [[7]]])
     made = index(tmp_path, table, INTERVALS)
     table.listings[0][3] = replace(table.listings[0][3], mtime=2)
@@ -197,7 +197,7 @@ def test_a_share_of_the_files_is_drawn(tmp_path: Path, percent: float, n: int) -
 
 
 def opened(rows: int, nulls: int, nans: int, null_proof: bool) -> Any:
-    """A version whose second location has these counts."""
+    """Opens a version whose second location has these counts."""
     of = SimpleNamespace(
         rows=np.array([0, rows]), nulls=np.array([0, nulls]), nans=np.array([0, nans])
     )
@@ -232,9 +232,9 @@ def opened(rows: int, nulls: int, nans: int, null_proof: bool) -> Any:
 def test_counts_that_are_too_small_lose_rows(
     seen: _Seen, listed: tuple[int, int, int], null_proof: bool, loss: str
 ) -> None:
-    """A row is lost if the file has more rows, NULLs or NaNs than the index counts.
+    """If a file has more rows, NULLs or NaNs than the index counts, a row is lost.
 
-    All keys of a location are lost if its counts leave no row with a key.
+    If a location's counts leave no row with a key, all keys of the location are lost.
     """
     assert _loss(opened(*listed, null_proof), 1, seen) == loss
 
@@ -259,7 +259,7 @@ def test_losses_are_an_error_that_names_ten_of_them() -> None:
 
 
 def test_nan_is_a_row_without_a_key(tmp_path: Path) -> None:
-    """CHECK reports a NaN that the index does not count."""
+    """If the index does not count a NaN, CHECK reports it as a row without a key."""
     table = Table("double", [[[1.0, NAN]], [[2.0, None, 5.0]]])
     made = index(tmp_path, table, INTERVALS)
     assert check(table, made) == WHOLE[:2]
@@ -280,9 +280,9 @@ def test_nan_is_a_row_without_a_key(tmp_path: Path) -> None:
 def test_file_with_keys_but_too_low_counts_has_a_loss(
     seen: tuple[int, int, int], listed: tuple[int, int, int], lost: bool
 ) -> None:
-    """If the index counts no keys for a file with keys, CHECK reports the loss of a key.
+    """If the index counts no keys for a file that has keys, CHECK reports a lost key.
 
-    A file without keys cannot lose one.
+    If a file has no keys, it cannot lose one.
     """
     ranges = SimpleNamespace(
         **{

@@ -1,4 +1,4 @@
-"""After a failed CREATE, the metastore and the store contain no trace of it."""
+"""If CREATE fails, it leaves no trace in the metastore or in the store."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CREATE = "CREATE SIEVE INDEX ON t (id)"
 
 
 def test_a_create_that_cannot_register_deletes_its_files(tmp_path: Path) -> None:
-    """If registration fails, CREATE deletes the built files, and a second CREATE succeeds."""
+    """If the registration fails, CREATE deletes its files, and a second CREATE succeeds."""
     warehouse = Warehouse(tmp_path)
     warehouse.create_table("t", [[1, 2], [3]])
     built: list[Path] = []
@@ -43,7 +43,7 @@ def test_a_create_that_cannot_register_deletes_its_files(tmp_path: Path) -> None
 def test_error_for_an_unwritable_folder_names_the_setting(
     tmp_path: Path,
 ) -> None:
-    """If the folder is not writable, the error names the setting for another folder."""
+    """If the folder is not writable, the error names the setting that selects another folder."""
     warehouse = Warehouse(tmp_path)
     warehouse.create_table("t", [[1]])
 
@@ -60,7 +60,7 @@ def test_error_for_an_unwritable_folder_names_the_setting(
 
 
 def test_failed_create_deletes_its_folder(tmp_path: Path) -> None:
-    """If any call of the store before the build fails, CREATE deletes its folder."""
+    """If any call of the store before the build fails, CREATE deletes the folder of its index."""
     warehouse = Warehouse(tmp_path)
     warehouse.create_table("t", [[1]])
     for failing in range(1, 7):
@@ -79,7 +79,7 @@ def test_failed_create_deletes_its_folder(tmp_path: Path) -> None:
 
 
 def test_invalid_create_writes_nothing(tmp_path: Path) -> None:
-    """An invalid CREATE writes nothing to the store."""
+    """If CREATE is invalid, it writes nothing to the store."""
     warehouse = Warehouse(tmp_path)
     warehouse.create_table("t", [[1]])
     calls: list[str] = []
@@ -89,9 +89,9 @@ def test_invalid_create_writes_nothing(tmp_path: Path) -> None:
 
 
 def test_name_is_taken_in_any_letter_case(tmp_path: Path) -> None:
-    """CREATE refuses a name that another index has, in any letter case.
+    """If another index has the name, in any letter case, CREATE refuses the name.
 
-    The other index exists already, or the same statement creates it.
+    The other index exists already, or is created by the same statement.
     """
     warehouse = Warehouse(tmp_path)
     warehouse.create_table("t", [[1]])
@@ -108,27 +108,28 @@ def test_name_is_taken_in_any_letter_case(tmp_path: Path) -> None:
 
 
 class Undone:
-    """A table that records calls, and refuses to remove one of the registrations."""
+    """A table that records calls, and fails to remove one of the registrations."""
 
     def __init__(self, stays: str) -> None:
         self.asked: list[tuple[object, ...]] = []
         self._stays = stays
 
     def unregister(self, name: str, own: object) -> None:
-        """Removes a registration, or fails."""
+        """Removes a registration, or raises an error."""
         self.asked.append((name, own))
         if name == self._stays:
             raise UnavailableError("SIEVE_X", "no answer")
 
     def register(self, name: str, registration: object, *, in_place_of: object) -> None:
-        """Replaces a registration with another."""
+        """Replaces one registration with another."""
         self.asked.append((name, registration, in_place_of))
 
 
 def test_an_index_that_stays_registered_keeps_its_files(tmp_path: Path) -> None:
-    """If a failed CREATE cannot unregister an index, the index keeps its files.
+    """If a failed CREATE cannot unregister one of its indexes, this index keeps its files.
 
-    The files of the other indexes are deleted. Replaced indexes get their names back.
+    CREATE deletes the files of its other indexes. Indexes that CREATE replaced get their names
+    back.
     """
 
     def begun(name: str) -> Any:
@@ -148,7 +149,7 @@ def test_an_index_that_stays_registered_keeps_its_files(tmp_path: Path) -> None:
 
 
 def test_leftover_files_of_a_replaced_index_are_reported(tmp_path: Path) -> None:
-    """If the store cannot delete a replaced index, the statement succeeds and reports the files."""
+    """If the store cannot delete a replaced index, CREATE succeeds, and reports the files left."""
     warehouse = Warehouse(tmp_path)
     warehouse.create_table("t", [[1]])
 

@@ -1,4 +1,4 @@
-"""DROP deletes the files of its own table's index, and of no other index."""
+"""DROP deletes the files of its table's index, and the files of no other index."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ HERE: Any = SimpleNamespace(changing=lambda: None, software=CreatedBy("9", "4.1"
 
 
 def found(root: Path, kind: type[HalfDropped | Failed | Gone]) -> RegisteredIndex:
-    """An index of the first table that has no usable version."""
+    """Opens an index of the first table; the index has no usable version."""
     index(root, FIRST, None)
     return kind("v", Registration(SAMPLE.index, ("v",), f"file:{root}"), "problem", STORE)
 
@@ -39,7 +39,7 @@ def found(root: Path, kind: type[HalfDropped | Failed | Gone]) -> RegisteredInde
 def test_drop_deletes_a_damaged_or_half_dropped_index(
     tmp_path: Path, kind: type[HalfDropped | Failed]
 ) -> None:
-    """DROP deletes the files of a damaged or half dropped index of its table."""
+    """If an index of the table is damaged or half dropped, DROP deletes its files."""
     assert end_index(found(tmp_path, kind), FIRST, HERE)
     assert list(tmp_path.iterdir()) == []
 
@@ -48,16 +48,16 @@ def test_drop_deletes_a_damaged_or_half_dropped_index(
 def test_drop_keeps_the_files_of_another_index(
     tmp_path: Path, kind: type[Failed | Gone], table: Any
 ) -> None:
-    """DROP keeps the files of an index whose first version is missing.
+    """If the first version of an index is missing, DROP keeps the index's files.
 
-    DROP also keeps those of another table's damaged index.
+    If a damaged index belongs to another table, DROP keeps its files, too.
     """
     assert not end_index(found(tmp_path, kind), table, HERE)
     assert (tmp_path / SAMPLE.index / "versions").is_dir()
 
 
 def test_drop_opens_no_store_outside_of_the_allowed_roots(tmp_path: Path) -> None:
-    """DROP opens no store for an index outside of the allowed roots."""
+    """If an index is outside of the allowed roots, DROP opens no store for it."""
     index(tmp_path, FIRST, None)
     lost = Failed("v", Registration(SAMPLE.index, ("v",), f"file:{tmp_path}"), "problem", None)
     assert not end_index(lost, FIRST, HERE)
@@ -65,7 +65,7 @@ def test_drop_opens_no_store_outside_of_the_allowed_roots(tmp_path: Path) -> Non
 
 
 class Table:
-    """A table that records the order of calls."""
+    """A table that records its calls in order."""
 
     def __init__(self, calls: list[str], fails: Exception | None = None) -> None:
         self.info = SimpleNamespace(identity=FIRST)
@@ -78,7 +78,7 @@ class Table:
 
 
 def ready(root: Path) -> Ready:
-    """An index with one usable version."""
+    """An index that has one usable version."""
     index(root, FIRST)
     registration = Registration(SAMPLE.index, ("v",), f"file:{root}")
     made = newest(STORE, registration.directory)
@@ -87,7 +87,7 @@ def ready(root: Path) -> Ready:
 
 
 def dropped(table: Table, one: RegisteredIndex, calls: list[str]) -> None:
-    """Drops an index, and records the announced changes."""
+    """Drops an index, and records the changes that DROP announces."""
     here: Any = SimpleNamespace(
         changing=lambda: calls.append("changing"), software=CreatedBy("9", "4.1")
     )
@@ -95,9 +95,9 @@ def dropped(table: Table, one: RegisteredIndex, calls: list[str]) -> None:
 
 
 def test_drop_ends_index_then_registration_then_files(tmp_path: Path) -> None:
-    """DROP publishes a tombstone, then unregisters, and then deletes files.
+    """DROP first publishes a tombstone, then unregisters the index, and then deletes its files.
 
-    The tombstone comes first, so that no query uses the index if DROP is interrupted.
+    After the tombstone, no query uses the index, even if DROP is interrupted.
     """
     calls: list[str] = []
     dropped(Table(calls), ready(tmp_path), calls)
@@ -109,7 +109,7 @@ def test_drop_ends_index_then_registration_then_files(tmp_path: Path) -> None:
 def test_drop_can_be_repeated_after_a_metastore_failure(
     tmp_path: Path, kind: type[UnavailableError]
 ) -> None:
-    """If the metastore fails, the error says that DROP can be repeated, and the files stay."""
+    """If the metastore fails, the files stay, and the error says that DROP can be repeated."""
     calls: list[str] = []
     one = ready(tmp_path)
     with pytest.raises(
@@ -127,9 +127,9 @@ def test_drop_can_be_repeated_after_a_metastore_failure(
 
 
 def test_drop_of_a_gone_index_only_removes_the_registration(tmp_path: Path) -> None:
-    """If the index is not this table's, DROP only removes the registration.
+    """If the registered index is not this table's, DROP removes only the registration.
 
-    If the store does not answer, DROP fails and changes nothing.
+    If the store does not answer, DROP fails, and changes nothing.
     """
     calls: list[str] = []
     dropped(Table(calls), found(tmp_path, Gone), calls)
@@ -143,9 +143,9 @@ def test_drop_of_a_gone_index_only_removes_the_registration(tmp_path: Path) -> N
 
 
 def test_drop_keeps_a_damaged_index_of_a_later_release(tmp_path: Path) -> None:
-    """DROP keeps the files of a damaged index that a later release wrote.
+    """If a later release wrote a damaged index, DROP keeps the index's files.
 
-    Only the later release knows to which table the index belongs.
+    Only that later release can tell which table the index belongs to.
     """
     one = found(tmp_path, Failed)
     path = tmp_path / SAMPLE.index / "versions" / "1.json"

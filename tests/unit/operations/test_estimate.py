@@ -1,4 +1,4 @@
-"""ESTIMATE: the expected index before a build, on frames that replace Spark's."""
+"""ESTIMATE: how it predicts an index before the build, on frames that replace Spark's."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def frames(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def scattered(files: int, keys: int) -> list[Ranges]:
-    """Files with random keys of a wide domain, and one NULL each."""
+    """Files with random keys of a wide domain; each file also has a NULL."""
     draw = np.random.default_rng(3)
     return [[[*draw.integers(0, 1 << 40, keys - 1).tolist(), None]] for _ in range(files)]
 
@@ -44,9 +44,9 @@ COLUMN = Table("bigint", scattered(20, 50), MB)
 
 
 def estimated(table: Table, *wanted: IndexOptions, asked: Asked | None = None) -> list[Estimate]:
-    """Returns estimates, with a clock that advances by 1, 2, 3, ... seconds.
+    """Runs ESTIMATE with a clock whose steps are 1, 2, 3, ... seconds.
 
-    Asserts that no frame stays persisted.
+    Asserts that no frame is still persisted at the end.
     """
     ticks = count()
     clock = SimpleNamespace(monotonic=lambda: (k := next(ticks)) * (k + 1) / 2)
@@ -62,7 +62,7 @@ def estimated(table: Table, *wanted: IndexOptions, asked: Asked | None = None) -
 
 
 def query_for(table: Table, op: str, value: int, files: Sequence[int]) -> Asked:
-    """A query that compares the column with a value, in these files."""
+    """A query that compares the column with a value, and reads these files."""
     predicate = parse({"op": op, "col": ["v"], "value": value})
     return Asked(predicate, frozenset(table.files()[k].path for k in files))
 
@@ -80,9 +80,10 @@ def query_for(table: Table, op: str, value: int, files: Sequence[int]) -> Asked:
 def test_estimate_of_a_small_column_equals_the_build(
     tmp_path: Path, options: IndexOptions, shapes: list[str], seconds: int
 ) -> None:
-    """For a small column, ESTIMATE returns the shapes and expected reads of a build.
+    """For a small column, ESTIMATE returns the shapes and the expected reads of a real build.
 
-    The estimated bytes are almost exact. By the test's clock, reading takes three seconds.
+    The estimated bytes differ little from those of the build. According to the test's clock,
+    reading takes three seconds.
     """
     (found,) = estimated(COLUMN, options)
     built = index(tmp_path, COLUMN, options).manifest
@@ -98,7 +99,7 @@ def test_estimate_of_a_small_column_equals_the_build(
 
 @pytest.mark.parametrize("budget", ["auto", "5KB"])
 def test_estimate_describes_the_attempt_that_is_kept(tmp_path: Path, budget: str) -> None:
-    """The estimate describes the attempt that the build keeps, such as a map."""
+    """If a build would keep another attempt than the first, the estimate describes that one."""
     many, options = Table("bigint", scattered(24, 150), 16 * MB), IndexOptions(budget=budget)
     (found,) = estimated(many, options)
     built = index(tmp_path, many, options).manifest
@@ -126,9 +127,9 @@ MAP = IndexOptions("map", "1MB")
 def test_more_intervals_are_tried_if_they_may_pay(
     monkeypatch: pytest.MonkeyPatch, planned: MapPlan | None, more: bool, tried: list[str]
 ) -> None:
-    """ESTIMATE tries more intervals only if they may save reads.
+    """If more intervals may save reads, ESTIMATE also tries more intervals.
 
-    ESTIMATE tries none if a map is better or would be too large.
+    It does not if a map is better, or if they would be too large.
     """
     made: list[str] = []
     maker = choose_run.run_maker
@@ -146,9 +147,9 @@ def test_more_intervals_are_tried_if_they_may_pay(
 
 
 def test_too_small_budget_of_several_is_omitted() -> None:
-    """If a statement has several budgets, a budget that is too small is omitted.
+    """If a statement lists several budgets, those that are too small are left out.
 
-    If this budget is the only one, the statement fails.
+    If its only budget is too small, the statement fails.
     """
     small, fair = IndexOptions("map", "100B"), IndexOptions("map", "20KB")
     assert [one.options for one in estimated(COLUMN, small, fair, small)] == [fair]
@@ -162,10 +163,10 @@ def test_too_small_budget_of_several_is_omitted() -> None:
 def test_estimate_of_a_query_counts_files_with_a_match(
     op: str, value: int, files: Sequence[int]
 ) -> None:
-    """With a predicate, ESTIMATE counts the files that can match.
+    """With a predicate, ESTIMATE counts the files that can have a match.
 
-    Files that a partition filter excludes do not count. A predicate on another column has no
-    estimate.
+    Files that a partition filter excludes are not counted. If the predicate is on another column,
+    there is no estimate for it.
     """
     (found,) = estimated(
         COLUMN, IndexOptions("intervals", "20KB"), asked=query_for(COLUMN, op, value, files)
@@ -184,10 +185,10 @@ def test_estimate_of_a_query_counts_files_with_a_match(
 def test_large_column_is_estimated_from_windows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: IndexOptions, making: int
 ) -> None:
-    """A large column is estimated from sampled windows of its domain.
+    """For a large column, the estimate is made from sampled windows of the column's domain.
 
-    The bytes and the time are scaled to the whole column. A predicate adds the windows around its
-    own keys.
+    Its bytes and its time are scaled up to the whole column. If there is a predicate, windows
+    around the predicate's keys are added.
     """
     monkeypatch.setattr(estimate, "_CUTS", 1000)
     monkeypatch.setattr(estimate, "CUTS_PER_TASK", 1000)
@@ -206,7 +207,7 @@ def test_large_column_is_estimated_from_windows(
     assert found.asked is not None
     assert (found.asked.total, found.asked.understood) == (40, True)
     assert 1 <= found.asked.files <= 3
-    # Reading takes three seconds. Two cores index the four parts of the column.
+    # The reading takes three seconds. Two cores then index the four parts of the column.
     assert found.seconds == pytest.approx(1 + 2 + making * 4 / 2, rel=0.1)
 
 
@@ -220,7 +221,7 @@ def test_a_build_limits_its_cuts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_table_without_files_is_estimated_as_zero() -> None:
-    """A table without files is estimated as 0, without reading."""
+    """If a table has no files, ESTIMATE reads nothing, and all its numbers are 0."""
     nothing = Table("bigint", [])
     some = [AUTO, IndexOptions("sieve")]
     found = estimated(
@@ -234,7 +235,7 @@ def test_table_without_files_is_estimated_as_zero() -> None:
 
 
 def test_column_without_keys_has_no_segment() -> None:
-    """A column without keys has no segment, and its share is 0 if it has no rows."""
+    """If a column has no keys, it has no segment; without rows, its share is 0."""
     (found,) = estimated(Table("bigint", [[[None]], [[None, None]]], MB), AUTO)
     assert (found.shapes, found.expected) == ((), ())
     assert found.share == found.bytes / 24
@@ -243,7 +244,7 @@ def test_column_without_keys_has_no_segment() -> None:
 
 
 def test_null_queries_read_files_by_their_counts() -> None:
-    """IS NULL reads the files with a NULL, and IS NOT NULL reads the files with a key."""
+    """IS NULL reads the files that have a NULL; IS NOT NULL reads the files that have a key."""
     table = Table("bigint", [[[1, 2]], [[3, None]], [[None, None]], [[4]]], MB)
     for op, match in (("is null", 2), ("is not null", 3)):
         asked = Asked(

@@ -1,4 +1,4 @@
-"""Estimates for a whole table from a sample of its files."""
+"""ESTIMATE predicts an index of a whole table from a sample of the table's files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sieve.operations.estimate_sample import ALL_UP_TO, FILES, sample_files, sec
 
 
 def test_small_tables_are_read_whole() -> None:
-    """ESTIMATE reads all files if the table is small or if there is a predicate."""
+    """If the table is small or there is a predicate, ESTIMATE reads all files."""
     assert list(sample_files([5] * ALL_UP_TO, every=False).numbers) == list(range(ALL_UP_TO))
     assert sample_files([5] * 1000, every=True).is_all
     some = sample_files([5] * 1000, every=False)
@@ -21,7 +21,7 @@ def test_small_tables_are_read_whole() -> None:
 
 
 def test_sample_gets_its_share_of_the_budget() -> None:
-    """The sample gets its share of the budget, even if the budget is an absolute size."""
+    """If a budget is an absolute size, the sample still gets only its share of it."""
     some = sample_files([10] * 100, every=False)
     assert some.of_all(FILES) == 100
     assert some.scaled_budget(IndexOptions(budget="50%"), 1_000_000).budget == "500000B"
@@ -36,14 +36,14 @@ def test_sample_gets_its_share_of_the_budget() -> None:
 @pytest.mark.parametrize(
     ("kind", "read", "of_all"),
     [
-        # Existing keys are drawn from one file of the sample, whatever the size of the sample.
+        # However large the sample is, the keys that exist are drawn from one of its files.
         ("present", 1.0, 1.0), ("present", 20.0, 100.0), ("present", 1.19, 1 + 0.19 * 99 / 19),
         ("value", 20.0, 100.0), ("range", 2.0, 1 + 99 / 19), ("absent", 0.2, 1.0),
         ("absent", 0.0, 0.0),
     ],
 )  # fmt: skip
 def test_reads_are_scaled_by_the_other_files(kind: str, read: float, of_all: float) -> None:
-    """The expected reads of a sample, in files and in bytes, are scaled to the whole table."""
+    """The expected reads of a sample are scaled to the whole table, in files and in bytes."""
     some = sample_files([10] * 100, every=False)
     expected = (Expected(kind, read, read, 20.0, 10 * read, 10 * read),)
     (found,) = some.reads_of_all(expected, FILES, 10.0)
@@ -53,7 +53,7 @@ def test_reads_are_scaled_by_the_other_files(kind: str, read: float, of_all: flo
 
 
 def test_fixed_time_of_a_job_is_not_scaled() -> None:
-    """The estimated time of reading is scaled to all files; the fixed time of a job is not."""
+    """The estimated time of reading is scaled to all files, but the fixed time of a job is not."""
     some = sample_files([10] * 100, every=False)
     assert some.seconds_to_read(0.5, 0.1) == pytest.approx(0.5)
     assert some.seconds_to_read(3.0, 2.1) == pytest.approx(3.0 + 1.5 * 4 * 2.0)

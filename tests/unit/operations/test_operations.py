@@ -1,4 +1,4 @@
-"""A refresh lists only the folders that commits name, and loses no file."""
+"""A refresh lists only the folders that commits name, and misses no changed file."""
 
 from __future__ import annotations
 
@@ -32,20 +32,20 @@ from tests.unit.metadata.manifest_sample import SAMPLE
 
 @dataclass
 class Commits:
-    """A table of file slices, whose commits list the folders that they wrote to.
+    """A table of file slices; its commits name the folders that they wrote to.
 
     Attributes:
-        slices: all slices.
-        written: names of the folders that commits have written to; None if they are unknown.
-        spelt: the spelling of the table's folder in commits.
-        listings: number of full listings.
+        slices: all slices of the table.
+        written: the names of the folders that commits wrote to; None if these are unknown.
+        spelt: how the commits spell the table's folder.
+        listings: how often the whole table was listed.
         read: the paths that were read.
-        added: numbers of the slices whose appended part can be read alone.
-        appended_only: numbers of the slices from which only the appended part was read.
+        added: the numbers of those slices whose appended part can be read alone.
+        appended_only: the numbers of those slices of which only the appended part was read.
         empty: true if reading finds no rows.
-        broken: true if an appended part cannot be read.
-        asked: the slices for which the refresh has requested the appended files.
-        at: the commit of a Delta table that is listed.
+        broken: true if reading an appended part fails.
+        asked: the slices whose appended files the refresh asked for.
+        at: the commit of the Delta table that was listed.
     """
 
     slices: Sequence[DataFile]
@@ -119,14 +119,14 @@ class Commits:
 
 
 def slices(*names: str, mtime: int = 0) -> list[DataFile]:
-    """Slices of equal size below the table's folder."""
+    """Slices of the same size, below the folder of the table."""
     return [DataFile(f"{ROOT}/{name}", 10, mtime) for name in names]
 
 
 def version(
     folder: Path, known: Sequence[DataFile], runs: Sequence[int], *, maps: bool = False
 ) -> tuple[Ready, Manifest]:
-    """An index of these slices, in runs with these numbers of slices, and its version."""
+    """Builds an index of these slices; each number states how many slices a run has."""
     file = replace(SAMPLE.runs[0].files[0], hashes=((0, 9),) if maps else ())
     n = len(known)
     tens = np.full(n, 10)
@@ -157,9 +157,9 @@ def version(
 def refreshed(
     table: Commits, found: Ready, publishing: Callable[[], object] = lambda: None
 ) -> set[str]:
-    """Refreshes the index, and returns the paths of the new version.
+    """Refreshes the index; returns the paths in the new version.
 
-    Calls ``publishing`` before the publication.
+    Calls ``publishing`` just before the version is published.
     """
     environment: Any = SimpleNamespace(
         check_cancelled=lambda: None,
@@ -178,9 +178,9 @@ AFTER = slices("a/1", "a/2", "b/1", "b/3", "c/1", "c/2")
 
 
 def test_refresh_lists_only_the_written_folder(tmp_path: Path) -> None:
-    """A refresh lists only the folder that was written to.
+    """If commits wrote to one folder, a refresh lists only this folder.
 
-    Slices in other folders are copied from the version.
+    It copies the slices of all other folders from the previous version.
     """
     found, base = version(tmp_path, BEFORE, [6])
     table = Commits(AFTER, {"b"})
@@ -189,7 +189,7 @@ def test_refresh_lists_only_the_written_folder(tmp_path: Path) -> None:
 
 
 def test_slices_of_an_emptied_folder_are_removed(tmp_path: Path) -> None:
-    """If a folder that was written to is empty now, its slices are removed from the index."""
+    """If commits emptied a folder, a refresh removes the folder's slices from the index."""
     found, _ = version(tmp_path, BEFORE, [6])
     table = Commits(BEFORE[:4], {"c"})
     assert refreshed(table, found) == {file.path for file in BEFORE[:4]}
@@ -197,7 +197,7 @@ def test_slices_of_an_emptied_folder_are_removed(tmp_path: Path) -> None:
 
 
 def test_refresh_without_a_write_publishes_no_version(tmp_path: Path) -> None:
-    """If nothing was written, a refresh lists nothing and publishes no version."""
+    """If nothing was written, a refresh lists no folder and publishes no version."""
     found, base = version(tmp_path, BEFORE, [6])
     table = Commits(BEFORE, set())
     assert refreshed(table, found) == {file.path for file in BEFORE}
@@ -206,7 +206,7 @@ def test_refresh_without_a_write_publishes_no_version(tmp_path: Path) -> None:
 
 
 def test_all_is_listed_if_commits_name_no_folders(tmp_path: Path) -> None:
-    """If the commits name no folders, the refresh lists all folders."""
+    """If commits do not name the folders that they wrote to, a refresh lists all folders."""
     found, _ = version(tmp_path, BEFORE, [6])
     table = Commits(AFTER, None)
     assert refreshed(table, found) == {file.path for file in AFTER}
@@ -223,7 +223,7 @@ def test_all_is_listed_if_commits_name_no_folders(tmp_path: Path) -> None:
     ],
 )
 def test_version_of_a_later_commit_is_kept(tmp_path: Path, theirs: Commit, *, stays: bool) -> None:
-    """A refresh keeps a version of a later Delta commit, whatever the clocks of the writers."""
+    """If the newest version is of a later Delta commit, a refresh keeps it, whatever the clocks."""
     found, base = version(tmp_path, BEFORE, [6])
 
     def other() -> None:
@@ -238,9 +238,9 @@ def test_version_of_a_later_commit_is_kept(tmp_path: Path, theirs: Commit, *, st
 
 
 def test_all_is_listed_if_folders_are_spelt_differently(tmp_path: Path) -> None:
-    """If commits spell folders differently, the refresh lists all folders.
+    """If commits spell folders differently than the table does, a refresh lists all folders.
 
-    Otherwise, the index would keep old entries of changed files.
+    Otherwise, changed files would keep their old entries in the index.
     """
     found, _ = version(tmp_path, BEFORE, [6])
     table = Commits(AFTER, {"b"}, spelt="/elsewhere")
@@ -250,7 +250,7 @@ def test_all_is_listed_if_folders_are_spelt_differently(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("runs", [[8, *([1] * MOST_DELTAS)], [1 + MOST_DELTAS, 7]])
 def test_all_is_listed_if_runs_are_merged(tmp_path: Path, runs: list[int]) -> None:
-    """If a refresh merges runs or makes a new base, the refresh lists all folders."""
+    """If a refresh merges runs or makes a new base run, it lists all folders."""
     known = slices(*(f"p{k}/1" for k in range(8 + MOST_DELTAS)))
     found, _ = version(tmp_path, known, runs)
     now = [*known[8:], *slices("new/1")] if len(runs) == 2 else [*known, *slices("new/1")]
@@ -262,9 +262,10 @@ def test_all_is_listed_if_runs_are_merged(tmp_path: Path, runs: list[int]) -> No
 
 
 def test_only_appended_files_of_a_slice_are_read(tmp_path: Path) -> None:
-    """If files were appended to a slice, the refresh reads only these files.
+    """If files were appended to a slice, a refresh reads only these files of the slice.
 
-    The slice gets one more slot. A slice with any other change is read whole.
+    Such a slice gets one more slot in the index. If a slice changed in another way, a refresh reads
+    the whole slice.
     """
     found, _ = version(tmp_path, BEFORE, [6])
     now = [*slices("a/1"), *slices("a/2", mtime=5), *slices("b/1", mtime=6), *BEFORE[3:]]
@@ -279,7 +280,7 @@ def test_only_appended_files_of_a_slice_are_read(tmp_path: Path) -> None:
     assert known.places[of[now[1].path]].tolist() == [1, 6]
     assert known.places[of[now[2].path]].tolist() == [7, -1]
     assert known.rows[of[now[1].path]] == 10 + 1
-    # All rows of the slice stay known, as long as log files are only appended.
+    # While log files are only appended to a slice, the index knows all rows of the slice.
     again = Commits([now[0], *slices("a/2", mtime=7), *now[2:]], {"a"}, added=frozenset({1}))
     refreshed(again, replace(found, manifest=after))
     assert (again.asked, again.appended_only) == ({1: (10, 5, True)}, {1})
@@ -291,7 +292,7 @@ def test_only_appended_files_of_a_slice_are_read(tmp_path: Path) -> None:
 def test_index_with_a_map_reads_whole_slices(tmp_path: Path) -> None:
     """If the index has a map, a refresh reads whole slices.
 
-    Otherwise, CHECK could not detect that a map lacks a key, as another run can contain the key.
+    CHECK could not detect a key that the map lacks if another run contained the key.
     """
     found, _ = version(tmp_path, BEFORE, [6], maps=True)
     table = Commits([*slices("a/1", mtime=5), *BEFORE[1:]], {"a"}, added=frozenset({0}))
@@ -300,7 +301,7 @@ def test_index_with_a_map_reads_whole_slices(tmp_path: Path) -> None:
 
 
 def test_slices_are_read_whole_if_reading_appended_files_fails(tmp_path: Path) -> None:
-    """If appended files cannot be read alone, the refresh reads whole slices instead."""
+    """If reading only the appended files fails, a refresh reads whole slices."""
     found, _ = version(tmp_path, BEFORE, [6])
     now = [*slices("a/1", mtime=5), *BEFORE[1:]]
     table = Commits(now, {"a"}, added=frozenset({0}), broken=True)
@@ -311,9 +312,9 @@ def test_slices_are_read_whole_if_reading_appended_files_fails(tmp_path: Path) -
 def test_too_many_grown_slices_are_read_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If too many slices have appended files, the refresh reads whole slices.
+    """If too many slices have appended files, a refresh reads these slices whole.
 
-    The driver would need long to open all these files.
+    The driver would take long to open so many appended files.
     """
     monkeypatch.setattr("sieve.operations.refresh.MOST_ASKED", 1)
     found, _ = version(tmp_path, BEFORE, [6])
@@ -324,7 +325,7 @@ def test_too_many_grown_slices_are_read_whole(
 
 
 def test_slice_is_read_again_if_its_appended_part_has_no_rows(tmp_path: Path) -> None:
-    """If an appended part yields no rows, its slice is read by queries and by the next refresh."""
+    """If an appended part has no rows, queries and the next refresh read its slice again."""
     found, _ = version(tmp_path, BEFORE, [6])
     now = [*slices("a/1", mtime=5), *BEFORE[1:]]
     table = Commits(now, {"a"}, added=frozenset({0}), empty=True)
@@ -333,7 +334,7 @@ def test_slice_is_read_again_if_its_appended_part_has_no_rows(tmp_path: Path) ->
 
 
 def test_unproven_slice_outside_the_folders_is_copied() -> None:
-    """An unproven slice outside of the listed folders is copied as it is."""
+    """If an unproven slice is outside of the listed folders, it is copied unchanged."""
     ones = np.ones(2, np.int64)
     paths = (f"{ROOT}/a/1", f"{ROOT}/b/1")
     states = np.array([FileState.UNPROVEN, FileState.READ], np.int8)
@@ -346,7 +347,7 @@ def test_unproven_slice_outside_the_folders_is_copied() -> None:
 
 
 def test_slices_that_grow_in_turn_keep_their_slots(tmp_path: Path) -> None:
-    """If slices grow in different refreshes, each keeps its slots and gets one more."""
+    """If slices grow in different refreshes, each slice keeps its slots and gets one more."""
     found, _ = version(tmp_path, BEFORE, [6])
     first = [BEFORE[0], *slices("a/2", mtime=5), *BEFORE[2:]]
     refreshed(Commits(first, {"a"}, added=frozenset({1})), found)

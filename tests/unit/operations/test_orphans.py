@@ -1,4 +1,4 @@
-"""Orphans, and the table of a damaged index, as the files below a root show them."""
+"""Orphans, and which table a damaged index belongs to, according to the files below a root."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ OTHER = IndexUuid("1" * 8 + SAMPLE.index[8:])
 
 
 def reasons(root: Path, tables: Mapping[TableIdentity, Mapping[str, Registration]]) -> list[str]:
-    """The reasons why indexes below a root are orphans."""
+    """Returns, for each orphan below a root, why it is an orphan."""
     return [one.why for one in orphans(STORE, f"file:{root}", "sales", tables, 0)]
 
 
@@ -35,7 +35,7 @@ def test_newest_readable_version_names_the_table(
 ) -> None:
     """A damaged index belongs to the table that its newest readable version names.
 
-    If no version is readable, the creation record names the table.
+    If no version of the index is readable, the creation record names the table.
     """
     assert owner_of_damaged(STORE, index(tmp_path / "a", FIRST, LATER, None)) == LATER
     assert owner_of_damaged(STORE, index(tmp_path / "b", None, None)) == FIRST
@@ -44,7 +44,7 @@ def test_newest_readable_version_names_the_table(
 
 
 def test_index_that_can_be_read_again_is_not_damaged(tmp_path: Path) -> None:
-    """If a damaged index is readable the second time, the error blames the store's first answer."""
+    """If a damaged index is readable at the second attempt, the error blames the first answer."""
     with pytest.raises(UnavailableError, match="is readable now"):
         owner_of_damaged(STORE, index(tmp_path, FIRST, LATER))
 
@@ -57,9 +57,9 @@ def test_a_damaged_index_is_an_orphan(tmp_path: Path) -> None:
 
 
 def test_index_that_only_lost_its_registration_is_no_orphan(tmp_path: Path) -> None:
-    """An index that only lost its registration is no orphan.
+    """If an index has lost only its registration, it is no orphan.
 
-    The next statement on its table registers the index again.
+    The next statement on the table of this index registers it again.
     """
     index(tmp_path, FIRST)
     assert reasons(tmp_path, {}) == ["its table is gone"]
@@ -78,7 +78,7 @@ def test_index_that_only_lost_its_registration_is_no_orphan(tmp_path: Path) -> N
 def test_index_is_an_orphan_if_its_name_has_a_usable_index(
     tmp_path: Path, versions: list[TableIdentity], why: list[str]
 ) -> None:
-    """An unregistered index is an orphan only if the registered index of its name is usable."""
+    """If an index is not registered, it is an orphan only if its name has a usable index."""
     index(tmp_path, FIRST)
     index(tmp_path, *versions, uuid=OTHER)
     there = Registration(OTHER, SAMPLE.column, f"file:{tmp_path}")
@@ -95,7 +95,7 @@ class Clocked(LocalStore):
 @pytest.mark.parametrize(
     ("registered", "floor_ms", "age_ms", "why"),
     [
-        # A running CREATE has at least one day before its files count as orphans.
+        # CREATE can run for at least one day before its files count as orphans.
         (False, 0, DAY_MS, ["its CREATE did not come to an end"]),
         (False, 0, DAY_MS - 1000, []),
         (False, DAY_MS + 5000, DAY_MS + 4000, []),
@@ -108,7 +108,7 @@ class Clocked(LocalStore):
 def test_orphan_must_be_old_enough(
     tmp_path: Path, registered: bool, floor_ms: int, age_ms: int, why: list[str]
 ) -> None:
-    """An index is an orphan only if it is old enough by the store's clock."""
+    """An index is an orphan only if it is old enough according to the store's clock."""
     index(tmp_path, FIRST)
     folder = tmp_path / SAMPLE.index
     if not registered:
@@ -122,9 +122,9 @@ def test_orphan_must_be_old_enough(
 
 
 def test_only_unregistered_indexes_of_a_database_are_orphans(tmp_path: Path) -> None:
-    """Only unregistered indexes of the given database are orphans.
+    """In a database, only unregistered indexes of this database are orphans.
 
-    The name of the database matches in any letter case.
+    The database's name is compared in any letter case.
     """
     index(tmp_path, FIRST)
     root = f"file:{tmp_path}"
@@ -135,7 +135,7 @@ def test_only_unregistered_indexes_of_a_database_are_orphans(tmp_path: Path) -> 
 
 
 def test_a_dropped_index_and_one_without_a_version_are_orphans(tmp_path: Path) -> None:
-    """Dropped indexes, and indexes without a version, are orphans even if their table exists."""
+    """Indexes that were dropped or have no version are orphans, even if their table exists."""
     index(tmp_path, FIRST)
     path = tmp_path / SAMPLE.index / "versions" / "1.json"
     path.write_bytes(render_manifest(replace(SAMPLE, state="dropped")))
@@ -145,7 +145,7 @@ def test_a_dropped_index_and_one_without_a_version_are_orphans(tmp_path: Path) -
 
 
 def test_dropped_index_makes_no_other_index_an_orphan(tmp_path: Path) -> None:
-    """If the registered index is dropped, another index of the same name is no orphan."""
+    """If the registered index was dropped, another index of the same name is no orphan."""
     index(tmp_path, FIRST)
     index(tmp_path, FIRST, uuid=OTHER)
     version = replace(SAMPLE, index=OTHER, state="dropped")
@@ -157,12 +157,12 @@ def test_dropped_index_makes_no_other_index_an_orphan(tmp_path: Path) -> None:
 
 
 def test_index_with_unreadable_versions_is_no_orphan(tmp_path: Path) -> None:
-    """An index is no orphan if its versions cannot be read, or can be read only the second time."""
+    """If an index's versions cannot be read at the first attempt, it is no orphan."""
     folder = index(tmp_path, FIRST)
     read: list[str] = []
 
     class Mute(LocalStore):
-        """A store that fails to read versions."""
+        """A store that cannot read versions."""
 
         def read(self, uri: str, limit: int = READ_LIMIT) -> bytes:
             if "/versions/" in uri:
@@ -170,7 +170,7 @@ def test_index_with_unreadable_versions_is_no_orphan(tmp_path: Path) -> None:
             return LocalStore.read(self, uri, limit)
 
     class Wrong(LocalStore):
-        """A store that truncates the first version that it reads."""
+        """A store that truncates the first version that is read."""
 
         def read(self, uri: str, limit: int = READ_LIMIT) -> bytes:
             read.append(uri)

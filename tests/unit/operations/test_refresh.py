@@ -1,4 +1,4 @@
-"""The files that a refresh leaves if it fails, is overtaken, or starts again."""
+"""The files that a refresh leaves if it fails, is overtaken by another writer, or starts again."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ STORE = LocalStore()
 
 
 def files_of(found: Ready) -> set[str]:
-    """The names of existing runs and parts of file lists."""
+    """The names of all runs, and of all parts of file lists, that exist."""
     home = found.directory
     folders = [entry.name for entry in STORE.list(home) if entry.is_dir]
     return {
@@ -49,9 +49,9 @@ def files_of(found: Ready) -> set[str]:
 def test_files_stay_if_a_version_may_be_published(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException, stay: bool
 ) -> None:
-    """If a version was certainly not published, the refresh deletes its files.
+    """If a refresh certainly did not publish a version, it deletes the files that it wrote.
 
-    If the outcome is unknown, these files stay. The files of the base always stay.
+    If the outcome is unknown, these files stay. The files of the base version stay in both cases.
     """
     found, base = version(tmp_path, BEFORE, [6])
     before = files_of(found)
@@ -71,7 +71,7 @@ def test_files_stay_if_a_version_may_be_published(
 def others(
     found: Ready, base: Manifest, change: Callable[[int, Manifest], Manifest], times: int
 ) -> Any:
-    """Another writer, which publishes up to `times` versions, one before each attempt."""
+    """Another writer; it publishes up to `times` versions, one before each attempt of a refresh."""
     published: list[Manifest] = [base]
 
     def write() -> None:
@@ -91,7 +91,7 @@ def others(
 
 
 def rebuilt(number: int, made: Manifest) -> Manifest:
-    """A rebuilt version that shares no run with earlier versions; its instant is unchanged."""
+    """A rebuilt version, which shares no run with earlier versions; its instant is the same."""
     return replace(made, runs=(replace(made.runs[0], id=f"{number:032x}"),), instant=made.instant)
 
 
@@ -99,7 +99,7 @@ def rebuilt(number: int, made: Manifest) -> Manifest:
 def test_overtaken_refresh_starts_again_from_the_newest(tmp_path: Path, times: int) -> None:
     """If the index is rebuilt during a refresh, the refresh starts again from the newest version.
 
-    VACUUM can delete files that only older versions name.
+    Otherwise, VACUUM could delete files of older versions that the refresh uses.
     """
     found, base = version(tmp_path, BEFORE, [6])
     monkey = others(found, base, rebuilt, times)
@@ -111,7 +111,7 @@ def test_overtaken_refresh_starts_again_from_the_newest(tmp_path: Path, times: i
 
 
 def test_always_overtaken_refresh_fails(tmp_path: Path) -> None:
-    """If other writers overtake each attempt, the refresh fails; the error states the attempts."""
+    """If other writers overtake each attempt, a refresh fails; the error counts its attempts."""
     found, base = version(tmp_path, BEFORE, [6])
     monkey = others(found, base, rebuilt, 99)
     with pytest.raises(ConflictError, match=f"rebuilt index .* {refresh._ATTEMPTS} times"):
@@ -124,7 +124,7 @@ def test_always_overtaken_refresh_fails(tmp_path: Path) -> None:
 def test_refresh_fails_if_the_table_is_renamed(tmp_path: Path) -> None:
     """If the table is renamed during a refresh, the refresh fails.
 
-    The refresh has possibly read rows of another table.
+    It may have read rows of another table.
     """
     found, base = version(tmp_path, BEFORE, [6])
 
@@ -163,9 +163,9 @@ def test_vanished_index_is_not_created_again(tmp_path: Path) -> None:
 def test_greater_commit_number_is_the_later_version(
     newest_at: tuple[str, Commit | None], made_at: tuple[str, Commit | None], later: bool
 ) -> None:
-    """Of two versions of one Delta table, the one with the greater commit is later.
+    """Of two versions of the same Delta table, the later one is that with the greater commit.
 
-    Other versions are compared by time.
+    Versions of any other table are compared by time.
     """
     one, other = (SimpleNamespace(instant=at, commit=commit) for at, commit in (newest_at, made_at))
     assert refresh._is_as_late(one, other) is later  # type: ignore[arg-type]
@@ -173,7 +173,7 @@ def test_greater_commit_number_is_the_later_version(
 
 @pytest.mark.parametrize("change", ["none", "fingerprint", "type", "options", "damage", "gone"])
 def test_invalid_version_is_rebuilt(tmp_path: Path, change: str) -> None:
-    """A refresh rebuilds if the reader, type or options changed, or if the list is unreadable."""
+    """If the reader, type or options changed, or the list is unreadable, a refresh rebuilds."""
     found, base = version(tmp_path, BEFORE, [6])
     table: Any = Commits(BEFORE, set())
     column = Column(("v",), "int" if change == "type" else "bigint")
@@ -202,7 +202,7 @@ def test_only_compact_and_full_read_an_unchanged_table(
 ) -> None:
     """For an unchanged table, OPTIMIZE merges several runs, and REFRESH FULL reads all files.
 
-    An incremental refresh does nothing.
+    An incremental refresh of an unchanged table does nothing.
     """
     found, base = version(tmp_path, BEFORE, runs)
     table = Commits(BEFORE, set())

@@ -1,4 +1,4 @@
-"""The states of an index: names, errors, and access to the index's store."""
+"""The states of an index: their names, their errors, and whether the index's store is opened."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ OTHER = replace(SAMPLE.table, table="other", location="file:/w/other")
 
 @dataclass(frozen=True)
 class Case:
-    """What an index folder contains, and the state that follows.
+    """What an index folder contains, and which state this leads to.
 
     Attributes:
-        found: the newest version, None, or the error from reading the version.
-        kind: class of the state.
-        word: the name of the state in statements.
-        error: class and part of the message of the error of an operation that needs a version.
+        found: the newest version, None, or the error that was raised when it was read.
+        kind: the class of the state.
+        word: the state's name in statements.
+        error: the class of the error that operations on a version raise, and a part of its message.
     """
 
     found: Manifest | SieveError | None
@@ -104,7 +104,7 @@ def opened(
     found: Manifest | SieveError | None,
     check_root: Callable[[str, str], None] = lambda *_: None,
 ) -> RegisteredIndex:
-    """Opens an index whose newest version is given, or cannot be read."""
+    """Opens an index; its newest version is given, or cannot be read."""
 
     def newest(*_: object) -> Manifest | None:
         if isinstance(found, SieveError):
@@ -118,7 +118,7 @@ def opened(
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.kind.__name__} {case.found!s:.20}")
 def test_each_state_has_a_version_or_an_error(monkeypatch: pytest.MonkeyPatch, case: Case) -> None:
-    """Each state has a name, and either a usable version or an error with the reason."""
+    """Each state has a name, and either a usable version or an error that states the reason."""
     index = opened(monkeypatch, case.found)
     assert type(index) is case.kind
     assert index.state == case.word
@@ -145,7 +145,7 @@ def test_each_state_has_a_version_or_an_error(monkeypatch: pytest.MonkeyPatch, c
 
 
 def test_a_refused_root_is_not_opened(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An index in a refused root is not opened, and the error suggests no statement."""
+    """If the root of an index is refused, it is not opened, and the error suggests no statement."""
 
     def refuse(*_: str) -> None:
         raise RootRefusedError("SIEVE_ROOT_REFUSED", "not below spark.sieve.roots")
@@ -159,9 +159,9 @@ def test_a_refused_root_is_not_opened(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_indexes_are_selected_by_name_or_column() -> None:
-    """`select` finds indexes by name or column, in any letter case.
+    """`select` finds an index by its name or its column, in any letter case.
 
-    The error for an unknown name suggests similar names.
+    If a name is unknown, the error suggests similar names.
     """
     one = Ready("a_sieve", replace(REGISTRATION, column=("A",)), LocalStore(), SAMPLE)
     two = Gone("b_sieve", replace(REGISTRATION, column=("b", "C")), "a problem", None)

@@ -1,4 +1,4 @@
-"""The lost indexes that a table registers again."""
+"""Which lost indexes of a table are registered again."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ UUIDS = [IndexUuid(f"{number}{SAMPLE.index[1:]}") for number in range(9)]
 
 
 class Table:
-    """A table that records its registrations, and the checks before each of them."""
+    """A table that records its registrations, and the checks before each registration."""
 
     def __init__(self, folder: Path, known: dict[str, Registration]) -> None:
         self.calls: list[str] = []
@@ -42,12 +42,12 @@ class Table:
         self.registered[name] = registration
 
     def reregister(self, indexes: dict[str, RegisteredIndex] | None = None) -> list[str]:
-        """Registers the lost indexes again, and returns their names."""
+        """Registers the table's lost indexes again, and returns their names."""
         return reregister(self, indexes or {}, self.environment)  # type: ignore[arg-type]
 
 
 def named(root: Path, number: int, name: str, table: TableIdentity = FIRST) -> None:
-    """Writes an index with this name and one version."""
+    """Writes the files of an index that has this name and one version."""
     folder = index(root, table, uuid=UUIDS[number]).removeprefix("file:")
     made = replace(SAMPLE, index=UUIDS[number], version=1, parent=None, table=table, name=name)
     if name == "other":
@@ -87,7 +87,7 @@ def test_only_lost_indexes_are_registered_again(tmp_path: Path) -> None:
 def test_lost_index_with_a_name_in_use_is_not_registered(
     tmp_path: Path, state: str, names: list[str]
 ) -> None:
-    """A lost index is registered under a name in use only if the registered index is gone."""
+    """If a lost index's name is in use, it is registered only if the other index is gone."""
     named(tmp_path, 0, "v")
     there = Registration(UUIDS[1], ("v",), f"file:{tmp_path}")
     indexes: dict[str, RegisteredIndex] = {

@@ -1,4 +1,4 @@
-"""VACUUM deletes files that are no longer needed, by age and name, and keeps all others."""
+"""VACUUM deletes unneeded files, which it recognises by age and name, and keeps all others."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ class Clocked(LocalStore):
 
 
 class Index:
-    """An index with one version per day.
+    """An index that gets one version per day.
 
-    Version k names run k, run 0, and part k of the file list.
+    Version k names the runs k and 0, and part k of the file list.
 
     Args:
-        folder: the root of the index.
-        versions: number of versions; the last version is published on day 99.
+        folder: the folder of the index's root.
+        versions: the number of versions; the last version is published on day 99.
     """
 
     def __init__(self, folder: Path, versions: int) -> None:
@@ -62,14 +62,14 @@ class Index:
         )
 
     def write(self, name: str, data: bytes, at_ms: int) -> None:
-        """Writes a file with this modification time."""
+        """Writes a file, and sets its modification time."""
         path = self.folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
         os.utime(path, (at_ms / 1000, at_ms / 1000))
 
     def names(self) -> set[str]:
-        """The names of the remaining files."""
+        """The names of the files that remain."""
         return {
             path.relative_to(self.folder).as_posix()
             for path in self.folder.rglob("*")
@@ -78,14 +78,14 @@ class Index:
 
 
 def of_version(number: int) -> set[str]:
-    """The files that only this version names."""
+    """The names of the files that only this version names."""
     return {f"locations/{number:032x}.parquet", f"runs/{number:032x}/part-00000.parquet"}
 
 
 def test_files_of_only_expired_versions_are_deleted(tmp_path: Path) -> None:
-    """VACUUM deletes files that only expired versions name, and counts versions, files and bytes.
+    """VACUUM deletes files that only expired versions name; it counts versions, files and bytes.
 
-    Manifests are kept.
+    VACUUM keeps the manifests of expired versions.
     """
     index = Index(tmp_path, 4)
     before = index.names()
@@ -94,31 +94,31 @@ def test_files_of_only_expired_versions_are_deleted(tmp_path: Path) -> None:
     assert vacuum_index(index.usable, Retention(2, 0.0)) == Vacuumed(0, 0, 0)
     assert vacuum_index(index.usable, ALL) == Vacuumed(1, 2, 5 + 7)
     assert index.names() >= of_version(4) | {"vacuumed/2", "vacuumed/3"}
-    # A longer retention does not restore deleted files.
+    # If the retention is longer next time, deleted files do not come back.
     assert vacuum_index(index.usable, Retention(4, 0.0)) == Vacuumed(0, 0, 0)
     assert "vacuumed/1" not in index.names()
 
 
 def test_version_expires_hours_after_the_next_one(tmp_path: Path) -> None:
-    """A version expires some hours after the next version was published.
+    """A version expires a number of hours after the next version was published.
 
-    Version 2 was replaced two days ago, and version 3 one day ago.
+    Version 2 was replaced two days ago, and version 3 was replaced one day ago.
     """
     index = Index(tmp_path, 4)
     assert vacuum_index(index.usable, Retention(1, 36.0)).versions == 2
 
 
 def test_vacuum_finishes_an_interrupted_vacuum(tmp_path: Path) -> None:
-    """VACUUM finishes the work of an interrupted VACUUM, and counts only what it deletes."""
+    """If a VACUUM was interrupted, the next one finishes it, and counts only its own deletions."""
     index = Index(tmp_path, 3)
     (index.folder / f"locations/{1:032x}.parquet").unlink()
     assert vacuum_index(index.usable, ALL) == Vacuumed(2, 3, 5 + 7 + 7)
 
 
 def test_drafts_and_probes_are_deleted_after_a_day(tmp_path: Path) -> None:
-    """VACUUM deletes drafts and probes that are a day old.
+    """VACUUM deletes drafts and probes that are at least a day old.
 
-    VACUUM keeps younger files and files with other names.
+    It keeps younger drafts and probes, and files with other names.
     """
     index = Index(tmp_path, 1)
     folders = ("", "versions/", "intents/", "locations/")
@@ -132,9 +132,9 @@ def test_drafts_and_probes_are_deleted_after_a_day(tmp_path: Path) -> None:
 
 
 def test_unused_files_of_dead_writers_are_deleted(tmp_path: Path) -> None:
-    """VACUUM deletes the files of a writer that counts as dead after a day.
+    """After a day, a writer counts as dead, and VACUUM deletes its unused files.
 
-    A file that a version names is kept.
+    If a version names one of these files, VACUUM keeps the file.
     """
     index = Index(tmp_path, 1)
     for number, at in ((7, 99 * DAY - 1), (8, 99 * DAY), (1, 0)):

@@ -1,4 +1,4 @@
-"""Predicates: parsing, the key ranges of leaves, and the locations that a predicate keeps."""
+"""Predicates: how they are parsed, the key ranges of their leaves, and the kept locations."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Listed:
         self.asked = []
 
     def keep(self, wanted):
-        """True for each location that has a value in the intervals."""
+        """Returns true for each location that has a value in the intervals."""
         self.asked.append(wanted)
         return np.array(
             [
@@ -73,20 +73,20 @@ def any_of(*args):
 
 
 def kept_locations(tree, n=None, **indexes):
-    """The ordinals of the locations that are kept; keyword arguments are indexes by column name."""
+    """Returns the numbers of the kept locations; each keyword argument is a column's index."""
     over = {(name,): index for name, index in indexes.items()}
     n = n or len(next(iter(indexes.values()))._values)
     return np.flatnonzero(evaluate(parse(tree), over, n).keep).tolist()
 
 
 def key_ranges_of(tree, encoder):
-    """The intervals of a leaf's key ranges, and whether the ranges include NULL and NaN."""
+    """Returns the intervals of a leaf's key ranges, and whether these include NULL and NaN."""
     wanted = key_ranges(parse(tree), encoder)
     return wanted.intervals.tolist(), wanted.null, wanted.nan
 
 
 def test_every_node_is_read():
-    """Each operator of the protocol becomes a record, from text and from objects."""
+    """Each operator of the protocol is read as a record, whether from text or from objects."""
     tree = both(
         compare("<", 1),
         any_of({"op": "in", "col": ["a", "b"], "values": [1, 2]}, {"op": "is null", "col": ["x"]}),
@@ -137,16 +137,16 @@ def test_every_node_is_read():
     ],
 )
 def test_malformed_trees_are_refused(tree):
-    """A tree that does not follow the protocol is refused."""
+    """If a predicate does not follow the protocol, it is refused."""
     with pytest.raises(InvalidInputError) as refusal:
         parse(tree)
     assert refusal.value.condition == "SIEVE_BAD_PREDICATE"
 
 
 def test_limits_make_parts_unknown():
-    """A part that exceeds the limit of depth, nodes or values becomes unknown.
+    """If a part exceeds the limit of depth, nodes or values, it becomes an unknown part.
 
-    The scan reads more files, but the query succeeds.
+    Because of this part, the scan reads more files, but the query succeeds.
     """
     deep = compare("=", 1)
     for _ in range(MAX_DEPTH):
@@ -157,7 +157,7 @@ def test_limits_make_parts_unknown():
     assert [one.why for one in parse(many).args if isinstance(one, Unknown)][:1] == [
         "the predicate has too many parts"
     ]
-    # The columns of an unknown part are recorded, so that a scan can report the unused index.
+    # Columns of an unknown part are recorded, so that a scan can report their unused index.
     deeply = parse(deep)
     while not isinstance(deeply, Unknown):
         (deeply,) = deeply.args
@@ -195,9 +195,9 @@ def test_limits_make_parts_unknown():
     ],
 )
 def test_exact_leaves_select_exactly_their_values(tree, expected):
-    """For integers, each operator selects exactly the values for which it can be TRUE.
+    """For integers, each operator selects exactly those values for which it can be TRUE.
 
-    The values include both ends of the domain.
+    The tested values include both ends of the domain.
     """
     assert key_ranges_of(tree, Encoder("bigint")) == expected
 
@@ -214,12 +214,12 @@ def test_exact_leaves_select_exactly_their_values(tree, expected):
     ],
 )
 def test_nan_is_greatest_and_equal_to_itself(op, expected):
-    """In comparisons, NaN is greater than all other values and equal to itself, as in Spark."""
+    """As in Spark, NaN is equal to itself in comparisons, and greater than all other values."""
     assert key_ranges_of(compare(op, NAN), Encoder("double")) == expected
 
 
 def test_nan_in_lists():
-    """IN with NaN finds rows with NaN, and NOT IN with NaN excludes them."""
+    """IN with NaN selects rows with NaN, and NOT IN with NaN does not select them."""
     values = [NAN, 0]
     assert key_ranges_of({"op": "in", "col": ["x"], "values": values}, Encoder("double")) == (
         [[0, 0]],
@@ -245,7 +245,7 @@ def test_equality_selects_zeros_of_both_signs():
     [("=", 0, 0), ("<", None, 0), ("<=", None, 0), (">", 0, None), (">=", 0, None)],
 )
 def test_inexact_leaves_include_values_of_equal_codes(op, low, high):
-    """Strings with the same first eight bytes share a code, so < and > include that code."""
+    """Strings that share their first eight bytes share a code, so < and > also select this code."""
     encoder = Encoder("string")
     value = base64.b64encode(b"12345678abc").decode()
     code = encoder.literal(value).code
@@ -254,7 +254,7 @@ def test_inexact_leaves_include_values_of_equal_codes(op, low, high):
 
 
 def test_inexact_inequality_excludes_no_code():
-    """`!= 'a'` excludes no code of a string column: other strings can share the code of 'a'."""
+    """For strings, `!= 'a'` selects all codes, because other strings can share the code of 'a'."""
     encoder = Encoder("string")
     assert key_ranges_of(compare("!=", "YQ=="), encoder)[0] == EVERYTHING
     assert (
@@ -273,7 +273,7 @@ def test_starts_with_selects_a_span():
 
 
 def test_range_needs_one_key_within_both_bounds():
-    """A range needs one key within both bounds, not one key above and another below."""
+    """To match a range, a location needs one key within both bounds, not one key on each side."""
     tree = both(compare(">", 1), compare("<", 9))
     assert kept_locations(tree, x=Listed([0, 20], [5], [1, 9])) == [1]
     nested = both(both(compare(">", 1)), both(both(compare("<", 9))))
@@ -281,7 +281,7 @@ def test_range_needs_one_key_within_both_bounds():
 
 
 def test_range_narrows_the_or_below_it():
-    """A range of a column under AND also narrows that column in an OR below the AND."""
+    """If AND restricts a column to a range, it also restricts the column in an OR below it."""
     tree = both(compare(">", 1), any_of(compare("<", 5), compare("=", 2, "y")))
     assert kept_locations(tree, x=Listed([0, 9], [3], [9]), y=Listed([0], [0], [2])) == [1, 2]
     inner = any_of(
@@ -292,7 +292,7 @@ def test_range_narrows_the_or_below_it():
 
 
 def test_ors_of_one_column_become_one_look_up():
-    """Three comparisons of one column under OR become one look-up."""
+    """If OR joins three comparisons of one column, they are looked up together."""
     index = Listed([0], [2], [9])
     tree = any_of(compare("=", 1), any_of(compare("=", 2), compare(">", 8)))
     assert kept_locations(tree, x=index) == [1, 2]
@@ -300,16 +300,16 @@ def test_ors_of_one_column_become_one_look_up():
 
 
 def test_columns_are_combined():
-    """AND keeps a location with matches for both columns; OR keeps a location with one match."""
+    """AND keeps a location if both columns match, and OR keeps it if at least one matches."""
     x, y = Listed([1], [1], [0]), Listed([0], [1], [1])
     assert kept_locations(both(compare("=", 1), compare("=", 1, "y")), x=x, y=y) == [1]
     assert kept_locations(any_of(compare("=", 1), compare("=", 1, "y")), x=x, y=y) == [0, 1, 2]
 
 
 def test_nested_ands_are_flattened():
-    """Nested ANDs are flattened: the ranges of all levels intersect.
+    """Nested ANDs are joined to one AND: the ranges of all levels are intersected.
 
-    An OR in the inner AND is used, too.
+    An OR within the inner AND is used, too.
     """
     x, y = Listed([1, 9], [5], [5], [5]), Listed([1], [1], [2], [3])
     inner = both(compare(">", 2), any_of(compare("=", 1, "y"), both(compare("=", 2, "y"))))
@@ -319,7 +319,7 @@ def test_nested_ands_are_flattened():
 
 
 def test_unknown_part_is_harmless_in_and_but_not_in_or():
-    """If a column has no index, AND uses the other column's index, and OR uses none."""
+    """If a column has no index, AND uses the other column's index, and OR uses no index."""
     x = {("x",): Listed([1], [0])}
     verdict = evaluate(parse(both(compare("=", 1), compare("=", 1, "y"))), x, 2)
     assert verdict.keep.tolist() == [True, False]
@@ -331,9 +331,9 @@ def test_unknown_part_is_harmless_in_and_but_not_in_or():
 
 
 def test_constants():
-    """TRUE keeps all locations, and FALSE keeps no location.
+    """TRUE keeps all locations, and FALSE keeps none.
 
-    An empty AND is TRUE, and an empty OR is FALSE.
+    An AND without parts is TRUE, and an OR without parts is FALSE.
     """
     assert kept_locations({"op": "true"}, 2) == [0, 1]
     assert kept_locations({"op": "false"}, 2) == []
@@ -346,14 +346,14 @@ def test_constants():
 
 
 def test_contradictions_keep_nothing():
-    """A predicate that needs two values of x in one row, or NULL and a value, keeps no location."""
+    """If a row would need two values of x, or NULL and a value, no location is kept."""
     x = Listed([1, 2, None])
     assert kept_locations(both(compare("=", 1), compare("=", 2)), x=x) == []
     assert kept_locations(both({"op": "is null", "col": ["x"]}, compare("=", 1)), x=x) == []
 
 
 def test_null_is_selected_only_if_it_can_match():
-    """IS NULL and `NOT (x <=> 1)` select NULL, and `x != 1` does not."""
+    """IS NULL and `NOT (x <=> 1)` select rows with NULL, and `x != 1` does not."""
     x = Listed([None], [1], [2])
     assert kept_locations({"op": "is null", "col": ["x"]}, x=x) == [0]
     assert kept_locations({"op": "is not null", "col": ["x"]}, x=x) == [1, 2]
@@ -362,9 +362,9 @@ def test_null_is_selected_only_if_it_can_match():
 
 
 def test_null_without_proof_keeps_all():
-    """If an index has no proof about NULL, tests for NULL do not use it, but equality does.
+    """If an index proves nothing about NULL, tests for NULL do not use it, but equality does.
 
-    NULL is not provable if it depends on the other columns that are read.
+    An index proves nothing about NULL if NULLs depend on which other columns are read.
     """
     x = Listed([None], [1], [2], null_proof=False)
     verdict = evaluate(parse({"op": "is null", "col": ["x"]}), {("x",): x}, 3)
@@ -386,7 +386,7 @@ def test_null_without_proof_keeps_all():
 
 
 def test_nested_columns_match_by_their_whole_path():
-    """An index on a.b is not used for b, a, or A.b."""
+    """An index on a.b is used neither for b, nor for a, nor for A.b."""
     index = {("a", "b"): Listed([1], [0])}
     for path, expected in (
         (["a", "b"], [True, False]),
@@ -398,13 +398,13 @@ def test_nested_columns_match_by_their_whole_path():
 
 
 def test_a_constant_of_another_type_is_an_error():
-    """A literal that does not have the wire form of the column's type is refused."""
+    """A literal in another wire form than its column's type is refused."""
     with pytest.raises(InvalidInputError):
         kept_locations(compare("=", "text"), x=Listed([1]))
 
 
 def nested(depth):
-    """A comparison below AND nodes; the depth counts the comparison, too."""
+    """A comparison below AND nodes; the given depth counts the comparison, too."""
     tree = compare("=", 1)
     for _ in range(depth - 1):
         tree = both(tree)
@@ -425,9 +425,9 @@ def nested(depth):
     ids=["depth", "parts", "values"],
 )
 def test_a_predicate_may_reach_its_limits(made, most, problem):
-    """A predicate at a limit is parsed; a part beyond the limit becomes `Unknown`.
+    """A predicate that reaches a limit is parsed; beyond the limit, a part becomes `Unknown`.
 
-    Real filters are far below the limits.
+    Filters of real queries stay far below these limits.
     """
 
     def parts(tree):
@@ -442,7 +442,7 @@ def test_a_predicate_may_reach_its_limits(made, most, problem):
 
 
 def test_a_column_may_be_a_hundred_structs_deep():
-    """A column path can have 100 parts; a longer path is refused."""
+    """The path of a column can have 100 parts; a path with more parts is refused."""
     deep = {"op": "=", "col": ["x"] * 100, "value": 1}
     assert parse(deep).column == ("x",) * 100
     with pytest.raises(InvalidInputError, match="SIEVE_BAD_PREDICATE"):
@@ -460,9 +460,9 @@ def test_a_column_may_be_a_hundred_structs_deep():
     ],
 )
 def test_columns_of_an_unparsed_part_are_named(part, names):
-    """The columns of an unparsed part are named once each, at any depth.
+    """If a part is not parsed, the columns in it are named once each, at any depth.
 
-    Malformed columns are ignored.
+    Malformed columns in it are left out.
     """
     assert set(_names_in(part)) == set(names)
     assert len(_names_in(part)) == len(names)
@@ -470,7 +470,7 @@ def test_columns_of_an_unparsed_part_are_named(part, names):
 
 @pytest.mark.parametrize("names", ["x", [1], ["x", None], {"x": 1}])
 def test_names_that_are_no_strings_are_malformed(names):
-    """The names and the reason of an unknown part must be strings."""
+    """In an unknown part, the names of columns and the reason must be strings."""
     with pytest.raises(InvalidInputError, match="names of unknown"):
         parse({"op": "unknown", "why": "a function", "names": names})
     with pytest.raises(InvalidInputError, match="why of unknown"):
@@ -478,13 +478,13 @@ def test_names_that_are_no_strings_are_malformed(names):
 
 
 def test_reason_of_an_unknown_part_is_truncated():
-    """The reason of an unknown part is truncated, because users see it."""
+    """The reason of an unknown part is truncated, because users see this text."""
     assert parse({"op": "unknown", "why": "w" * 1001}).why == "w" * 1000
     assert parse({"op": "unknown"}) == Unknown("not understood", ())
 
 
 def test_columns_are_found_next_to_any_other_nodes() -> None:
-    """Columns are found at any depth, next to nodes of any other form."""
+    """Columns are found at any depth, whatever other nodes are next to them."""
     node = {
         "op": "and",
         "col": ["a", "b"],

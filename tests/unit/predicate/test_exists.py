@@ -1,4 +1,4 @@
-"""Predicates on elements of arrays: a different element can satisfy each `exists`."""
+"""Predicates on elements of arrays: two `exists` can be true because of different elements."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def leaf(op, value, column=TAGS):
 
 
 def exists(*args):
-    """A predicate of one element, in its wire form."""
+    """An `exists`, that is, a predicate on one element, in its wire form."""
     return {"op": "exists", "args": list(args)}
 
 
@@ -78,9 +78,9 @@ def joined(op, *args):
     ],
 )
 def test_ranges_of_several_elements_are_not_intersected(tree, kept):
-    """The ranges within one `exists` intersect, but the ranges of two `exists` do not.
+    """Ranges within one `exists` are intersected, but the ranges of two `exists` are not.
 
-    A comparison outside of `exists` uses no index on elements.
+    If a comparison is outside of `exists`, it uses no index on elements.
     """
     over = {TAGS: Listed([1, 9], [3], [4, 5]), ("id",): Listed([0], [1], [2])}
     assert np.flatnonzero(evaluate(parse(tree), over, 3).keep).tolist() == kept

@@ -1,4 +1,4 @@
-"""Key ranges of predicates: unions and intersections of the ranges of leaves."""
+"""Key ranges of predicates: how the key ranges of leaves are united and intersected."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from sieve.predicate.key_ranges import KeyRanges, intersect, unite
 
 
 def ranges_with(*intervals: tuple[int, int], hashes: list[int] | None = None) -> KeyRanges:
-    """Key ranges with these intervals, and with hashes if any are given."""
+    """Makes key ranges from these intervals; if hashes are given, the key ranges have them."""
     wanted = np.array(intervals, np.int64).reshape(-1, 2)
     return KeyRanges(wanted, hashes=None if hashes is None else np.array(hashes, np.uint64))
 
 
 def hashes_of(key_ranges: KeyRanges) -> list[int] | None:
-    """The hashes as numbers."""
+    """Returns the hashes as integers."""
     return None if key_ranges.hashes is None else key_ranges.hashes.tolist()
 
 
@@ -28,14 +28,14 @@ NULL = KeyRanges(np.empty((0, 2), np.int64), null=True)
 
 @pytest.mark.parametrize("parts", [(POINTS, RANGE), (RANGE, POINTS), (POINTS, NULL, RANGE)])
 def test_union_with_a_range_has_no_hashes(parts: tuple[KeyRanges, ...]) -> None:
-    """The union of a point and a range has no hashes, because the range can match any hash."""
+    """The union of a point and a range has no hashes, as values in the range can have any hash."""
     both = unite(parts)
     assert both.intervals.tolist() == [[1, 9]]
     assert hashes_of(both) is None
 
 
 def test_union_of_points_has_the_hashes_of_all() -> None:
-    """The union of points has the hashes of all points; IS NULL adds no hash."""
+    """The union of points has all hashes of the points; IS NULL adds no hash."""
     both = unite([ranges_with((7, 7), hashes=[70]), NULL, POINTS])
     assert both.intervals.tolist() == [[1, 1], [5, 5], [7, 7]]
     assert (hashes_of(both), both.null) == ([10, 50, 70], True)
@@ -43,7 +43,7 @@ def test_union_of_points_has_the_hashes_of_all() -> None:
 
 
 def test_intersection_has_hashes_of_one_side_or_shared_ones() -> None:
-    """The intersection has the hashes of one side, or those that both sides share."""
+    """The intersection has the hashes of one side; if both sides have hashes, the shared ones."""
     assert hashes_of(intersect(POINTS, RANGE)) == hashes_of(intersect(RANGE, POINTS)) == [10, 50]
     assert intersect(POINTS, RANGE).intervals.tolist() == [[5, 5]]
     assert hashes_of(intersect(POINTS, ranges_with((5, 7), hashes=[50, 70]))) == [50]
@@ -52,7 +52,7 @@ def test_intersection_has_hashes_of_one_side_or_shared_ones() -> None:
 
 @pytest.mark.parametrize("name", ["null", "nan"])
 def test_intersection_includes_null_and_nan_if_both_sides_do(name: str) -> None:
-    """An intersection includes NULL or NaN if both sides do, and a union if one side does."""
+    """An intersection includes NULL or NaN only if both sides do; a union, if one side does."""
     none = np.empty((0, 2), np.int64)
     sides = {asked: KeyRanges(none, **{name: asked}) for asked in (False, True)}
     for one, other in itertools.product(sides, repeat=2):

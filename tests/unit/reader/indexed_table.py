@@ -1,4 +1,4 @@
-"""A table of eight files with two indexes on disk, without Spark, and scans of this table."""
+"""A table of eight files with two indexes on disk, and scans of this table without Spark."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ LEFT, RIGHT = (IndexUuid(f"0b9f3c1e-5a55-4b1c-9d0e-01234567890{k}") for k in "ab
 
 
 def cut_locations() -> Locations:
-    """A list of four files with 1, 3, 2 and 2 ranges.
+    """A list of locations of four files, which have 1, 3, 2 and 2 ranges.
 
-    Each range of file k has 100 + k bytes, and the footer of a cut file has k bytes.
+    Each range of file k has 100 + k bytes; if file k is cut, its footer has k bytes.
     """
     counts = np.array([1, 3, 2, 2])
     number, firsts = np.arange(4), np.cumsum(counts) - counts
@@ -43,7 +43,7 @@ def cut_locations() -> Locations:
 
 
 def make_index(root: Path, uuid: IndexUuid, column: str, listed: Locations) -> Manifest:
-    """Writes an index of eight locations, in two run files of four locations each.
+    """Writes an index of eight locations; each of its two run files has four of them.
 
     Location k has the keys 10 k to 10 k + 9.
     """
@@ -67,9 +67,9 @@ def make_index(root: Path, uuid: IndexUuid, column: str, listed: Locations) -> M
 
 
 class Table:
-    """A table with an index on `x` and an index on `y`, and the scans of a driver.
+    """A table with indexes on `x` and on `y`, and a driver's scans of this table.
 
-    By default, the table has eight files.
+    Unless files are given, the table has eight files.
     """
 
     def __init__(self, root: Path, listed: Locations | None = None) -> None:
@@ -84,7 +84,7 @@ class Table:
         self.invalidate = self.pruner.invalidate
 
     def run_file(self, uuid: IndexUuid, number: int) -> Path:
-        """The path of a run file of an index."""
+        """The path of one of the run files of an index."""
         return self.root / uuid / "runs" / RUN / f"part-{number:05d}.parquet"
 
     def renew(self, uuid: IndexUuid) -> None:
@@ -96,7 +96,7 @@ class Table:
         self.invalidate(f"file:{self.root}/{uuid}")
 
     def send(self, kind: str, **body: Any) -> Mapping[str, Any]:
-        """Sends a request of this kind, and returns the answer."""
+        """Sends a request of this kind to the reader, and returns the answer."""
         request = Request(1, kind, body, None)
         return {"prune": self.service.prune, "dictionary": self.service.dictionary}[kind](request)
 
@@ -129,7 +129,7 @@ class Table:
         )
 
     def files_read(self, predicate: Mapping[str, Any], **settings: str) -> list[int]:
-        """Returns the numbers of the files that a scan reads, by the names in its dictionary."""
+        """Returns the numbers that the scan's dictionary gives to the files that the scan reads."""
         answer = self.prune(predicate, **settings)
         paths = paths_of(self.send("dictionary", dictionary=answer["dictionary"]))
         skip = flags(answer["skip"], len(paths))
@@ -137,7 +137,7 @@ class Table:
 
 
 def equals(column: str, value: int) -> dict[str, Any]:
-    """A comparison in the driver's wire form."""
+    """An equality comparison in the wire form that the driver sends."""
     return {"op": "=", "col": [column], "value": value}
 
 

@@ -1,4 +1,4 @@
-"""The bulkhead: a scan does not wait for an index if other scans have waited for it too long."""
+"""Limits waiting scans: if some scans wait too long for an index, others do not wait for it."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from sieve.reader.bulkhead import Bulkhead
 
 
 def index(number: int, root: str = "file:/a") -> Registration:
-    """An index in a root."""
+    """An index below a root."""
     return Registration(IndexUuid(f"{number:08d}-5a55-4b1c-9d0e-012345678901"), ("x",), root)
 
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The clock in seconds, which a test sets."""
+    """A clock whose time in seconds a test sets."""
     now = [1000.0]
     monkeypatch.setattr(bulkhead.time, "monotonic", lambda: now[0])
     return now
 
 
 def test_third_scan_does_not_wait_for_a_slow_index(clock: list[float]) -> None:
-    """If two scans wait too long for an index, a third scan does not wait for this index.
+    """If two scans wait too long for an index, a third scan does not wait for it.
 
-    The third scan still uses other indexes. "Too long" is the time-out of the third scan, but at
-    least a second.
+    This third scan still uses the other indexes. A wait is too long if it exceeds the third scan's
+    time-out, and also exceeds a second.
     """
     scans, slow = Bulkhead(), [index(1), index(2)]
     with scans.waiting([index(1)]), scans.waiting([index(1), index(3)]):
@@ -44,9 +44,9 @@ def test_third_scan_does_not_wait_for_a_slow_index(clock: list[float]) -> None:
 
 
 def test_ninth_scan_does_not_wait_for_a_slow_root(clock: list[float]) -> None:
-    """If eight scans wait too long for indexes of a root, a further scan uses no index of the root.
+    """If eight scans wait too long for a root's indexes, a further scan uses none of them.
 
-    "Too long" is a second, for any time-out.
+    For a root, a wait of more than a second is too long, whatever the time-out.
     """
     scans = Bulkhead()
     with ExitStack() as waiting:
@@ -62,9 +62,9 @@ def test_ninth_scan_does_not_wait_for_a_slow_root(clock: list[float]) -> None:
 
 
 def test_scans_of_a_replaced_index_count_only_for_the_root(clock: list[float]) -> None:
-    """Scans that wait for an index still count for its root after the index is replaced.
+    """If an index is replaced, scans that still wait for the old one count only for its root.
 
-    So few threads wait for a store that hangs.
+    Therefore, only few threads can wait for a store that hangs.
     """
     scans = Bulkhead()
     with ExitStack() as waiting:
@@ -78,7 +78,7 @@ def test_scans_of_a_replaced_index_count_only_for_the_root(clock: list[float]) -
 
 
 def test_scans_of_old_files_do_not_block_a_replaced_index(clock: list[float]) -> None:
-    """Scans that wait for the files of a replaced index do not block the new index."""
+    """Scans that wait for files of a replaced index do not block the new index."""
     scans = Bulkhead()
     with (
         scans.waiting([index(1)]),

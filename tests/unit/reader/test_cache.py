@@ -1,4 +1,4 @@
-"""The cache of look-ups, which has a size limit."""
+"""The cache of look-ups, whose size in bytes is limited."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from sieve.reader.cache import Cache
 
 @dataclass(frozen=True)
 class Weight:
-    """A value with this many bytes."""
+    """A value that has this many bytes."""
 
     nbytes: int
 
 
 def absent() -> Weight:
-    """Fails; tests pass this loader for keys that must be in the cache."""
+    """Fails the test, because the key must be in the cache."""
     raise LookupError
 
 
 def cached_keys(cache: Cache, keys: range) -> list[int]:
-    """Returns the keys that are in the cache."""
+    """Returns the keys of all cached values."""
     held = []
     for key in keys:
         try:
@@ -73,7 +73,7 @@ def test_cache_keeps_the_most_recent_values_that_fit(
 
 
 def test_too_large_value_is_returned_but_not_cached() -> None:
-    """A value that is larger than the limit is returned but not cached, and evicts nothing."""
+    """A value larger than the limit is returned but not cached, and evicts no other value."""
     cache = Cache(10)
     cache.get(1, lambda: Weight(10))
     assert cache.get(2, lambda: Weight(11)) == Weight(11)
@@ -81,7 +81,7 @@ def test_too_large_value_is_returned_but_not_cached() -> None:
 
 
 def test_concurrent_callers_share_one_load() -> None:
-    """If several threads need one key, one thread loads it and the others wait for its value."""
+    """If several threads need the same key, one thread loads it, and all others wait for it."""
     cache, started, go = Cache(10), threading.Event(), threading.Event()
     loads: list[int] = []
 
@@ -94,7 +94,7 @@ def test_concurrent_callers_share_one_load() -> None:
     with ThreadPoolExecutor(8) as pool:
         asked = [pool.submit(cache.get, "a", load) for _ in range(8)]
         assert started.wait(30)
-        # A thread that needs another key does not wait.
+        # Threads that need another key do not wait.
         assert cache.get("b", lambda: Weight(4)) == Weight(4)
         go.set()
         values = [one.result(30) for one in asked]
@@ -103,7 +103,7 @@ def test_concurrent_callers_share_one_load() -> None:
 
 
 def test_failed_load_fails_all_waiting_callers() -> None:
-    """If a load fails, all waiting threads get the error, and the next caller loads again."""
+    """If a load fails, all threads that wait for it get its error; the next call loads again."""
     cache, go = Cache(10), threading.Event()
     waiting = threading.Semaphore(0)
 
@@ -127,7 +127,7 @@ def test_failed_load_fails_all_waiting_callers() -> None:
 
 
 def test_many_threads_keep_the_byte_count_right() -> None:
-    """The cache counts its bytes right while threads load values and change the limit."""
+    """The cache counts its bytes exactly, even while threads load values and change the limit."""
     cache = Cache(500)
 
     def use(seed: int) -> None:
@@ -143,7 +143,7 @@ def test_many_threads_keep_the_byte_count_right() -> None:
 
 
 def test_a_reload_does_not_keep_its_process_alive() -> None:
-    """Background reloads run in daemon threads, so that they do not delay the end of a driver."""
+    """Background reloads run in daemon threads, so that a driver can end before they do."""
     cache = Cache[str, int](max_entries=1)
     answer = threading.Event()
 
@@ -161,9 +161,9 @@ def test_a_reload_does_not_keep_its_process_alive() -> None:
 def test_value_older_than_the_given_age_is_reloaded(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A value is loaded again if its load was longer ago than the given age.
+    """If a value was loaded longer ago than the given age, it is loaded again.
 
-    A use of the value does not make it newer.
+    Using a value does not make it younger.
     """
     now, later = [1000.0], list[str]()
     monkeypatch.setattr("sieve.reader.cache.time.monotonic", lambda: now[0])
@@ -176,7 +176,7 @@ def test_value_older_than_the_given_age_is_reloaded(
 
 
 class Reloads:
-    """Holds background reloads until a test runs them, and replaces the clock."""
+    """Replaces the clock, and delays background reloads until a test runs them."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now, self.waiting = 1000.0, list[Callable[[], None]]()
@@ -188,13 +188,13 @@ class Reloads:
         monkeypatch.setattr("sieve.reader.cache.threading.Thread", thread)
 
     def run(self) -> None:
-        """Runs all waiting reloads."""
+        """Runs all background reloads that are waiting."""
         while self.waiting:
             self.waiting.pop(0)()
 
 
 def fails(_: object) -> int:
-    """A load that fails."""
+    """Raises an error instead of loading a value."""
     raise ConnectionError
 
 
@@ -203,7 +203,8 @@ def test_old_value_is_returned_during_its_reload(
 ) -> None:
     """While an old value is reloaded in the background, callers get the old value.
 
-    Only one reload runs. The age of the new value begins with its load.
+    At most one reload of a value runs at a time. The age of the new value is counted from its own
+    load.
     """
     reloads, cache = Reloads(monkeypatch), Cache[str, int](max_entries=2)
     seen: list[int | None] = []
@@ -229,7 +230,7 @@ def test_old_value_is_returned_during_its_reload(
 def test_failed_reload_is_repeated_after_the_usual_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """After a failed reload, the next reload starts no sooner than after a successful one."""
+    """If a reload fails, the next one begins only after the same time as after a successful one."""
     reloads, cache = Reloads(monkeypatch), Cache[str, int](max_entries=2)
     assert cache.get_fresh("k", lambda _: 1, 30.0) == 1
     reloads.now += 31
@@ -247,7 +248,7 @@ def test_failed_reload_is_repeated_after_the_usual_time(
 
 
 def test_invalidated_value_is_loaded_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If a key is invalidated during a load, only the callers of this load get the loaded value."""
+    """If a key is invalidated while it loads, only the callers of that load get the value."""
     reloads, cache = Reloads(monkeypatch), Cache[str, int](max_entries=2)
 
     def load(_: int | None) -> int:
@@ -263,7 +264,7 @@ def test_invalidated_value_is_loaded_again(monkeypatch: pytest.MonkeyPatch) -> N
     reloads.run()
     assert cache.peek("k") is None
     assert cache.get("k", lambda: 4) == 4
-    # A value that was replaced or removed before its reload begins is not reloaded.
+    # If a value was replaced or removed before its reload begins, it is not reloaded.
     cache._load_later("k", 2, lambda _: 5)
     cache._load_later("none", 2, lambda _: 5)
     assert reloads.waiting == []

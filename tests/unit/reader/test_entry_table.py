@@ -1,4 +1,4 @@
-"""Look-ups in a chunk of a run, by intervals of key codes."""
+"""Look-ups in a chunk of a run, for intervals of key codes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sieve.segments.payload import decode
 
 
 def segment(first, last, width, *blocks):
-    """The entries of a segment whose blocks contain these locations."""
+    """Makes the entries of a segment; `blocks` lists the locations of each block."""
     locations = np.array([location for block in blocks for location in block], np.int32)
     offsets = np.cumsum([0, *map(len, blocks)])
     rows = np.ones(len(locations), np.int64)
@@ -24,7 +24,7 @@ def segment(first, last, width, *blocks):
 
 
 def found(chunk, *intervals):
-    """Returns the ordinals of the locations that a look-up in the chunk finds."""
+    """Returns the numbers of the locations that a look-up in the chunk finds."""
     flags = np.zeros(1000, np.bool_)
     asked = merge(np.array(intervals, np.int64).reshape(-1, 2))
     chunk.mark(asked, flags)
@@ -33,7 +33,7 @@ def found(chunk, *intervals):
 
 @pytest.fixture
 def run():
-    """Five locations; keys 0..29 in three blocks, a gap, and keys 100..119 in two blocks."""
+    """A chunk with five locations: keys 0..29 in three blocks, and keys 100..119 in two blocks."""
     return assemble([segment(100, 119, 10, (3,), (0, 4)), segment(0, 29, 10, (0,), (), (1, 2))])
 
 
@@ -58,12 +58,12 @@ def run():
     ],
 )
 def test_interval_finds_the_blocks_that_share_a_key(run, low, high, locations):
-    """A look-up of an interval finds the locations of all blocks that overlap the interval."""
+    """If an interval is looked up, the locations of all blocks that overlap it are found."""
     assert found(run, (low, high)) == locations
 
 
 def test_look_up_finds_the_locations_of_all_intervals(run):
-    """A look-up of several intervals, which can overlap, finds the locations of all."""
+    """If several intervals are looked up, which can overlap, the locations of all are found."""
     assert found(run, (115, 118), (0, 3), (2, 5), (7, 6), (200, 300)) == [0, 4]
     assert found(run, (0, 105), (1, 2), (108, 109)) == [0, 1, 2, 3]
     assert found(run, (0, 9), (20, 29), (100, 100), (1, 1)) == [0, 1, 2, 3]
@@ -71,14 +71,14 @@ def test_look_up_finds_the_locations_of_all_intervals(run):
 
 
 def test_distant_points_skip_the_locations_between_them(run):
-    """A look-up of two distant points does not find the locations between the points."""
+    """If two distant points are looked up, the locations between them are not found."""
     assert found(run, (0, 0), (105, 105)) == [0, 3]
 
 
 def test_long_slices_and_short_ones_agree():
-    """Look-ups find the same in blocks of few and of hundreds of locations.
+    """Look-ups find the same in blocks of a few locations and in blocks of hundreds.
 
-    The algorithms differ.
+    Different algorithms look up short and long lists of locations.
     """
     wide = segment(0, 2, 1, range(300), (300,), range(301, 900))
     run = assemble([wide, segment(10, 10, 1, (950,))])
@@ -88,7 +88,7 @@ def test_long_slices_and_short_ones_agree():
 
 
 def test_the_ends_of_the_domain_are_found():
-    """In a segment over all 2^64 codes, look-ups are right at both ends and in the middle."""
+    """If a segment covers all 2^64 codes, look-ups are right at both ends and in the middle."""
     width = -(-(1 << 64) // 3)
     run = assemble([segment(LEAST, GREATEST, width, (0,), (1,), (2,))])
     assert found(run, (LEAST, LEAST)) == [0]
@@ -98,27 +98,27 @@ def test_the_ends_of_the_domain_are_found():
 
 
 def test_chunk_without_segments_finds_nothing():
-    """A look-up in a chunk without segments finds no location."""
+    """If a chunk has no segments, look-ups find no location."""
     run = assemble([])
     assert found(run, (LEAST, GREATEST)) == []
     assert found(run, (0, 0), (5, 9)) == []
 
 
 def test_mark_keeps_existing_locations(run):
-    """`mark` adds locations to a result, and keeps the locations that the result already has."""
+    """`mark` adds the locations that it finds to a result, and keeps those already in it."""
     flags = np.array([False] * 5 + [True])
     run.mark(np.array([[0, 0]]), flags)
     assert flags.tolist() == [True] + [False] * 4 + [True]
 
 
 def test_locations_are_counted_from_the_segments():
-    """The number of locations is the greatest ordinal in the segments plus one."""
+    """The number of locations is one more than the greatest location number in the segments."""
     assert assemble([segment(0, 0, 1, (7,))]).n_locations == 8
     assert assemble([]).n_locations == 0
 
 
 def test_meeting_returns_the_intervals_of_each_range():
-    """For each range, `meeting` returns the intervals that share a key with this range."""
+    """For each range, `meeting` returns those intervals that have a key in common with it."""
     asked = merge(np.array([[0, 4], [10, 10], [20, 30]]))
     ranges = np.array([[21, 25], [-5, -1], [4, 10], [5, 9], [0, 99], [31, 40]])
     start, stop = meeting(asked, ranges[:, 0], ranges[:, 1])
@@ -133,13 +133,13 @@ def test_overlapping_segments_are_corrupt():
 
 
 def test_size_of_a_chunk_includes_all_its_arrays():
-    """The size of a chunk includes all its arrays, so that the cache counts all bytes."""
+    """The size of a chunk includes all its arrays, so the cache counts all of their bytes."""
     run = assemble([segment(0, 999, 1, *((k % 10,) for k in range(1000)))])
     assert run.nbytes >= run.low.nbytes + run.high.nbytes + run.reach.nbytes + run.location.nbytes
 
 
 def test_holds_agrees_with_look_ups():
-    """`holds` agrees with look-ups for random segments of overlapping entries."""
+    """For random segments of overlapping entries, `holds` and look-ups return the same result."""
     random = np.random.default_rng(5)
     for _ in range(20):
         blocks = [sorted(random.choice(6, random.integers(1, 4), replace=False)) for _ in range(9)]

@@ -1,4 +1,4 @@
-"""Extents: the least code of each location, and how many rows certainly have at most a code."""
+"""Extents: each location's least code, and how many rows certainly have at most a given code."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ has a key.
 
 
 def ends_of(entries: list[Entry]) -> LocationEnds:
-    """Converts entries to `LocationEnds`, concatenated from several segments."""
+    """Converts the entries of several segments to `LocationEnds`."""
     columns = np.array([entry[:5] for entry in entries], np.int64).reshape(-1, 5).T
     flags = [np.array([flag in entry[5] for entry in entries], np.bool_) for flag in "bf"]
     segments = [
@@ -33,13 +33,13 @@ def ends_of(entries: list[Entry]) -> LocationEnds:
 
 
 def made(entries: list[Entry], keyed: list[int], *, falls: bool = False) -> Extents:
-    """The extents of these entries, with this number of rows with a key for each location."""
+    """Makes the extents of these entries, from the number of rows with a key in each location."""
     ends = ends_of(entries)
     return extents(ends.falling() if falls else ends, np.array(keyed, np.int64))
 
 
 def steps_of(found: Extents) -> list[tuple[int, int, int]]:
-    """The steps of extents, as (code, location, rows)."""
+    """Returns the steps of extents as tuples (code, location, rows)."""
     steps = found.steps
     columns = (steps.codes.tolist(), steps.locations.tolist(), steps.rows.tolist())
     return list(zip(*columns, strict=True))
@@ -49,9 +49,9 @@ EXAMPLE: list[Entry] = [(1, 1, 3, 3, 0, "bf"), (900, 900, 901, 901, 0, "bf")]
 
 
 def test_last_cell_counts_the_remaining_rows() -> None:
-    """Each cell that certainly has a key counts as one row; the last cell has the remaining rows.
+    """Each cell that certainly has a key counts one row, and the last cell counts all other rows.
 
-    The example is that of the module, in both directions.
+    This test has the example of the module's docstring, in both directions.
     """
     found = made(EXAMPLE, [5])
     assert steps_of(found) == [(1, 0, 1), (3, 0, 1), (900, 0, 1), (901, 0, 2)]
@@ -62,9 +62,9 @@ def test_last_cell_counts_the_remaining_rows() -> None:
 
 
 def test_key_of_a_wide_cell_counts_at_its_end() -> None:
-    """In a cell of several codes, the key is counted at the last code.
+    """If a cell has several codes, its key is counted at the last of them.
 
-    An entry of one cell certainly has only one key.
+    If an entry has only one cell, only one key is certain.
     """
     found = made(
         [(0, 7, 24, 31, 0, "bf"), (40, 47, 40, 47, 0, "bf"), (50, 57, 50, 57, 0, "bf")], [9]
@@ -75,9 +75,9 @@ def test_key_of_a_wide_cell_counts_at_its_end() -> None:
 
 
 def test_cell_without_a_certain_key_counts_no_row() -> None:
-    """If a segment's border cuts an entry, the cell at the cut counts no row.
+    """If a segment ends within an entry, the cell at this end counts no row.
 
-    The last entry counts the remaining rows.
+    The location's last entry counts the remaining rows.
     """
     found = made(
         [
@@ -96,19 +96,19 @@ def test_cell_without_a_certain_key_counts_no_row() -> None:
 
 
 def test_entry_that_ends_last_counts_the_remaining_rows() -> None:
-    """The entry that ends last counts the remaining rows, whatever the order of the entries."""
+    """For any order of entries, the entry that ends last counts the remaining rows."""
     found = made([(9, 9, 20, 20, 0, "bf"), (1, 1, 7, 7, 0, "bf")], [10])
     assert steps_of(found) == [(1, 0, 1), (7, 0, 1), (9, 0, 1), (20, 0, 7)]
 
 
 def test_entries_of_removed_locations_are_ignored() -> None:
-    """Entries of a location that the version no longer contains are ignored."""
+    """If a version no longer contains a location, the location's entries are ignored."""
     found = made([(1, 1, 3, 3, -1, "bf"), (4, 4, 5, 5, 0, "bf")], [2])
     assert (steps_of(found), found.least.tolist()) == ([(4, 0, 1), (5, 0, 1)], [4])
 
 
 def test_column_without_entries_has_no_steps() -> None:
-    """Without entries, as for a column of NULLs, no location has keys or steps."""
+    """If there are no entries, as for a column of NULLs, no location has keys or steps."""
     found = made([], [0, 0])
     assert steps_of(found) == []
     assert found.least.tolist() == [GREATEST, GREATEST]
@@ -119,7 +119,7 @@ def test_column_without_entries_has_no_steps() -> None:
 
 
 def test_descending_order_swaps_the_ends_without_overflow() -> None:
-    """For descending order, codes are inverted without overflow at the least and greatest code."""
+    """For descending order, codes are inverted; the least and greatest code do not overflow."""
     found = made([(LEAST, LEAST, GREATEST, GREATEST, 0, "bf")], [2], falls=True)
     assert steps_of(found) == [(LEAST, 0, 1), (GREATEST, 0, 1)]
 
@@ -128,10 +128,10 @@ FLAGS = ("", "b", "f", "bf")
 
 
 def at_the_latest(entries: list[Entry], keyed: int, *, falls: bool) -> list[int]:
-    """Returns the codes of a location's rows, each of which is as late as the entries allow.
+    """Returns the codes of a location's rows, where each row is as late as its entry permits.
 
-    A row in a wide cell has the last code of the cell. All other rows have the last code of the
-    location. In descending order, codes are inverted.
+    If a cell has several codes, its row gets the last of them. All rows that no cell counts get the
+    last code of the location. In descending order, all codes are inverted.
     """
     rows = []
     for low, first_by, last_from, high, _, known in entries:
@@ -147,7 +147,7 @@ def at_the_latest(entries: list[Entry], keyed: int, *, falls: bool) -> list[int]
 @pytest.mark.parametrize("falls", [False, True])
 @pytest.mark.parametrize("others", [0, 3])
 def test_row_is_counted_at_its_latest_position(others: int, *, falls: bool) -> None:
-    """Steps count each row at the last code that the row can have, in both directions."""
+    """Each step counts a row at the last code that the row can have, in both directions."""
     for known, more, wide, wider in itertools.product(FLAGS, FLAGS, (0, 10), (0, 10)):
         entries = [
             (2, 5, 2 + wide, 5 + wide, 0, known),
@@ -182,7 +182,7 @@ def test_a_bound_is_the_first_step_that_reaches_the_rows(
 
 
 def test_each_group_has_a_separate_bound() -> None:
-    """Each group of locations has its own bound if the group has enough rows."""
+    """If a group of locations has enough rows, the group has a bound of its own."""
     codes, locations = bounds(STEPS, np.array([2, 0, -1]), np.array([2, 1, 5]))
     assert (codes.tolist(), locations.tolist()) == ([9, GREATEST, 5], [1, -1, 0])
     codes, locations = bounds(STEPS, np.array([0, 1, 1]), np.array([6, 5]))

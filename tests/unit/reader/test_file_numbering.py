@@ -1,4 +1,4 @@
-"""The common numbering of the ranges of all versions of a table."""
+"""How the files' ranges are numbered if scans use several versions of a table."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ LENGTH = 1000
 
 
 def cut(files: list[int], cuts: dict[int, list[int]]) -> Locations:
-    """Files with these numbers, 1,000 bytes and these cuts; all rows are NULL.
+    """Files with these numbers and cuts; each has 1,000 bytes, and all rows are NULL.
 
-    The footer of a cut file has as many bytes as the file's number.
+    If file k is cut, its footer has k bytes.
     """
     listed = plain_locations(max(files) + 1).chosen(np.isin(np.arange(max(files) + 1), files))
     starts = [[0, *cuts.get(number, [])] for number in files]
@@ -59,7 +59,7 @@ def cut(files: list[int], cuts: dict[int, list[int]]) -> Locations:
 
 
 def opened(folder: Path, name: str, locations: Locations) -> OpenVersion:
-    """A version with this list of locations and without keys."""
+    """Opens a version that has this list of locations and no keys."""
     (folder / name).mkdir()
     version: Manifest = replace(
         write_version(folder / name, [], locations), id=VersionId(name * 32)
@@ -68,24 +68,24 @@ def opened(folder: Path, name: str, locations: Locations) -> OpenVersion:
 
 
 def numbered_ranges(files: FileNumbering) -> list[tuple[str, int]]:
-    """Path and start of each numbered range, as the driver reads them from the dictionary."""
+    """Returns the path and start of each numbered range, as the driver reads them."""
     of = files.files.unpacked()
     places = [list(of.paths)[owner] for owner in of.range_owners]
     return list(zip(places, of.range_starts.tolist(), strict=True))
 
 
 def ordinals(files: FileNumbering, index: OpenVersion) -> list[int]:
-    """The ordinal in this version for each numbered range, or -1."""
+    """Returns the location's number in this version for each numbered range, or -1."""
     return files.ordinals[index.manifest.id].positions().tolist()
 
 
 def numbered(*indexes: OpenVersion) -> FileNumbering:
-    """The common numbering of these versions."""
+    """Makes the numbering that these versions share."""
     return FileNumberings(FileCache(1 << 20)).of(indexes, indexes)
 
 
 def test_ranges_of_two_versions(tmp_path: Path) -> None:
-    """If one of two versions cuts a file into ranges, the numbering contains these ranges."""
+    """If one of two versions cuts a file into ranges, the shared numbering has these ranges."""
     one = opened(tmp_path, "a", cut([0, 1], {0: [100, 400]}))
     two = opened(tmp_path, "b", cut([0, 2], {0: [100, 700], 2: [5]}))
     files = numbered(one, two)
@@ -103,7 +103,7 @@ def test_ranges_of_two_versions(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("fact", ["mtimes", "lengths"])
 def test_replaced_file_gets_another_number(tmp_path: Path, fact: str) -> None:
-    """If a file was replaced, the old and the new file have different numbers."""
+    """If a file was replaced, the old file and the new file have different numbers."""
     before = cut([0], {})
     after = replace(before, **{fact: getattr(before, fact) + 7})
     lists = zip("abc", (before, after, before), strict=True)
@@ -114,9 +114,9 @@ def test_replaced_file_gets_another_number(tmp_path: Path, fact: str) -> None:
 
 
 def test_scan_reads_the_ranges_of_unknown_files(tmp_path: Path) -> None:
-    """A scan reads the ranges of files that the version does not know.
+    """If a version does not know a file, the scan reads all ranges of the file.
 
-    A version can skip only the files that it knows.
+    A version lets a scan skip only files that the version knows.
     """
     one = opened(tmp_path, "a", cut([0], {0: [10]}))
     two = opened(tmp_path, "b", cut([1], {1: [10, 20]}))
@@ -127,7 +127,7 @@ def test_scan_reads_the_ranges_of_unknown_files(tmp_path: Path) -> None:
 
 
 def test_random_cuts(tmp_path: Path) -> None:
-    """For random cuts, each numbered range is within one range of each version with the file."""
+    """However files are cut, a numbered range never extends over two ranges of a version."""
     draw = random.Random(5)
     for turn in range(20):
         lists = []
@@ -157,7 +157,7 @@ def test_random_cuts(tmp_path: Path) -> None:
 
 
 class Version:
-    """A version whose look-ups find one of its three locations."""
+    """A version of three locations, in which look-ups find one location."""
 
     def __init__(self, name: str, kept: int, all_rows: list[bool]) -> None:
         self.manifest = SimpleNamespace(id=name)
@@ -172,11 +172,11 @@ class Version:
 
 
 def test_partly_indexed_file_with_hidden_rows_is_read() -> None:
-    """A version cannot skip a file of which a scan may see rows that the version did not index."""
+    """If a scan may see rows of a file that a version did not index, the file is read."""
     one: Any = Version("a", 0, [True, False, True])
     two: Any = Version("b", 2, [False, True, True])
     none = np.zeros(4, np.int64)
-    # The first version lacks the last of four files, and the second version lacks the first file.
+    # Of four files, the first version lacks the last, and the second version lacks the first.
     where: Any = {"a": gather(np.array([0, 1, 2, -1])), "b": gather(np.array([-1, 0, 1, 2]))}
     of = Files(PathList.of(["w", "x", "y", "z"]), none, none, none, none, none[:0])
     files = FileNumbering("n", of.packed(), where)
@@ -202,9 +202,9 @@ def test_partly_indexed_file_with_hidden_rows_is_read() -> None:
 
 
 def test_numbering_with_all_requested_versions_is_reused(tmp_path: Path) -> None:
-    """The most recent numbering with all requested versions is reused.
+    """If a numbering has all requested versions, the most recent such numbering is used again.
 
-    Then the driver need not read another list of files.
+    The driver then need not read another list of files.
     """
     one, two, three = (
         opened(tmp_path, name, cut([0, 1], {0: [at]}))
@@ -229,10 +229,10 @@ def test_numbering_with_all_requested_versions_is_reused(tmp_path: Path) -> None
 def test_least_recently_used_numbering_is_removed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Beyond a limit, the least recently used numbering is removed.
+    """If there are too many numberings, the least recently used one is removed.
 
-    A request that names a removed numbering fails, and the driver repeats it. A numbering whose
-    list was evicted from the cache is made again.
+    If a request names a removed numbering, it fails, and the driver repeats it. If a numbering's
+    list was evicted from the cache, the numbering is made again.
     """
     monkeypatch.setattr(file_numbering, "MAX_NUMBERINGS", 2)
     versions = [opened(tmp_path, name, cut([0], {0: [5]})) for name in "1234"]
@@ -249,7 +249,7 @@ def test_least_recently_used_numbering_is_removed(
 
 
 def test_missing_list_fails_only_scans_that_need_it(tmp_path: Path) -> None:
-    """If the list of a version is missing, only scans that need this version get no numbering."""
+    """If a version's list is missing, only scans that need this version get no numbering."""
     one, two = (opened(tmp_path, name, cut([0], {0: [5]})) for name in "12")
     numberings = FileNumberings(FileCache(0))
     both = numberings.of([one, two], [one, two])
@@ -269,7 +269,7 @@ def test_missing_list_fails_only_scans_that_need_it(tmp_path: Path) -> None:
 
 
 def test_a_version_without_files_contains_no_range(tmp_path: Path) -> None:
-    """If a version lists no file, it does not know any range of the other versions."""
+    """If a version lists no file, it knows no range of the other versions' files."""
     none = opened(tmp_path, "a", cut([0], {}).chosen(np.zeros(1, np.bool_)))
     two = opened(tmp_path, "b", cut([0, 1], {1: [10]}))
     files = numbered(none, two)
@@ -278,7 +278,7 @@ def test_a_version_without_files_contains_no_range(tmp_path: Path) -> None:
 
 
 def test_whole_files_of_one_version_are_unknown_to_the_other(tmp_path: Path) -> None:
-    """A file that only one of two versions lists has the ordinal -1 in the other version."""
+    """If only one of two versions lists a file, the file has the number -1 in the other version."""
     one = opened(tmp_path, "a", cut([0, 2], {}))
     two = opened(tmp_path, "b", cut([1, 2], {}))
     files = numbered(one, two)
@@ -289,9 +289,9 @@ def test_whole_files_of_one_version_are_unknown_to_the_other(tmp_path: Path) -> 
 
 
 def test_versions_of_equal_lists_share_the_numbering_of_one(tmp_path: Path) -> None:
-    """Versions with equal lists share a numbering, which needs no additional memory.
+    """If versions have equal lists, they share one numbering, without additional memory.
 
-    If another version's list differs by one cut, all get a common numbering with this cut.
+    If one more version differs by one cut, all versions get a numbering that has this cut.
     """
     one, two, other = (
         opened(tmp_path, name, cut([0, 1], {0: at}))
@@ -309,7 +309,7 @@ def test_versions_of_equal_lists_share_the_numbering_of_one(tmp_path: Path) -> N
 
 
 def test_file_listed_twice_has_one_number(tmp_path: Path) -> None:
-    """A file that is listed twice has one number, and the ordinal of its last location."""
+    """If a file is listed twice, it has one number, which is mapped to its last location."""
     listed = plain_locations(3)
     paths = (listed.paths[0], listed.paths[1], listed.paths[0])
     twice = replace(listed, paths=paths, slots=np.full(3, -1))
@@ -317,7 +317,7 @@ def test_file_listed_twice_has_one_number(tmp_path: Path) -> None:
     files = numbered(index)
     assert numbered_ranges(files) == [(listed.paths[0], 0), (listed.paths[1], 0)]
     assert ordinals(files, index) == [2, 1]
-    # A file with the same path and another time is another file.
+    # A file with the same path but another time counts as another file.
     times = replace(twice, mtimes=np.array([1, 1, 2]))
     other = opened(tmp_path, "b", times)
     assert ordinals(numbered(other), other) == [0, 1, 2]

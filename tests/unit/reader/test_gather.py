@@ -1,4 +1,4 @@
-"""Gather: maps flags from one numbering to another, by stretches or by an array of positions."""
+"""Gather maps flags from one numbering to another; it stores runs of positions, or all of them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sieve.reader.gather import NOWHERE, Gather, gather
 
 
 def check(positions: list[int], source: int) -> Gather:
-    """Checks that a gather of these positions maps random flags like an index array."""
+    """Checks that a gather of these positions maps random flags as indexing an array does."""
     made = gather(np.array(positions, np.int64))
     assert made.positions().tolist() == positions
     draw = np.random.default_rng(len(positions))
@@ -29,16 +29,16 @@ def check(positions: list[int], source: int) -> Gather:
 
 @given(st.lists(st.integers(NOWHERE, 9), max_size=40), st.sampled_from([1, 3, 256]))
 def test_any_positions(positions: list[int], worth: int) -> None:
-    """A gather gives the same result whether positions are stored as stretches or as an array."""
+    """A gather returns the same flags, whether it stores runs of positions or all of them."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "_WORTH", worth)
         check(positions, 10)
 
 
 def test_the_positions_of_one_list_are_one_stretch() -> None:
-    """Consecutive positions are stored as one stretch, in a few bytes.
+    """If all positions are consecutive, they are stored as one run, in a few bytes.
 
-    If the first position is absent, the positions of this test are stored as an array.
+    If the first position is absent, this test's positions are stored one by one.
     """
     made = check(list(range(5000)), 5000)
     assert made.lengths is not None
@@ -51,7 +51,7 @@ def test_the_positions_of_one_list_are_one_stretch() -> None:
 
 
 def test_stretches_are_used_from_512_flags_on() -> None:
-    """Two stretches with less than 512 flags are stored as an array of positions."""
+    """If two runs of positions have less than 512 flags, each position is stored."""
     for n, stretches in ((512, True), (511, False)):
         made = check([*range(7, 7 + n - 1), 3], 600)
         assert (made.lengths is not None) == stretches
@@ -59,7 +59,7 @@ def test_stretches_are_used_from_512_flags_on() -> None:
 
 
 def test_positions_past_32_bits_stay_whole() -> None:
-    """Positions up to 2^31 - 1 need four bytes each, and greater positions need eight."""
+    """If no position exceeds 2^31 - 1, each needs four bytes; otherwise, each needs eight."""
     for last, each in ((2**31 - 1, 4), (2**31, 8)):
         made = gather(np.array([0, last], np.int64))
         assert made.nbytes == 2 * each

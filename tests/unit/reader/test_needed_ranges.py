@@ -1,4 +1,4 @@
-"""The ranges that a query with ORDER BY and LIMIT, MIN or MAX must read."""
+"""Which ranges a query with ORDER BY and LIMIT, MIN or MAX must read."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ ORDER = Order(("x",), descending=False, nulls="never", rows=1, ties=False, again
 
 
 def needed(type_: str, groups: list[int], sure: list[bool]) -> list[int]:
-    """Returns the numbers of the ranges, of six, that a query for MIN reads.
+    """Returns which of six ranges a query for MIN reads.
 
-    Location 0 has the ranges 0 and 1; locations 1, 2 and 3 have the ranges 2, 3 and 5.
+    Location 0 has the ranges 0 and 1; the locations 1, 2 and 3 have the ranges 2, 3 and 5.
     """
     low, high = np.array([5, 5, 4, 9]), np.array([6, 5, 9, 9])
     no, ones = np.zeros(4, np.bool_), np.ones(4, np.int64)
@@ -50,17 +50,17 @@ def needed(type_: str, groups: list[int], sure: list[bool]) -> list[int]:
 
 
 def test_range_is_read_if_its_location_is_needed() -> None:
-    """A query reads a range if it needs the range's location, or if no version has the range."""
+    """A query reads a range if it needs the range's location, or if no version knows the range."""
     assert needed("bigint", [0] * 6, [True] * 6) == [2, 3, 4]
     assert needed("bigint", [0, 0, -1, 0, 0, 0], [True] * 6) == [0, 1, 2, 3, 4]
 
 
 def test_a_location_counts_if_all_its_ranges_do() -> None:
-    """The rows of a location count only if none of its ranges can have deleted or hidden rows."""
+    """If any range of a location can have deleted or hidden rows, no row of it is counted."""
     assert needed("bigint", [0] * 6, [True, False, False, True, True, True]) == [0, 1, 2, 3, 4]
     assert needed("bigint", [0] * 6, [True, True, False, True, True, True]) == [0, 1, 2, 3, 4]
     for first in (True, False):
-        # One of the two ranges can have hidden rows.
+        # One of the location's two ranges can have hidden rows.
         sure = [first, not first, False, False, True, True]
         assert needed("bigint", [0] * 6, sure) == [0, 1, 2, 3, 4, 5]
     sure = [True, True, False, False, True, True]
@@ -69,14 +69,14 @@ def test_a_location_counts_if_all_its_ranges_do() -> None:
 
 @pytest.mark.parametrize("type_", ["float", "double", "string", "decimal(30,2)"])
 def test_equal_codes_of_unequal_values_are_ties(type_: str) -> None:
-    """If values such as 0.0 and -0.0 share a code, MIN reads all locations with the least code."""
+    """If values such as 0.0 and -0.0 share the least code, MIN reads all locations with it."""
     assert needed(type_, [0] * 6, [True] * 6) == [0, 1, 2, 3, 4]
 
 
 def test_the_ends_of_a_run_are_read_without_its_maps(tmp_path: Path) -> None:
-    """Extents need the segments of a run, but not its hash maps.
+    """To compute extents, a reader needs the segments of a run, and not its hash maps.
 
-    A run that names an ordinal beyond its number of locations is damaged.
+    If a run names a location number beyond its number of locations, the run is damaged.
     """
     block = CSR(np.array([0, 1]), np.array([3], np.int32), np.ones(1, np.int64))
     segment = ("sieve", 0, 9, 1, 1, 1, encode_segment(Segment(0, 9, 10, block)))

@@ -1,4 +1,4 @@
-"""A packed chunk finds the same locations as the unpacked chunk of the same entries."""
+"""A packed chunk finds the same locations as an unpacked chunk of the same entries."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def flags(chunk: Chunk | PackedChunk, asked: list[tuple[int, int]], n: int) -> l
 def test_packed_and_unpacked_look_ups_are_equal(
     drawn: list[Cells], block: int, at_once: int, data: st.DataObject
 ) -> None:
-    """For random entries, look-ups and `holds` give the same results, packed and unpacked."""
+    """For random entries, look-ups and `holds` return the same, whether packed or not."""
     shape = data.draw(st.sampled_from([IN_CELLS, IN_BLOCKS]))
     payloads = [encode(cells, shape) for cells in drawn]
     plain = assemble(map(decode, payloads))
@@ -65,7 +65,7 @@ def test_packed_and_unpacked_look_ups_are_equal(
 
 
 def of(begin: list[int], end: list[int], location: list[int], last: int = GREATEST) -> Cells:
-    """Entries in a grid of one-code cells from code 0."""
+    """Entries in a grid from code 0 on, whose cells have one code each."""
     grid = Grid.of(0, last, np.zeros(1, np.uint64), np.zeros(1, np.uint8))
     assert grid is not None
     ends = np.array(begin, np.uint64), np.array(end, np.uint64)
@@ -73,7 +73,7 @@ def of(begin: list[int], end: list[int], location: list[int], last: int = GREATE
 
 
 def test_records_have_as_few_bytes_as_their_parts() -> None:
-    """A packed entry needs no byte if all entries are equal, one byte for 8 bits, and two for 9."""
+    """If all entries are equal, a packed entry has no bytes; for 8 bits it has one, for 9 two."""
     assert PackedChunk.of(of([7], [7], [9])).width == 0  # type: ignore[union-attr]
     for size, width in ((255, 1), (256, 2)):
         packed = PackedChunk.of(of([7], [7 + size], [9]))
@@ -85,9 +85,9 @@ def test_records_have_as_few_bytes_as_their_parts() -> None:
 
 @pytest.mark.parametrize(("bits", "fits"), [(30, True), (31, True), (32, False)])
 def test_a_record_has_63_bits_at_most(bits: int, fits: bool) -> None:
-    """Records of more than 63 bits are not packed.
+    """If a packed entry would need more than 63 bits, entries are not packed.
 
-    First cells have `bits` bits, lengths have 31, and locations have one.
+    The numbers of first cells have `bits` bits, lengths have 31 bits, and locations have one bit.
     """
     cells = of([0, (1 << bits) - 1], [(1 << 31) - 1, (1 << bits) - 1], [4, 5])
     packed = PackedChunk.of(cells)
@@ -100,7 +100,7 @@ def test_a_record_has_63_bits_at_most(bits: int, fits: bool) -> None:
 
 
 def test_look_up_finds_an_entry_beyond_the_next_block() -> None:
-    """A look-up finds an entry that extends beyond the next block."""
+    """If an entry extends beyond the next block, a look-up finds it."""
     n = 3 * packed_chunk.BLOCK
     begin = list(range(n))
     end = [2 * n if k == 1 else k for k in begin]
@@ -113,7 +113,7 @@ def test_look_up_finds_an_entry_beyond_the_next_block() -> None:
 
 
 def test_only_needed_blocks_are_unpacked_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A look-up unpacks only the blocks that it needs, each of them once."""
+    """A look-up unpacks only the blocks that it needs, and each of them only once."""
     real, seen = PackedChunk._unpacked, []
 
     def noted(chunk: PackedChunk, blocks: Places) -> tuple[Words, Words, Places]:
@@ -136,7 +136,7 @@ def test_only_needed_blocks_are_unpacked_once(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_wide_range_is_unpacked_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A look-up of a wide range unpacks a limited number of blocks at a time, to save memory."""
+    """If a range is wide, a look-up unpacks only a few blocks at a time, to save memory."""
     real, seen = PackedChunk._unpacked, []
 
     def noted(chunk: PackedChunk, blocks: Places) -> tuple[Words, Words, Places]:

@@ -1,4 +1,4 @@
-"""Packed cuts of files: a scan skips a file or reads it in full or in part."""
+"""Packed cuts of files: which files a scan skips, reads in full, or reads in part."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FILES = st.lists(
 
 
 def columns(files: list[tuple[int, list[int]]]) -> tuple[Counts, Counts, Counts]:
-    """The columns of the files: numbers of cuts, footers, and cuts."""
+    """Makes the columns of files: the numbers of cuts, the footers, and the cuts."""
     cuts = [cut for _, own in files for cut in own]
     counts, footers = [len(own) for _, own in files], [footer for footer, _ in files]
     return np.array(counts), np.array(footers), np.array(cuts, np.int64)
@@ -32,7 +32,7 @@ def columns(files: list[tuple[int, list[int]]]) -> tuple[Counts, Counts, Counts]
 def test_files_read_in_part(
     files: list[tuple[int, list[int]]], page: int, data: st.DataObject
 ) -> None:
-    """`skipped` returns which files a scan skips, and the cuts of files that it reads in part."""
+    """`skipped` returns which files a scan skips, and the cuts of those that it reads in part."""
     skip = [data.draw(st.lists(st.booleans(), min_size=n, max_size=n)) for n in _counts(files)]
     flags = np.array([flag for own in skip for flag in own])
     share = data.draw(st.sampled_from([0, 2, 1000]))
@@ -64,7 +64,7 @@ def _counts(files: list[tuple[int, list[int]]]) -> list[int]:
 
 @pytest.mark.parametrize(("cuts", "bits"), [(254, 8), (255, 16)])
 def test_counts_up_to_255_need_one_byte(cuts: int, bits: int) -> None:
-    """Numbers of ranges up to 255 need one byte, and greater numbers need more."""
+    """If a file has up to 255 ranges, this number takes one byte; a greater number takes more."""
     packed = PackedCuts.of(*columns([(0, list(range(1, cuts + 1))), (0, [])]))
     assert packed.counts.dtype == f"uint{bits}"
     none = np.zeros(cuts + 2, np.bool_)
@@ -77,7 +77,7 @@ def test_counts_up_to_255_need_one_byte(cuts: int, bits: int) -> None:
 
 @pytest.mark.parametrize("kept", [20, 4000])
 def test_few_ranges_and_many(kept: int) -> None:
-    """`skipped` is right for few and for many kept ranges, although its algorithms differ."""
+    """`skipped` is right for few and for many kept ranges, for which its algorithms differ."""
     n = 3 * packed_cuts.PAGE + 5
     packed = PackedCuts.of(np.full(n, 1), np.arange(n), np.arange(n) + 1)
     skip = np.ones(2 * n, np.bool_)
@@ -93,7 +93,7 @@ def test_few_ranges_and_many(kept: int) -> None:
 
 
 def test_files_without_cuts_are_ranges() -> None:
-    """If no file is cut, each file is one range, and no file is read in part."""
+    """If no file is cut, each file is one range, and no scan reads a file in part."""
     none = np.zeros(2, np.int64)
     packed = Files(PathList.of("ab"), none, none, none, none, none[:0]).packed()
     assert (packed.cuts, packed.n_ranges) == (None, 2)

@@ -1,4 +1,4 @@
-"""Packed files: `unpacked` and a reader of the wire format return the same files."""
+"""Packed files: `unpacked` returns the same files as a reader of the wire format."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FILE = st.tuples(
 
 
 def made(files: list[Any]) -> Files:
-    """The files as columns."""
+    """Packs the files into columns."""
     paths, lengths, times, cuts, footers = zip(*files, strict=True) if files else ((),) * 5
     counts = np.array([len(own) for own in cuts], np.int64)
     flat = np.array([at for own in cuts for at in own], np.int64)
@@ -34,7 +34,7 @@ def made(files: list[Any]) -> Files:
 
 @given(st.lists(FILE, max_size=8), st.integers(0, 3))
 def test_unpacked_files_equal_the_original_files(files: list[Any], first: int) -> None:
-    """Unpacked files equal the packed ones, whether they are a whole list or a part of a list."""
+    """If files are packed as a list or as a part of one, unpacking returns the same files."""
     of = made(files)
     of = replace(of, paths=PathList.of(["?"] * first + list(of.paths))[first:])
     packed = of.packed()
@@ -59,7 +59,7 @@ def test_unpacked_files_equal_the_original_files(files: list[Any], first: int) -
 
 
 def test_files_are_the_same_in_all_columns() -> None:
-    """`same` is true for two lists of packed files only if all their columns are equal."""
+    """`same` is true for two packed lists if and only if all their columns are equal."""
     file: Any = ("file:/t/a", 5, 6, [3], 1)
     one = made([file]).packed()
     assert one.same(made([file]).packed())

@@ -1,4 +1,4 @@
-"""Placement, the part of a file list that look-ups need, compared with the whole list."""
+"""A placement is what look-ups need of a file list; tests compare it with the whole list."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.built_index import plain_locations
 
 
 def listed(seed: int, *, ranges: bool) -> Locations:
-    """A list of nine files with random counts and slots."""
+    """A list of nine files, whose counts and slots are random."""
     draw = np.random.default_rng(seed)
     n = 9
     counts = draw.integers(1, 4, n) if ranges else np.ones(n, np.int64)
@@ -36,7 +36,7 @@ def listed(seed: int, *, ranges: bool) -> Locations:
 
 @pytest.mark.parametrize("ranges", [False, True])
 def test_placement_has_the_slots_and_flags_of_the_list(*, ranges: bool) -> None:
-    """A placement has the same slots and the same flags for keys, NULL and NaN as the list."""
+    """A placement has the same slots as its list, and the same flags for keys, NULL and NaN."""
     for seed in range(30):
         of = listed(seed, ranges=ranges)
         placed, every = place(of), of.every_range
@@ -63,9 +63,9 @@ def test_placement_has_the_slots_and_flags_of_the_list(*, ranges: bool) -> None:
 
 
 def test_slots_below_minus_one_are_damage() -> None:
-    """A list with a slot below -1 in any column is damaged.
+    """If any column of a list has a slot below -1, the list is damaged.
 
-    A list without files is valid.
+    A list that contains no files is valid.
     """
     some = plain_locations(2)
     place(replace(some, slots=np.array([-1, 0]))).check(2, 1)
@@ -77,7 +77,7 @@ def test_slots_below_minus_one_are_damage() -> None:
 
 
 def test_size_of_a_placement_includes_all_its_arrays() -> None:
-    """The size of a placement includes all its arrays; eight flags need one byte."""
+    """The size of a placement includes all its arrays, in which eight flags need one byte."""
     for n, size in ((0, 0), (8, 1), (9, 2)):
         bits = Bits.of(np.ones(n, np.bool_))
         assert (bits.packed.nbytes, bits.flags().tolist()) == (size, [True] * n)

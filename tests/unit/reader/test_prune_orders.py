@@ -1,4 +1,4 @@
-"""Scans for the first rows: which rows bound the scan, and which do not."""
+"""Scans with ORDER BY and LIMIT: which rows give a bound, and which do not."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ ALL: dict[str, Any] = {"op": "and", "args": []}
 
 @pytest.fixture
 def table(tmp_path: Path) -> Table:
-    """A table whose file k has ten rows, with the keys 10 k to 10 k + 9 in x and in y."""
+    """A table; in file k, ten rows have the keys 10 k to 10 k + 9 in x and in y."""
     return Table(tmp_path)
 
 
 def order(rows: int = 3, column: str = "x", **more: Any) -> dict[str, Any]:
-    """An ORDER BY with LIMIT in the driver's wire form."""
+    """An ORDER BY with LIMIT, in the wire form that the driver sends."""
     plain = {"col": [column], "descending": False, "nulls": "last", "rows": rows, "ties": True}
     return plain | {"against": NOTHING} | more
 
@@ -45,7 +45,7 @@ def answer_to_scan(
     dictionary: str | None = None,
     **more: Any,
 ) -> Mapping[str, Any]:
-    """Returns the answer to a scan that lists these files; the scan knows their numbers."""
+    """Returns the answer to a scan that lists these files and knows the files' numbers."""
     first = table.prune(predicate, {"top_k": list(orders)})
     paths = paths_of(table.send("dictionary", dictionary=first["dictionary"]))
     files = [int(path[-1]) for path in paths]
@@ -56,14 +56,14 @@ def answer_to_scan(
 
 
 def files_read(table: Table, answer: Mapping[str, Any]) -> list[int]:
-    """The numbers of the files that the scan reads."""
+    """Returns the numbers of the files that the scan reads."""
     paths = paths_of(table.send("dictionary", dictionary=answer["dictionary"]))
     skip = flags(answer["skip"], len(paths))
     return sorted(int(path[-1]) for path, skipped in zip(paths, skip, strict=True) if not skipped)
 
 
 def test_order_skips_no_file_before_file_numbers_are_known(table: Table) -> None:
-    """Before a scan knows the file numbers, an order skips no file and reports no reason."""
+    """If a scan does not know the files' numbers yet, an order skips no file and has no reason."""
     answer = table.prune(ALL, {"top_k": [order()]})
     assert (files_read(table, answer), answer["used"]) == (list(range(N)), [])
     assert (answer["reasons"], answer["narrows"]) == ({}, False)
@@ -72,9 +72,9 @@ def test_order_skips_no_file_before_file_numbers_are_known(table: Table) -> None
 
 
 def test_listed_files_bound_the_others(table: Table) -> None:
-    """Listed files bound the scan, in both directions, by group, and for several orders.
+    """The rows of listed files bound the scan, in both directions, by group, and for many orders.
 
-    A file that is not listed gives no bound.
+    If a file is not listed, its rows give no bound.
     """
     answer = answer_to_scan(table, order(10))
     assert (files_read(table, answer), answer["used"], answer["reasons"]) == ([0], ["x@1"], {})
@@ -97,7 +97,7 @@ def test_listed_files_bound_the_others(table: Table) -> None:
 
 
 def test_files_with_hidden_rows_give_no_bound(table: Table) -> None:
-    """A file with hidden rows gives no bound, but a bound from other files can skip it."""
+    """If a file can have hidden rows, it gives no bound, but bounds of other files can skip it."""
     assert files_read(table, answer_to_scan(table, order(10), groups={0: -2})) == [0, 1]
     assert files_read(table, answer_to_scan(table, order(10), groups={0: -2, 1: -2, 7: -2})) == [
         0,
@@ -112,9 +112,9 @@ def test_files_with_hidden_rows_give_no_bound(table: Table) -> None:
 
 
 def test_rows_that_satisfy_the_filter_bound_the_scan(table: Table) -> None:
-    """Rows that certainly satisfy the filter bound the scan.
+    """If rows certainly satisfy the filter, they give a bound for the scan.
 
-    The filter also skips files that the order alone would read.
+    The filter skips further files, which the order alone would read.
     """
     above = {"op": ">", "col": ["x"], "value": 25}
     against = {"op": "or", "args": [{"op": "<=", "col": ["x"], "value": 25}]}
@@ -134,9 +134,9 @@ def test_rows_that_satisfy_the_filter_bound_the_scan(table: Table) -> None:
 def test_scan_without_a_bound_reads_all_files(
     table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without a bound, a scan reads all files and reports `unbounded`.
+    """If there is no bound, a scan reads all files, and reports `unbounded`.
 
-    The causes: many rows, another dictionary, an earlier instant, no index, or a large run.
+    The causes are: too many rows, another dictionary, an earlier instant, no index, or a large run.
     """
 
     def is_unbounded(answer: Mapping[str, Any]) -> None:
@@ -158,7 +158,7 @@ def test_scan_without_a_bound_reads_all_files(
 
 
 def of_format(table: Table, format_name: str) -> Table:
-    """Changes the format of the table in the version of the index on `x`."""
+    """Changes the table format that the version of the index on `x` records."""
     path = table.root / LEFT / "versions" / "1.json"
     path.write_bytes(
         render_manifest(dataclasses.replace(table.versions[0], format_name=format_name))
@@ -177,16 +177,16 @@ def of_format(table: Table, format_name: str) -> Table:
     ],
 )
 def test_text_formats_give_no_bound(table: Table, format_name: str, files: list[int]) -> None:
-    """In text formats, counts of rows are not reliable, so they give no bound.
+    """In text formats, row counts are not reliable, so they give no bound.
 
-    For Iceberg, the driver reports the files with deleted rows. For Delta with deletion vectors,
-    the driver requests no bound.
+    For Iceberg, the driver reports which files have deleted rows. For Delta tables with deletion
+    vectors, the driver requests no bound.
     """
     assert files_read(table, answer_to_scan(of_format(table, format_name), order())) == files
 
 
 def test_slices_with_log_files_give_no_bound(tmp_path: Path) -> None:
-    """Hudi slices with log files, which can hide rows, give no bound but are read."""
+    """Log files of a Hudi slice can hide rows, so such a slice gives no bound, and is read."""
     listed = plain_locations(N)
     times = np.array([7, 7, *[0] * (N - 2)])
     table = of_format(Table(tmp_path, dataclasses.replace(listed, mtimes=times)), "hudi")
@@ -198,7 +198,7 @@ def test_slices_with_log_files_give_no_bound(tmp_path: Path) -> None:
 
 
 def test_slices_of_several_runs_are_read(tmp_path: Path) -> None:
-    """A Hudi slice in two runs gives no bound and is read."""
+    """If a Hudi slice is in two runs, it gives no bound, and is read."""
     also = np.full((N, 1), -1)
     also[5] = 0
     times = np.array([0, 0, 0, 0, 0, 7, 0, 0])
@@ -211,7 +211,7 @@ def test_slices_of_several_runs_are_read(tmp_path: Path) -> None:
 def test_filter_index_is_used_if_the_order_index_fails(
     table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If the index of the order fails, the index of the filter still skips files."""
+    """If the index on the ordered column fails, the filter's index still skips files."""
 
     def fail(_: OpenVersion) -> None:
         raise UnavailableError("SIEVE_UNREACHABLE", "the store is away")
@@ -223,7 +223,7 @@ def test_filter_index_is_used_if_the_order_index_fails(
 
 
 def test_damaged_order_index_is_a_reason(table: Table) -> None:
-    """If the index of the order is damaged, the scan reports the same reason as for a filter."""
+    """If the index on the ordered column is damaged, the scan reports this as for a filter."""
     path = table.run_file(LEFT, 1)
     path.write_bytes(path.read_bytes()[:-1])
     answer = answer_to_scan(table, order())

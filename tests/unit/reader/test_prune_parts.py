@@ -1,4 +1,4 @@
-"""Answers for cut files, which are read whole, skipped, or read in part."""
+"""Answers about cut files, which a scan reads in full, skips, or reads in part."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ def table(tmp_path: Path) -> Table:
 
 
 def is_in(*values: int) -> dict[str, Any]:
-    """IN in the driver's wire form."""
+    """An IN predicate, in the wire form that the driver sends."""
     return {"op": "in", "col": ["x"], "values": list(values)}
 
 
 def skipped(answer: Mapping[str, Any]) -> list[bool]:
-    """Returns a flag for each skipped file."""
+    """Returns, for each file, whether the answer skips it."""
     return flags(answer["skip"], 4).tolist()
 
 
 def test_the_dictionary_has_the_number_of_ranges(table: Table) -> None:
-    """The dictionary contains each file's number of ranges, but not the cut offsets."""
+    """For each file, the dictionary contains the number of its ranges, but not its cuts."""
     told = table.send("dictionary", dictionary=table.prune(equals("x", 5))["dictionary"])
     assert [ranges for _, ranges in files_of(told)] == [1, 3, 2, 2]
     assert told.keys() == {"files", "rows", "paths"}
 
 
 def test_an_answer_has_the_cuts_of_files_read_in_part(table: Table) -> None:
-    """The answer contains the cut offsets only of the files that are read in part."""
+    """If a scan reads some files in part, the answer contains the cuts of these files only."""
     answer = table.prune(is_in(5, 15, 40, 50))
     assert skipped(answer) == [False, False, False, True]
     assert parts_of(answer) == {1: Part([101, 202], 1, [False, True, True])}
@@ -57,7 +57,7 @@ def test_an_answer_has_the_cuts_of_files_read_in_part(table: Table) -> None:
 
 
 def test_group_of_a_file_applies_to_its_ranges(table: Table) -> None:
-    """For the first rows, a file's group applies to each of its ranges."""
+    """For ORDER BY with LIMIT, the group of a file is also the group of each of its ranges."""
     order = {"col": ["x"], "descending": False, "nulls": "last", "rows": 10, "ties": True}
     orders = [order | {"against": {"op": "or", "args": []}}]
     name = table.prune({"op": "and", "args": []}, {"top_k": orders})["dictionary"]
@@ -69,7 +69,7 @@ def test_group_of_a_file_applies_to_its_ranges(table: Table) -> None:
 
     answer = first(0, 0, 0, 0)
     assert (skipped(answer), parts_of(answer)) == ([False, True, True, True], {})
-    # A file that is not listed gives no bound and is not skipped.
+    # If a file is not listed, it gives no bound, and the scan reads it.
     answer = first(-1, 0, 0, -1)
     assert skipped(answer) == [False, False, True, False]
     assert parts_of(answer) == {1: Part([101, 202], 1, [False, True, True])}
@@ -83,9 +83,9 @@ def test_group_of_a_file_applies_to_its_ranges(table: Table) -> None:
 def test_file_with_hidden_rows_is_skipped_only_as_a_whole(
     table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If rows can be hidden, a file is skipped only if all its ranges are skipped.
+    """If a file can have hidden rows, a scan skips it only if all its ranges are skipped.
 
-    A file is known only if all its ranges are known.
+    A file counts as known only if all its ranges are known.
     """
     real = OpenVersion.placement
     rows = np.array([True, True, True, False, True, True, False, True])

@@ -1,4 +1,4 @@
-"""Scans over versions on disk, without Spark: skipped files, and effects of a broken index."""
+"""Scans use versions on disk, without Spark: which files they skip, even if an index is broken."""
 
 from __future__ import annotations
 
@@ -32,21 +32,21 @@ from tests.unit.reader.indexed_table import LEFT, RIGHT, Table, both, equals
 
 @pytest.fixture
 def table(tmp_path: Path) -> Table:
-    """A table whose cache is empty."""
+    """A table with indexes; the cache is empty."""
     return Table(tmp_path)
 
 
 def wait_for_rereads() -> None:
-    """Waits until no background thread is reading a version."""
+    """Waits until no thread reads a version in the background."""
     for thread in threading.enumerate():
         if thread.name == "sieve-reload":
             thread.join(30)
 
 
 def test_scan_for_one_key_reads_the_list_and_one_run_file(table: Table) -> None:
-    """A scan for one key reads the list of locations and one run file.
+    """To look up one key, a scan reads the list of locations and one run file.
 
-    A second scan of the same files reads nothing.
+    If a second scan uses the same files, it reads nothing.
     """
     assert table.files_read(equals("x", 25)) == [2]
     runs = [name for name in table.store.read_names if name.startswith("part-")]
@@ -57,9 +57,9 @@ def test_scan_for_one_key_reads_the_list_and_one_run_file(table: Table) -> None:
 
 
 def test_index_is_opened_only_if_a_predicate_names_its_column(table: Table) -> None:
-    """An index is opened only if the predicate names its column.
+    """A scan opens an index only if the predicate names the index's column.
 
-    So a broken index does not affect scans of other columns.
+    Therefore, a broken index has no effect on scans that filter by other columns.
     """
     (table.root / RIGHT / "versions" / "1.json").write_bytes(b"?")
     answer = table.prune(equals("x", 25))
@@ -72,7 +72,7 @@ def test_index_is_opened_only_if_a_predicate_names_its_column(table: Table) -> N
 
 
 def test_replaced_unused_index_keeps_the_dictionary(table: Table) -> None:
-    """If an index is replaced, the dictionary of scans that do not use the index stays the same."""
+    """If an index is replaced, scans that do not use it keep their dictionary."""
     table.prune(equals("x", 31))
     first = table.prune(equals("y", 31))["dictionary"]
     assert table.prune(equals("x", 31))["dictionary"] == first
@@ -85,7 +85,7 @@ def test_replaced_unused_index_keeps_the_dictionary(table: Table) -> None:
 
 
 def test_other_index_is_used_after_a_drop(table: Table) -> None:
-    """If one of two indexes is dropped, scans use the other index, with a new dictionary."""
+    """If one of two indexes is dropped, scans use the other one, with a new dictionary."""
     table.prune(equals("y", 31), cache_bytes="0")
     first = table.prune(equals("x", 31), cache_bytes="0")["dictionary"]
     shutil.rmtree(table.root / RIGHT)
@@ -97,9 +97,9 @@ def test_other_index_is_used_after_a_drop(table: Table) -> None:
 
 
 def test_dictionaries_can_name_versions_of_a_dropped_index(table: Table) -> None:
-    """If an index is dropped, scans use the other index.
+    """If an index is dropped, scans use the other index of the table.
 
-    Dictionaries can name several versions of the dropped index.
+    The dictionaries of these scans can name several versions of the dropped index.
     """
     predicate = both(equals("x", 31), equals("y", 31))
     table.prune(predicate, cache_bytes="0")
@@ -113,10 +113,10 @@ def test_dictionaries_can_name_versions_of_a_dropped_index(table: Table) -> None
 
 @pytest.mark.parametrize("size", ["0", "100", "300000", "2MB", "1 g"])
 def test_a_cache_of_any_size_gives_the_same_answers(table: Table, size: str) -> None:
-    """For any cache size, scans return the same results.
+    """Whatever the size of the cache, scans return the same results.
 
-    With a small cache, scans read files again. A dictionary that does not fit into the cache is
-    sent anyway.
+    If the cache is small, scans read some files again. If a dictionary does not fit into the cache,
+    it is still sent.
     """
     for key in (25, 61, 25, 3):
         assert table.files_read(equals("x", key), cache_bytes=size) == [key // 10]
@@ -129,16 +129,17 @@ def test_a_cache_of_any_size_gives_the_same_answers(table: Table, size: str) -> 
 
 @pytest.mark.parametrize("size", ["lots", "-1", "1.5g", "12 parsecs", ""])
 def test_invalid_cache_size_does_not_fail_a_scan(table: Table, size: str) -> None:
-    """An invalid cache size has the effect of the default."""
+    """If the cache size is invalid, scans use the default size."""
     assert table.files_read(equals("x", 1), cache_bytes=size) == [0]
     assert table.pruner.cache.max_bytes == DEFAULTS.cache_bytes
 
 
 @pytest.mark.parametrize("gone", [False, True])
 def test_scan_reports_a_file_damaged_after_opening(table: Table, gone: bool) -> None:
-    """A scan that needs a damaged or missing file of an index reports a reason.
+    """If a scan needs a damaged or missing file of an index, it reports a reason.
 
-    The scan uses its other indexes. Scans that do not need the file are not affected.
+    That scan still uses its other indexes. Scans that do not need the damaged file are not
+    affected.
     """
     reason = "index-gone" if gone else "index-corrupt"
     assert table.files_read(equals("x", 5)) == [0]
@@ -162,9 +163,9 @@ def test_scan_reports_a_file_damaged_after_opening(table: Table, gone: bool) -> 
 
 
 def test_failed_file_is_read_again_in_the_background(table: Table) -> None:
-    """A file that failed is read again in the background, when its version is read again.
+    """If reading a file failed, it is read again in the background, together with its version.
 
-    No scan waits for the file.
+    No scan waits for this file.
     """
     path = table.run_file(LEFT, 1)
     data = path.read_bytes()
@@ -190,7 +191,7 @@ def test_failed_file_is_read_again_in_the_background(table: Table) -> None:
 
 
 def test_other_index_is_used_if_a_list_is_deleted(table: Table) -> None:
-    """If the list of an index is evicted and deleted, scans use the other index."""
+    """If an index's list is evicted from the cache and deleted, scans use the other index."""
     assert table.files_read(equals("x", 5), cache_bytes="0") == [0]
     (path,) = (table.root / LEFT / "locations").iterdir()
     path.unlink()
@@ -200,7 +201,7 @@ def test_other_index_is_used_if_a_list_is_deleted(table: Table) -> None:
 
 
 def test_concurrent_scans_read_each_file_once(table: Table) -> None:
-    """If several scans open an index at the same time, each run file is read once."""
+    """If several scans open an index at the same time, each run file is read only once."""
     answers: list[list[int]] = []
     start = threading.Barrier(8)
 
@@ -219,7 +220,7 @@ def test_concurrent_scans_read_each_file_once(table: Table) -> None:
 
 
 def add_versions(table: Table, numbers: Iterable[int]) -> None:
-    """Adds versions of the index on `x`, one for each day of April."""
+    """Adds versions of the index on `x`, one for each of these days of April."""
     for number in numbers:
         version = dataclasses.replace(
             table.versions[0],
@@ -235,7 +236,7 @@ def add_versions(table: Table, numbers: Iterable[int]) -> None:
 def test_instant_before_all_versions_uses_the_oldest_one(
     table: Table,
 ) -> None:
-    """A scan of an instant before all versions uses the oldest version that exists."""
+    """If a scan's instant is before all versions, the scan uses the oldest existing version."""
     add_versions(table, range(1, 4))
     day = 86_400_000
     first_of_april = 1_743_465_600_000
@@ -245,13 +246,13 @@ def test_instant_before_all_versions_uses_the_oldest_one(
 
 
 def test_earlier_versions_are_read_in_parallel(table: Table) -> None:
-    """If a scan of an earlier instant needs many versions, these versions are read in parallel."""
+    """If a scan of an earlier instant needs many versions, they are read in parallel."""
     add_versions(table, range(2, 9))
     inside: list[str] = []
     at_once: list[int] = []
 
     class FarAway(CountingStore):
-        """A store with slow calls."""
+        """A store whose calls are slow."""
 
         def read(self, uri: str, limit: int = READ_LIMIT) -> bytes:
             inside.append(uri)
@@ -267,7 +268,7 @@ def test_earlier_versions_are_read_in_parallel(table: Table) -> None:
 
 
 def test_next_scan_sees_a_change_during_opening(table: Table) -> None:
-    """If an index is disabled while a scan opens it, the next scan does not use the index."""
+    """If an index is disabled while a scan opens it, the next scan does not use it."""
     folder = table.root / LEFT
     off = dataclasses.replace(
         table.versions[0],
@@ -278,7 +279,7 @@ def test_next_scan_sees_a_change_during_opening(table: Table) -> None:
     )
 
     class Meanwhile(CountingStore):
-        """A store in which another thread's DISABLE is committed before the list is read."""
+        """A store that commits a DISABLE of another thread before it reads the list."""
 
         def read(self, uri: str, limit: int = READ_LIMIT) -> bytes:
             manifest = folder / "versions" / "2.json"
@@ -294,9 +295,9 @@ def test_next_scan_sees_a_change_during_opening(table: Table) -> None:
 
 
 def test_version_is_usable_only_if_ready_and_of_the_table(table: Table) -> None:
-    """A version is usable only if it is ready and belongs to the table.
+    """A scan can use a version only if it is ready and belongs to the table.
 
-    The version must match the fingerprints of all sessions that read.
+    The version's fingerprint must also match those of all sessions that read the table.
     """
     (version, _), mark = table.versions, table.versions[0].fingerprint_parts
     other_mark = mark | {"spark": "9.9"}
@@ -329,9 +330,9 @@ def test_version_is_usable_only_if_ready_and_of_the_table(table: Table) -> None:
 def test_is_not_null_does_not_count_as_narrowing(
     parts: list[str | tuple[str, ...]], expected: bool
 ) -> None:
-    """IS NOT NULL does not count as narrowing, because Spark adds it to most filters.
+    """Spark adds IS NOT NULL to most filters, so IS NOT NULL does not count as narrowing.
 
-    In the cases, a tuple stands for OR.
+    In the test cases, a tuple stands for OR.
     """
     leaves: dict[str, dict[str, object]] = {
         "not null": {"op": "is not null", "col": ["x"]},
@@ -348,7 +349,7 @@ def test_is_not_null_does_not_count_as_narrowing(
 
 
 def test_unusable_index_is_a_reason(table: Table) -> None:
-    """An index outside of the roots, or for another reader, is not used, with a reason."""
+    """If an index is outside of the roots or for another reader, the scan reports why."""
     roots = Roots(None)
     roots._databases["sales"] = ("file:/w/.sieve", time.monotonic())
     table.service = PruneService(roots, table.pruner)
@@ -365,9 +366,9 @@ def test_unusable_index_is_a_reason(table: Table) -> None:
 
 
 def test_an_unreadable_registration_is_a_reason(table: Table) -> None:
-    """If a registration is unreadable, the scan reports a reason and uses the other indexes.
+    """If a registration is unreadable, the scan reports a reason, and uses the other indexes.
 
-    The unreadable registration can belong to any column.
+    The scan cannot tell which column the unreadable registration belongs to.
     """
     first = table.prune(equals("x", 25))
     send = table.send
@@ -381,9 +382,9 @@ def test_an_unreadable_registration_is_a_reason(table: Table) -> None:
 
 
 def test_unknown_parts_with_an_indexed_column_are_counted(table: Table) -> None:
-    """Each unknown part of a predicate that names an indexed column counts as a reason.
+    """If an unknown part of a predicate names an indexed column, it counts as a reason.
 
-    The known parts still skip files.
+    The known parts of the predicate still skip files.
     """
     parts = [{"op": "unknown", "why": "a function", "names": [name]} for name in ("x", "x", "z")]
     answer = table.prune(both(equals("x", 25), *parts))
@@ -395,7 +396,7 @@ def test_unknown_parts_with_an_indexed_column_are_counted(table: Table) -> None:
 
 
 def test_other_versions_are_used_if_one_is_broken(table: Table) -> None:
-    """If one version is broken, scans that read parts of slices use the other versions."""
+    """If one version is broken, scans that read parts of slices use all other versions."""
     add_versions(table, range(1, 4))
     broken = dataclasses.replace(
         table.versions[0].runs[0],
@@ -422,7 +423,7 @@ def test_other_versions_are_used_if_one_is_broken(table: Table) -> None:
 def test_each_group_of_versions_can_exclude_files(
     monkeypatch: pytest.MonkeyPatch, columns: tuple[str, ...]
 ) -> None:
-    """Versions are evaluated in groups by encoder, each of which can exclude files."""
+    """Versions are grouped by encoder, and each group can exclude files."""
     keeps = {"a": 0b1110, "b": 0b1101, "c": 0b1011, "d": 0b0111}
     groups = {"x": [("a",), ("b",), ("c",)], "y": [("d",)]}
 
@@ -443,7 +444,7 @@ def test_each_group_of_versions_can_exclude_files(
 def test_other_index_is_used_if_one_is_blocked(
     table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If the bulkhead blocks one index, the scan uses the other index and reports an error."""
+    """If the bulkhead blocks one index, a scan uses the other one, and reports an error."""
     monkeypatch.setattr(Bulkhead, "blocked", lambda _self, wanted, _timeout: set(wanted[:1]))
     answer = table.prune(both(equals("x", 25), equals("y", 25)))
     assert answer["used"] == ["y@1"]
@@ -451,7 +452,7 @@ def test_other_index_is_used_if_one_is_blocked(
 
 
 def test_every_scan_reports_a_damaged_index(table: Table) -> None:
-    """Every scan that needs a damaged index reports a reason."""
+    """Each scan that needs a damaged index reports a reason."""
     table.run_file(LEFT, 0).write_bytes(b"damaged")
     for _ in range(2):
         assert table.prune(equals("x", 3))["reasons"] == {"index-corrupt": 1}

@@ -1,4 +1,4 @@
-"""Look-ups in runs: which files a look-up reads, how often, and what a damaged file affects."""
+"""Look-ups in runs: which files they read, how often, and what damage to a file affects."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ BIGINT = Encoder("bigint")
 
 
 def segment(first: int, last: int, location: int) -> Row:
-    """A segment with one block of one location."""
+    """A segment of one block, which contains one location."""
     one = np.ones(1, np.int64)
     block = CSR(np.array([0, 1]), np.array([location], np.int32), one)
     payload = encode_segment(Segment(first, last, last - first + 1, block))
@@ -44,9 +44,9 @@ def segment(first: int, last: int, location: int) -> Row:
 
 
 def many_files() -> list[list[Row]]:
-    """Segment k has the keys 100 k to 100 k + 9 of location k.
+    """A run whose segment k has the keys 100 k to 100 k + 9, all in location k.
 
-    File f has the segments f, f + 6, f + 12, and so on.
+    File f contains the segments f, f + 6, f + 12, and so on.
     """
     return [
         [segment(100 * k, 100 * k + 9, k) for k in range(number, FILES * EACH, FILES)]
@@ -55,12 +55,12 @@ def many_files() -> list[list[Row]]:
 
 
 def opened(folder: Path, run: RunRef, store: Store, bound: int = 1 << 20) -> Run:
-    """The run, with an empty cache."""
+    """Opens the run with an empty cache."""
     return Run(store, f"file:{folder}", run, Cache(bound))
 
 
 def found(run: Run, *intervals: tuple[int, int]) -> list[int]:
-    """Returns the ordinals of the locations that can contain a key in these intervals."""
+    """Returns the numbers of those locations that can contain a key in these intervals."""
     return np.flatnonzero(run.locations_in(np.array(intervals).reshape(-1, 2))).tolist()
 
 
@@ -70,19 +70,19 @@ def name(number: int) -> str:
 
 
 def test_point_reads_only_the_file_that_can_have_the_key(tmp_path: Path) -> None:
-    """A look-up of one key reads only the file that can contain the key, and only once."""
+    """To look up one key, only the file that can contain the key is read, and only once."""
     run, store = write_run(tmp_path, many_files(), BIGINT, FILES * EACH), CountingStore()
     index = opened(tmp_path, run, store)
     assert found(index, (1405, 1405)) == [14]
     assert store.read_names == [name(14 % FILES)]
-    # Key 805 is in another segment of the same file, and key 50 is in no file.
+    # Key 805 is in another segment of the file that was read, and key 50 is in no file.
     assert found(index, (805, 805)) == [8]
     assert found(index, (50, 50)) == []
     assert store.read_names == [name(14 % FILES)]
 
 
 def test_intervals_read_only_files_that_can_have_their_keys(tmp_path: Path) -> None:
-    """A look-up reads exactly the files that can contain a key of its intervals, each file once."""
+    """A look-up reads each file that can contain a key of its intervals once, and no other file."""
     run, store = write_run(tmp_path, many_files(), BIGINT, FILES * EACH), CountingStore()
     index = opened(tmp_path, run, store)
     assert found(index, (305, 305), (905, 905), (1600, 1603)) == [3, 9, 16]
@@ -99,7 +99,7 @@ CHUNKED = [segment(10 * k, 10 * k + 5, k) for k in range(FILES * EACH)]
 
 @pytest.fixture
 def decoded(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
-    """Records the decoded payloads; each chunk of a file has three segments of `CHUNKED`."""
+    """Records which payloads are decoded; a chunk has three segments of a file of `CHUNKED`."""
     found: list[bytes] = []
     decode = run_file.decode
 
@@ -115,7 +115,7 @@ def decoded(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
 def test_only_chunks_that_can_have_the_key_are_decoded(
     tmp_path: Path, decoded: list[bytes]
 ) -> None:
-    """A look-up decodes only the chunks of a file that can contain its keys."""
+    """A look-up decodes only those chunks of a file that can contain one of its keys."""
     rows = CHUNKED
     index = opened(tmp_path, write_run(tmp_path, [rows[::-1]], BIGINT, FILES * EACH), LocalStore())
     assert found(index, (41, 41)) == [4]
@@ -127,22 +127,22 @@ def test_only_chunks_that_can_have_the_key_are_decoded(
 def test_queries_answered_together_decode_each_chunk_once(
     tmp_path: Path, decoded: list[bytes]
 ) -> None:
-    """Look-ups that are answered together decode each chunk once, even without a cache."""
+    """If several look-ups run together, each chunk is decoded once, even without a cache."""
     rows, store = CHUNKED, CountingStore()
     run = write_run(tmp_path, [rows[:12], rows[12:]], BIGINT, FILES * EACH)
     index = opened(tmp_path, run, store, bound=0)
     asked = np.array([[100, 135], [41, 41], [101, 101], [56, 59], [6, 9], [47, 61]])
     each = [np.flatnonzero(flags).tolist() for flags in index.locations_in_each(asked)]
     assert each == [[10, 11, 12, 13], [4], [10], [], [], [5, 6]]
-    # The key of one look-up is in a gap between keys of the first chunk.
+    # One look-up's key is in a gap between the keys of the first chunk.
     assert decoded == [row[-1] for row in rows[:15]]
     assert store.read_names == [name(0), name(1)]
 
 
 def long_run(folder: Path, files: int = 2, each: int = 4) -> RunRef:
-    """A run of `each` segments per file.
+    """A run whose files contain `each` segments.
 
-    Entry i of segment k has the key 100 k + 10 i and the location i.
+    In segment k, entry i has the key 100 k + 10 i and the location i.
     """
 
     def one(k: int) -> Row:
@@ -160,10 +160,10 @@ def long_run(folder: Path, files: int = 2, each: int = 4) -> RunRef:
 def test_run_too_large_for_the_cache_is_packed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, room: str
 ) -> None:
-    """A run is packed if it does not fit into the cache otherwise.
+    """If a run does not fit into the cache otherwise, it is packed.
 
-    A look-up that needs most chunks of a file packs all of them. Later look-ups use only the packed
-    form.
+    If a look-up needs most chunks of a file, all chunks of the file are packed. After that,
+    look-ups use only the packed chunks.
     """
     monkeypatch.setattr(run_file, "CHUNK_BYTES", 1)
     decoded: list[tuple[str, int | None]] = []
@@ -184,22 +184,22 @@ def test_run_too_large_for_the_cache_is_packed(
     assert found(run, (20, 20), (230, 230)) == [2, 3]
     assert decoded == [(kind, 1), (kind, 0), (kind, 2)]
     decoded.clear()
-    # The look-up needs three of four chunks, and one chunk of the next file.
+    # This look-up needs three of a file's four chunks, and one chunk of the next file.
     assert found(run, (0, 0), (110, 110), (220, 220), (490, 490)) == [0, 1, 2, 9]
     assert decoded == ([("packed", None), (kind, 0)] if room == "packed" else [(kind, 0)])
     decoded.clear()
-    # The packed form is used without the file, even for chunks that no query has needed yet.
+    # Packed chunks are used without their file, even those that no query has needed before.
     cache.invalidate((f"file:{tmp_path}/runs/{RUN}/part-00000.parquet", ref.files[0].sha256))
     store.read_names.clear()
     assert found(run, (330, 330)) == [3]
     assert decoded == ([] if room == "packed" else [(kind, 3)])
     assert store.read_names == ([] if room == "packed" else ["part-00000.parquet"])
-    # A file with one chunk is packed as a chunk, not as a file.
+    # If a file has only one chunk, this chunk is packed, and not the file.
     one = long_run(tmp_path / "one", 1, 1)
     decoded.clear()
     assert found(Run(store, f"file:{tmp_path}/one", one, FileCache(1)), (50, 50)) == [5]
     assert decoded == [("packed", 0)]
-    # If the cache stores nothing, packing is useless, so chunks are only decoded.
+    # If the cache can store nothing, packing would be useless, so chunks are only decoded.
     decoded.clear()
     assert found(Run(store, f"file:{tmp_path}", ref, FileCache(0)), (0, 390)) == list(range(10))
     assert decoded == [("decoded", number) for number in range(4)]
@@ -208,9 +208,9 @@ def test_run_too_large_for_the_cache_is_packed(
 def test_segments_that_cannot_be_packed_are_decoded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Segments of a shape that cannot be packed are decoded.
+    """If segments have a shape that cannot be packed, they are decoded.
 
-    A file with a location beyond the run is damaged.
+    If a file names a location that the run does not have, the file is damaged.
     """
     monkeypatch.setattr(run_file, "CHUNK_BYTES", 1)
     run = write_run(tmp_path, [[segment(0, 9, 0), segment(20, 29, 1)]], BIGINT, 2)
@@ -225,7 +225,7 @@ def test_segments_that_cannot_be_packed_are_decoded(
 def test_error_of_a_damaged_file_is_raised_until_a_retry(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A damaged file is read once; each look-up raises the same error until a retry."""
+    """A damaged file is read once; until a retry, each look-up raises the same error."""
     monkeypatch.setattr(run_file, "CHUNK_BYTES", 1)
     ref, store = long_run(tmp_path), CountingStore()
     run = Run(store, f"file:{tmp_path}", ref, FileCache(ref.bytes))
@@ -242,9 +242,9 @@ def test_error_of_a_damaged_file_is_raised_until_a_retry(
 
 
 def test_a_small_cache_reads_again_and_finds_the_same(tmp_path: Path) -> None:
-    """Files that do not fit into the cache are read again for each look-up.
+    """If files do not fit into the cache, each look-up reads them again.
 
-    The results are the same.
+    The look-ups still find the same locations.
     """
     run, store = write_run(tmp_path, many_files(), BIGINT, FILES * EACH), CountingStore()
     index = opened(tmp_path, run, store, bound=0)
@@ -254,7 +254,7 @@ def test_a_small_cache_reads_again_and_finds_the_same(tmp_path: Path) -> None:
 
 
 def test_hash_is_looked_up_only_in_the_map_of_its_range(tmp_path: Path) -> None:
-    """A hash is looked up only in the map whose range of hashes contains it."""
+    """A hash is looked up only in that map whose range of hashes contains it."""
     keys = np.arange(40, dtype=np.int64)
     signed = np.sort(hash_codes(keys).view(np.int64))
     halves = [signed[:20].tolist(), signed[20:].tolist()]
@@ -278,9 +278,9 @@ def test_hash_is_looked_up_only_in_the_map_of_its_range(tmp_path: Path) -> None:
 
 
 def test_hashes_may_be_in_any_order(tmp_path: Path) -> None:
-    """The hashes of a look-up can be in any order.
+    """A look-up accepts its hashes in any order.
 
-    Maps are in signed order, while the hashes of an IN list are in unsigned order.
+    Maps are in the order of signed hashes, but the hashes of an IN list are in unsigned order.
     """
     signed = np.sort(hash_codes(np.arange(40)).view(np.int64))
     maps = [
@@ -298,7 +298,7 @@ def test_hashes_may_be_in_any_order(tmp_path: Path) -> None:
 
 
 def test_a_map_of_more_locations_than_the_run_is_corrupt(tmp_path: Path) -> None:
-    """A map that names a location outside of the run is corrupt."""
+    """If a map names a location that the run does not have, the map is corrupt."""
     signed = np.sort(hash_codes(np.arange(3)).view(np.int64))
     rows = [map_row(signed.tolist(), [0, 1, 2], 3)]
     run = write_run(tmp_path, [rows, [segment(0, 2, 0)]], BIGINT, 2)
@@ -311,7 +311,7 @@ def test_a_map_of_more_locations_than_the_run_is_corrupt(tmp_path: Path) -> None
 
 
 def flip_a_bit(folder: Path, number: int) -> bytes:
-    """Flips a bit of a run file, and returns the original bytes."""
+    """Flips one bit of a run file, and returns the file's original bytes."""
     path = folder / "runs" / RUN / name(number)
     data = path.read_bytes()
     path.write_bytes(data[:9] + bytes([data[9] ^ 1]) + data[10:])
@@ -319,7 +319,7 @@ def flip_a_bit(folder: Path, number: int) -> bytes:
 
 
 def test_damaged_file_fails_only_look_ups_that_need_it(tmp_path: Path) -> None:
-    """A damaged file makes only those look-ups fail that need the file."""
+    """If a file is damaged, only look-ups that need this file fail."""
     index = opened(tmp_path, write_run(tmp_path, many_files(), BIGINT, FILES * EACH), LocalStore())
     flip_a_bit(tmp_path, 2)
     assert found(index, (305, 305)) == [3]
@@ -330,9 +330,9 @@ def test_damaged_file_fails_only_look_ups_that_need_it(tmp_path: Path) -> None:
 
 
 def test_failed_file_is_not_read_again_before_a_retry(tmp_path: Path) -> None:
-    """A file that failed is not read again before a retry.
+    """If reading a file failed, the file is not read again before a retry.
 
-    A successful retry makes the file usable.
+    If the retry succeeds, look-ups can use the file.
     """
     store = CountingStore()
     index = opened(tmp_path, write_run(tmp_path, many_files(), BIGINT, FILES * EACH), store)
@@ -353,7 +353,7 @@ def test_failed_file_is_not_read_again_before_a_retry(tmp_path: Path) -> None:
 
 
 def test_missing_and_damaged_files_raise_different_errors(tmp_path: Path) -> None:
-    """A missing file and a damaged file raise different errors, in repeated look-ups, too."""
+    """A missing file and a damaged file raise different errors, even if the look-up is repeated."""
     index = opened(tmp_path, write_run(tmp_path, many_files(), BIGINT, FILES * EACH), LocalStore())
     (tmp_path / "runs" / RUN / name(0)).unlink()
     for _ in range(2):
@@ -362,7 +362,7 @@ def test_missing_and_damaged_files_raise_different_errors(tmp_path: Path) -> Non
 
 
 def test_cached_bytes_are_used_after_their_file_is_gone(tmp_path: Path) -> None:
-    """Verified bytes in the cache are used even if their file is gone."""
+    """If bytes of a file are verified and cached, look-ups use them even after the file is gone."""
     index = opened(tmp_path, write_run(tmp_path, many_files(), BIGINT, FILES * EACH), LocalStore())
     assert found(index, (5, 5)) == [0]
     (tmp_path / "runs" / RUN / name(0)).unlink()
@@ -371,7 +371,7 @@ def test_cached_bytes_are_used_after_their_file_is_gone(tmp_path: Path) -> None:
 
 @dataclass(frozen=True, slots=True)
 class SlowStore(CountingStore):
-    """A store that waits before each read until the test continues."""
+    """A store whose reads wait until the test lets them continue."""
 
     started: threading.Event = field(default_factory=threading.Event)
     go: threading.Event = field(default_factory=threading.Event)
@@ -384,7 +384,7 @@ class SlowStore(CountingStore):
 
 @pytest.mark.parametrize("damaged", [False, True])
 def test_concurrent_scans_read_a_file_once(tmp_path: Path, damaged: bool) -> None:
-    """If several scans need a file at the same time, all get the result or error of one read."""
+    """If several scans need a file at the same time, one read gives all the result or error."""
     run, store = write_run(tmp_path, many_files(), BIGINT, FILES * EACH), SlowStore()
     if damaged:
         flip_a_bit(tmp_path, 2)
@@ -409,7 +409,7 @@ def test_concurrent_scans_read_a_file_once(tmp_path: Path, damaged: bool) -> Non
 
 
 def described_run_file(rows: Sequence[Row]) -> tuple[bytes, RunFileRef]:
-    """A run file, and its description in a manifest."""
+    """A run file, and how a manifest describes it."""
     data = run_file_bytes(rows)
     run = describe_run(RUN, 1, BIGINT, [(name(0), data)])
     assert run is not None
@@ -417,16 +417,16 @@ def described_run_file(rows: Sequence[Row]) -> tuple[bytes, RunFileRef]:
 
 
 def altered(rows: list[Row], number: int, payload: bytes) -> tuple[bytes, RunFileRef]:
-    """A run file with another payload in one row, and the description of the original file."""
+    """A run file in which one row has another payload, with the original file's description."""
     _, file = described_run_file(rows)
     rows = [(*r[:-1], payload if k == number else r[-1]) for k, r in enumerate(rows)]
     return run_file_bytes(rows), file
 
 
 def test_neighbouring_segments_form_one_range() -> None:
-    """Neighbouring segments of a file form one range in the manifest.
+    """If segments of a file are neighbours, the manifest has one range for all of them.
 
-    If a segment of another file lies between two segments, the range ends.
+    If another file has a segment between two segments, the range ends before it.
     """
     first = run_file_bytes([segment(0, 9, 0), segment(20, 29, 0), segment(60, 69, 0)])
     other = run_file_bytes([segment(50, 51, 0), segment(-5, -5, 0), segment(40, 49, 0)])
@@ -441,7 +441,7 @@ def test_neighbouring_segments_form_one_range() -> None:
 
 @pytest.mark.parametrize("outside", [(9, 20), (-1, 9), (30, 30), (-9, -8), (15, 16)])
 def test_segments_outside_of_the_ranges_are_corrupt(outside: tuple[int, int]) -> None:
-    """A segment outside of the manifest's ranges is corrupt, as look-ups would not find it."""
+    """If a segment is outside of the manifest's ranges, it is corrupt: no look-up would find it."""
     rows = [segment(0, 9, 0), segment(20, 29, 1)]
     other = describe_run(
         RUN, 2, BIGINT, [("a", run_file_bytes(rows)), ("b", run_file_bytes([segment(12, 13, 0)]))]
@@ -453,7 +453,7 @@ def test_segments_outside_of_the_ranges_are_corrupt(outside: tuple[int, int]) ->
 
 
 def test_hashes_outside_the_ranges_are_corrupt() -> None:
-    """A map with hashes outside of the ranges in the manifest is corrupt."""
+    """If a map has hashes outside of the manifest's ranges, the map is corrupt."""
     data, file = described_run_file([map_row([-5, 7], [0, 1], 2)])
     assert file.hashes == ((-5, 7),)
     assert parse_run_file(data, file).maps[0].n_keys == 2
@@ -465,7 +465,7 @@ def test_hashes_outside_the_ranges_are_corrupt() -> None:
     "ends", [[(0, 9), (9, 12)], [(-9, -3), (0, 5), (5, 12)], [(-9, 0), (0, 5), (6, 12)]]
 )
 def test_overlapping_segments_are_corrupt(ends: list[tuple[int, int]]) -> None:
-    """Overlapping segments in a file are corrupt, since a look-up would search only one of them."""
+    """If segments of a file overlap, they are corrupt: a look-up would search only one of them."""
     data, _ = described_run_file(
         [segment(first, last, k % 2) for k, (first, last) in enumerate(ends)]
     )
@@ -476,20 +476,20 @@ def test_overlapping_segments_are_corrupt(ends: list[tuple[int, int]]) -> None:
 
 @pytest.mark.parametrize("payload", [b"", bytes(5), b"\x00\x01" + bytes(40)])
 def test_impossible_payloads_are_corrupt(payload: bytes) -> None:
-    """Payloads that no encoder writes are corrupt, whatever the checksum."""
+    """If no encoder could have written a payload, it is corrupt, whatever the checksum."""
     with pytest.raises(CorruptError):
         parse_run_file(*altered([segment(0, 9, 0), segment(20, 29, 1)], 1, payload))
 
 
 @pytest.mark.parametrize("head", [b"\x05\x01", b"\x01\x02", b"\x04\x02"])
 def test_a_later_shape_or_layout_is_too_new(head: bytes) -> None:
-    """A later shape or layout is reported as too new, whatever bytes follow its number."""
+    """A payload of a later shape or layout is too new, whatever bytes follow this number."""
     with pytest.raises(UnsupportedError):
         parse_run_file(*altered([segment(0, 9, 0), segment(20, 29, 1)], 1, head + b"\xff" * 90))
 
 
 def test_other_files_are_corrupt() -> None:
-    """A run file is corrupt if it is not Parquet, is empty, or has no column of payloads."""
+    """If a run file is not Parquet, is empty, or has no column of payloads, it is corrupt."""
     data, file = described_run_file([segment(0, 9, 0)])
     sink = io.BytesIO()
     pq.write_table(pa.table({"payload": [1, 2]}), sink)

@@ -1,4 +1,4 @@
-"""Top-k: the locations that can contain a row of ORDER BY with LIMIT, by classes and groups."""
+"""Which locations can contain a row of ORDER BY with LIMIT, with NULL, NaN and groups."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from sieve.predicate.tree import Or
 from sieve.reader.extents import LocationEnds, extents
 from sieve.reader.top_k import Order, needed
 
-# Each location: least and greatest key, rows with a key, NULLs, and NaNs. Location 3 has no keys.
+# Each row of this table states a location's least key, greatest key, rows with a key, NULLs, and
+# NaNs. Location 3 has no keys.
 LOCATIONS = [
     (0, 9, 10, 0, 0),
     (10, 19, 10, 2, 0),
@@ -25,7 +26,7 @@ ALL = len(LOCATIONS)
 
 
 def uncertain(low: Codes, high: Codes, locations: Counts) -> LocationEnds:
-    """One entry per location, with no certain key at either end."""
+    """Makes one entry for each location; no key at its ends is certain."""
     no = np.zeros(len(low), np.bool_)
     return LocationEnds(np.stack([low, high, low, high]), locations, no, no, no)
 
@@ -60,7 +61,7 @@ def needed_locations(
         (11, {}, [0, 1, 2]),
         (20, {}, [0, 1, 2]),
         (21, {}, [0, 1, 2, 4]),
-        # In total, there are 31 keys, 4 NaNs and 7 NULLs.
+        # All locations together have 31 keys, 4 NaNs and 7 NULLs.
         (31, {}, [0, 1, 2, 4]),
         (32, {}, [0, 1, 2, 3, 4]),
         (42, {}, [0, 1, 2, 3, 4]),
@@ -86,12 +87,12 @@ def needed_locations(
 def test_rows_are_counted_class_by_class(
     rows: int, options: dict[str, object], locations: list[int] | None
 ) -> None:
-    """Rows are counted by class (NULLs, NaNs, keys up to a bound) until they are enough."""
+    """Rows are counted class by class (NULLs, NaNs, keys) until there are enough rows."""
     assert needed_locations(rows, **options) == locations  # type: ignore[arg-type]
 
 
 def test_rows_that_may_be_missing_do_not_count() -> None:
-    """A location with deleted or hidden rows gives no bound, but a scan can need it."""
+    """If a location can have deleted or hidden rows, it gives no bound, but a scan may need it."""
     assert needed_locations(10, unsure=[0]) == [0, 1, 2]
     assert needed_locations(10, unsure=[0, 1]) == [0, 1, 2, 4]
     assert needed_locations(4, descending=True, unsure=[3]) == [2, 3, 4]
@@ -100,9 +101,9 @@ def test_rows_that_may_be_missing_do_not_count() -> None:
 
 
 def test_each_group_has_its_own_first_rows() -> None:
-    """Each group has its own bound.
+    """Each group of locations has its own bound.
 
-    A location without a group gives no bound and is not skipped.
+    If a location has no group, it gives no bound and is not skipped.
     """
     assert needed_locations(3, groups=[0, 1, 1, 1, 0]) == [0, 1, 2]
     assert needed_locations(3, groups=[0, 1, 0, 1, 1]) == [0, 1]
@@ -112,9 +113,9 @@ def test_each_group_has_its_own_first_rows() -> None:
 
 
 def test_a_group_with_fewer_rows_is_needed_whole() -> None:
-    """If a group has fewer keys than LIMIT, all locations of the group are needed.
+    """If a group has fewer keys than LIMIT, a scan needs all locations of the group.
 
-    For example, the MIN of a group of NULLs is NULL (datafusion#23684).
+    For example, the MIN of a group is NULL if all its values are NULL (datafusion#23684).
     """
     assert needed_locations(2, nulls="never", groups=[0, 0, 0, 1, 0]) == [0, 3]
     assert needed_locations(7, nulls="never", groups=[0, 0, 0, 0, 1]) == [0, 4]
@@ -130,9 +131,9 @@ TIED = [(5, 5), (5, 9), (4, 6), (5, 5)]
 def test_second_location_of_the_bound_is_not_needed(
     ties: bool, one_value: bool, locations: list[int]
 ) -> None:
-    """If ties do not matter, only one of several locations whose least key is the bound is needed.
+    """If ties do not matter, only one of several locations with the bound as least key is needed.
 
-    The bound is 5, which one location certainly has.
+    The bound is 5, and one location certainly contains this key.
     """
     low, high = np.array(TIED, np.int64).T
     n = np.arange(len(TIED))

@@ -1,4 +1,4 @@
-"""The versions that a scan uses: the newest, those of an instant, or none."""
+"""Which versions of an index a scan uses: the newest, those of an earlier instant, or none."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ OTHER = {"spark": "9.9"}
 
 
 class Index:
-    """An index with one version for each day, from the first of May on.
+    """An index that has one version per day, from the first of May on.
 
     Args:
-        root: root of the index.
+        root: the root of the index.
         versions: the number of versions.
         vacuumed: the newest version whose files VACUUM has deleted.
     """
@@ -66,11 +66,11 @@ class Index:
             (self.folder / "vacuumed" / str(vacuumed)).touch()
 
     def path(self, number: int) -> Path:
-        """The path of a version's manifest."""
+        """The path of the manifest of a version."""
         return self.folder / "versions" / f"{number}.json"
 
     def used(self, instant: str | None, *, partial: bool = False, **other: Any) -> list[int]:
-        """The numbers of the versions that a scan uses."""
+        """Returns the numbers of the versions that a scan uses."""
         newest = self.cache.newest(self.registration, LASTING).index
         assert newest is not None
         found = self.cache.versions_for(newest, self.scan(instant, partial=partial, **other))
@@ -86,13 +86,13 @@ class Index:
     ("instant", "one", "many"),
     [
         (None, [9], [9]),
-        # The instant is before all versions, so the scan uses the oldest version.
+        # This instant is before all versions, so the scan uses the oldest one.
         ("2025-04-30T00:00:00.000Z", [1], [*range(1, 8), 9]),
         ("2025-05-01T00:00:00.000Z", [1], [*range(1, 8), 9]),
         ("2025-05-02T12:00:00.000Z", [2], [*range(2, 9), 9]),
         ("2025-05-08T00:00:00.000Z", [8], [8, 9]),
         ("2025-05-08T23:59:59.999Z", [8], [8, 9]),
-        # The newest version is not later than the instant.
+        # The newest version is not later than this instant.
         ("2025-05-09T00:00:00.000Z", [9], [9]),
         ("2025-06-01T00:00:00.000Z", [9], [9]),
     ],
@@ -100,9 +100,9 @@ class Index:
 def test_instant_uses_the_last_version_up_to_it(
     tmp_path: Path, instant: str | None, one: list[int], many: list[int]
 ) -> None:
-    """A scan of an instant uses the last version that is not later than the instant.
+    """If a scan is of an instant, it uses the last version that is not later than the instant.
 
-    A scan of partially visible slices also uses later versions, up to eight in total.
+    If slices are only partly visible, a scan also uses later versions, up to eight in total.
     """
     index = Index(tmp_path, 9)
     assert index.used(instant) == one
@@ -111,7 +111,7 @@ def test_instant_uses_the_last_version_up_to_it(
 
 
 def test_oldest_remaining_version_is_used_after_vacuum(tmp_path: Path) -> None:
-    """A scan of an earlier instant uses the oldest version that VACUUM has left."""
+    """After VACUUM, a scan of an earlier instant uses the oldest version that is left."""
     index = Index(tmp_path, 5, vacuumed=3)
     assert index.used("2025-05-02T00:00:00.000Z") == [4]
     assert index.used("2025-05-02T00:00:00.000Z", partial=True) == [4, 5]
@@ -120,19 +120,19 @@ def test_oldest_remaining_version_is_used_after_vacuum(tmp_path: Path) -> None:
 
 
 def test_earlier_versions_are_read_once(tmp_path: Path) -> None:
-    """Earlier versions are read only once, since they never change."""
+    """An earlier version is read only once, because it never changes."""
     index = Index(tmp_path, 5)
     for _ in range(3):
         assert index.used("2025-05-02T12:00:00.000Z", partial=True) == [2, 3, 4, 5]
     names = index.store.read_names
-    # Each manifest is read at most twice: to find its instant, and to open the version.
+    # Each manifest is read at most twice: once to find its instant, and once to open the version.
     assert {name for name in names if name.endswith(".json")} == {f"{k}.json" for k in range(2, 6)}
     assert all(names.count(f"{k}.json") <= 2 for k in range(2, 5))
     assert names.count("5.json") == 1
 
 
 def test_other_versions_are_used_if_one_is_damaged(tmp_path: Path) -> None:
-    """If a version is damaged, a scan uses the undamaged versions after the scan's instant.
+    """If a version is damaged, a scan uses the undamaged versions later than its instant.
 
     If the version of the instant itself is damaged, the scan uses the newest version.
     """
@@ -147,7 +147,7 @@ def test_other_versions_are_used_if_one_is_damaged(tmp_path: Path) -> None:
 
 
 def test_version_of_another_table_or_reader_is_ignored(tmp_path: Path) -> None:
-    """A scan ignores versions that were built for another table or another reader."""
+    """A scan ignores versions that were built for another table, or for another reader."""
     index = Index(tmp_path, 3)
     assert index.used(None, fingerprints=[OTHER]) == []
     changed = replace(index.manifest, fingerprint_parts=OTHER, version=4, parent=index.manifest.id)
@@ -165,7 +165,7 @@ def test_version_of_another_table_or_reader_is_ignored(tmp_path: Path) -> None:
 
 
 def test_a_disabled_index_serves_no_earlier_instant(tmp_path: Path) -> None:
-    """A disabled index is not used, even by a scan of an instant before DISABLE."""
+    """If an index is disabled, no scan uses it, not even for an instant before it was disabled."""
     index = Index(tmp_path, 3)
     off = replace(
         index.manifest,
@@ -180,9 +180,9 @@ def test_a_disabled_index_serves_no_earlier_instant(tmp_path: Path) -> None:
 
 
 def test_the_newest_version_is_read_again_after_a_change(tmp_path: Path) -> None:
-    """After a statement of this driver, scans read the newest version again.
+    """After this driver has run a statement, scans read the newest version again.
 
-    An unchanged version stays open.
+    If this version is the same as before, it stays open.
     """
     index = Index(tmp_path, 2)
     first = index.cache.newest(index.registration, LASTING)
@@ -203,9 +203,9 @@ def test_the_newest_version_is_read_again_after_a_change(tmp_path: Path) -> None
 
 
 def test_unchanged_newest_version_stays_open(tmp_path: Path) -> None:
-    """If the newest version is unchanged, it stays open and is not read again.
+    """If the newest version has not changed, it stays open, and its files are not read again.
 
-    A version with another id is read.
+    If the newest version has another id than before, its files are read.
     """
     index = Index(tmp_path, 2)
     first = index.cache.newest(index.registration, LASTING)
@@ -219,9 +219,9 @@ def test_unchanged_newest_version_stays_open(tmp_path: Path) -> None:
 
 
 def test_in_memory_lists_the_cached_indexes(tmp_path: Path) -> None:
-    """`in_memory` lists the cached indexes by column, without reading a file.
+    """`in_memory` lists the cached indexes of each column, and reads no file.
 
-    Only indexes that the scan is allowed to use are listed.
+    It leaves out those indexes that the scan is not allowed to use.
     """
     index = Index(tmp_path, 2)
     registrations = [None, index.registration]
@@ -235,18 +235,18 @@ def test_in_memory_lists_the_cached_indexes(tmp_path: Path) -> None:
 
 
 def gone(index: Index) -> None:
-    """Deletes the only version."""
+    """Deletes the only version of the index."""
     index.path(1).unlink()
 
 
 def without_list(index: Index) -> None:
-    """Deletes the version's list of locations."""
+    """Deletes the list of locations of the version."""
     for path in (index.folder / "locations").iterdir():
         path.unlink()
 
 
 def damaged(index: Index) -> None:
-    """Damages the manifest."""
+    """Damages the manifest of the version."""
     index.path(1).write_bytes(b"?")
 
 
@@ -261,7 +261,7 @@ def damaged(index: Index) -> None:
 def test_unreadable_index_is_a_reason(
     tmp_path: Path, break_it: Callable[[Index], None], reason: Reason, detail: str
 ) -> None:
-    """If an index cannot be read, the scan gets a reason and a detail instead of a version."""
+    """If an index cannot be read, the scan gets a reason and details instead of a version."""
     index = Index(tmp_path, 1)
     break_it(index)
     found = index.cache.newest(index.registration, LASTING)
@@ -271,7 +271,7 @@ def test_unreadable_index_is_a_reason(
 
 
 def test_store_without_an_answer_is_a_reason(tmp_path: Path) -> None:
-    """If the store does not answer, the reason is `error`."""
+    """If the store does not answer, the scan's reason is `error`."""
 
     class Down(LocalStore):
         """A store that answers no call."""
@@ -297,5 +297,5 @@ def test_store_without_an_answer_is_a_reason(tmp_path: Path) -> None:
     ],
 )
 def test_each_kind_of_error_has_its_reason(kind: type[SieveError], reason: Reason) -> None:
-    """Each kind of error leads to a reason that tells the user what to do."""
+    """Each kind of error is reported as a reason that tells the user what to do."""
     assert reason_of(kind("SIEVE_X", "x")) is reason

@@ -1,4 +1,4 @@
-"""Opening a version from its files, which must be those that the manifest describes."""
+"""Opens versions from their files, and detects files that the manifest does not describe."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ EVERY_KEY = KeyRanges(np.array([[LEAST, GREATEST]], np.int64))
 
 
 def run_of(folder: Path, first: int, run_id: RunId = RUN) -> RunRef:
-    """A run of five files, numbered from `first` on; file k has the keys 10 k to 10 k + 9."""
+    """Writes a run of five files, numbered from `first` on; file k has the keys 10 k to 10 k+9."""
     keys = np.arange(10 * first, 10 * (first + N), dtype=np.int64)
     pairs = (keys, (keys // 10 - first).astype(np.int32), np.ones_like(keys))
     segments = list(cut_segments(iter([pairs]), error=1, hole=1000))
@@ -43,24 +43,24 @@ def run_of(folder: Path, first: int, run_id: RunId = RUN) -> RunRef:
 
 @pytest.fixture
 def version(tmp_path: Path) -> Manifest:
-    """A version of five files, and its list and run on disk."""
+    """Writes a version of five files, its list of locations, and its run."""
     return write_version(tmp_path, [run_of(tmp_path, 0)], plain_locations(N))
 
 
 def opened(version: Manifest, folder: Path) -> OpenVersion:
-    """Opens the version, with an empty cache."""
+    """Opens the version with an empty cache."""
     return open_version(LocalStore(), f"file:{folder}", version, Cache(1 << 20))
 
 
 def answer(version: Manifest, folder: Path) -> list[bool]:
-    """Returns the result of a look-up of key 23, for which all files are read again."""
+    """Reads all files again, and returns what a look-up of key 23 finds."""
     return opened(version, folder).keep(KEY_23).tolist()
 
 
 def reader_of(number: int, version: Manifest, folder: Path) -> Callable[[], object]:
-    """Returns a function that reads one of the two files again at each call.
+    """Returns a function that reads one of the version's two files again whenever it is called.
 
-    The function opens the version to read the list, or looks up a key to read the run.
+    To read the list, this function opens the version; to read the run, it looks up a key.
     """
     if number == 0:
         return lambda: opened(version, folder)
@@ -69,18 +69,18 @@ def reader_of(number: int, version: Manifest, folder: Path) -> Callable[[], obje
 
 
 def files(folder: Path) -> list[Path]:
-    """The paths of the list of locations and of the run file."""
+    """Returns the paths of the list of locations and of the run file."""
     return sorted(folder.rglob("*.parquet"))
 
 
 def test_undamaged_version_finds_the_file_with_the_key(version: Manifest, tmp_path: Path) -> None:
-    """A look-up in an undamaged version finds the file with the key."""
+    """If a version is undamaged, a look-up finds the file that contains the key."""
     assert answer(version, tmp_path) == [False, False, True, False, False]
 
 
 @pytest.mark.parametrize("number", [0, 1])
 def test_every_truncated_file_is_corrupt(version: Manifest, tmp_path: Path, number: int) -> None:
-    """A list or run file that is truncated to any length is corrupt."""
+    """If the list or the run file is truncated to any length, it is corrupt."""
     path = files(tmp_path)[number]
     data, read = path.read_bytes(), reader_of(number, version, tmp_path)
     for length in range(len(data)):
@@ -93,7 +93,7 @@ def test_every_truncated_file_is_corrupt(version: Manifest, tmp_path: Path, numb
 def test_every_file_with_a_flipped_bit_is_corrupt(
     version: Manifest, tmp_path: Path, number: int
 ) -> None:
-    """A list or run file with one flipped bit is corrupt."""
+    """If one bit of the list or of the run file is flipped, the file is corrupt."""
     path = files(tmp_path)[number]
     data, read = path.read_bytes(), reader_of(number, version, tmp_path)
     rng = random.Random(1)
@@ -106,21 +106,21 @@ def test_every_file_with_a_flipped_bit_is_corrupt(
 
 @pytest.mark.parametrize("number", [0, 1])
 def test_a_missing_file_is_gone(version: Manifest, tmp_path: Path, number: int) -> None:
-    """A missing file raises another error than a damaged file."""
+    """If a file is missing, the error differs from that for a damaged file."""
     files(tmp_path)[number].unlink()
     with pytest.raises(GoneError):
         answer(version, tmp_path)
 
 
 def test_version_cannot_be_opened_without_its_list(version: Manifest, tmp_path: Path) -> None:
-    """A version cannot be opened without its list of locations."""
+    """If the list of locations is missing, the version cannot be opened."""
     files(tmp_path)[0].unlink()
     with pytest.raises(GoneError):
         opened(version, tmp_path)
 
 
 def test_list_with_slots_outside_of_all_runs_is_corrupt(version: Manifest, tmp_path: Path) -> None:
-    """A list with slots outside of all runs is corrupt, even if its checksum is right."""
+    """If a list has slots that no run has, it is corrupt, even if its checksum is right."""
     listed = dataclasses.replace(plain_locations(1), slots=np.array([N]))
     short = render_locations(listed, ("file:/t",))
     path = tmp_path / "locations" / f"{'ef' * 16}.parquet"
@@ -132,9 +132,9 @@ def test_list_with_slots_outside_of_all_runs_is_corrupt(version: Manifest, tmp_p
 
 
 def test_look_up_of_all_keys_reads_no_run(version: Manifest, tmp_path: Path) -> None:
-    """A look-up of all keys reads no run, because counts show which locations have keys.
+    """To look up all keys, no run is read, because counts show which locations have keys.
 
-    A location has no keys if all its rows are NULL or NaN.
+    A location has no keys if each of its rows is NULL or NaN.
     """
     ten, none = np.full(N, 10), np.zeros(N, np.int64)
     nulls, nans = np.array([0, 10, 3, 0, 9]), np.array([0, 0, 7, 10, 0])
@@ -152,7 +152,7 @@ def test_look_up_of_all_keys_reads_no_run(version: Manifest, tmp_path: Path) -> 
 
 
 def test_range_over_all_runs_counts_as_all_keys(version: Manifest, tmp_path: Path) -> None:
-    """A range counts as all keys if it contains the least and the greatest key of all runs."""
+    """A range stands for all keys if it contains the least and the greatest key of all runs."""
     index = open_version(LocalStore(), f"file:{tmp_path}", version, Cache(1 << 20))
     spans = [run.span for run in index.runs]
     least, greatest = min(low for low, _ in spans), max(high for _, high in spans)
@@ -169,9 +169,9 @@ def test_range_over_all_runs_counts_as_all_keys(version: Manifest, tmp_path: Pat
 
 
 def test_each_run_is_searched_for_its_own_locations(tmp_path: Path) -> None:
-    """A look-up searches each run for the run's own locations.
+    """If a version has several runs, each run is searched only for its own locations.
 
-    The keys of one run are not all keys of the version.
+    If a range contains all keys of one run, it need not contain all keys of the version.
     """
     runs = [run_of(tmp_path, 0), run_of(tmp_path, N, RunId("ee" * 16))]
     index = opened(write_version(tmp_path, runs, plain_locations(2 * N)), tmp_path)
@@ -187,7 +187,7 @@ def test_each_run_is_searched_for_its_own_locations(tmp_path: Path) -> None:
 
 
 def test_a_location_may_be_in_several_runs(tmp_path: Path) -> None:
-    """If a location has slots in several runs, a look-up in any of the runs can find it."""
+    """If a location has slots in several runs, each of these runs can find it."""
     runs = [run_of(tmp_path, 0), run_of(tmp_path, N, RunId("ee" * 16))]
     also = np.full((N, 2), -1)
     also[1], also[3, 0] = [N + 2, N + 4], N
@@ -204,7 +204,7 @@ def test_a_location_may_be_in_several_runs(tmp_path: Path) -> None:
 
 
 def test_list_with_a_wrong_further_slot_is_corrupt(tmp_path: Path) -> None:
-    """A list is corrupt if a further slot of a location is outside of all runs."""
+    """If a further slot of a location is in no run, the list is corrupt."""
     runs = [run_of(tmp_path, 0), run_of(tmp_path, N, RunId("ee" * 16))]
     listed = dataclasses.replace(plain_locations(N), also=np.full((N, 1), 2 * N))
     with pytest.raises(CorruptError, match="unknown place"):
@@ -223,9 +223,9 @@ def test_version_of_the_same_files_adds_no_memory(version: Manifest, tmp_path: P
 
 
 def test_runs_with_other_codes_are_too_new(version: Manifest, tmp_path: Path) -> None:
-    """If the runs of a version have different encoders, the version is too new.
+    """If the runs of a version have different encoders, the version is too new for this release.
 
-    One predicate cannot be looked up in such runs.
+    This release can look up a predicate only in runs with one encoder.
     """
     other = dataclasses.replace(version.runs[0], encoder={"type": "int"})
     mixed = dataclasses.replace(version, runs=(*version.runs, other))
@@ -235,9 +235,9 @@ def test_runs_with_other_codes_are_too_new(version: Manifest, tmp_path: Path) ->
 
 @pytest.mark.parametrize("parts", [1, 2])
 def test_versions_around_a_rename_share_cached_parts(tmp_path: Path, parts: int) -> None:
-    """Versions before and after a rename share the cached parts of their list.
+    """The versions before and after a rename share the cached parts of their list.
 
-    The paths of each version are below its own root.
+    For each version, the paths are below the version's own root.
     """
     before = write_version(tmp_path, [run_of(tmp_path, 0)], plain_locations(N))
     if parts == 2:
@@ -259,7 +259,7 @@ def test_versions_around_a_rename_share_cached_parts(tmp_path: Path, parts: int)
 
 
 def test_each_range_of_a_file_is_looked_up_separately(tmp_path: Path) -> None:
-    """Each range of a cut file is looked up separately, for keys and for NULL."""
+    """If a file is cut, each of its ranges is looked up separately, for keys and for NULL."""
     zeros, ones = np.zeros(N, np.int64), np.ones(N, np.int64)
     nulls = np.array([0, 0, 1, 0, 0], np.int64)
     listed = dataclasses.replace(

@@ -1,4 +1,4 @@
-"""The bytes of a segment of blocks: decoding, a stored sample, and damage."""
+"""The bytes of a segment of blocks: how they are decoded, a stored sample, and damage."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ HEAD = "<BBqqQIQI"
 
 
 def segment(first=0, last=5, width=2, blocks=((0, 4), (), (9,)), rows=(1, 2, 1 << 40)):
-    """A segment of three blocks, of which the middle one is empty."""
+    """A segment of three blocks; the middle block is empty."""
     offsets = np.cumsum([0, *map(len, blocks)])
     locations = np.array([location for block in blocks for location in block], np.int32)
     return Segment(first, last, width, CSR(offsets, locations, np.array(rows, np.int64)))
 
 
 def same(one: Segment, other: Segment) -> bool:
-    """Returns whether two segments have equal fields."""
+    """Returns whether all fields of two segments are equal."""
     return (one.first, one.last, one.width) == (other.first, other.last, other.width) and all(
         np.array_equal(getattr(one.blocks, name), getattr(other.blocks, name))
         for name in ("offsets", "locations", "rows")
@@ -41,9 +41,9 @@ def same(one: Segment, other: Segment) -> bool:
     ],
 )
 def test_segments_survive_their_bytes(made):
-    """A decoded segment has the bounds, blocks and rows of the encoded segment.
+    """If a segment is encoded and decoded, it has the same bounds, blocks and rows.
 
-    The segments include both ends of every range.
+    The tested segments include both ends of every range.
     """
     again = decode_segment(encode_segment(made))
     assert same(again, made)
@@ -52,9 +52,9 @@ def test_segments_survive_their_bytes(made):
 
 
 def test_layout_version_1_is_unchanged():
-    """A stored sample of layout version 1 is decoded, and encoding gives the same bytes.
+    """A stored sample of layout version 1 is decoded, and encoding it gives the same bytes.
 
-    So this release reads the payloads of earlier releases.
+    Therefore, this release reads the payloads that earlier releases wrote.
     """
     sample = bytes.fromhex(
         "0101000000000000000005000000000000000200000000000000030000000300000000000000000000"
@@ -65,14 +65,14 @@ def test_layout_version_1_is_unchanged():
 
 
 def test_unchanging_blocks_cost_bits_not_bytes():
-    """100,000 blocks with one location each need at most 2.5 bits per block."""
+    """If 100,000 blocks have one location each, they need at most 2.5 bits per block."""
     n = 100_000
     blocks = CSR(np.arange(n + 1), np.arange(n, dtype=np.int32) % 2, np.ones(n, np.int64))
     assert len(encode_segment(Segment(0, n - 1, 1, blocks))) < n * 2.5 / 8
 
 
 def test_every_shortened_payload_is_corrupt():
-    """A payload that is truncated, or followed by more bytes, is corrupt."""
+    """If a payload is truncated, or followed by more bytes, it is corrupt."""
     payload = encode_segment(segment())
     for length in range(len(payload)):
         with pytest.raises(CorruptError):
@@ -82,7 +82,7 @@ def test_every_shortened_payload_is_corrupt():
 
 
 def test_flipped_bits_are_refused_or_harmless():
-    """`decode_segment` returns a consistent segment, or raises an error, if a bit was flipped."""
+    """If a bit is flipped, `decode_segment` raises an error, or returns a consistent segment."""
     payload = encode_segment(segment())
     for bit in range(8 * len(payload)):
         damaged = bytearray(payload)
@@ -97,7 +97,7 @@ def test_flipped_bits_are_refused_or_harmless():
 
 @pytest.mark.parametrize(("shape", "version"), [(1, 2), (255, 255)])
 def test_later_layouts_are_too_new(shape, version):
-    """A payload with a later shape or layout is reported as too new, not as damaged."""
+    """A payload whose shape or layout is of a later release is too new, and not damaged."""
     payload = bytes([shape, version]) + encode_segment(segment())[2:]
     with pytest.raises(UnsupportedError) as refusal:
         decode(payload)
@@ -129,9 +129,9 @@ def test_later_layouts_are_too_new(shape, version):
     ],
 )
 def test_invalid_numbers_are_corrupt(head, counts, deltas, rows, problem):
-    """Invalid numbers in a payload are corrupt.
+    """If a payload contains invalid numbers, it is corrupt.
 
-    Each number is checked before it is used and before memory is allocated for it.
+    Each number is checked before it is used, and before memory is allocated for it.
     """
     arrays = [pack(np.array(array, np.uint64)) for array in (counts, deltas, rows)]
     with pytest.raises(CorruptError, match=problem):
@@ -139,7 +139,7 @@ def test_invalid_numbers_are_corrupt(head, counts, deltas, rows, problem):
 
 
 def test_outliers_do_not_widen_an_array():
-    """One huge number among thousands of small ones adds only twelve bytes."""
+    """If one of thousands of small numbers is huge, the array needs only twelve more bytes."""
     values = np.full(8000, 3, np.uint64)
     plain = len(pack(values))
     values[17] = (1 << 64) - 1
@@ -148,7 +148,7 @@ def test_outliers_do_not_widen_an_array():
 
 
 def test_bit_lengths_are_exact():
-    """`bit_lengths` is exact for each power of two and its neighbours."""
+    """For each power of two and its neighbours, `bit_lengths` returns the exact length."""
     numbers = [max(0, min((1 << k) + d, (1 << 64) - 1)) for k in range(65) for d in range(-2, 3)]
     lengths = bit_lengths(np.array(numbers, np.uint64))
     assert lengths.tolist() == [number.bit_length() for number in numbers]
@@ -156,7 +156,7 @@ def test_bit_lengths_are_exact():
 
 @pytest.mark.parametrize("bits", [1, 7, 33, 64])
 def test_packed_size_is_the_number_of_packed_bytes(bits):
-    """`packed_size` equals the number of packed bytes, even if numbers are outliers."""
+    """`packed_size` is exactly the number of packed bytes, even if some numbers are outliers."""
     values = np.random.default_rng(bits).integers(
         0, (1 << bits) - 1, 1000, np.uint64, endpoint=True
     )
@@ -177,6 +177,6 @@ def test_packed_size_is_the_number_of_packed_bytes(bits):
     ],
 )
 def test_impossible_arrays_are_corrupt(payload):
-    """An array with an impossible width, number of exceptions, or position is corrupt."""
+    """If an array has an impossible width, number of exceptions or position, it is corrupt."""
     with pytest.raises(CorruptError):
         unpack(payload, 0, 3)

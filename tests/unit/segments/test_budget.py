@@ -1,4 +1,4 @@
-"""The price, in reads per byte, and how a build finds a price for its budget."""
+"""The price (reads per byte), and how a build finds a price that suits its budget."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from sieve.segments.budget import choose_price, least_price, prices_for, within_
 
 
 def test_prices_fall_from_the_highest_possible_one() -> None:
-    """At the lowest price, the whole budget saves a thousandth of a file per query.
+    """At the lowest price, the whole budget saves a thousandth of a file read per query.
 
-    The prices are evenly spaced on a logarithmic scale. The highest price is four times the files
-    per byte of budget. With few files, the lowest price is lower.
+    All prices are evenly spaced on a logarithmic scale. The highest price is four times the number
+    of files, divided by the budget in bytes. If there are few files, the lowest price is lower.
     """
     prices = prices_for(1000, 5000.0)
     assert len(prices) == 24
@@ -45,17 +45,17 @@ PRICES = np.array([8.0, 4.0, 2.0, 1.0])
 def test_price_is_interpolated_around_the_budget(
     curve: np.ndarray, budget: float, price: float
 ) -> None:
-    """The price is interpolated, on a logarithmic scale, between the prices around the budget.
+    """Between the two prices around the budget, the price is interpolated logarithmically.
 
-    The expected bytes are slightly below the budget, because the estimated curve is inexact.
+    It is chosen for slightly fewer bytes than the budget, because the estimated curve is inexact.
     """
     assert choose_price(PRICES, curve, budget) == pytest.approx(price, rel=1e-6)
 
 
 def sizes(*steps: tuple[float, float]) -> Callable[[float], float]:
-    """Returns a function that maps a multiple of the price to a number of bytes.
+    """Returns a function that maps a multiple of the price to the bytes of a run.
 
-    Each step gives the bytes up to this multiple.
+    Each step states the bytes that apply up to a multiple.
     """
     return lambda times: next(size for most, size in steps if times <= most)
 
@@ -63,16 +63,17 @@ def sizes(*steps: tuple[float, float]) -> Callable[[float], float]:
 @pytest.mark.parametrize(
     ("size", "lowest", "asked", "taken"),
     [
-        # The first attempt is close to the budget, or has the lowest price.
+        # The first attempt nearly uses the budget, or it has the lowest price.
         (sizes((99, 90)), 0.1, [1], 1),
         (sizes((99, 89.9)), 1.0, [1], 1),
-        # The first attempt is too large, so the price rises. The price is multiplied by the squared
-        # ratio of bytes to budget, or by 1.3 and then 2 if that is more.
+        # The first attempt has too many bytes, so the price rises. The price is multiplied by the
+        # square of (bytes / budget); it rises by at least 1.3 the first time, and by at least 2
+        # later.
         (sizes((1, 200), (99, 95)), 1.0, [1, 4], 4),
         (sizes((1, 101), (99, 95)), 1.0, [1, 1.3], 1.3),
         (sizes((1, 101), (1.3, 100.5), (99, 95)), 1.0, [1, 1.3, 2.6], 2.6),
-        # The first attempt is too small, so the price falls until an attempt is too large. The next
-        # price is between the last two prices.
+        # The first attempt has too few bytes, so the price falls until an attempt has too many.
+        # Each further price lies between the last two prices.
         (sizes((0.2, 95), (99, 50)), 0.1, [1, 1 / 1.3, 1 / 2.6, 0.1], 0.1),
         (sizes((0.8, 92), (99, 50)), 0.1, [1, 1 / 1.3], 1 / 1.3),
         (sizes((0.9, 60), (99, 50)), 0.9, [1, 0.9], 0.9),
@@ -82,9 +83,9 @@ def sizes(*steps: tuple[float, float]) -> Callable[[float], float]:
 def test_attempts_continue_until_the_bytes_are_right(
     size: Callable[[float], float], lowest: float, asked: list[float], taken: float
 ) -> None:
-    """A build tries prices until the bytes are from 90 to 100 % of the budget.
+    """A build tries prices until its bytes are between 90 and 100 % of the budget.
 
-    In the test, the budget is 100 bytes.
+    In this test, the budget is 100 bytes.
     """
     tried: list[float] = []
 
@@ -110,9 +111,10 @@ def test_attempts_continue_until_the_bytes_are_right(
 def test_next_price_lies_between_the_prices_of_two_attempts(
     small: float, large: float, dear: float, between: float
 ) -> None:
-    """If one attempt fits and one does not, their bytes determine a price between them.
+    """If one attempt fits and another does not, their bytes determine a price between theirs.
 
-    The next price is a fifth to four fifths of the way, on a logarithmic scale.
+    On a logarithmic scale, the next price lies between a fifth and four fifths of the way from one
+    price to the other.
     """
     tried: list[float] = []
 
@@ -126,9 +128,9 @@ def test_next_price_lies_between_the_prices_of_two_attempts(
 
 @pytest.mark.parametrize(("large", "attempts"), [(200.0, 2 + 4), (101.0, 2 + 3)])
 def test_at_most_four_attempts_refine_the_first_that_fits(large: float, attempts: int) -> None:
-    """After one attempt that fits and one that does not, at most four attempts follow.
+    """After one attempt that fits and one that does not, at most four more follow.
 
-    No attempt follows if the two prices differ by less than a hundredth.
+    If their prices differ by less than a hundredth, no more attempt follows.
     """
     tried: list[float] = []
 
@@ -142,7 +144,7 @@ def test_at_most_four_attempts_refine_the_first_that_fits(large: float, attempts
 
 
 def test_seven_higher_prices_are_tried_if_nothing_fits() -> None:
-    """If no attempt fits, a build tries seven higher prices and keeps only the last attempt."""
+    """If no attempt fits, a build tries seven higher prices, and keeps only the last attempt."""
     tried: list[float] = []
     discarded: list[float] = []
 

@@ -23,7 +23,7 @@ def _entries(spans: list[tuple[int, int, int]]) -> Entries:
 
 @given(SPANS)
 def test_coverage_counts_each_location_once_a_key(spans: list[tuple[int, int, int]]) -> None:
-    """A coverage has the number of locations with an entry over each code."""
+    """For each code, a coverage counts the locations that have an entry with this code."""
     coverage = Coverage.of(_entries(spans))
     assert np.all(coverage.first <= coverage.last)
     assert np.all(coverage.last[:-1] < coverage.first[1:])
@@ -38,7 +38,7 @@ def test_coverage_counts_each_location_once_a_key(spans: list[tuple[int, int, in
 
 @given(SPANS)
 def test_disjoint_entries_cover_the_same(spans: list[tuple[int, int, int]]) -> None:
-    """`disjoint` merges overlapping entries of a location and loses no code."""
+    """`disjoint` merges the overlapping entries of a location, and no code is lost."""
     low, high, location = disjoint(_entries(spans))
     for where in range(4):
         mine = sorted(zip(low[location == where], high[location == where], strict=True))
@@ -49,7 +49,7 @@ def test_disjoint_entries_cover_the_same(spans: list[tuple[int, int, int]]) -> N
 
 
 def test_the_ends_of_the_codes_are_covered() -> None:
-    """The coverage is right at the least and greatest code, without overflow."""
+    """At the least and at the greatest code, the coverage is right, and nothing overflows."""
     whole = Entries(
         np.array([LEAST, GREATEST, LEAST]),
         np.array([GREATEST, GREATEST, LEAST]),
@@ -62,5 +62,5 @@ def test_the_ends_of_the_codes_are_covered() -> None:
 
 
 def test_coverage_of_no_entries_is_zero() -> None:
-    """The mean coverage of no entries is 0."""
+    """If there are no entries, their mean coverage is 0."""
     assert Coverage.of(_entries([])).mean() == 0.0

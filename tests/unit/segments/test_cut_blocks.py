@@ -1,4 +1,4 @@
-"""Segments of blocks: where a segment ends, and how wide its blocks are."""
+"""Segments of blocks: where each segment ends, and how wide its blocks are."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from sieve.segments.blocks.key_groups import Keys
 
 
 def chunk(codes, locations, rows=None):
-    """A chunk of pairs, in arrays of the types that the build uses."""
+    """A chunk of pairs, in arrays of those types that a build uses."""
     rows = np.ones(len(codes)) if rows is None else rows
     return np.array(codes, np.int64), np.array(locations, np.int32), np.array(rows, np.int64)
 
 
 def contents(segment: Segment) -> list[dict[int, int]]:
-    """For each block, the number of rows by location."""
+    """Returns, for each block, the number of rows in each location."""
     blocks = segment.blocks
     return [
         dict(zip(blocks.locations[a:b].tolist(), blocks.rows[a:b].tolist(), strict=True))
@@ -31,16 +31,16 @@ def contents(segment: Segment) -> list[dict[int, int]]:
 
 
 def test_one_location_makes_one_block():
-    """If all keys are in one location, one block contains them all."""
+    """If all keys are in the same location, one block contains all of them."""
     (segment,) = cut_segments([chunk(range(0, 3000, 3), [7] * 1000)])
     assert (segment.first, segment.last, segment.width) == (0, 2997, 2998)
     assert contents(segment) == [{7: 1000}]
 
 
 def test_blocks_are_as_many_as_changes_plus_one():
-    """If the set of locations changes n times, a segment has n + 1 blocks of equal width.
+    """If the set of locations changes n times, the segment has n + 1 blocks of equal width.
 
-    Four stretches of keys in one file each give four blocks.
+    Here, four groups of keys, each in its own file, give four blocks.
     """
     (segment,) = cut_segments([chunk(range(400), np.repeat([0, 1, 2, 3], 100))])
     assert segment.width == 100
@@ -48,9 +48,9 @@ def test_blocks_are_as_many_as_changes_plus_one():
 
 
 def test_width_is_rounded_up_and_no_block_is_left_over():
-    """The width of blocks is rounded up, and no empty block follows the last key.
+    """The width of the blocks is rounded up, so no empty block follows the last key.
 
-    Ten keys with five changes have the width ceil(10/6) = 2, so there are five blocks.
+    Ten keys with five changes give the width ceil(10/6) = 2, and therefore five blocks.
     """
     (segment,) = cut_segments([chunk(range(10), [0, 0, 1, 1, 2, 2, 3, 3, 4, 5])])
     assert segment.width == 2
@@ -58,7 +58,7 @@ def test_width_is_rounded_up_and_no_block_is_left_over():
 
 
 def test_a_change_is_a_change_of_the_set():
-    """A change is a change of the set of locations, whatever the order of its members."""
+    """A different set of locations counts as a change; another order of its members does not."""
     keys = [1, 1, 2, 2, 3, 3, 4]
     (segment,) = cut_segments([chunk(keys, [0, 1, 1, 0, 1, 2, 1])])
     assert contents(segment) == [{0: 2, 1: 2}, {1: 2, 2: 1}]
@@ -66,9 +66,9 @@ def test_a_change_is_a_change_of_the_set():
 
 
 def test_equal_keys_over_many_chunks_are_one_key():
-    """A key that occurs in several chunks is one key, with the sum of its rows.
+    """If equal keys are in several chunks, they are one key, with the sum of their rows.
 
-    A repeated key does not end a segment.
+    A key that occurs again does not end a segment.
     """
     chunks = [chunk([1, 5], [0, 0], [1, 2])] + [chunk([5, 5], [0, 3], [1, 1])] * 5
     for batch in (1, 3, 1 << 18):
@@ -79,20 +79,20 @@ def test_equal_keys_over_many_chunks_are_one_key():
 
 
 def test_full_segments_close():
-    """No segment has more than `max_keys` distinct keys."""
+    """Each segment has at most `max_keys` distinct keys."""
     segments = list(cut_segments([chunk(range(10), [0] * 10)], max_keys=4))
     assert [(s.first, s.last) for s in segments] == [(0, 3), (4, 7), (8, 9)]
 
 
 def test_keys_of_many_locations_close_segments_too():
-    """A segment also ends when it has 16 * `max_keys` pairs of key and location."""
+    """If a segment has 16 * `max_keys` pairs of key and location, it ends."""
     codes = np.repeat(np.arange(6), 40)
     segments = list(cut_segments([chunk(codes, np.tile(np.arange(40), 6))], max_keys=5))
     assert [(s.first, s.last) for s in segments] == [(0, 1), (2, 3), (4, 5)]
 
 
 def test_large_holes_close_segments():
-    """A gap longer than `hole` ends a segment, but a gap of exactly `hole` does not."""
+    """If a gap is longer than `hole`, it ends the segment; if it is exactly `hole`, it does not."""
     codes = [0, 10, 21, LEAST + 5, GREATEST]
     segments = list(cut_segments([chunk(sorted(codes), [0] * 5)], hole=10))
     assert [(s.first, s.last) for s in segments] == [
@@ -104,7 +104,7 @@ def test_large_holes_close_segments():
 
 
 def test_holes_between_batches_close_segments():
-    """A gap at the end of a batch ends a segment, too."""
+    """If such a gap lies between two batches, it ends the segment, too."""
     chunks = [chunk([code], [0]) for code in (0, 1, 100, 101)]
     with mock.patch("sieve.segments.blocks.key_groups._BATCH", 1):
         segments = list(cut_segments(chunks, hole=50))
@@ -112,22 +112,22 @@ def test_holes_between_batches_close_segments():
 
 
 def test_segment_ends_if_the_pace_of_change_changes():
-    """If the locations begin to change more often, the segment ends after about `error` changes.
+    """If locations change more often from a key on, the segment ends about `error` changes later.
 
-    Here, the second half of the keys alternate between two files.
+    In this test, keys in the second half alternate between two files.
     """
     locations = np.concatenate([np.zeros(10_000), np.arange(10_000) % 2])
     segments = list(cut_segments([chunk(range(20_000), locations)], error=10))
     assert segments[0].first == 0
     assert 10_000 < segments[0].last < 10_100
-    # In the second segment, the locations change at every key, so each key has a block.
+    # In the second segment, locations change at every key, so each key has its own block.
     assert segments[1].width == 1
 
 
 def test_the_whole_domain_is_one_segment():
-    """Block numbers are exact in a segment over all 2^64 codes.
+    """If a segment covers all 2^64 codes, block numbers are exact.
 
-    The differences of such codes exceed an int64.
+    The difference of two such codes can exceed an int64.
     """
     (segment,) = cut_segments([chunk([LEAST, 0, GREATEST], [0, 1, 0])])
     assert segment.width == -(-(1 << 64) // 3)
@@ -135,9 +135,9 @@ def test_the_whole_domain_is_one_segment():
 
 
 def test_the_whole_domain_in_one_location_has_a_width_of_64_bits():
-    """A segment over all 2^64 codes in one location has two blocks.
+    """If one location has keys at both ends of the 2^64 codes, the segment has two blocks.
 
-    The width of a single block would not fit into 64 bits.
+    If there were only one block, its width would not fit into 64 bits.
     """
     (segment,) = cut_segments([chunk([LEAST, GREATEST], [4, 4])])
     assert segment.width == 1 << 63
@@ -145,26 +145,26 @@ def test_the_whole_domain_in_one_location_has_a_width_of_64_bits():
 
 
 def test_keys_that_are_equal_as_doubles_stay_different():
-    """Keys that are equal as doubles are different keys, each with its own block."""
+    """If two keys are equal as doubles, they are still different keys, each with its own block."""
     keys = [(1 << 62) + i for i in range(5)]
     (segment,) = cut_segments([chunk(keys, [0, 1, 2, 3, 4])])
     assert contents(segment) == [{i: 1} for i in range(5)]
 
 
 def test_the_default_error_is_that_of_an_index() -> None:
-    """The option `error` and `cut_segments` have the same default."""
+    """The default of the option `error` is also the default of `cut_segments`."""
     assert IndexOptions("sieve").error == DEFAULT_ERROR
 
 
 def test_empty_chunk_has_no_effect():
-    """An empty chunk between others has no effect, since a task's batch can be without rows."""
+    """A task's batch can have no rows, so an empty chunk between others has no effect."""
     chunks = [chunk([], []), chunk([1, 2], [0, 0]), chunk([], []), chunk([3], [0])]
     (segment,) = cut_segments(chunks)
     assert (segment.first, segment.last, contents(segment)) == (1, 3, [{0: 3}])
 
 
 def test_no_pairs_make_no_segment():
-    """Without pairs there is no segment."""
+    """If there are no pairs, there is no segment."""
     assert list(cut_segments([])) == []
     assert list(cut_segments([chunk([], [])])) == []
 
@@ -173,7 +173,7 @@ def test_no_pairs_make_no_segment():
     "options", [{"error": 0}, {"max_keys": 0}, {"max_keys": (1 << 24) + 1}, {"hole": 0}]
 )
 def test_parameters_out_of_range_are_refused(options):
-    """The error for an invalid parameter names all three parameters and their limits."""
+    """If a parameter is out of range, the error names all three parameters and their limits."""
     with pytest.raises(InvalidInputError, match="max_keys"):
         list(cut_segments([], **options))
     assert list(cut_segments([], error=1, max_keys=1 << 24, hole=1)) == []
@@ -192,7 +192,7 @@ def test_parameters_out_of_range_are_refused(options):
     ],
 )
 def test_pairs_that_would_lose_rows_are_refused(chunks):
-    """Unsorted keys, negative locations, counts below 1 and unequal lengths are refused."""
+    """Unsorted keys, negative locations, counts below 1, and unequal lengths are refused."""
     with pytest.raises(InvalidInputError):
         list(cut_segments(chunks))
 
@@ -210,7 +210,7 @@ def test_pairs_that_would_lose_rows_are_refused(chunks):
     ],
 )
 def test_set_is_compared_with_the_previous_set(sets, previous, changed):
-    """Each key's set of locations is compared with the previous set, even across chunks."""
+    """A key's set of locations is compared with the previous key's, even across chunks."""
 
     def keys(some):
         offsets = np.cumsum([0, *map(len, some)])

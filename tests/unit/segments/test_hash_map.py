@@ -1,4 +1,4 @@
-"""Maps from hashes to locations: sizes, false positives, refusals, and stable bytes."""
+"""Maps from hashes to locations: their size, false positives, refused input, and stable bytes."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ FIELDS = "shape layout first last keys locations lists postings bits seed window
 
 
 def draw(n_keys, n_locations, seed=0):
-    """Random hashes, each in one location."""
+    """Random hashes; each of them is in one location."""
     rng = np.random.default_rng(seed)
     hashes = np.sort(rng.integers(0, 1 << 64, n_keys, np.uint64))
     return hashes, rng.integers(0, n_locations, n_keys, np.int32)
 
 
 def sample():
-    """Three hashes: one is in location 4, and the others are in locations 0 and 9."""
+    """Three hashes: one is in location 4, and the other two are both in the locations 0 and 9."""
     hashes = hash_codes(np.array([1, 2, 2, 3, 3]))
     order = np.argsort(hashes, kind="stable")
     return hashes[order], np.array([4, 0, 9, 9, 0], np.int32)[order]
 
 
 def test_layout_version_1_is_unchanged():
-    """A stored map of layout version 1 is decoded, and `build_map` gives the same bytes."""
+    """A stored map of layout version 1 is decoded, and `build_map` still gives the same bytes."""
     written = bytes.fromhex(
         "0401f02814e3ed5e531e8a142b3a9738d2db030000000a00000001000000020000000000000006e5"
         "050b101d169256030100000000000000000000000000d4020080d600000000000000000000000000"
@@ -47,9 +47,9 @@ def test_layout_version_1_is_unchanged():
 
 
 def test_hashes_are_the_same_in_every_release():
-    """Hashes are the same in every release, since stored maps contain them.
+    """Stored maps contain hashes, so hashes are the same in every release.
 
-    Hashes of bytes equal those of Spark 3.5.
+    The hash of bytes is the hash that Spark 3.5 computes.
     """
     assert hash_codes(np.array([0, 1, -1, 1 << 62])).tolist() == [
         0x0,
@@ -66,9 +66,9 @@ def test_hashes_are_the_same_in_every_release():
 
 @pytest.mark.parametrize(("n_locations", "most_bytes"), [(1000, 2.4), (100_000, 3.4)])
 def test_unique_keys_take_few_bytes_and_reads(n_locations, most_bytes):
-    """In a map of unique keys, a present key finds only its location.
+    """If all keys are unique, a look-up of a present key finds only its location.
 
-    An absent key finds at most 0.02 locations.
+    A look-up of an absent key finds at most 0.02 locations on average.
     """
     hashes, locations = draw(300_000, n_locations)
     payload = build_map(hashes, locations, n_locations, 6)
@@ -82,7 +82,7 @@ def test_unique_keys_take_few_bytes_and_reads(n_locations, most_bytes):
 
 
 def test_hashes_of_other_segments_find_nothing():
-    """Hashes below the first or above the last hash find nothing, even without fingerprints."""
+    """Hashes below the map's first or above its last find nothing, even without fingerprints."""
     hashes, locations = draw(1000, 8)
     hashes += np.uint64(10)
     segment = decode_map(build_map(hashes[100:-100], locations[100:-100], 8, 0))
@@ -92,7 +92,7 @@ def test_hashes_of_other_segments_find_nothing():
 
 
 def test_map_without_keys_finds_nothing():
-    """A map without keys finds nothing."""
+    """If a map has no keys, look-ups find nothing."""
     payload = build_map(np.empty(0, np.uint64), np.empty(0, np.int32), 5, 8)
     assert len(payload) == estimate_bytes(0, 5, 8)
     segment = decode_map(payload)
@@ -100,7 +100,7 @@ def test_map_without_keys_finds_nothing():
 
 
 def test_keys_with_the_same_set_share_one_list():
-    """Keys with the same set of locations share one list."""
+    """If several keys have the same set of locations, the map stores one list for all of them."""
     hashes, first = draw(100_000, 9)
     payload = build_map(np.repeat(hashes, 2), np.stack([first, first + 1], 1).ravel(), 10, 6)
     segment = decode_map(payload)
@@ -110,9 +110,9 @@ def test_keys_with_the_same_set_share_one_list():
 
 
 def test_failed_attempt_is_repeated_with_another_seed():
-    """If no function fits the hashes, `build_map` tries again with another seed.
+    """If a seed gives no function for the hashes, `build_map` tries again with another seed.
 
-    After some attempts, `build_map` uses more cells.
+    After some attempts, `build_map` also uses more cells.
     """
     hashes, locations = draw(5000, 100)
     real, failures = fuse_function._peel, [None] * 9
@@ -129,7 +129,7 @@ def test_failed_attempt_is_repeated_with_another_seed():
 
 
 def test_peel_reports_that_it_failed():
-    """`_peel` returns None if two hashes have the same cells."""
+    """If two hashes have the same cells, `_peel` returns None."""
     assert fuse_function._peel(np.array([[0, 5, 9], [0, 5, 9]], np.int32), 12) is None
 
 
@@ -149,13 +149,13 @@ def test_peel_reports_that_it_failed():
     ],
 )
 def test_pairs_that_make_no_map_are_refused(hashes, locations, n_locations, bits):
-    """Pairs with a wrong order, length or location, and impossible sizes are refused."""
+    """`build_map` refuses pairs with a wrong order, length or location, and impossible sizes."""
     with pytest.raises(InvalidInputError):
         build_map(np.array(hashes, np.uint64), np.array(locations, np.int32), n_locations, bits)
 
 
 def test_a_fingerprint_has_up_to_24_bits():
-    """A fingerprint has from 0 to 24 bits."""
+    """A fingerprint can have from 0 to 24 bits."""
     for bits in (0, 24):
         segment = decode_map(build_map(np.array([1, 5], np.uint64), np.array([0, 3]), 5, bits))
         assert np.flatnonzero(segment.locations_of(np.array([5], np.uint64))).tolist() == [3]
@@ -163,13 +163,13 @@ def test_a_fingerprint_has_up_to_24_bits():
 
 @pytest.mark.parametrize("name", ["MAX_KEYS", "MAX_POSTINGS"])
 def test_too_much_for_one_segment_is_refused(name):
-    """A map beyond the limits of readers is not written."""
+    """If a map exceeds the limits of readers, it is not written."""
     with mock.patch(f"sieve.segments.hash_map.format.{name}", 1), pytest.raises(InvalidInputError):
         build_map(*sample(), 10, 6)
 
 
 def forged(arrays=None, **fields):
-    """The sample's payload with changed fields or arrays, and a right checksum."""
+    """The payload of the sample with changed fields or arrays, and with the right checksum."""
     payload = build_map(*sample(), 10, 6)
     head = dict(zip(FIELDS.split(), HEAD.unpack_from(payload), strict=True)) | fields
     cells = (((head["windows"] + 2) << min(head["window_bits"], 9)) * 10 + 7) // 8
@@ -181,13 +181,13 @@ def forged(arrays=None, **fields):
 
 
 def test_a_forged_payload_can_pass():
-    """Without changes, `forged` returns the payload of `build_map`."""
+    """If nothing is changed, `forged` returns the payload that `build_map` makes."""
     assert forged(arrays=([0], [0], [8])) == build_map(*sample(), 10, 6)
 
 
 @pytest.mark.parametrize(("shape", "layout"), [(5, 1), (4, 2), (255, 255)])
 def test_later_layouts_are_too_new(shape, layout):
-    """A map of a later shape or layout is reported as too new, not as damaged."""
+    """A map whose shape or layout is of a later release is too new, and not damaged."""
     with pytest.raises(UnsupportedError) as refusal:
         decode_map(forged(shape=shape, layout=layout))
     assert refusal.value.condition == "SIEVE_VERSION_TOO_NEW"
@@ -221,13 +221,13 @@ def test_later_layouts_are_too_new(shape, layout):
     ],
 )
 def test_invalid_fields_are_corrupt(lie, problem):
-    """Each invalid field is corrupt, even with a right checksum, and the error names the field."""
+    """An invalid field makes a map corrupt, despite its checksum; the error names the field."""
     with pytest.raises(CorruptError, match=problem):
         decode_map(forged(**lie))
 
 
 def test_the_estimate_is_close():
-    """The estimated bytes are exact without lists, and within a tenth with lists."""
+    """The estimated bytes are exact without lists, and off by at most a tenth with lists."""
     rng = np.random.default_rng(3)
     for n_keys, n_locations in ((1, 1), (10, 3), (5000, 1000), (200_000, 100_000)):
         hashes, locations = draw(n_keys, n_locations)
@@ -242,9 +242,9 @@ def test_the_estimate_is_close():
 
 
 def test_a_budget_buys_the_most_bits_it_can():
-    """Fingerprints get as many bits as fit into the budget.
+    """Fingerprints get as many bits as the budget allows.
 
-    If the budget is too small, there is no map.
+    If the budget is too small for a map, there is none.
     """
     for budget in (1_500_000, 2_000_000, 2_500_000, 3_500_000):
         bits = fingerprint_for(budget, 1_000_000, 1000)
@@ -256,9 +256,9 @@ def test_a_budget_buys_the_most_bits_it_can():
 
 @pytest.mark.parametrize("bits", [0, 3, 12])
 def test_holds_agrees_with_look_ups(bits):
-    """`holds` agrees with a look-up for each hash and location.
+    """For each hash and location, `holds` agrees with a look-up.
 
-    Some hashes are in one location, some share a list, and some are not in the map.
+    Some of the hashes are in one location, some share a list, and some are absent.
     """
     hashes, locations = draw(300, 7)
     pairs = np.concatenate([hashes, np.repeat(hashes[:120], 2)])
@@ -275,7 +275,7 @@ def test_holds_agrees_with_look_ups(bits):
 
 @pytest.mark.parametrize("by", [1, -1, 1 << 31, -(1 << 31)])
 def test_another_checksum_is_damage(by):
-    """A payload with another checksum is corrupt."""
+    """If a payload has another checksum, it is corrupt."""
     payload = build_map(*sample(), 10, 6)
     stored = int.from_bytes(payload[-CHECK_BYTES:], "little")
     other = (stored + by) % (1 << 32)
@@ -284,9 +284,9 @@ def test_another_checksum_is_damage(by):
 
 
 def test_after_some_attempts_a_map_gets_more_room():
-    """After every fourth attempt, the map gets a tenth more cells.
+    """After every four attempts, the next attempt has a tenth more cells.
 
-    The first attempt has an eighth more cells than keys, or a third more if there are few keys.
+    The first attempt has an eighth more cells than keys; if there are few keys, a third more.
     """
     n = 1_000_000
     cells = [fuse_function.Layout.of(n, attempt).n_cells / n for attempt in range(9)]
@@ -302,13 +302,13 @@ def test_after_some_attempts_a_map_gets_more_room():
 
 
 def test_sets_with_one_digest_are_both_kept(monkeypatch):
-    """If two different sets of locations have the same digest, the map keeps both."""
+    """If different sets of locations have the same digest, the map stores all of them."""
     monkeypatch.setattr(posting_lists, "mixed", np.ones_like)
     sets = [(0, 3), (0, 1), (0, 1), (0, 2), (0, 3), (1, 2), (0, 1, 2), (0, 1, 2), (0, 1, 3)]
     hashes = np.repeat(np.arange(len(sets), dtype=np.uint64), [len(one) for one in sets])
     segment = decode_map(build_map(hashes, np.concatenate(sets).astype(np.int32), 4, 8))
-    # Equal sets that follow each other share one list. If another set comes between two equal sets,
-    # there are two lists.
+    # If one set directly follows an equal set, both share one list. If a different set is between
+    # two equal sets, each of the two has its own list.
     assert len(segment.lists) == 7
     for number, one in enumerate(sets):
         found = segment.locations_of(np.array([number], np.uint64))
@@ -317,9 +317,9 @@ def test_sets_with_one_digest_are_both_kept(monkeypatch):
 
 @pytest.mark.parametrize(("each", "most"), [(2, 1.03), (3, 1.1)])
 def test_the_estimate_of_sets_is_close(each, most):
-    """The estimated bytes of a map with lists are close to the real bytes, and never fewer.
+    """With lists, the estimated bytes of a map are never fewer than its bytes, and close to them.
 
-    If all sets have two locations, a list stores a distance and no number of locations.
+    If all sets have two locations, a list stores their distance, but not their number.
     """
     draw = np.random.default_rng(1)
     hashes = np.sort(draw.integers(0, 1 << 63, 4000, np.uint64))
@@ -334,5 +334,5 @@ def test_the_estimate_of_sets_is_close(each, most):
     [(0, 0, 0), (1, 0, 0), (2, 0, 1), (4, 0, 2), (3, 1, 2), (4, 1, 3), (5, 0, 3), (5, 4, 4)],
 )
 def test_values_have_just_the_bits_for_each_location_and_list(n_locations, n_lists, bits):
-    """A value of the map has just enough bits to distinguish all locations and lists."""
+    """A map's value has just as many bits as all locations and lists need."""
     assert value_bits(n_locations, n_lists) == bits

@@ -1,4 +1,4 @@
-"""Coding of the integers of a segment of intervals."""
+"""How the integers of a segment of intervals are coded."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from sieve.segments.intervals.grid import short_widths
 
 
 def test_numbers_that_repeat_far_apart_are_decoded():
-    """Deflated numbers that repeat at a distance of 30,000 bytes are decoded.
+    """If deflated numbers repeat after 30,000 bytes, they are decoded.
 
-    Deflate can refer to a byte 32 KB earlier, so the reader needs a window of that size.
+    Deflate can refer to bytes up to 32 KB earlier, so the reader needs so large a window.
     """
     draw = np.random.default_rng(4)
     numbers = draw.integers(0, 256, 30_000).astype(np.uint8)
@@ -32,7 +32,7 @@ def test_numbers_that_repeat_far_apart_are_decoded():
 
 @pytest.mark.parametrize("ended", [False, True])
 def test_stream_must_end_with_its_numbers(ended):
-    """A deflated stream without its end, or followed by more bytes, is corrupt."""
+    """If a deflated stream lacks its end, or is followed by more bytes, it is corrupt."""
     coder = zlib.compressobj(6, zlib.DEFLATED, -15)
     made = coder.compress(bytes([7, 8, 9])) + coder.flush(zlib.Z_SYNC_FLUSH)
     deflated = made + coder.flush()
@@ -43,7 +43,7 @@ def test_stream_must_end_with_its_numbers(ended):
 
 
 def test_widths_of_pieces_have_six_significant_bits():
-    """Stored widths have six significant bits and are rounded down; small widths are exact."""
+    """Widths are stored with six significant bits, rounded down; small widths are exact."""
     powers = [1 << k for k in range(64)]
     widths = sorted({w + d for w in powers for d in (-1, 0, 1) if w + d > 0} | {(1 << 64) - 1})
     mantissa, exponent = short_widths(np.array(widths, np.uint64))
@@ -52,7 +52,7 @@ def test_widths_of_pieces_have_six_significant_bits():
 
 
 def test_a_class_is_of_64_bits_at_most():
-    """Numbers of up to 64 bits are decoded; a stored length of 65 bits is corrupt."""
+    """Numbers of up to 64 bits are decoded; if the stored length is 65 bits, it is corrupt."""
     for bits in (64, 65):
         payload = struct.pack("<BI", 1, 8) + b"\1\3\0\xfc\xff" + bytes([bits] * 3) + bytes(24)
         if bits == 64:
@@ -64,7 +64,7 @@ def test_a_class_is_of_64_bits_at_most():
 
 @pytest.mark.parametrize("longest", [56, 57, 58, 63, 64])
 def test_long_numbers_are_decoded_from_any_bit(longest):
-    """Long numbers are decoded from any bit of a byte, and across the end of a word."""
+    """Long numbers are decoded from any bit of a byte, and across the end of a 64-bit word."""
     rng = np.random.default_rng(longest)
     top = np.uint64(1) << np.append(longest - 1, rng.integers(0, longest, 3000)).astype(np.uint64)
     values = top | rng.integers(0, GREATEST, len(top), np.uint64) & (top - np.uint64(1))

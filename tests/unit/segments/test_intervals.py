@@ -1,4 +1,4 @@
-"""Intervals of locations: cutting, splitting and merging."""
+"""Intervals of locations: how they are cut, split and merged."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from sieve.segments.query_model import QueryModel
 
 
 def made(*rows):
-    """Intervals from tuples (first, last, location, keys, rows)."""
+    """Converts tuples (first, last, location, keys, rows) to intervals."""
     first, last, location, keys, counts = zip(*rows, strict=True)
     return Intervals(
         np.array(first, np.int64),
@@ -32,7 +32,7 @@ def made(*rows):
 
 
 def rows_of(intervals):
-    """The intervals as tuples."""
+    """Converts intervals to tuples."""
     names = ("first", "last", "location", "keys", "rows")
     return list(zip(*(getattr(intervals, name).tolist() for name in names), strict=True))
 
@@ -43,7 +43,7 @@ MASS = QueryModel.of_sample(np.arange(1001))
 
 
 def test_the_most_valuable_gaps_are_kept():
-    """A location is cut at each gap whose value exceeds the threshold, and loses no key or row."""
+    """A location is cut at each gap whose value exceeds the threshold; no key or row is lost."""
     assert rows_of(cut_location(KEYS, ROWS, 7, MASS, 0.1)) == [
         (1, 11, 7, 4, 10),
         (500, 500, 7, 1, 5),
@@ -54,7 +54,7 @@ def test_the_most_valuable_gaps_are_kept():
 
 
 def test_no_more_intervals_than_allowed():
-    """If a location would have too many intervals, only the most valuable gaps are kept."""
+    """If a location would have too many intervals, it is cut only at its most valuable gaps."""
     assert rows_of(cut_location(KEYS, ROWS, 7, MASS, 0.0, most=2)) == [
         (1, 500, 7, 5, 15),
         (1000, 1000, 7, 1, 6),
@@ -63,7 +63,7 @@ def test_no_more_intervals_than_allowed():
 
 
 def test_widest_of_many_gaps_are_kept():
-    """Of many gaps, the widest are kept, wherever they are."""
+    """If a location has many gaps, the widest are kept, wherever they are."""
     gaps = np.random.default_rng(5).permutation(np.arange(1, 301))
     keys = np.append(0, np.cumsum(gaps))
     even = QueryModel.of_sample(np.arange(keys[-1] + 1))
@@ -72,7 +72,7 @@ def test_widest_of_many_gaps_are_kept():
 
 
 def test_one_key_is_one_interval():
-    """A location with one key is one interval."""
+    """If a location has one key, it has one interval."""
     for key in (LEAST, 0, GREATEST):
         cut = cut_location(
             np.array([key]), np.array([9]), 0, QueryModel.of_sample(np.array([key])), 0.0
@@ -81,7 +81,7 @@ def test_one_key_is_one_interval():
 
 
 def test_budget_bounds_the_sent_intervals():
-    """A task may return a location's intervals in proportion to the budget, plus a fixed number."""
+    """A task may return more intervals of a location if the budget is larger."""
     more, less = (
         overprovisioned_most(100, 1000, 10, 8000.0),
         overprovisioned_most(100, 1000, 10, 4000.0),
@@ -95,9 +95,9 @@ def test_budget_bounds_the_sent_intervals():
 
 
 def test_total_of_sent_intervals_is_bounded():
-    """For all locations, tasks return at most `overprovisioned_total` intervals.
+    """All tasks together return at most `overprovisioned_total` intervals for all locations.
 
-    This is at most one interval per row.
+    This total is at most one interval per row.
     """
     rows = [700, 200, 100, 0]
     sent = sum(overprovisioned_most(count, sum(rows), len(rows), 400.0) for count in rows)
@@ -130,9 +130,9 @@ def test_border_at_the_greatest_code_makes_a_stretch():
 
 
 def test_pieces_of_one_location_are_merged():
-    """Overlapping pieces of one location are merged, and sorted by location and key.
+    """If pieces of one location overlap, they are merged; the result is sorted by location and key.
 
-    Pieces of other locations stay separate.
+    Pieces of different locations are not merged.
     """
     intervals = concatenated(
         [
@@ -144,7 +144,7 @@ def test_pieces_of_one_location_are_merged():
 
 
 def test_empty_list_is_merged_to_an_empty_list():
-    """An empty list of intervals is merged and split to an empty list."""
+    """If a list of intervals is empty, merging or splitting it gives an empty list."""
     none = concatenated([])
     assert len(united(none)) == 0
     assert len(split_at(none, np.array([3]))[1]) == 0
@@ -168,9 +168,9 @@ def test_a_piece_within_another_does_not_shorten_it():
 def test_two_bytes_of_budget_add_three_intervals(
     rows: int, locations: int, budget: float, total: int
 ) -> None:
-    """The total is 64 intervals per location, plus 3 intervals for every 2 bytes of the budget.
+    """The total is 64 intervals per location, plus 3 intervals per 2 bytes of budget.
 
-    The total never exceeds the number of rows.
+    If there are fewer rows than that, the total is the number of rows.
     """
     assert overprovisioned_total(rows, locations, budget) == total
     if locations:

@@ -1,4 +1,4 @@
-"""A joined grid has the cells of several segments, and cells for the gaps between segments."""
+"""A joined grid has the cells of several segments, and cells for the gaps between these."""
 
 from __future__ import annotations
 
@@ -16,26 +16,27 @@ from tests.drawn_cells import segments_of_cells
 def grid(
     first: int, last: int, start: tuple[int, ...] = (0,), shift: tuple[int, ...] = (0,)
 ) -> Grid:
-    """A grid of these pieces."""
+    """A grid that consists of these pieces."""
     made = Grid.of(first, last, np.array(start, np.uint64), np.array(shift, np.uint8))
     assert made is not None
     return made
 
 
 def test_a_gap_is_a_cell() -> None:
-    """A gap between two grids becomes one cell of the joined grid."""
+    """If there is a gap between two grids, it is one cell of the joined grid."""
     joined, pieces = join([grid(10, 20, (0, 4), (1, 2)), grid(21, 25), grid(27, 30)])
     assert joined is not None
     assert (joined.first, joined.last, pieces) == (10, 30, [0, 2, 4])
     assert joined.start.tolist() == [0, 4, 11, 16, 17]
     assert joined.shift.tolist() == [1, 2, 0, 63, 0]
-    # The cells: two of two codes, two of four, five of one, the gap, and four of one code.
+    # The joined grid has two cells of two codes, two of four codes, five of one code, the gap, and
+    # four of one code.
     assert joined.cells == 2 + 2 + 5 + 1 + 4
     assert joined.base[pieces].tolist() == [0, 4, 10]
 
 
 def test_gap_wider_than_2_to_the_63_becomes_two_cells() -> None:
-    """A gap wider than 2^63 codes becomes two cells, since a cell has at most 2^63 codes."""
+    """If a gap is wider than 2^63 codes, it is two cells, because a cell has at most 2^63 codes."""
     joined, _ = join([grid(LEAST, LEAST), grid(GREATEST, GREATEST)])
     assert joined is not None
     assert joined.cells == 4
@@ -46,9 +47,9 @@ def test_gap_wider_than_2_to_the_63_becomes_two_cells() -> None:
 
 @pytest.mark.parametrize(("second", "fits"), [(3, True), (2, False)])
 def test_grid_of_too_many_cells_does_not_exist(second: int, fits: bool) -> None:
-    """A joined grid with 2^64 or more cells does not exist.
+    """If a joined grid would have 2^64 cells or more, it is not made.
 
-    The first grid has 2^64 - 4 codes, and the second begins after a gap.
+    Here, the first grid has 2^64 - 4 codes, and a gap follows before the second grid.
     """
     first = grid(LEAST, GREATEST - 4)
     joined, _ = join([first, grid(GREATEST - 4 + second, GREATEST)])
@@ -64,7 +65,7 @@ def test_grid_of_too_many_cells_does_not_exist(second: int, fits: bool) -> None:
 
 @given(segments_of_cells())
 def test_entries_keep_their_codes(drawn: list[Cells]) -> None:
-    """Entries of a joined grid have the same codes and the same order as in their segments."""
+    """In a joined grid, entries have the same codes and the same order as in their segments."""
     payloads = [encode(cells, IN_CELLS) for cells in drawn]
     cells = decode_cells(payloads)
     assert cells is not None

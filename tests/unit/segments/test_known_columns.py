@@ -1,7 +1,7 @@
-"""Regression test of the planner: for fixed columns, the plans have fixed bytes and reads.
+"""Regression test of the planner: for fixed columns, a plan's bytes and reads are fixed.
 
-A worse plan costs only bytes or reads, never rows, so no other test would fail. A change that
-improves the numbers must update this test.
+If plans got worse, no other test would fail, because only bytes or reads would grow, and no row
+would be lost. If a change improves these numbers, it must update this test.
 """
 
 from __future__ import annotations
@@ -28,32 +28,32 @@ Column = list[np.ndarray]
 
 
 def late(random: np.random.Generator) -> Column:
-    """Ordered keys, 3 % of which are up to sixteen files late."""
+    """Ordered keys; 3 % of them are up to sixteen files too late."""
     keys = np.arange(FILES * 250)
     delays = np.where(random.random(len(keys)) < 0.03, random.integers(0, 4000, len(keys)), 0)
     return np.array_split(keys[np.argsort(keys + delays, kind="stable")] * 7, FILES)
 
 
 def scattered(random: np.random.Generator) -> Column:
-    """Keys of a wide domain, each in a random file."""
+    """Keys of a wide domain; each is in one random file."""
     return [random.integers(0, 1 << 40, 150) for _ in range(FILES)]
 
 
 def tenants(random: np.random.Generator) -> Column:
-    """A few distant keys, each with many rows in some files."""
+    """A few keys that are far apart; each has many rows in some of the files."""
     drawn = [random.choice(400, 12, replace=False) for _ in range(FILES)]
     return [np.repeat(keys, 9).astype(np.int64) << 32 for keys in drawn]
 
 
 def skewed(random: np.random.Generator) -> Column:
-    """Mostly keys that are close to each other, and a few keys far away."""
+    """Most keys are close to each other, and a few are far away from them."""
     return [(random.exponential(1.0, 200) ** 3 * 1e6).astype(np.int64) for _ in range(FILES)]
 
 
 def planned(column: Column, budget: float, *, even: bool) -> tuple[Plan, QueryModel]:
-    """Returns the plan for a build of the column, and the query model.
+    """Returns a build's plan for the column, and the query model of the column.
 
-    If `even` is false, files grow from the first to the last.
+    If `even` is false, the sizes of the files grow from the first to the last.
     """
     model = QueryModel.of_sample(np.concatenate(column))
     threshold = overprovisioned_threshold(FILES, budget)
@@ -91,9 +91,9 @@ def planned(column: Column, budget: float, *, even: bool) -> tuple[Plan, QueryMo
 def test_budget_leads_to_known_sizes(
     make: Callable[[np.random.Generator], Column], even: bool, budget: int, known: list[float]
 ) -> None:
-    """For a column and a budget, the plan has known numbers of bytes, entries and blocks.
+    """For each column and budget, the plan has a known number of bytes, entries and blocks.
 
-    The numbers of files that queries read without a match are known, too.
+    The expected number of files that queries read without a match is known, too.
     """
     one, _ = planned(make(np.random.default_rng(3)), budget, even=even)
     _, _, segments = fitted(one, prices_for(FILES, budget), budget)
@@ -121,7 +121,7 @@ def test_budget_leads_to_known_sizes(
 def test_trial_estimates_known_bytes_and_reads(
     make: Callable[[np.random.Generator], Column], even: bool, price: float, known: list[float]
 ) -> None:
-    """At a price, the curve and a trial estimate known bytes; the trial also estimates reads."""
+    """At a price, the curve and a trial estimate known bytes, and the trial known reads."""
     one, model = planned(make(np.random.default_rng(3)), 1e6, even=even)
     (by_curve,) = one.curve(np.array([price]), 1e6)
     keys = model.codes[::50]

@@ -1,4 +1,4 @@
-"""Grids of segments: pieces with cells of equal width, the blocks, and the bytes."""
+"""Grids of segments: pieces with cells of equal width, blocks, and bytes."""
 
 from __future__ import annotations
 
@@ -44,16 +44,16 @@ from tests.unit.segments.test_shapes import column, random_files
 def test_width_of_cells_is_the_median_over_the_borders(
     asked: list[float], bounds: list[int], shifts: list[int]
 ) -> None:
-    """Each border of an entry has a best width of cells; a piece has the median of these widths.
+    """Each border of an entry has its best cell width; a piece uses the median of these widths.
 
-    Of an even number of widths, the median is the mean of the middle two, rounded down.
+    If the number of widths is even, the median is the mean of the middle two, rounded down.
     """
     found = quantize._medians(np.array(asked), np.array(bounds))
     assert found.tolist() == shifts
 
 
 def cells(pieces: int) -> Cells:
-    """Entries of several locations on a grid with this many pieces."""
+    """Entries of several locations, on a grid that has this many pieces."""
     start = 64 * np.arange(pieces, dtype=np.uint64)
     grid = Grid.of(0, 64 * pieces - 1, start, np.arange(pieces, dtype=np.uint8) % 3)
     assert grid is not None
@@ -65,9 +65,9 @@ def cells(pieces: int) -> Cells:
 
 @pytest.mark.parametrize("shape", [IN_CELLS, IN_BLOCKS])
 def test_estimated_size_without_arrays_is_exact(shape: int) -> None:
-    """The estimated size of a segment's head and pieces is exact; only arrays are estimated.
+    """Of a segment's size, the head and the pieces are known exactly; only arrays are estimated.
 
-    The head has 32 bytes, and each piece has three.
+    The head has 32 bytes, and each piece has three bytes.
     """
     for pieces in (1, 2, 7, 40):
         given = cells(pieces)
@@ -75,13 +75,13 @@ def test_estimated_size_without_arrays_is_exact(shape: int) -> None:
         estimated = sum(integer_coding.expected_size(array) for array in arrays)
         assert expected_size(given, shape) - estimated == pytest.approx(32 + 3 * pieces, abs=1e-6)
         written = sum(len(integer_coding.encode(array)) for array in arrays)
-        # The first piece needs no width. A segment with blocks stores their number.
+        # For the first piece, no width is stored. If a segment has blocks, it stores their number.
         blocks = 4 if shape == IN_BLOCKS else 0
         assert len(encode(given, shape)) - written == 32 + 3 * pieces - 2 + blocks
 
 
 def long_segments() -> Plan:
-    """A plan of five segments with very different bytes per entry."""
+    """A plan of five segments, which have very different numbers of bytes per entry."""
     random = np.random.default_rng(4)
     n = 4 * 16384 + 100
     first = np.sort(random.choice(1 << 40, n, replace=False))
@@ -93,9 +93,9 @@ def long_segments() -> Plan:
 
 
 def test_a_trial_encodes_some_segments_of_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A trial of many segments encodes at most three, at equal distances.
+    """If a plan has many segments, a trial encodes at most three of them, at equal distances.
 
-    From these segments, the trial estimates the bytes and entries of all segments.
+    It estimates the bytes and entries of all segments from these three.
     """
     planned = long_segments()
     price = 1e-12
@@ -110,7 +110,7 @@ def test_a_trial_encodes_some_segments_of_many(monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr(Plan, "_cheapest", counted)
     size, _ = planned.trial(price, [])
-    # Of five segments, only the second and the fourth are encoded.
+    # Of five segments, the trial encodes only the second and the fourth.
     assert tried == [segments[1].first, segments[3].first]
     written = sum(len(s.payload) + SEGMENT_OVERHEAD for s in segments)
     assert size == pytest.approx(written, rel=0.1)
@@ -121,7 +121,7 @@ def test_a_trial_encodes_some_segments_of_many(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_trial_of_a_few_segments_is_exact() -> None:
-    """A trial of up to three segments encodes all of them, so its estimate is exact."""
+    """If a plan has up to three segments, a trial encodes all, so its estimate is exact."""
     planned = plan(*column(random_files(10, 50)), codings=(IN_CELLS,))
     segments = list(planned.emit(1e-12))
     assert len(segments) <= 3
@@ -130,7 +130,7 @@ def test_a_trial_of_a_few_segments_is_exact() -> None:
 
 
 def test_one_more_entry_costs_less_than_a_mean_entry() -> None:
-    """The estimated bytes of one more entry are slightly less than a mean entry's bytes."""
+    """Adding one entry is estimated to cost slightly fewer bytes than a mean entry has."""
     planned = plan(*column(random_files(10, 50)), codings=(IN_CELLS,))
     (segment,) = planned.emit(1e-9)
     mean = len(segment.payload) / segment.postings
@@ -149,7 +149,7 @@ def test_one_more_entry_costs_less_than_a_mean_entry() -> None:
     ],
 )
 def test_blocks_are_at_most_twice_the_entries(n: int, problem: str) -> None:
-    """A payload with more than twice as many blocks as the maximum number of entries is corrupt."""
+    """A payload is corrupt if it has more blocks than twice its maximum number of entries."""
     head = struct.pack("<BBqqIIIBB", IN_BLOCKS, 1, 10, 19, 2, 7, 2, 0, 0)
     with pytest.raises(CorruptError, match=problem):
         decode(head + bytes([0]) + struct.pack("<I", n))
@@ -162,9 +162,9 @@ def test_blocks_are_at_most_twice_the_entries(n: int, problem: str) -> None:
 def test_blocks_are_the_stretches_between_distinct_borders(
     begin: list[int], end: list[int], blocks: int
 ) -> None:
-    """The blocks of a segment are the stretches between distinct borders.
+    """Each block of a segment extends from one distinct border to the next.
 
-    A gap between entries is a block, too.
+    A gap between two entries is a block, too.
     """
     grid = Grid.of(0, 9, np.zeros(1, np.uint64), np.zeros(1, np.uint8))
     assert grid is not None
@@ -174,7 +174,7 @@ def test_blocks_are_the_stretches_between_distinct_borders(
 
 
 def named(low: np.ndarray, high: np.ndarray, location: np.ndarray, asked: np.ndarray) -> float:
-    """Returns the mean number of locations with an entry that overlaps a range."""
+    """Returns how many locations, on average, have an entry that overlaps a range."""
     found = 0
     for number in np.unique(location):
         own = location == number
@@ -185,9 +185,9 @@ def named(low: np.ndarray, high: np.ndarray, location: np.ndarray, asked: np.nda
 
 @pytest.mark.parametrize("coding", CODINGS)
 def test_expected_reads_without_a_match_are_those_counted(coding: int) -> None:
-    """The expected reads of a segment without a match equal the reads that the test counts.
+    """A segment's expected reads without a match equal the reads that this test counts.
 
-    The queries are the keys of rows, all codes, and ranges of 0.05 % of the domain.
+    The queries are for the keys of rows, for all codes, and for ranges of 0.05 % of the domain.
     """
     files = random_files(10, 200)
     intervals, query_model = column(files)
@@ -209,7 +209,8 @@ def test_expected_reads_without_a_match_are_those_counted(coding: int) -> None:
         for asked in kinds
     ]
     assert min(vain) > 0.05
-    # The model expects other keys between the sampled keys, so the first kind is not compared.
+    # The model expects more keys between the sampled keys, so the first kind of query is not
+    # compared.
     assert segment.expected[1:] == pytest.approx(vain[1:], rel=0.1)
 
 
@@ -228,8 +229,8 @@ SEGMENTS = {
         (CODINGS, 799.0, 2.0, True, "better", CELLS),
         (CODINGS, 799.0, 2.0, True, "worse", CODINGS),
         (CODINGS, 799.0, 2.0, True, "same", CODINGS),
-        # A plan without blocks is not tried if the first plan uses much of the budget, if none of
-        # its segments has blocks, or if there is no lower price.
+        # Three conditions prevent a plan without blocks: the first plan uses much of the budget;
+        # none of its segments has blocks; there is no lower price.
         (CODINGS, 800.0, 2.0, True, "better", CODINGS),
         (CODINGS, 799.0, 2.0, False, "better", CODINGS),
         (CODINGS, 799.0, 1.0, True, "better", CODINGS),
@@ -245,9 +246,9 @@ def test_plan_without_blocks_is_tried_if_much_budget_is_left(
     cells: str,
     taken: Sequence[int],
 ) -> None:
-    """If a plan leaves much of the budget, a build tries a plan without blocks, too.
+    """If a plan leaves much of the budget unused, a build also tries a plan without blocks.
 
-    The build keeps the plan with which queries read fewer files without a match.
+    It keeps the plan with which queries read fewer files without a match.
     """
     tried: list[Sequence[int]] = []
 

@@ -1,4 +1,4 @@
-"""The query model: which share of six kinds of queries a gap between keys can answer."""
+"""The query model: which share of six kinds of queries falls into a gap between keys."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from sieve.segments.query_model import MOST_KEYS, QueryModel
 
 
 def codes(*numbers):
-    """Key codes."""
+    """An array of key codes."""
     return np.array(numbers, np.int64)
 
 
 def test_a_gap_counts_keys_rows_and_length():
-    """The shares of a gap count the keys, rows and codes between its two ends.
+    """The shares of a gap count the keys, the rows and the codes between its two ends.
 
-    Between 30 and 70 are three of eleven keys, 30 of 110 rows, and 39 of 101 codes.
+    In this test, three of eleven keys, 30 of 110 rows, and 39 of 101 codes are between 30 and 70.
     """
     query_model = QueryModel.of_sample(np.repeat(np.arange(0, 101, 10), 10))
     (shares,) = query_model.shares(codes(31), codes(69)).T
@@ -32,9 +32,9 @@ def test_a_gap_counts_keys_rows_and_length():
 
 
 def test_only_ranges_count_next_to_a_map():
-    """If a map answers equality, only range queries give a gap a value, with unchanged weights.
+    """If a map answers equality, only ranges give a gap a value, and their weights stay the same.
 
-    A tiny gap has no value.
+    If the gap is tiny, it then has no value.
     """
     model = QueryModel.of_sample(np.repeat(np.arange(0, 100_000, 10), 3)).of_ranges
     (shares,) = model.shares(codes(31), codes(69_990)).T
@@ -45,9 +45,9 @@ def test_only_ranges_count_next_to_a_map():
 
 
 def test_gap_next_to_a_frequent_key_has_a_higher_value():
-    """A gap next to a frequent key has a higher value than another gap of the same width.
+    """If a gap is next to a frequent key, it has a higher value than other gaps of its width.
 
-    Queries for the key of a random row mostly look for the frequent key.
+    Queries for the key of a random row mostly look for this frequent key.
     """
     query_model = QueryModel.of_sample(codes(10, 20, 30, 40), codes(2, 96, 2, 2))
     skip_probability = query_model.skip_probability(codes(10, 20), codes(30, 40))
@@ -55,7 +55,7 @@ def test_gap_next_to_a_frequent_key_has_a_higher_value():
 
 
 def test_neighbours_have_no_gap():
-    """The value of a gap between neighbouring codes is 0, even at the ends of the domain."""
+    """Between neighbouring codes, the value of the gap is 0, even at the domain's ends."""
     query_model = QueryModel.of_sample(codes(LEAST, 0, GREATEST))
     low = codes(LEAST, -1, 0, GREATEST - 1, 7)
     high = codes(LEAST + 1, 0, 1, GREATEST, 7)
@@ -63,7 +63,7 @@ def test_neighbours_have_no_gap():
 
 
 def test_domain_contains_all_queries_of_each_kind():
-    """The shares of the 64-bit domain are 1 for each kind of query, and so are the column's."""
+    """For each kind of query, the share of the 64-bit domain is 1, and so is the column's."""
     for sample in (codes(LEAST, GREATEST), codes(5), codes(-3, 8, 9), np.arange(200_000)):
         query_model = QueryModel.of_sample(sample)
         ends = codes(LEAST, sample.min()), codes(GREATEST, sample.max())
@@ -71,10 +71,10 @@ def test_domain_contains_all_queries_of_each_kind():
 
 
 def test_model_expects_keys_between_the_sampled_keys():
-    """If a sample has few of many unique keys, the model expects other keys in the gaps.
+    """If a sample has only some of many unique keys, the model expects more keys in its gaps.
 
-    Half of a gap then contains half of the gap's keys. If sampled keys repeat, the gap contains no
-    keys.
+    In this case, half of a gap contains half of the gap's keys. If the sampled keys repeat, the
+    model expects no keys in gaps.
     """
     query_model = QueryModel.of_sample(np.arange(0, 1_000_000, 1000))
     assert query_model.shares(codes(500_001), codes(500_500))[0] == pytest.approx(0.0005, rel=0.01)
@@ -83,9 +83,9 @@ def test_model_expects_keys_between_the_sampled_keys():
 
 
 def test_large_sample_is_reduced_and_keeps_both_ends():
-    """A large sample is reduced to a limited number of keys, which keeps both ends.
+    """If a sample has too many keys, only some are kept, among them both ends.
 
-    So the pickled model has a limited size.
+    Therefore, the size of the pickled model is limited.
     """
     query_model = QueryModel.of_sample(np.arange(1 << 18))
     again = pickle.loads(pickle.dumps(query_model))
@@ -96,13 +96,13 @@ def test_large_sample_is_reduced_and_keeps_both_ends():
 
 
 def test_a_sample_needs_a_key():
-    """A sample without keys is refused."""
+    """If a sample has no keys, it is refused."""
     with pytest.raises(InvalidInputError):
         QueryModel.of_sample(codes())
 
 
 def test_shares_are_valid_for_keys_that_are_equal_as_doubles():
-    """Shares stay between 0 and 1 for keys that are equal when rounded to doubles."""
+    """If keys are equal when rounded to doubles, their shares are still between 0 and 1."""
     far = np.arange(GREATEST - 50, GREATEST)
     query_model = QueryModel.of_sample(np.concatenate([codes(LEAST, 0), far]))
     with np.errstate(all="raise"):
@@ -113,17 +113,17 @@ def test_shares_are_valid_for_keys_that_are_equal_as_doubles():
 
 
 def test_the_densities_of_all_codes_add_up_to_one():
-    """The densities of queries over all codes add up to 1."""
+    """Summed over all codes, the densities of queries are 1."""
     keys = np.cumsum(np.random.default_rng(0).integers(1, 9, 2000))
     model = QueryModel.of_sample(np.repeat(keys, np.arange(2000) % 5 + 1))
     assert model.density(np.arange(keys[0], keys[-1])).sum() == pytest.approx(1, abs=0.01)
 
 
 def test_density_of_a_code_is_the_sum_of_three_densities():
-    """The density of a code is the sum of its densities by keys, by rows and by codes.
+    """A code's density is the sum of its densities by keys, by rows and by codes.
 
-    Two of six kinds of query count by keys, one by rows, and three by codes. The density is also
-    defined outside of the keys.
+    Of the six kinds of query, two count by keys, one counts by rows, and three count by codes.
+    Codes below the first key and above the last key have a density, too.
     """
     model = QueryModel.of_sample(codes(0, 10, 12, 112), codes(4, 3, 2, 1))
     by_codes = 0.5 / 113
@@ -136,9 +136,9 @@ def test_density_of_a_code_is_the_sum_of_three_densities():
 
 
 def test_shares_of_a_thinned_sample():
-    """If a sample is reduced, each kept key gets the rows of the keys up to the next kept key.
+    """If a sample is reduced, each kept key gets the rows of the keys up to the next one kept.
 
-    `unseen` is the estimated share of keys that were not sampled.
+    `unseen` estimates which share of the column's keys is not in the sample.
     """
     keys = np.arange(3 * MOST_KEYS)
     model = QueryModel.of_sample(np.append(keys, keys[:10]))
@@ -152,7 +152,7 @@ def test_shares_of_a_thinned_sample():
 
 
 def test_ranges_outside_of_all_keys_have_the_share_zero():
-    """Ranges outside of all keys, and empty ranges, have the share 0."""
+    """If a range is empty or outside of all keys, it has the share 0."""
     query_model = QueryModel.of_sample(np.array([10, 20, 30]))
     first, last = np.array([LEAST, 1, 31, 40]), np.array([0, 9, 39, GREATEST])
     assert query_model.shares(first, last) == pytest.approx(np.zeros((6, 4)), abs=0)

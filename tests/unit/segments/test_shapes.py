@@ -1,4 +1,4 @@
-"""Segments of intervals: their bytes, their price, and columns with extreme values."""
+"""Segments of intervals: their bytes, their price, and columns of extreme values."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ HEAD = "<BBqqIIIBB"
 
 
 def column(files):
-    """The intervals of files, given as key codes, with all gaps, and their query model."""
+    """Returns the intervals of files with these key codes, cut at all gaps, and a query model."""
     query_model = QueryModel.of_sample(np.concatenate(files))
     parts = []
     for location, keys in enumerate(files):
@@ -34,13 +34,13 @@ def column(files):
 
 
 def random_files(n=40, keys=200):
-    """Files with random keys."""
+    """Makes files of random keys."""
     rng = np.random.default_rng(0)
     return [rng.integers(0, 100_000, keys) for _ in range(n)]
 
 
 def found(segments, code):
-    """Returns the locations that can contain a code."""
+    """Returns the locations in which a code can be."""
     entries = [decode(segment.payload) for segment in segments]
     return {
         int(at) for e in entries for at in e.location[(e.low <= code) & (e.high >= code)].tolist()
@@ -49,9 +49,9 @@ def found(segments, code):
 
 @pytest.mark.parametrize("codings", [CODINGS, (IN_CELLS,), (IN_BLOCKS,)])
 def test_lower_price_leads_to_fewer_reads(codings):
-    """A lower price leads to more bytes and fewer reads without a match.
+    """If the price is lower, a plan has more bytes, and queries read less without a match.
 
-    At each price, all locations with a match are found.
+    At each price, look-ups find all locations with a match.
     """
     files = random_files()
     prepared = plan(*column(files), codings=codings)
@@ -71,9 +71,9 @@ def test_lower_price_leads_to_fewer_reads(codings):
 
 
 def test_best_shape_of_each_segment_costs_no_more():
-    """The choice of the better shape for each segment costs no more than one shape for all.
+    """If each segment gets its better shape, the cost is no higher than with one shape for all.
 
-    The cost is the reads without a match, plus the bytes times the price.
+    This cost is the reads without a match, plus the bytes multiplied by the price.
     """
     rng = np.random.default_rng(1)
     tenants = [np.repeat(rng.choice(500, 20, replace=False), 10) << 32 for _ in range(50)]
@@ -91,23 +91,23 @@ def test_best_shape_of_each_segment_costs_no_more():
 
 
 def test_figures_of_segments_add_up():
-    """The rows and keys of all segments add up to the rows and keys of the column.
+    """The rows of all segments add up to the column's rows, and their keys to the column's keys.
 
-    Queries read only the files with the key.
+    Queries for a key read only the files that contain this key.
     """
     files = [np.arange(100) for _ in range(8)] + [np.arange(1000, 1100)]
     segments = list(plan(*column(files)).emit(1e-9))
     assert sum(s.rows for s in segments) == 900
     assert sum(s.keys for s in segments) == 900
     reads = np.mean([len(found(segments, key)) for keys in files for key in keys.tolist()])
-    # 800 rows have keys in 8 files, and 100 rows have keys in one file.
+    # The keys of 800 rows are in 8 files, and the keys of 100 rows are in one file.
     assert reads == pytest.approx((800 * 8 + 100) / 900, rel=0.05)
     assert sum(s.expected for s in segments) == pytest.approx(np.zeros(3), abs=0.05)
     assert all(s.blocks >= 1 and s.postings >= 1 for s in segments)
 
 
 def test_many_locations():
-    """100,000 locations with the same keys cost little more than one byte each."""
+    """If 100,000 locations have the same keys, each costs little more than one byte."""
     n = 100_000
     intervals = Intervals(
         np.full(n, -5),
@@ -122,7 +122,7 @@ def test_many_locations():
 
 
 def test_long_intervals_at_most_double_the_entries():
-    """Entries that extend over several segments are repeated, but at most double the entries."""
+    """Entries that extend over several segments are repeated; this at most doubles entries."""
     rng = np.random.default_rng(2)
     long = [np.array([0, 10_000_000])] * 2_000
     short = [rng.integers(0, 10_000_000, 400) for _ in range(200)]
@@ -141,7 +141,7 @@ def test_long_intervals_at_most_double_the_entries():
 
 
 def test_all_keys_equal():
-    """If all keys of all files are equal, one block names all files."""
+    """If all files have only one key, the same in each, a single block names all files."""
     for key in (LEAST, 0, GREATEST):
         segments = list(plan(*column([np.full(3, key)] * 50)).emit(1e-3))
         assert len(segments) == 1
@@ -151,7 +151,7 @@ def test_all_keys_equal():
 
 @pytest.mark.parametrize("price", [1e-12, 1e-3, 10.0])
 def test_a_segment_may_span_all_codes(price):
-    """Keys at both ends of the 64-bit domain are found at any price."""
+    """If keys are at both ends of the 64-bit domain, look-ups find them at any price."""
     files = [np.array([LEAST, GREATEST - 2, GREATEST]), np.array([LEAST, GREATEST]), np.array([0])]
     segments = list(plan(*column(files)).emit(price))
     for location, keys in enumerate(files):
@@ -163,9 +163,9 @@ def test_a_segment_may_span_all_codes(price):
 
 
 def test_the_price_meets_the_budget():
-    """The chosen price uses most of the budget, and exceeds it by at most a tenth.
+    """The chosen price uses most of the budget; its bytes exceed the budget by at most a tenth.
 
-    If a build exceeds the budget, it starts again at a higher price.
+    If a build then exceeds its budget, it starts again at a higher price.
     """
     prepared = plan(*column(random_files()))
     for budget in (2_000.0, 8_000.0):
@@ -176,9 +176,9 @@ def test_the_price_meets_the_budget():
 
 
 def test_prices_at_the_ends():
-    """If no price fits the budget, the greatest price is chosen.
+    """If the bytes exceed the budget at every price, the greatest price is chosen.
 
-    If all prices fit, the least price is chosen.
+    If the bytes fit the budget at every price, the least price is chosen.
     """
     prices = np.array([4.0, 2.0, 1.0])
     assert choose_price(prices, np.array([10.0, 20.0, 40.0]), 5.0) == 4.0
@@ -192,14 +192,14 @@ def test_prices_at_the_ends():
 
 
 def payloads():
-    """A payload of each shape."""
+    """Payloads, one of each shape."""
     prepared = column(random_files(5, 20))
     return [next(plan(*prepared, codings=(one,)).emit(1e-4)).payload for one in CODINGS]
 
 
 @pytest.mark.parametrize("payload", payloads())
 def test_every_shortened_payload_is_corrupt(payload):
-    """A payload that is truncated, or followed by more bytes, is corrupt."""
+    """If a payload is truncated, or followed by more bytes, it is corrupt."""
     for length in range(len(payload)):
         with pytest.raises(CorruptError):
             decode(payload[:length])
@@ -209,7 +209,7 @@ def test_every_shortened_payload_is_corrupt(payload):
 
 @pytest.mark.parametrize("payload", payloads())
 def test_flipped_bits_are_refused_or_harmless(payload):
-    """A payload with a flipped bit is decoded to entries within the segment, or raises an error."""
+    """If a bit is flipped, decoding raises an error, or gives entries within the segment."""
     for bit in range(8 * len(payload)):
         damaged = bytearray(payload)
         damaged[bit // 8] ^= 1 << bit % 8
@@ -224,14 +224,14 @@ def test_flipped_bits_are_refused_or_harmless(payload):
 
 @pytest.mark.parametrize(("shape", "version"), [(4, 1), (2, 2), (255, 255)])
 def test_later_layouts_are_too_new(shape, version):
-    """A payload with a later shape or layout is reported as too new, not as damaged."""
+    """A payload whose shape or layout is of a later release is too new, and not damaged."""
     with pytest.raises(UnsupportedError) as refusal:
         decode(bytes([shape, version]) + payloads()[0][2:])
     assert refusal.value.condition == "SIEVE_VERSION_TOO_NEW"
 
 
 def built(head, grid=b"\0", arrays=((0, 3), (1, 0)), blocks=None):
-    """A payload that is assembled from its parts."""
+    """A payload that the test assembles from its parts."""
     parts = [struct.pack(HEAD, *head), grid]
     if blocks is not None:
         parts += [
@@ -245,26 +245,26 @@ GOOD = (2, 1, 10, 19, 2, 7, 2, 0, 0)
 
 
 def test_payloads_follow_the_documented_layout():
-    """Hand-assembled payloads are decoded to the entries that docs/format.md describes."""
+    """If payloads are assembled by hand as docs/format.md says, they are decoded to its entries."""
     entries = decode(built(GOOD))
     assert entries.low.tolist() == [10, 11]
     assert entries.high.tolist() == [11, 11]
     assert entries.location.tolist() == [7, 8]
-    # The grid has a piece of 4 codes in cells of 2 codes, and then cells of 1 code. Locations are
-    # stored separately from cells.
+    # The grid has a piece of 4 codes, whose cells have 2 codes, and then cells of 1 code each.
+    # Locations and cells are stored in different arrays.
     head = (2, 1, 10, 19, 3, 7, 9, 1, 1)
     entries = decode(built(head, bytes([1, 0, 4, 0]), ((1, 0, 3), (2, 5, 0), (1, 0, 3))))
     assert entries.low.tolist() == [12, 12, 16]
     assert entries.high.tolist() == [14, 13, 19]
     assert entries.location.tolist() == [9, 15, 7]
-    # The three blocks have 3, 1 and 6 codes.
+    # The three blocks contain 3, 1 and 6 codes.
     runs = decode(built((3, *GOOD[1:]), blocks=(2, 0, 5)))
     assert runs.low.tolist() == [10, 13]
     assert runs.high.tolist() == [13, 13]
 
 
 def test_a_grid_has_as_many_pieces_as_a_byte_can_count():
-    """A grid has 1 to 256 pieces, because one byte stores their number."""
+    """The number of pieces is stored in one byte, so a grid has from 1 to 256 pieces."""
 
     def cells(pieces):
         start = 4 * np.arange(pieces, dtype=np.uint64)
@@ -282,7 +282,7 @@ def test_a_grid_has_as_many_pieces_as_a_byte_can_count():
 
 
 def test_stretch_without_intervals_has_no_bytes():
-    """A part of the domain without keys has no segment."""
+    """If a part of the domain has no keys, it gets no segment."""
     intervals, query_model = column(random_files(2))
     nothing = plan(intervals.take(np.zeros(len(intervals), np.bool_)), query_model)
     assert nothing.trial(1e-3, []) == (0, [])
@@ -291,14 +291,14 @@ def test_stretch_without_intervals_has_no_bytes():
 
 @pytest.mark.parametrize(("last", "cells"), [(GREATEST, None), (GREATEST - 1, (1 << 64) - 1)])
 def test_a_grid_has_fewer_cells_than_64_bits_can_count(last, cells):
-    """A grid has at most 2^64 - 1 cells, so one cell for each of 2^64 codes is refused."""
+    """A grid has at most 2^64 - 1 cells, so it is refused if each of the 2^64 codes is a cell."""
     grid = Grid.of(LEAST, last, np.zeros(1, np.uint64), np.zeros(1, np.uint8))
     assert (grid and grid.cells) == cells
 
 
 @pytest.mark.parametrize("second", [9, 10, 11, 12])
 def test_the_last_cell_of_a_piece_ends_before_the_next_piece(second):
-    """The last cell of a piece ends where the next piece begins, even if it is shorter."""
+    """Even if it gets shorter, the last cell of a piece ends where the next piece begins."""
     grid = Grid.of(100, 120, np.array([0, second], np.uint64), np.array([2, 0], np.uint8))
     cells = np.arange(grid.cells, dtype=np.uint64)
     first, last = grid.first_codes(cells), grid.last_codes(cells)
@@ -310,9 +310,9 @@ def test_the_last_cell_of_a_piece_ends_before_the_next_piece(second):
 
 @pytest.mark.parametrize("locations", [1, 2, 3, 4])
 def test_entries_are_decoded_beyond_64_bits(locations):
-    """Entries are decoded right even if location and cell together need more than 64 bits.
+    """If location and cell together need more than 64 bits, entries are still decoded right.
 
-    Such entries are stored without a joint order.
+    Entries of this kind are stored without a joint order of location and cell.
     """
     last = (1 << 64) // locations - 1
     begin = np.array([0, *[last - 1] * locations, *[last] * locations], np.uint64)
@@ -359,7 +359,7 @@ def test_entries_are_decoded_beyond_64_bits(locations):
     ],
 )
 def test_invalid_numbers_are_corrupt(head, rest, problem):
-    """Invalid numbers in a payload are corrupt; each number is checked before it is used."""
+    """If a payload contains invalid numbers, it is corrupt; each is checked before it is used."""
     with pytest.raises(CorruptError, match=problem):
         decode(built(head, **rest))
 
@@ -377,15 +377,15 @@ def test_invalid_numbers_are_corrupt(head, rest, problem):
     ],
 )
 def test_impossible_arrays_are_corrupt(payload):
-    """Arrays with an unknown mode, a length beyond the end, or an invalid stream are corrupt."""
+    """If an array has an unknown mode, an excessive length or an invalid stream, it is corrupt."""
     with pytest.raises(CorruptError):
         integer_coding.decode(payload, 0, 3 if len(payload) < 100 else 90)
 
 
 def test_the_shortest_form_of_an_array_is_written():
-    """An array is written in its shortest form.
+    """An array is written in the shortest of its three forms.
 
-    The forms are bit packing, deflated classes, and deflated bytes.
+    These forms are bit packing, deflated classes, and deflated bytes.
     """
     draw = np.random.default_rng(4)
     modes = set()
@@ -407,9 +407,9 @@ def test_the_shortest_form_of_an_array_is_written():
 @pytest.mark.parametrize("budget", [500, 3_000, 20_000, 60_000])
 @pytest.mark.parametrize("kind", ["sawtooth", "random"])
 def test_a_plan_fits_its_budget(kind: str, budget: int) -> None:
-    """A plan fits its budget, even if the estimated curve is wrong.
+    """Even if the estimated curve is wrong, the plan fits its budget.
 
-    In the test, keys are random, or consecutive keys are in different files.
+    In one case, keys are random; in the other, consecutive keys are in different files.
     """
     n, files = 20_000, 40
     codes = np.arange(n)
@@ -422,13 +422,13 @@ def test_a_plan_fits_its_budget(kind: str, budget: int) -> None:
     assert size <= budget
     assert [s.payload for s in segments] == [s.payload for s in chosen.emit(price)]
     if kind == "random" and budget > 500:
-        # Gaps have different values, so the bytes fall gradually as the price rises, and most of
-        # the budget is used.
+        # Gaps have different values, so bytes fall gradually as the price rises, and the plan uses
+        # most of its budget.
         assert size > 0.7 * budget
 
 
 def stairs(times: float) -> float:
-    """Returns bytes, of which there are three levels, for a multiple of the price."""
+    """Maps a multiple of the price to a number of bytes, in three steps."""
     return 400.0 if times < 3 else 120.0 if times < 10 else 8.0
 
 
@@ -464,7 +464,7 @@ def test_budget_is_used_and_other_results_are_discarded(
 
 
 def test_failed_attempt_discards_earlier_results() -> None:
-    """If an attempt fails, `within_budget` discards the results of earlier attempts."""
+    """If an attempt fails, `within_budget` discards the results of all earlier attempts."""
     held: list[float] = []
 
     def make(times: float) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""The stopping rule of the budget `auto`, and the cost that an automatic map may have."""
+"""The stopping rule of the budget `auto`, and what a map may cost that a build adds by itself."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ LEAST = {"present": 1.0, "absent": 0.0, "range": 2.0}
 
 
 def stop(budget: float = 1000, little: float = 10, price: float = 1e-6) -> Stop:
-    """A stopping rule with one probe of each kind, so that sums equal means."""
+    """A stopping rule that has one probe of each kind, so that each sum is also a mean."""
     return Stop(price, budget, little, (ONE, ONE, ONE), LEAST)
 
 
 def chosen(by: Stop, *trials: tuple[float, tuple[float, float, float]]) -> int:
-    """Returns the position of the chosen price.
+    """Returns the position of the price that the rule chooses.
 
-    Asserts that no price is tried twice, as a trial needs a job.
+    Asserts that each price is tried only once, because a trial needs a Spark job.
     """
     asked = [Mock(return_value=trial) for trial in trials]
     place = by.choose(asked)
@@ -47,10 +47,10 @@ def chosen(by: Stop, *trials: tuple[float, tuple[float, float, float]]) -> int:
 
 
 def test_byte_must_pay_back_within_its_queries() -> None:
-    """The price is half as high if `payback` is twice as large, or if files are."""
+    """If `payback` or the size of all files is doubled, the price is halved."""
     payback = Payback(locations=200, table_bytes=100_000_000, payback=10)
     assert payback.price == pytest.approx(1 / (10 * 500_000))
-    # A sixth of the queries look for an absent key.
+    # One sixth of all queries look for an absent key.
     assert payback.absent == pytest.approx(5_000_000 / 6)
     assert Payback(200, 200_000_000, 10).price == pytest.approx(payback.price / 2)
     assert Payback(200, 100_000_000, 20).price == pytest.approx(payback.price / 2)
@@ -61,10 +61,10 @@ def test_byte_must_pay_back_within_its_queries() -> None:
 
 
 def test_each_kind_of_query_must_be_near_its_minimum() -> None:
-    """Reads are near the minimum only if each kind of query is near its minimum.
+    """Reads are near their minimum only if those of each kind of query are near theirs.
 
-    So range queries, which read many files, cannot hide the other kinds. For an absent key, one
-    file counts as near.
+    Otherwise, range queries, which read many files, would hide the other kinds. For queries for an
+    absent key, reading one file is near the minimum.
     """
     assert served({"absent": 0.2, "range": 0.5}) == {"absent": 1.0, "range": 0.5}
     assert near({"present": NEAR, "absent": NEAR, "range": 2 * NEAR}, LEAST)
@@ -73,22 +73,22 @@ def test_each_kind_of_query_must_be_near_its_minimum() -> None:
 
 
 def test_rule_stops_at_the_first_of_three_limits() -> None:
-    """The rule stops near the minimum of reads, at the end of the budget, or at the last price."""
+    """The rule stops near the minimum of reads, at the budget's end, or at the last price."""
     far, close = (9.0, 9.0, 9.0), (1.04, 1.0, 2.0)
     assert chosen(stop(), (1, far), (20, far), (50, close), (100, close), (900, close)) == 2
     assert chosen(stop(), (1, far), (20, far), (900, far), (1100, close)) == 2
     assert chosen(stop(), (1, far), (20, far), (30, far), (40, far)) == 3
-    # A version can use the whole budget, but no byte more.
+    # A version may have exactly as many bytes as the budget, but no more.
     assert chosen(stop(), (1, far), (20, far), (30, far), (1000, far)) == 3
     assert chosen(stop(), (1, far), (20, far), (30, far), (1001, far)) == 2
-    # If even the highest price exceeds the budget, the highest price is chosen.
+    # If the bytes exceed the budget even at the highest price, the highest price is chosen.
     assert chosen(stop(), (2000, far), (3000, far)) == 0
 
 
 def test_negligible_bytes_are_spent_for_absent_keys() -> None:
-    """For a tiny index, the rule goes on until reads for absent keys are minimal, too.
+    """If an index is tiny, the rule goes on until reads for absent keys are minimal, too.
 
-    For a larger index, mean reads near the minimum stop the rule.
+    If an index is larger, the rule stops as soon as mean reads are near their minimum.
     """
     near_by, exact = (1.04, 0.9, 2.0), (1.0, 0.0, 2.0)
     assert chosen(stop(), (1, near_by), (5, near_by), (8, exact), (9, exact)) == 2
@@ -96,7 +96,7 @@ def test_negligible_bytes_are_spent_for_absent_keys() -> None:
 
 
 def test_bytes_of_one_block_do_not_count() -> None:
-    """Bytes up to one block of the store are free, so the rule does not stop below that size."""
+    """Bytes up to one block of the store are free, so the rule does not stop before that size."""
     exact = (1.0, 0.0, 2.0)
     trials = (1, exact), (3, exact), (6, exact), (9, exact)
     assert chosen(stop(), *trials) == 0
@@ -106,7 +106,7 @@ def test_bytes_of_one_block_do_not_count() -> None:
 
 
 def column(codes: np.ndarray, files: np.ndarray) -> tuple[Any, list[Any], QueryModel]:
-    """The intervals of a column, the keys of each file, and the query model."""
+    """Makes the intervals of a column, the keys of each file, and the query model."""
     query_model = QueryModel.of_sample(codes)
     of_files = [np.unique(codes[files == k]) for k in range(int(files.max()) + 1)]
     cuts = [
@@ -118,7 +118,7 @@ def column(codes: np.ndarray, files: np.ndarray) -> tuple[Any, list[Any], QueryM
 
 @pytest.mark.parametrize("codings", [CODINGS, (IN_CELLS,), (IN_BLOCKS,)])
 def test_trial_estimates_the_bytes_and_reads_of_a_price(codings: Sequence[int]) -> None:
-    """A trial estimates the bytes of a build, and the files that probes read, within a tenth."""
+    """A trial estimates a build's bytes, and the files that probes read, within a tenth."""
     rng = np.random.default_rng(5)
     codes = rng.integers(0, 1 << 40, 6000)
     cuts, of_files, query_model = column(codes, rng.integers(0, 20, 6000))
@@ -148,7 +148,7 @@ def test_trial_estimates_the_bytes_and_reads_of_a_price(codings: Sequence[int]) 
 
 
 def profile(rows: int, files: int, row_bytes: int = 50) -> Profile:
-    """The profile of a column with unique random numbers."""
+    """The profile of a column whose numbers are random and unique."""
     codes = np.sort(np.random.default_rng(3).integers(0, 1 << 60, 1000))
     encoder, hashes = Encoder("bigint"), hash_codes(codes)
     sample = Sample(encoder, QueryModel.of_sample(codes), codes, hashes, rows, 8, rows)
@@ -157,13 +157,13 @@ def profile(rows: int, files: int, row_bytes: int = 50) -> Profile:
 
 
 def reads(of: Profile, kind: str, files: float, exact: float) -> Expected:
-    """Expected reads if all files have the mean size."""
+    """The expected reads if all files have the same size."""
     each = of.location_bytes
     return Expected(kind, files, exact, of.n_files, files * each, exact * each)
 
 
 def expected(of: Profile, present: float, least: float = 1.0) -> list[Expected]:
-    """Expected reads with intervals, for each kind of query."""
+    """The expected reads with intervals, for each kind of query."""
     return [
         reads(of, "present", present, least),
         reads(of, "absent", present, 0),
@@ -172,9 +172,9 @@ def expected(of: Profile, present: float, least: float = 1.0) -> list[Expected]:
 
 
 def test_map_is_planned_for_scattered_keys() -> None:
-    """An automatic map is planned for scattered keys.
+    """If keys are scattered, a build plans a map by itself.
 
-    No map is planned if intervals are as good, or if the map costs more than it saves.
+    It plans no map if intervals are as good, or if the map costs more than it saves.
     """
     options, wide = IndexOptions(), profile(5_000_000, 643)
     planned = auto_budget.plan_map(wide, options, expected(wide, 150), 5_000_000, 400_000)
@@ -187,19 +187,19 @@ def test_map_is_planned_for_scattered_keys() -> None:
         auto_budget.plan_map(wide, options, expected(wide, 2.0, least=1.95), 5_000_000, 400_000)
         is None
     )
-    # With rows of ten bytes, the map would have more than a tenth of the table's bytes.
+    # If rows have ten bytes each, the map would have more than a tenth of the table's bytes.
     narrow = profile(5_000_000, 643, row_bytes=10)
     assert auto_budget.plan_map(narrow, options, expected(narrow, 150), 5_000_000, 400_000) is None
-    # If files are tiny, reading the map would cost more than reading the files.
+    # If files are tiny, a query would read more bytes of the map than of the files.
     cheap = profile(2_000, 1000, row_bytes=20)
     assert auto_budget.plan_map(cheap, options, expected(cheap, 1.2), 20_000, 100) is None
 
 
 @pytest.mark.parametrize(("files", "mapped"), [(1, False), (2, True), (9, True)])
 def test_a_run_of_one_file_gets_no_map(files: int, mapped: bool) -> None:
-    """A run of one file gets no map, because a point query reads at most this file.
+    """If a run has one file, it gets no map, because a point query reads at most this file.
 
-    Until OPTIMIZE, queries read this file even if the base run has a map.
+    Queries read this file until OPTIMIZE, even if the base run has a map.
     """
     delta = profile(20_000 * files, files)
     told = [
@@ -213,16 +213,16 @@ def test_a_run_of_one_file_gets_no_map(files: int, mapped: bool) -> None:
 
 
 def test_too_expensive_map_is_not_built_automatically() -> None:
-    """A map that needs too many bytes or too many seconds is not built automatically."""
+    """If a map would need too many bytes or seconds, a build does not add it by itself."""
     assert auto_budget.map_limit(10 << 20, 5_000_000, 5_000_000, 643) is None
     assert auto_budget.map_limit((1 << 30) + 1, 5_000_000, 5_000_000, 643) == "bytes"
     assert auto_budget.map_limit(10 << 20, 50_000_000, 1_000_000, 10) == "seconds"
 
 
 def test_more_cuts_are_read_only_once_if_they_can_save_reads() -> None:
-    """A build reads the column for more cuts only once, and only if more cuts can save reads.
+    """If more cuts can save reads, a build reads the column a second time, but only once.
 
-    More cuts save nothing if reads are near the minimum, or if all allowed cuts were read.
+    More cuts save nothing if reads are near their minimum, or if all allowed cuts were read.
     """
     of, options = profile(5_000_000, 200), IndexOptions()
     allowed = of.intervals_budget(options, "auto")
@@ -237,13 +237,13 @@ def test_more_cuts_are_read_only_once_if_they_can_save_reads() -> None:
     assert allowed < wider.intervals_budget(options, "auto") <= of.budget(options)
     assert wider.wider(options) is None
     assert of.wider(IndexOptions(budget="1%")) is None
-    # For a small column, the budget of intervals is what one task can compare, at most 320 KB.
+    # The intervals of a small column get as many bytes as one task can compare, and at most 320 KB.
     assert profile(100_000, 20).intervals_budget(options, "auto") == 320 << 10
     assert profile(1_000, 20).intervals_budget(options, "auto") < 320 << 10
 
 
 def test_probes_ascend_and_absent_keys_do_not_occur() -> None:
-    """In a stopping rule, the probes of each kind ascend, and no location has the absent keys."""
+    """In a stopping rule, the probes of each kind ascend, and absent keys are in no location."""
     of = profile(100_000, 20)
     probes = make_probes(of.sample)
     hits = np.where(np.arange(len(probes.kinds)) % 7 == 0, 3, 0)
@@ -259,7 +259,7 @@ def test_probes_ascend_and_absent_keys_do_not_occur() -> None:
 
 
 def version(options: IndexOptions, present: float, keys: int, **hashes: object) -> Any:
-    """A manifest with the members that show whether a map was omitted."""
+    """A manifest whose members show whether a map was left out."""
     kinds = tuple(expected(profile(1_000_000, 10), present))
     stats = SimpleNamespace(expected=kinds, ranges_total=10, rows=1_000_000)
     file = SimpleNamespace(hashes=hashes.get("hashes", ()))
@@ -269,9 +269,9 @@ def version(options: IndexOptions, present: float, keys: int, **hashes: object) 
 
 
 def test_map_left_out_names_the_limit() -> None:
-    """`map_left_out` names the limit that prevented a map that would have saved reads.
+    """If a map would have saved reads, `map_left_out` names the limit that prevented it.
 
-    The result is None for a version with another budget, another shape, or a map.
+    If the version has another budget, another shape, or a map, the result is None.
     """
     many = 3_000_000_000
     assert auto_budget.map_left_out(version(IndexOptions(), 9.0, many)) == "bytes"
@@ -294,15 +294,15 @@ def test_map_left_out_names_the_limit() -> None:
     ],
 )
 def test_each_of_six_kinds_of_query_counts_the_same(reads: dict[str, float], mean: float) -> None:
-    """The mean weighs six kinds of query equally.
+    """In the mean, each of the six kinds of query has the same weight.
 
-    Two kinds look for present keys, one for absent keys, and three for ranges.
+    Two of these kinds look for present keys, one for absent keys, and three for ranges.
     """
     assert mean_read(reads) == mean
 
 
 def test_table_without_locations_has_prices() -> None:
-    """Even a table without locations has prices, of at most one file per byte."""
+    """If a table has no locations, there are still prices, of at most one file per byte."""
     assert Payback(0, 0, 10).file == Payback(1, 0, 10).price == 1.0
     assert Payback(1, 700, 10).file == 7000.0
     assert Payback(2, 700, 10, 0.5).file == 1750.0

@@ -1,4 +1,4 @@
-"""Weights of locations: an index uses its bytes where they save the most bytes of reads."""
+"""Weights of locations: an index spends its bytes where they save the most bytes of reads."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ MB = 1 << 20
 
 
 def test_weights_are_bytes_over_their_mean() -> None:
-    """The weight of a location is its bytes divided by the mean bytes.
+    """The weight of a location is its size, divided by the mean size.
 
-    Equal sizes need no weights. A location without bytes has a weight slightly above 0.
+    If all sizes are equal, there are no weights. If a location has no bytes, its weight is slightly
+    above 0.
     """
     weights = weights_of(np.array([MB, 3 * MB]))
     assert weights is not None
@@ -39,19 +40,19 @@ def test_weights_are_bytes_over_their_mean() -> None:
 
 
 def two_stretches(file: int) -> Codes:
-    """Keys on both sides of one gap; no two files share a key."""
+    """A file with keys on both sides of one gap; no two such files share a key."""
     return np.concatenate([np.arange(0, 100), np.arange(10_000, 10_100)]) * 2 + file
 
 
 def column(files: list[Codes]) -> tuple[Intervals, QueryModel]:
-    """Intervals that keep all gaps of each file, and the query model of all keys."""
+    """Makes intervals that keep all gaps of each file, and the query model of all keys."""
     model = QueryModel.of_sample(np.concatenate(files))
     parts = [cut_location(keys, np.ones_like(keys), k, model, 0.0) for k, keys in enumerate(files)]
     return concatenated(parts), model
 
 
 def locations_in(segments: list[Segment], first: int, last: int) -> set[int]:
-    """Returns the locations that can contain a key of the interval."""
+    """Returns the locations in which a key of the interval can be."""
     entries = [decode(segment.payload) for segment in segments]
     return {int(k) for e in entries for k in e.location[(e.low <= last) & (e.high >= first)]}
 
@@ -59,7 +60,7 @@ def locations_in(segments: list[Segment], first: int, last: int) -> set[int]:
 def test_the_gap_of_a_large_location_is_kept_first() -> None:
     """If two locations have the same gap, a plan first stores the gap of the larger location.
 
-    The gap of the larger location saves more bytes.
+    That gap saves more bytes of reads than the gap of the smaller location.
     """
     cuts, model = column([two_stretches(0), two_stretches(1)])
     weights = weights_of(np.array([MB, 100 * MB]))
@@ -68,14 +69,14 @@ def test_the_gap_of_a_large_location_is_kept_first() -> None:
     for price in np.geomspace(1, 1e-4, 40).tolist():
         found = locations_in(list(plan(cuts, model, weights=weights).emit(price)), 9000, 9100)
         kept.add(frozenset(found))
-        # Without weights, both gaps have the same value.
+        # If there are no weights, both gaps have the same value.
         alike = locations_in(list(plan(cuts, model).emit(price)), 9000, 9100)
         assert alike in (set(), {0, 1})
     assert kept == {frozenset({0, 1}), frozenset({0}), frozenset()}
 
 
 def test_reads_without_a_match_count_by_weight() -> None:
-    """The expected reads without a match are a sum of the weights of locations.
+    """The expected reads without a match are the sum of the weights of the locations read.
 
     At the high price, the plan stores no gap, so a query in the gap reads both locations.
     """
@@ -92,16 +93,16 @@ def test_reads_without_a_match_count_by_weight() -> None:
 
 
 def part_of(cuts: Intervals, weights: Weights | None) -> Part:
-    """All entries, as a single part of a plan."""
+    """A single part of a plan, which contains all entries."""
     first, last = int(cuts.first.min()), int(cuts.last.max())
     ends = cuts.first, cuts.last, cuts.location
     return Part(first, last, *ends, weights, 0, 0, np.zeros(6))
 
 
 def test_shares_between_entries_count_by_weight() -> None:
-    """With weights, the share of queries between entries is a sum over locations.
+    """With weights, the share of queries between entries is summed over all locations.
 
-    Each location's share is multiplied by its weight.
+    In this sum, the share of each location is multiplied by the location's weight.
     """
     cuts, model = column([np.arange(5) * 900, np.array([7]), np.array([50, 4000]), np.arange(9)])
     weights = np.array([0.5, 2, 4, 8], np.float32)
@@ -116,7 +117,7 @@ def test_shares_between_entries_count_by_weight() -> None:
 
 
 def test_borders_of_large_locations_are_finer() -> None:
-    """The borders of a location with 2^6 times the weight are stored with 6 more bits."""
+    """If a location has 2^6 times the weight, its borders are stored with 6 more bits."""
     cuts, model = column(scattered(8, 300, 10))
     grids = [
         quantize._pieces(part_of(cuts, weights), model, 1e-3)
@@ -128,7 +129,7 @@ def test_borders_of_large_locations_are_finer() -> None:
 
 
 def scattered(files: int, keys: int, stretches: int) -> list[Codes]:
-    """Files with keys in random stretches of the domain."""
+    """Makes files whose keys are in random parts of the domain."""
     rng = np.random.default_rng(4)
     made = []
     for _ in range(files):
@@ -139,12 +140,12 @@ def scattered(files: int, keys: int, stretches: int) -> list[Codes]:
 
 
 def sizes_of(files: int) -> Counts:
-    """Sizes of files, of which a tenth has nearly all bytes."""
+    """Makes sizes of files; a tenth of the files have nearly all bytes."""
     return np.where(np.arange(files) % 10 == 0, 100 * MB, MB)
 
 
 def points(files: list[Codes]) -> Codes:
-    """Probes for single keys, present and absent."""
+    """Makes probes for single keys, of which some are present and some are absent."""
     rng = np.random.default_rng(5)
     codes = np.sort(
         np.concatenate([rng.choice(np.concatenate(files), 60), rng.integers(0, 4e9, 60)])
@@ -153,13 +154,13 @@ def points(files: list[Codes]) -> Codes:
 
 
 def bytes_read(segments: list[Segment], probes: Codes, sizes: Counts) -> int:
-    """The bytes of all locations that the probes read."""
+    """Sums the bytes of all locations that the probes read."""
     return sum(int(sizes[list(locations_in(segments, *probe))].sum()) for probe in probes.tolist())
 
 
 @pytest.mark.parametrize("codings", [CODINGS, (IN_CELLS,), (IN_BLOCKS,)])
 def test_a_trial_counts_bytes(codings: Sequence[int]) -> None:
-    """The weighted reads of a trial equal the bytes that probes read with the written segments."""
+    """The weighted reads of a trial equal the bytes that probes read in the written segments."""
     files = scattered(40, 300, 10)
     sizes, probes = sizes_of(40), points(files)
     planned = plan(*column(files), weights_of(sizes), codings)
@@ -173,7 +174,7 @@ def test_a_trial_counts_bytes(codings: Sequence[int]) -> None:
 def test_a_tight_budget_reads_fewer_bytes_with_weights(codings: Sequence[int]) -> None:
     """With weights, a small budget is used for the few large files, so queries read fewer bytes.
 
-    Queries then read more small files without a match.
+    Without a match, queries then read more of the small files.
     """
     files = scattered(60, 400, 20)
     sizes, probes = sizes_of(60), points(files)

@@ -27,16 +27,16 @@ def _advice(
 
 @pytest.mark.parametrize(("expected", "total"), [(51.0, 100), (400.0, 400), (2.0, 2)])
 def test_index_with_keys_in_most_files_gets_advice(expected: float, total: int) -> None:
-    """If a key is in more than half of the files, the advice says that the index cannot help."""
+    """If a key is in more than half of the files, the advice says that an index cannot help."""
     words = _advice(expected, total) or ""
     assert "cannot help" in words
     assert f"in {expected:.3g} of {total} files" in words
 
 
 def test_drop_is_not_advised_for_a_table_of_one_file() -> None:
-    """For a table of one file, the advice suggests no DROP.
+    """If a table has one file, the advice does not suggest DROP.
 
-    If the table gets more files, the index can help.
+    When the table gets more files, its index can help.
     """
     words = _advice(1.0, 1) or ""
     assert "cannot help yet" in words
@@ -44,7 +44,7 @@ def test_drop_is_not_advised_for_a_table_of_one_file() -> None:
 
 
 def test_map_is_advised_if_values_may_share_a_code() -> None:
-    """If values can share a code, the advice suggests a map, which distinguishes such values."""
+    """If values can share a code, the advice suggests a map, which tells such values apart."""
     for value in (1.0, 50.0):
         words = _advice(60.0, 100, value) or ""
         assert "shape = 'map'" in words
@@ -52,7 +52,7 @@ def test_map_is_advised_if_values_may_share_a_code() -> None:
 
 
 def test_map_is_not_advised_if_values_are_in_most_files() -> None:
-    """If values are in most files, the advice suggests no map."""
+    """If values are in most files, the advice does not suggest a map."""
     words = _advice(60.0, 100, 51.0) or ""
     assert "cannot help" in words
     assert "in 51 of 100 files" in words
@@ -60,7 +60,7 @@ def test_map_is_not_advised_if_values_are_in_most_files() -> None:
 
 
 def test_map_is_not_advised_if_the_index_has_one() -> None:
-    """For an index that has a map, the advice does not suggest a map, even if the map is poor."""
+    """If an index already has a map, even a poor one, the advice does not suggest a map."""
     words = _advice(60.0, 100, 1.0, mapped=True) or ""
     assert "helps little" in words
     assert "map" not in words
@@ -68,13 +68,13 @@ def test_map_is_not_advised_if_the_index_has_one() -> None:
 
 @pytest.mark.parametrize(("expected", "total"), [(1.0, 100), (50.0, 100), (1.0, 2), (0.0, 0)])
 def test_useful_index_gets_no_advice(expected: float, total: int) -> None:
-    """There is no advice for an index that skips at least half of the files."""
+    """If an index skips at least half of the files, there is no advice."""
     assert _advice(expected, total) is None
 
 
 @pytest.mark.parametrize(("larger", "words"), [(52, None), (90, "cannot help")])
 def test_larger_of_two_files_counts_by_its_bytes(larger: int, words: str | None) -> None:
-    """The advice compares bytes, because a value is more often in the larger of two files."""
+    """The advice compares bytes, as a value is more often in the larger of two files."""
     least = (larger**2 + (100 - larger) ** 2) / 100
     told = advice((Expected("present", 1.0, 1.0, 2.0, least, least),), 2, 100)
     assert (told is None) if words is None else (words in (told or ""))
@@ -88,14 +88,14 @@ MB = 1 << 20
     [(10, 9, None), (90, 9, "helps little"), (90, 80, "cannot help")],
 )
 def test_advice_compares_bytes_if_they_are_known(read: int, least: int, words: str | None) -> None:
-    """The advice compares bytes, since one of a hundred files can have most of them."""
+    """The advice compares bytes, as one of a hundred files can have most of the bytes."""
     kinds = (Expected("present", 1.0, 1.0, 100.0, read * MB, least * MB),)
     told = advice(kinds, 100, 100 * MB)
     assert (told is None) if words is None else (words in (told or ""))
 
 
 def test_describe_shows_expected_bytes_and_files() -> None:
-    """DESCRIBE shows the expected bytes and files of each kind of query."""
+    """For each kind of query, DESCRIBE shows the expected number of bytes and of files read."""
     with_bytes = Expected("present", 1.0, 1.0, 3.0, 1_200_000.4, 1e6)
     stats = BuildStats(9, 0, 0, 72, 1.0, (with_bytes,), 4, 4, 4_000_000)
     assert list(describe._expected(stats)) == [
@@ -121,9 +121,9 @@ def test_describe_shows_expected_bytes_and_files() -> None:
 def test_advice_says_that_ranges_have_no_effect(
     format_name: str, parts: dict[str, str], words: str | None
 ) -> None:
-    """The advice says if `granularity = 'range'` has no effect on a table.
+    """If `granularity = 'range'` has no effect on a table, the advice says so.
 
-    The test covers current options, pending options, and options of ESTIMATE.
+    The test covers an index's current options, its pending options, and those of ESTIMATE.
     """
     ranges = IndexOptions(granularity="range")
     table: Any = SimpleNamespace(
@@ -144,7 +144,7 @@ def test_advice_says_that_ranges_have_no_effect(
 
 @pytest.mark.parametrize(("files", "drop"), [(4, True), (1, False)])
 def test_drop_is_advised_for_an_index_that_cannot_help(files: int, drop: bool) -> None:
-    """The advice suggests DROP for an index that cannot help, unless the table has one file."""
+    """If an index cannot help, the advice suggests DROP, unless the table has one file."""
     each = Expected("present", float(files), float(files), float(files), 1e6, 1e6)
     stats = BuildStats(9, 0, 0, 72, 1.0, (each,), files, files, 1_000_000)
     words = describe.advice_on(replace(SAMPLE, stats=stats)) or ""
@@ -153,9 +153,9 @@ def test_drop_is_advised_for_an_index_that_cannot_help(files: int, drop: bool) -
 
 
 def test_estimate_has_the_bytes_of_the_files_read() -> None:
-    """An estimate has the bytes of the files that queries read, not of files of mean size.
+    """An estimate adds the bytes of the files that queries read, and not their mean size.
 
-    If a kind of query has no probe, the estimate is NULL.
+    If there is no probe for a kind of query, its columns in the estimate are NULL.
     """
     present = Expected("present", 1.5, 1.0, 4.0, 90 * MB + 0.4, 80 * MB)
     estimate = Estimate(
@@ -169,7 +169,7 @@ def test_estimate_has_the_bytes_of_the_files_read() -> None:
 def test_advice_has_the_number_of_sampled_files() -> None:
     """The advice of ESTIMATE says how many files were read as a sample.
 
-    With a predicate, ESTIMATE shows the reads of a query with this predicate.
+    If a predicate is given, ESTIMATE shows the expected reads of a query with this predicate.
     """
     present = Expected("present", 1.504, 1.0, 40.0, 1.0 * MB, 1.0 * MB)
     estimate = Estimate(
@@ -185,5 +185,5 @@ def test_advice_has_the_number_of_sampled_files() -> None:
     assert describe.estimate_row(table, column, some)[-1] == "estimated by a sample of 20 files"
     everywhere = replace(some, expected=(replace(present, bytes=40.0 * MB, exact_bytes=40.0 * MB),))
     words = describe.estimate_row(table, column, everywhere)[-1]
-    # ESTIMATE does not suggest DROP, because the index does not exist.
+    # The index does not exist yet, so ESTIMATE does not suggest DROP.
     assert words.endswith("of the table with any index. Estimated by a sample of 20 files")

@@ -1,4 +1,4 @@
-"""ADVISE SIEVE INDEXES suggests indexes from a driver's record of scans."""
+"""ADVISE SIEVE INDEXES suggests indexes on the basis of a driver's record of scans."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ COLUMNS = [
 
 @pytest.fixture(autouse=True)
 def tests(monkeypatch: pytest.MonkeyPatch) -> dict[str, ColumnTest]:
-    """The test result for each table.
+    """Replaces the test of a column by a result for each table.
 
-    By default, a value is in one of ten files.
+    By default, each value is in one of ten files.
     """
     of_tables: dict[str, ColumnTest] = {}
     usual = ColumnTest(Benefit.HELPS, 10, 1.0, 1.0)
@@ -45,7 +45,7 @@ def tests(monkeypatch: pytest.MonkeyPatch) -> dict[str, ColumnTest]:
 
 @pytest.fixture
 def session(tmp_path: Path) -> Iterator[Session]:
-    """Two tables of four files with a column id."""
+    """Creates two tables of four files, each with a column id."""
     made = Warehouse(tmp_path)
     for name in ("t", "u"):
         made.create_table(name, [range(10 * k, 10 * k + 10) for k in range(4)])
@@ -65,7 +65,7 @@ def scanned(
     skipped: int = 0,
     files_skipped: int = 0,
 ) -> None:
-    """Adds scans of ten files each to the driver's record."""
+    """Adds scans to the driver's record; each scan has ten files."""
     tree = {"op": op, "col": [column]}
     asked = {"table": [database, table], "used": list(used), "filter": tree}
     session.recorded["since"] = round(time.time() * 1000)
@@ -82,18 +82,18 @@ def scanned(
 
 
 def advice(session: Session, scope: str = "") -> list[dict[str, Any]]:
-    """The rows of ADVISE SIEVE INDEXES, as dictionaries."""
+    """Runs ADVISE SIEVE INDEXES, and returns its rows as dictionaries."""
     rows = session.sql(f"ADVISE SIEVE INDEXES {scope}")
     return [dict(zip(COLUMNS, row, strict=True)) for row in rows]
 
 
 def test_an_empty_record_advises_nothing(session: Session) -> None:
-    """If the driver has not run a query, the statement returns no rows."""
+    """If the driver has not run a query yet, ADVISE returns no rows."""
     assert advice(session) == advice(session, "ON t") == []
 
 
 def test_index_that_saves_the_most_comes_first(session: Session) -> None:
-    """The index that saves the most bytes comes first; each row has a statement to copy."""
+    """The index that saves the most bytes is first, and each row has a statement to copy."""
     scanned(session, "t", op=">", size=600)
     scanned(session, "u", size=2000, scans=2)
     session.recorded["since"] -= 4 * 86_400_000
@@ -118,7 +118,7 @@ def test_index_that_saves_the_most_comes_first(session: Session) -> None:
 
 
 def test_a_table_or_a_database(session: Session) -> None:
-    """ON limits the rows to a table, and IN to a database; letter case is ignored."""
+    """ON limits the rows to one table, and IN limits them to one database, in any letter case."""
     scanned(session, "t")
     scanned(session, "u")
     scanned(session, "t", database="other")
@@ -131,7 +131,7 @@ def test_a_table_or_a_database(session: Session) -> None:
 def test_column_that_an_index_cannot_help_is_not_suggested(
     session: Session, tests: dict[str, ColumnTest]
 ) -> None:
-    """A column is not suggested if a test on its data shows that an index cannot help."""
+    """If a test of a column's data shows that an index cannot help, it is not suggested."""
     scanned(session, "t", size=3000)
     scanned(session, "u")
     tests["t"] = ColumnTest(Benefit.CANNOT, 10, 9.0, 9.0)
@@ -141,7 +141,7 @@ def test_column_that_an_index_cannot_help_is_not_suggested(
 def test_rank_follows_the_results_of_the_tests(
     session: Session, tests: dict[str, ColumnTest]
 ) -> None:
-    """Test results decide the rank: a column whose values are in one file each comes first."""
+    """Test results decide the rank: the column whose values are each in one file is first."""
     scanned(session, "t", size=1200)
     scanned(session, "u", size=1000)
     tests["t"] = ColumnTest(Benefit.HELPS, 10, 3.0, 3.0)
@@ -152,9 +152,9 @@ def test_rank_follows_the_results_of_the_tests(
 def test_only_the_columns_that_could_save_most_are_tested(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """ADVISE tests only the columns with the most possible savings, as a test takes seconds.
+    """A test takes seconds, so ADVISE tests only columns whose indexes could save the most.
 
-    If a test fails, ADVISE tests the next column.
+    If the test of a column fails, ADVISE tests the next column.
     """
     scanned(session, "t", size=1200)
     scanned(session, "u")
@@ -174,7 +174,7 @@ def test_only_the_columns_that_could_save_most_are_tested(
 def test_tables_are_listed_without_a_job(
     session: Session, monkeypatch: pytest.MonkeyPatch, scope: str
 ) -> None:
-    """ADVISE runs jobs only for tables with a column that it tests."""
+    """ADVISE runs Spark jobs for a table only if it tests one of the table's columns."""
     scanned(session, "t")
     opened, table = [], PlainStatement.table
 
@@ -188,7 +188,7 @@ def test_tables_are_listed_without_a_job(
 
 
 def test_existing_index_has_a_row_with_its_savings(session: Session) -> None:
-    """An existing index has a row with its savings, and its column is not suggested again."""
+    """An existing index has a row with its savings, and ADVISE does not suggest it again."""
     session.sql("CREATE SIEVE INDEX ON t (id) OPTIONS (error = 1)")
     scanned(session, "t", "id_sieve@1", scans=6, size=600, skipped=5400, files_skipped=540)
     session.recorded["since"] -= 2 * 86_400_000
@@ -222,7 +222,7 @@ def test_existing_index_has_a_row_with_its_savings(session: Session) -> None:
 def test_drop_is_suggested_after_twenty_useless_scans(
     session: Session, scans: int, skipped: int, action: str
 ) -> None:
-    """If twenty scans used an index and skipped nothing, ADVISE suggests DROP."""
+    """If an index was used in twenty scans and skipped nothing, ADVISE suggests DROP."""
     assert advise.WASTED_SCANS == 20
     session.sql("CREATE SIEVE INDEX ON t (id) OPTIONS (error = 1)")
     scanned(session, "t", "id_sieve@1", scans=scans, skipped=skipped)
@@ -236,9 +236,9 @@ def test_drop_is_suggested_after_twenty_useless_scans(
 def test_drop_is_suggested_if_an_index_cannot_help(
     session: Session, monkeypatch: pytest.MonkeyPatch, skipped: int, action: str, beside: int
 ) -> None:
-    """If the statistics of an index say that it cannot help, ADVISE suggests DROP at once.
+    """If statistics show that an index cannot help, ADVISE suggests DROP at once.
 
-    ADVISE keeps an index that skipped 1 % of the bytes without another index.
+    If the index has skipped 1 % of the bytes in scans that used no other index, ADVISE keeps it.
     """
     session.sql("CREATE SIEVE INDEX ON t (id) OPTIONS (error = 1)")
     monkeypatch.setattr(advise, "benefit_of_version", lambda _: Benefit.CANNOT)
@@ -250,14 +250,14 @@ def test_drop_is_suggested_if_an_index_cannot_help(
 
 
 def test_unused_index_has_no_row(session: Session) -> None:
-    """An index that no scan of this driver used has no row."""
+    """If no scan of this driver has used an index, the index has no row."""
     session.sql("CREATE SIEVE INDEX ON t (id) OPTIONS (error = 1)")
     scanned(session, "t", op="!=")
     assert advice(session) == []
 
 
 def test_rows_are_in_order(session: Session) -> None:
-    """Indexes to create come first, then those to drop and to keep, each group by savings."""
+    """Rows are grouped: indexes to create, to drop, and to keep, each sorted by savings."""
     for table in ("t", "u"):
         session.sql(f"CREATE SIEVE INDEX ON {table} (id) OPTIONS (error = 1)")
         session.sql(f"CREATE SIEVE INDEX two ON {table} (id) OPTIONS (error = 1)")
@@ -273,7 +273,7 @@ def test_rows_are_in_order(session: Session) -> None:
 
 
 def test_columns_that_cannot_be_indexed_are_left_out(session: Session) -> None:
-    """A column that was dropped after the scans is not suggested."""
+    """If a column was dropped after the scans, ADVISE does not suggest it."""
     scanned(session, "t", column="gone")
     assert advice(session) == []
 
@@ -281,9 +281,9 @@ def test_columns_that_cannot_be_indexed_are_left_out(session: Session) -> None:
 def test_hidden_tables_and_columns_have_no_row(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Tables and columns that the user cannot query have no row.
+    """If the user cannot query a table or a column, it has no row.
 
-    A row would reveal other users' queries.
+    Such a row would show what other users have queried.
     """
     scanned(session, "hidden")
     scanned(session, "t")
@@ -298,7 +298,7 @@ def test_hidden_tables_and_columns_have_no_row(
 
 
 def test_the_function_gives_the_rows_of_the_statement(session: Session) -> None:
-    """`sieve_advice` returns the rows for the current database, or for the given database."""
+    """`sieve_advice` returns these rows for the current database, or for a given one."""
     scanned(session, "t")
     function = FUNCTIONS["sieve_advice"]
     rows = session.sql("ADVISE SIEVE INDEXES")
@@ -309,7 +309,7 @@ def test_the_function_gives_the_rows_of_the_statement(session: Session) -> None:
 
 
 def saved_by_another_driver(session: Session, table: str) -> Path:
-    """Saves this driver's record as another driver's, clears it, and returns the folder."""
+    """Saves this driver's record as if another driver had written it; returns the folder."""
     scanned(session, table, size=2000, scans=2)
     session.recorded["since"] -= 4 * 86_400_000
     record = parse_record(json.dumps(session.recorded | {"driver": "a" * 32}))
@@ -322,9 +322,9 @@ def saved_by_another_driver(session: Session, table: str) -> Path:
 def test_records_of_other_drivers_count_with_a_history(
     session: Session, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Records of other drivers count only if this driver keeps a history, too.
+    """Other drivers' records count only if this driver also keeps a history.
 
-    A warning in the log counts the files that are no records.
+    If files in the history are malformed, a warning in the log states their number.
     """
     folder = saved_by_another_driver(session, "u")
     scanned(session, "u", size=400)
@@ -346,7 +346,7 @@ def test_records_of_other_drivers_count_with_a_history(
 
 
 def test_unreadable_history_is_ignored(session: Session, caplog: pytest.LogCaptureFixture) -> None:
-    """If the history is unreadable, ADVISE uses only the scans of its own driver."""
+    """If the history cannot be read, ADVISE uses only the scans of its own driver."""
     session.settings = parse_settings({"spark.sieve.history": "true"})
     folder = saved_by_another_driver(session, "u")
     scanned(session, "t")

@@ -1,4 +1,4 @@
-"""Answers of CREATE, REFRESH and OPTIMIZE: change, seconds and advice."""
+"""What CREATE, REFRESH and OPTIMIZE return: the change, the seconds and the advice."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def warehouse(tmp_path: Path) -> Iterator[Warehouse]:
 
 
 def answers(warehouse: Warehouse, *statements: str) -> list[tuple[Any, ...]]:
-    """Runs the statements, and returns version, change and advice from the rows of the last one."""
+    """Runs statements; returns version, change and advice from the rows of the last one."""
     rows = [Session(warehouse).sql(statement) for statement in statements][-1]
     return [(row[1], row[5], row[6]) for row in rows]
 
@@ -51,7 +51,7 @@ def test_change_names_the_work_that_was_done(warehouse: Warehouse) -> None:
 def test_seconds_are_the_time_of_the_statement(
     warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The column `seconds` is the time of the statement; a REFRESH without work shows about 0."""
+    """The column `seconds` is the statement's time; it is about 0 if REFRESH does nothing."""
     now, build = [0.0], creating.build_contents
 
     def slow(*args: Any) -> Any:
@@ -69,7 +69,7 @@ def test_seconds_are_the_time_of_the_statement(
 
 
 def test_advice_names_the_problems_of_an_index(warehouse: Warehouse) -> None:
-    """The advice names options that differ, a disabled index, and a lost registration."""
+    """The advice names different options, a disabled index, and a lost registration."""
     other = "CREATE SIEVE INDEX IF NOT EXISTS ON t (id) OPTIONS (error = 2)"
     ((_, change, advice),) = answers(warehouse, CREATE, other)
     assert change == "unchanged"
@@ -89,7 +89,7 @@ CREATE_AGAIN = "CREATE SIEVE INDEX IF NOT EXISTS ON t (id)"
 
 
 def test_answer_counts_files_that_are_always_read(warehouse: Warehouse) -> None:
-    """The advice counts files that every query reads, such as a file with a time in the future."""
+    """The advice counts files that each query reads, such as one with a time in the future."""
     future = time.time() + 3600
     os.utime(warehouse.folder / "t" / "00003.txt", (future, future))
     ((_, change, advice),) = answers(warehouse, CREATE)
@@ -99,7 +99,7 @@ def test_answer_counts_files_that_are_always_read(warehouse: Warehouse) -> None:
 
 
 def test_show_of_a_database_counts_stale_files(warehouse: Warehouse) -> None:
-    """SHOW for a database counts the new and changed files of each index that is not disabled."""
+    """For a database, SHOW counts the new and changed files of each index not disabled."""
     session = Session(warehouse)
     session.sql(CREATE)
     assert [row[6] for row in session.sql("SHOW SIEVE INDEXES")] == ["ready"]
@@ -112,7 +112,7 @@ def test_show_of_a_database_counts_stale_files(warehouse: Warehouse) -> None:
 
 
 def test_each_advice_is_shown_once() -> None:
-    """`Advice.of` returns the advice for one index and the advice for all, without repetition."""
+    """`Advice.of` returns the advice for one index, then that for all, each advice once."""
     advice = Advice()
     advice.add("for a", "a")
     advice.add("for all")

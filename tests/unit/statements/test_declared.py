@@ -1,4 +1,4 @@
-"""Tables that declare their indexes: builds by REFRESH and by writes, and the effect of DROP."""
+"""Tables that declare indexes: when REFRESH and writes build these, and what DROP does."""
 
 from __future__ import annotations
 
@@ -44,27 +44,27 @@ COLUMNS = (
 
 @pytest.fixture(autouse=True)
 def plain() -> Iterator[None]:
-    """Replaces Spark, which these tests do not need."""
+    """Installs the fakes that replace Spark."""
     with without_spark():
         yield
 
 
 @pytest.fixture
 def warehouse(tmp_path: Path) -> Warehouse:
-    """A table of four files without an index."""
+    """Creates a table of four files, which has no index."""
     made = Warehouse(tmp_path / "shop")
     made.create_table("t", [range(10 * k, 10 * k + 10) for k in range(4)])
     return made
 
 
 def declare(warehouse: Warehouse, columns: str, options: str = "") -> None:
-    """Sets the table properties that declare indexes."""
+    """Sets those properties of the table that declare its indexes."""
     more = {"sieve.columns": columns} | ({"sieve.options": options} if options else {})
     warehouse.alter("t", lambda before: before | more)
 
 
 def write(warehouse: Warehouse, auto_refresh: AutoRefresh, session: Session) -> None:
-    """Sends the event of a write to the table t, in a session with ``spark.sieve.refresh.auto``."""
+    """Sends the event of a write to t, in a session with ``spark.sieve.refresh.auto``."""
     info = warehouse.info("t")
     identity = ("catalog", "database", "table", "create_time_ms", "location")
     table = {key: info[key] for key in identity}
@@ -80,7 +80,7 @@ def missing(
     state: type[Failed | Gone | Ready] = Ready,
     **others: str,
 ) -> MissingIndexes:
-    """The declared indexes that are missing from a table with these indexes, all in one state."""
+    """Returns the declared indexes that a table lacks; all of its indexes have one state."""
     table = PlainTable(warehouse, "t", no_fault)
     declared = {"sieve.columns": columns, "sieve.options": options}
     declared |= {f"sieve.{key}": value for key, value in others.items()}
@@ -111,7 +111,7 @@ def missing(
     ],
 )
 def test_columns_are_identifiers(warehouse: Warehouse, columns: str, names: list[str]) -> None:
-    """The declaration lists columns in the syntax of CREATE SIEVE INDEX, in any case."""
+    """A declaration lists columns as CREATE SIEVE INDEX does, and in any letter case."""
     found = missing(warehouse, columns)
     assert ([one.name for one in found.wanted], found.refused) == (names, ())
     assert found.options == IndexOptions()
@@ -136,9 +136,9 @@ def test_columns_are_identifiers(warehouse: Warehouse, columns: str, names: list
 def test_wrong_names_are_advice(
     warehouse: Warehouse, columns: str, name: str | None, words: str
 ) -> None:
-    """The advice reports a column name that is wrong; the other declared indexes are built.
+    """If a declaration has a wrong column name, the advice says so; all others are built.
 
-    If the list of columns cannot be parsed, no index is built.
+    If the declaration's list of columns cannot be parsed, no index is built.
     """
     found = missing(warehouse, f"flag, {columns}")
     (refused,) = found.refused
@@ -152,7 +152,7 @@ def test_wrong_names_are_advice(
 
 
 def test_misspelt_properties_are_advice(warehouse: Warehouse) -> None:
-    """For an unknown property, the advice names a similar one, and indexes are still built."""
+    """If a property is misspelt, the advice names a similar one, and indexes are still built."""
     found = missing(warehouse, "id", Column="day", opts="", stuff="")
     known = "sieve.columns and sieve.options"
     assert [one.name for one in found.wanted] == ["id_sieve"]
@@ -168,9 +168,9 @@ def test_misspelt_properties_are_advice(warehouse: Warehouse) -> None:
 
 
 def test_options_are_those_of_create(warehouse: Warehouse) -> None:
-    """A declaration has its options without parentheses.
+    """A declaration has the same options as CREATE, but without parentheses.
 
-    An index is not built if the options do not fit its column.
+    If the options do not suit a column, its index is not built.
     """
     found = missing(warehouse, "id, flag", "shape = 'map', budget = \"7%\"")
     assert (found.options.shape, found.options.budget) == ("map", "7%")
@@ -184,9 +184,9 @@ def test_options_are_those_of_create(warehouse: Warehouse) -> None:
 
 
 def test_any_index_on_the_column_counts(warehouse: Warehouse) -> None:
-    """A declared column needs no index if it has an index of any name.
+    """If a declared column has an index of any name, no other index is built.
 
-    An index without files does not count.
+    An index whose files are gone does not count.
     """
     assert missing(warehouse, "id", has={"mine": "id"}).wanted == ()
     assert missing(warehouse, "id", has={"mine": "id"}, state=Failed).wanted == ()
@@ -197,7 +197,7 @@ def test_any_index_on_the_column_counts(warehouse: Warehouse) -> None:
 
 
 def test_refresh_builds_the_declared_index(warehouse: Warehouse) -> None:
-    """The first REFRESH builds the declared index, and the second keeps it."""
+    """The first REFRESH builds a declared index, and the second REFRESH keeps it."""
     declare(warehouse, "id", "error = 1")
     ((name, version, files, *_),) = Session(warehouse).sql("REFRESH SIEVE INDEX ON t")
     assert (name, version, files) == ("id_sieve", 1, 4)
@@ -210,7 +210,7 @@ def test_refresh_builds_the_declared_index(warehouse: Warehouse) -> None:
 
 @pytest.mark.parametrize("which", ["id_sieve ON t", "ON t (ID)"])
 def test_refresh_of_one_index_builds_only_this_one(warehouse: Warehouse, which: str) -> None:
-    """REFRESH with the name or column of a declared index builds only this index."""
+    """If REFRESH names a declared index or its column, it builds only this index."""
     declare(warehouse, "id, nope")
     with pytest.raises(InvalidInputError, match="SIEVE_UNKNOWN_INDEX"):
         Session(warehouse).sql("REFRESH SIEVE INDEX other ON t")
@@ -220,9 +220,9 @@ def test_refresh_of_one_index_builds_only_this_one(warehouse: Warehouse, which: 
 
 
 def test_write_builds_the_declared_index(warehouse: Warehouse) -> None:
-    """A write builds the declared index, and the next write refreshes it.
+    """The first write builds a declared index, and the next write refreshes it.
 
-    A wrong column name in the declaration does not make the write fail.
+    If the declaration has a wrong column name, the write still succeeds.
     """
     declare(warehouse, "nope, id", "error = 1")
     auto_refresh = AutoRefresh()
@@ -237,7 +237,7 @@ def test_write_builds_the_declared_index(warehouse: Warehouse) -> None:
 
 @pytest.mark.parametrize("by", ["statement", "write"])
 def test_declared_index_that_was_dropped_is_built_again(warehouse: Warehouse, by: str) -> None:
-    """If the only registration is that of a dropped index, the declared index is built again."""
+    """If only a dropped index is registered, the declared index is built again."""
     declare(warehouse, "id", "error = 1")
     Session(warehouse).sql("REFRESH SIEVE INDEX ON t")
     before = warehouse.properties("t")
@@ -255,9 +255,9 @@ def test_declared_index_that_was_dropped_is_built_again(warehouse: Warehouse, by
 
 
 def test_refresh_returns_the_index_of_a_background_build(warehouse: Warehouse) -> None:
-    """If a background refresh builds the declared index during REFRESH, REFRESH returns that index.
+    """If a background refresh builds the declared index during REFRESH, REFRESH returns it.
 
-    The build of REFRESH leaves no files.
+    What REFRESH itself has built leaves no files.
     """
     declare(warehouse, "id", "error = 1")
 
@@ -275,9 +275,9 @@ def test_refresh_returns_the_index_of_a_background_build(warehouse: Warehouse) -
 
 
 def test_refresh_has_advice_for_each_wrong_declaration(warehouse: Warehouse) -> None:
-    """REFRESH returns a row of advice for each wrong name, or one row if it cannot parse the list.
+    """REFRESH returns a row of advice for each wrong name, or one if the list is malformed.
 
-    All valid declared indexes are built.
+    It builds all declared indexes that are valid.
     """
     declare(warehouse, "nope, id, nil")
     told = Session(warehouse).sql("REFRESH SIEVE INDEX ON t")
@@ -291,7 +291,7 @@ def test_refresh_has_advice_for_each_wrong_declaration(warehouse: Warehouse) -> 
 
 
 def test_drop_removes_the_index_from_the_declaration(warehouse: Warehouse) -> None:
-    """DROP also removes the index from the declaration, so it is not built again."""
+    """DROP also removes its index from the declaration, so that it is not built again."""
     declare(warehouse, "`x,y`, id, nope", "error = 1")
     Session(warehouse).sql("REFRESH SIEVE INDEX ON t")
     Session(warehouse).sql("DROP SIEVE INDEX id_sieve ON t")
@@ -307,7 +307,7 @@ def test_drop_removes_the_index_from_the_declaration(warehouse: Warehouse) -> No
 
 
 def test_drop_fails_if_the_declaration_cannot_be_changed(warehouse: Warehouse) -> None:
-    """If the declaration cannot be changed, DROP fails, and the index stays."""
+    """If DROP cannot change the declaration, it fails, and the index stays."""
     declare(warehouse, "id", "error = 1")
     Session(warehouse).sql("REFRESH SIEVE INDEX ON t")
 
@@ -325,7 +325,7 @@ def test_drop_fails_if_the_declaration_cannot_be_changed(warehouse: Warehouse) -
 def test_index_dropped_during_a_refresh_stays_dropped(
     warehouse: Warehouse,
 ) -> None:
-    """If an index is dropped while a background refresh runs, it stays dropped."""
+    """If DROP runs during a background refresh, the index stays dropped."""
     declare(warehouse, "id")
     Session(warehouse).sql("REFRESH SIEVE INDEX ON t")
     (index,) = warehouse.root.iterdir()
@@ -345,15 +345,15 @@ def test_index_dropped_during_a_refresh_stays_dropped(
 def test_failed_refresh_does_not_stop_a_declared_build(
     warehouse: Warehouse,
 ) -> None:
-    """If one index cannot be refreshed, the declared index is built and used.
+    """If the refresh of one index fails, a declared index is still built and used.
 
-    The table's state shows the failure.
+    The state of the table shows this failure.
     """
     Session(warehouse).sql("CREATE SIEVE INDEX mine ON t (id)")
     (index,) = warehouse.root.iterdir()
     (index / "versions" / "1.json").write_text("damaged")
     warehouse.append("t", range(40, 50))
-    # The index `mine` is on a renamed column, so `mine` is not an index on `id`.
+    # The index `mine` is on a renamed column, and therefore not on `id`.
     registration = warehouse.properties("t")["sieve.index.mine"].replace('["id"]', '["old"]')
     warehouse.alter("t", lambda before: before | {"sieve.index.mine": registration})
     declare(warehouse, "id", "error = 1")
@@ -364,9 +364,9 @@ def test_failed_refresh_does_not_stop_a_declared_build(
 
 
 def test_recreated_table_gets_its_declared_index(warehouse: Warehouse) -> None:
-    """If the table is dropped and created again, a write builds the declared index again.
+    """If a table is dropped and created again, a write builds its declared index again.
 
-    No old files are left.
+    The files of the dropped index are gone.
     """
     for run in range(3):
         declare(warehouse, "id", "error = 1")
@@ -388,7 +388,7 @@ def test_recreated_table_gets_its_declared_index(warehouse: Warehouse) -> None:
 
 
 def test_columns_and_options_parse_as_in_statements() -> None:
-    """Column lists and options have the same grammar as in statements."""
+    """Lists of columns and options in declarations have the same grammar as in statements."""
     assert [path.parts for path in parse_columns("a.`b``c`, index")] == [("a", "b`c"), ("index",)]
     assert parse_options("a = 1, b.c = 'x' 'y', d = true") == {"a": 1, "b.c": "xy", "d": True}
     for text in ("a = 1, a = 2", "", "a"):

@@ -1,4 +1,4 @@
-"""Expressions in column lists: the text that is passed to Spark, and the text that is refused."""
+"""Expressions in lists of columns: which text is passed to Spark, and which is refused."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from sql_ext.statements.parser import parse_columns, parse_statement
     ],
 )
 def test_a_list_has_columns_and_expressions(typed: str, keys: list[tuple[str, ...]]) -> None:
-    """An expression ends at a comma or parenthesis outside of its own parentheses and quotes."""
+    """An expression ends at a comma or parenthesis outside its own brackets and quotes."""
     created = parse_statement(f"CREATE SIEVE INDEX ON t ({typed}) OPTIONS (budget = '2%')")
     assert isinstance(created, CreateIndex)
     assert [column.parts for column in created.columns] == keys
@@ -36,7 +36,7 @@ def test_a_list_has_columns_and_expressions(typed: str, keys: list[tuple[str, ..
 
 
 def test_each_statement_takes_an_expression() -> None:
-    """REFRESH, DROP, ESTIMATE and declarations accept the same expressions as CREATE."""
+    """REFRESH, DROP, ESTIMATE and declarations accept the same expressions as CREATE does."""
     key = ("", "lower(a)")
     refresh = parse_statement("REFRESH SIEVE INDEX ON t (lower(a))")
     drop = parse_statement("DROP SIEVE INDEX IF EXISTS ON t (lower(a))")
@@ -55,13 +55,13 @@ def test_each_statement_takes_an_expression() -> None:
     "typed", ["a b", "'a'", "", "lower(a", "a,", "!", "`a", "a.", "lower(a)) (b", "a, 'b'"]
 )
 def test_invalid_expression_is_a_syntax_error(typed: str) -> None:
-    """A text that cannot be an expression is a syntax error."""
+    """If a text cannot be an expression, it is a syntax error."""
     with pytest.raises(InvalidInputError, match="SIEVE_SYNTAX_ERROR"):
         parse_statement(f"CREATE SIEVE INDEX ON t ({typed})")
 
 
 def test_only_an_expression_has_an_empty_name() -> None:
-    """The path of an expression, and of no column, has an empty first part."""
+    """The path of an expression begins with an empty part; no path of a column does."""
     assert expression_of(("", "lower(a)")) == "lower(a)"
     assert [expression_of(path) for path in (("a",), ("a", "b"), ("", "a", "b"), ("",))] == [
         None

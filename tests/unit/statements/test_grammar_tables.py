@@ -1,4 +1,4 @@
-"""The parser's stored tables parse like computed tables; tables of another grammar are refused."""
+"""The parser's stored tables: they work like computed tables, or are refused."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TEXTS = (
 
 
 def parsed(parser: Any, text: str) -> Any:
-    """The parsed tree, or the unexpected token with the tokens that were expected."""
+    """Returns the parsed tree, or the unexpected token and the tokens that were expected."""
     try:
         return parser.parse(text, start="start")
     except UnexpectedToken as error:
@@ -33,7 +33,7 @@ def parsed(parser: Any, text: str) -> Any:
 
 
 def test_stored_tables_parse_as_computed_ones() -> None:
-    """Stored tables give the same trees and errors, for statements and for single rules."""
+    """Stored and computed tables give the same trees and errors, for statements and rules."""
     stored, computed = from_tables(encode_tables()), compute_grammar()
     assert stored is not None
     for text in TEXTS:
@@ -45,7 +45,7 @@ def test_stored_tables_parse_as_computed_ones() -> None:
 def test_tables_of_another_grammar_or_lark_are_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Stored tables are refused if they are damaged or belong to another version of lark."""
+    """If stored tables are damaged or belong to another version of lark, they are refused."""
     tables = encode_tables()
     assert from_tables(b"") is None
     assert from_tables(tables[:10]) is None
@@ -57,7 +57,7 @@ def test_tables_of_another_grammar_or_lark_are_refused(
 def test_parser_uses_stored_tables_if_they_exist(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The parser uses stored tables, or else computes them, as in a checkout without a build."""
+    """The parser uses stored tables; in a checkout without a build, it computes tables."""
     (tmp_path / "statements").mkdir()
     (tmp_path / "jars").mkdir()
     grammar = Path(grammar_tables.__file__).with_name("grammar.lark").read_text()

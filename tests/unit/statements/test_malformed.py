@@ -1,4 +1,4 @@
-"""Unreadable tables and malformed registrations: SHOW, repair and DROP."""
+"""Unreadable tables and malformed registrations: how SHOW, REFRESH, CREATE and DROP work."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def warehouse(tmp_path: Path) -> Iterator[Warehouse]:
 
 
 def replace_registration(warehouse: Warehouse, value: str = "{", name: str = KEY) -> None:
-    """Replaces the value of a registration with this text."""
+    """Replaces a registration's value with this text."""
     warehouse.alter("t", lambda before: before | {name: value})
 
 
@@ -48,7 +48,7 @@ def test_a_malformed_registration_is_shown_and_repaired(warehouse: Warehouse, va
 
 
 def test_malformed_registration_next_to_others_is_repaired(warehouse: Warehouse) -> None:
-    """REFRESH repairs a malformed registration of a table that also has a valid registration."""
+    """If one registration of a table is valid and another malformed, REFRESH repairs the latter."""
     session = Session(warehouse)
     session.sql("CREATE SIEVE INDEX second ON t (id)")
     replace_registration(warehouse)
@@ -56,7 +56,7 @@ def test_malformed_registration_next_to_others_is_repaired(warehouse: Warehouse)
 
 
 def test_dropping_a_malformed_registration_ends_its_index(warehouse: Warehouse) -> None:
-    """DROP of a malformed registration deletes its index, if there is one, for good."""
+    """If the malformed registration has an index, DROP deletes this index for good."""
     replace_registration(warehouse)
     replace_registration(warehouse, "x", f"{PREFIX}never")
     session = Session(warehouse)
@@ -68,7 +68,7 @@ def test_dropping_a_malformed_registration_ends_its_index(warehouse: Warehouse) 
 
 
 def test_name_of_a_malformed_registration_is_free(warehouse: Warehouse) -> None:
-    """CREATE, with or without OR REPLACE, can use the name of a malformed registration."""
+    """If a registration is malformed, CREATE can use its name, with or without OR REPLACE."""
     session = Session(warehouse)
     for replace in ("", "OR REPLACE "):
         replace_registration(warehouse)
@@ -77,7 +77,7 @@ def test_name_of_a_malformed_registration_is_free(warehouse: Warehouse) -> None:
 
 
 class _Unreadable(PlainStatement):
-    """A statement for which Spark cannot read the table."""
+    """The context of a statement on a table that Spark cannot read."""
 
     def table(self, *_: object, **__: bool) -> CatalogTable:
         raise UnsupportedError("SIEVE_UNSUPPORTED_TABLE", "its folder is gone\nat some.Java")
@@ -89,9 +89,9 @@ class _Unreadable(PlainStatement):
 def test_statements_work_if_the_table_is_unreadable(
     warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If Spark cannot read a table, statements that need only the registration work.
+    """If Spark cannot read a table, statements that need only its registrations work.
 
-    REFRESH and CHECK fail.
+    REFRESH and CHECK of such a table fail.
     """
     monkeypatch.setattr("tests.fake_spark.PlainStatement", _Unreadable)
     session = Session(warehouse)

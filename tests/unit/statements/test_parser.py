@@ -42,13 +42,13 @@ def _pairs(file: str) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize(("statement", "record"), _pairs("statements.txt"))
 def test_a_statement_parses_to_its_record(statement: str, record: str) -> None:
-    """Each statement parses to the expected record, for each form, quotation and comment."""
+    """For each form, quotation and comment, a statement is parsed to the expected record."""
     assert repr(parse_statement(statement)) == record
 
 
 @pytest.mark.parametrize(("statement", "message"), _pairs("statements-errors.txt"))
 def test_error_names_the_position_and_the_expected_words(statement: str, message: str) -> None:
-    """The error for a wrong statement marks the position, with the found and the expected words."""
+    """If a statement is wrong, the error marks the position, and the found and expected words."""
     with pytest.raises(InvalidInputError) as refusal:
         parse_statement(statement)
     assert refusal.value.condition == "SIEVE_SYNTAX_ERROR"
@@ -59,7 +59,7 @@ def test_error_names_the_position_and_the_expected_words(statement: str, message
     "statement", (GOLDEN / "statements-identity.txt").read_text(encoding="utf-8").splitlines()
 )
 def test_rendered_record_equals_the_statement(statement: str) -> None:
-    """The text that is rendered from a statement's record equals the complete statement."""
+    """If a statement's record is rendered as text, this text equals the complete statement."""
     assert _written(parse_statement(statement)) == statement
 
 
@@ -103,16 +103,16 @@ def test_rendered_record_equals_the_statement(statement: str) -> None:
     ],
 )
 def test_wrong_call_suggests_a_similar_name(call: str, problem: str) -> None:
-    """For an unknown procedure or argument of CALL, the error suggests a similar name.
+    """If CALL has an unknown procedure or argument, the error suggests a similar name.
 
-    Missing, repeated and invalid arguments are refused.
+    If an argument of CALL is missing, repeated or invalid, it is refused.
     """
     with pytest.raises(InvalidInputError, match=problem):
         parse_statement(f"CALL sieve.{call}")
 
 
 def test_long_line_is_cut_around_the_wrong_word() -> None:
-    """For a long line, the error shows only the part around the wrong word, with a caret below."""
+    """If a line is long, the error shows only the part around the wrong word, and a caret."""
     statement = f"CREATE SIEVE INDEX ON t ({', '.join(f'column{i}' for i in range(500))} x)"
     with pytest.raises(InvalidInputError) as refusal:
         parse_statement(statement)
@@ -134,14 +134,14 @@ def test_long_line_is_cut_around_the_wrong_word() -> None:
     ],
 )
 def test_texts_are_unescaped_as_spark_does(literal: str, value: str) -> None:
-    """Doubled quotes and backslash escapes are decoded as in Spark; raw strings are not."""
+    """As in Spark, doubled quotes and backslashes are decoded, except in raw strings."""
     made = parse_statement(f"CREATE SIEVE INDEX ON t (c) COMMENT {literal}")
     assert isinstance(made, CreateIndex)
     assert made.comment == value
 
 
 def test_caret_is_below_the_wrong_word() -> None:
-    """The caret is below the wrong word, even after wide or combining characters."""
+    """The caret is below the wrong word, even after wide characters or combining ones."""
     for before, cells in (("e\u0301e\u0301", 2), ("\u8868\u8868", 4), ("ee", 2)):
         with pytest.raises(InvalidInputError) as refusal:
             parse_statement(f"DROP SIEVE INDEX `{before}` x ON t")
@@ -151,14 +151,14 @@ def test_caret_is_below_the_wrong_word() -> None:
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 def test_lines_are_counted_as_editors_count_them(end: str) -> None:
-    """In the position of an error, LF, CR LF and CR each count as one end of a line."""
+    """To state the position of an error, LF, CR LF and CR each count as one end of line."""
     with pytest.raises(InvalidInputError, match=r"^\[SIEVE_SYNTAX_ERROR\] line 3, column 2: "):
         parse_statement(f"SHOW SIEVE{end}INDEXES{end} wrong")
     with pytest.raises(InvalidInputError, match=r"^\[SIEVE_SYNTAX_ERROR\] line 2, column 12: "):
         parse_statement(f"{end}SHOW SIEVE wrong")
 
 
-# The alphabet has characters that break simple quoting, and the pieces are words of the language.
+# The alphabet has characters that break simple quoting; the pieces are words of the SQL grammar.
 hostile = st.text(
     st.one_of(st.sampled_from("`'\"\\;-/*().,= \n\t\0#éß表😀"), st.characters(codec="utf-8")),
     min_size=1,
@@ -231,13 +231,13 @@ commands: st.SearchStrategy[Command] = st.one_of(
 
 @given(commands)
 def test_any_name_survives_quoting(command: Command) -> None:
-    """Rendering and parsing preserve names and strings of any characters."""
+    """If names or strings are rendered and parsed, they are unchanged, whatever they contain."""
     assert parse_statement(_written(command)) == command
 
 
 @given(commands, st.data())
 def test_comments_and_case_change_nothing(command: Command, data: st.DataObject) -> None:
-    """Comments between words, and the case of keywords, do not change the record."""
+    """Comments between words, and the letter case of keywords, do not change the record."""
     gaps = st.sampled_from([" ", "\n", " /* ` ' /* */ */ ", " -- it's\n", "\t\r\n"])
     words = re.findall(r"`(?:[^`]|``)*`|'(?:[^'\\]|\\.)*'|[^ `']+", _written(command), re.DOTALL)
     text = "".join(
@@ -250,7 +250,7 @@ def test_comments_and_case_change_nothing(command: Command, data: st.DataObject)
 
 @given(st.lists(pieces | hostile, max_size=14).map(" ".join) | st.text())
 def test_any_text_gives_a_record_or_an_error(text: str) -> None:
-    """For any text, the parser returns a record, or an error with the position in the text."""
+    """For any text, the parser returns a record or an error with a position in the text."""
     with contextlib.suppress(InvalidInputError):
         parse_statement(text)
         return
@@ -260,21 +260,21 @@ def test_any_text_gives_a_record_or_an_error(text: str) -> None:
 
 @given(hostile.filter(lambda text: text.strip()), st.sampled_from(["", " ", "\n/* x */ "]))
 def test_query_of_explain_is_passed_to_spark_unchanged(tail: str, gap: str) -> None:
-    """EXPLAIN SIEVE passes the rest of the text to Spark unchanged, even if it is invalid SQL."""
+    """EXPLAIN SIEVE passes its query to Spark unchanged, even if the query is invalid SQL."""
     command = parse_statement(f"EXPLAIN SIEVE {gap}SELECT {tail}")
     assert command == ExplainSieve(f"SELECT {tail}".rstrip())
 
 
 @given(hostile.filter(lambda text: text.strip()))
 def test_predicate_of_estimate_is_passed_to_spark_unchanged(tail: str) -> None:
-    """ESTIMATE passes the text after WHERE to Spark unchanged, except for final semicolons."""
+    """ESTIMATE passes its predicate to Spark unchanged, except for semicolons at the end."""
     command = parse_statement(f"ESTIMATE SIEVE INDEX ON t (a) WHERE b = 1 AND {tail}")
     assert isinstance(command, EstimateIndex)
     assert command.predicate == f"b = 1 AND {tail}".rstrip().rstrip("; \t\r\n")
 
 
 def _written(command: Command) -> str:  # noqa: C901, PLR0912 - one case a statement
-    """The statement in its longest form, with all names quoted and all parts in grammar order."""
+    """Writes a statement in its longest form: all names quoted, and all parts in order."""
     match command:
         case CreateIndex(table, columns, name, if_not_exists, options, comment, replace):
             parts = [
@@ -342,7 +342,7 @@ def _options(options: dict[str, OptionValue]) -> str:
 
 def _literal(value: OptionValue) -> str:
     if isinstance(value, str):
-        # Spark keeps a backslash before % and _, because LIKE patterns need the backslash.
+        # Spark keeps a backslash before % and _, because LIKE patterns need it.
         escaped = value.replace("\\", "\\\\").replace("'", "\\'")
         return f"'{escaped}'"
     return str(value).lower() if isinstance(value, bool) else repr(value)

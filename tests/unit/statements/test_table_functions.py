@@ -1,4 +1,4 @@
-"""Table functions without Spark: rows of statements, and rows that only functions return."""
+"""Table functions without Spark: those with a statement's rows, and those with their own."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from udfs import files, segments, status
 
 @dataclass(frozen=True, slots=True)
 class Statement(PlainStatement):
-    """A user's statement, which records the columns whose permissions it checks."""
+    """The context of a user's statement; it records for which columns it checks permissions."""
 
     asked: list[Any] = field(default_factory=list)
     denied: bool = False
@@ -35,7 +35,7 @@ class Statement(PlainStatement):
 
 
 def statement(warehouse: Warehouse, *, denied: bool = False, **other: Any) -> Statement:
-    """The context of a function call."""
+    """Returns the context of a call of a function."""
     at = Session(warehouse).context()
     assert isinstance(at, PlainStatement)
     names = [name for name in at.__dataclass_fields__ if name not in other]
@@ -43,7 +43,7 @@ def statement(warehouse: Warehouse, *, denied: bool = False, **other: Any) -> St
 
 
 def rows(at: Statement, name: str, **arguments: Any) -> list[Row]:
-    """The rows of a call, each of which has a value for each column of the function."""
+    """Calls a function and returns its rows; each row has a value for each of its columns."""
     answer = call({"name": name, "arguments": arguments}, at)
     assert answer["columns"] == FUNCTIONS[name].columns
     found = list(answer["rows"])
@@ -53,7 +53,7 @@ def rows(at: Statement, name: str, **arguments: Any) -> list[Row]:
 
 @pytest.fixture
 def warehouse(tmp_path: Path) -> Warehouse:
-    """A table of two files with an index, and a table without an index."""
+    """Creates a table of two files with an index, and a table without an index."""
     made = Warehouse(tmp_path)
     made.create_table("t", [[1, 2], [3]])
     made.create_table("u", [[7]])
@@ -79,20 +79,20 @@ def warehouse(tmp_path: Path) -> Warehouse:
 def test_a_function_gives_the_rows_of_its_statement(
     warehouse: Warehouse, name: str, arguments: dict[str, Any], sql: str
 ) -> None:
-    """A function returns the rows of its statement."""
+    """A function returns the same rows as its statement."""
     at = statement(warehouse)
     assert rows(at, name, **arguments) == list(Session(warehouse).sql(sql)) != []
     assert at.asked == []
 
 
 def test_another_detail_than_extended_is_refused(warehouse: Warehouse) -> None:
-    """`sieve_describe` refuses any detail but 'extended', and the error says so."""
+    """`sieve_describe` refuses any detail except 'extended', and the error names this one."""
     with pytest.raises(InvalidInputError, match=r"takes 'extended' as its third .* not 'all'"):
         rows(statement(warehouse), "sieve_describe", table=["t"], index="v", detail="all")
 
 
 def test_segments_need_permission_to_query_the_column(warehouse: Warehouse) -> None:
-    """`sieve_segments` needs permission to query the column, because its rows contain keys."""
+    """Rows of `sieve_segments` contain keys, so it needs permission to query the column."""
     at = statement(warehouse)
     found = rows(at, "sieve_segments", table=["t"], index="V")
     assert [row[1:3] for row in found] == [("1", "3")]
@@ -104,7 +104,7 @@ def test_segments_need_permission_to_query_the_column(warehouse: Warehouse) -> N
 
 
 def png_size(row: Row) -> tuple[int, ...]:
-    """The width and height of the picture in a row of ``sieve_inspect``."""
+    """Returns the width and height of the picture in a row of ``sieve_inspect``."""
     png = base64.b64decode(row[1], validate=True)
     assert png.startswith(b"\x89PNG\r\n\x1a\n")
     assert b"Software" not in png
@@ -112,7 +112,7 @@ def png_size(row: Row) -> tuple[int, ...]:
 
 
 def test_picture_needs_permission_to_query_the_column(warehouse: Warehouse) -> None:
-    """`sieve_inspect` returns one row, if the user may query the column."""
+    """If the user may query the column, `sieve_inspect` returns one row with a picture."""
     at = statement(warehouse)
     ((summary, _),) = found = rows(at, "sieve_inspect", table=["t"], index="V")
     assert at.asked == [(["t"], ["id"])]
@@ -130,7 +130,7 @@ def test_picture_needs_permission_to_query_the_column(warehouse: Warehouse) -> N
 def test_error_of_inspect_states_a_remedy(
     warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If the index has no key, or matplotlib is missing, the error states a remedy."""
+    """If the index has no key, or matplotlib is missing, the error says what to do."""
     warehouse.create_table("empty", [[]])
     with without_spark():
         Session(warehouse).sql("CREATE SIEVE INDEX v ON empty (id)")
@@ -143,7 +143,7 @@ def test_error_of_inspect_states_a_remedy(
 
 
 def test_spark_plans_the_query_of_sieve_files(warehouse: Warehouse) -> None:
-    """`sieve_files` returns the files that Spark plans to read; it refuses an unknown table."""
+    """`sieve_files` returns the files that Spark plans to read; it refuses unknown tables."""
     asked: list[Any] = []
 
     def plan(session: Any, table: Any, predicate: str) -> str:
@@ -163,9 +163,9 @@ def test_spark_plans_the_query_of_sieve_files(warehouse: Warehouse) -> None:
 
 
 def test_the_counters_of_the_driver_and_the_size_of_the_cache(warehouse: Warehouse) -> None:
-    """`sieve_status` shows the driver's counters and the size of the cache.
+    """`sieve_status` shows the counters of the driver, and the size of the cache.
 
-    A cache without a limit has the limit 0.
+    If the cache has no limit, 0 is shown as its limit.
     """
     counters = [["scans", None, 5], ["unused", "gone", 1]]
     driver = SimpleNamespace(counters=lambda: json.dumps(counters))

@@ -1,4 +1,4 @@
-"""The contract of every store, as tests that the test class of each backend inherits."""
+"""The contract of all stores: tests that the test class of each backend inherits."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def open_folder() -> Iterator[Path]:
 
 
 class StoreContract:
-    """Tests that need the fixtures `store`, and `folder`, the URI of an empty folder."""
+    """Tests with two fixtures: `store`, and `folder`, which is the URI of an empty folder."""
 
     def test_read_gives_the_bytes_created(self, store: Store, folder: str) -> None:
-        """`read` returns the created bytes, even for an empty file or more than one buffer."""
+        """`read` returns the bytes that were created, even of an empty file or a large one."""
         for name, data in (("empty", b""), ("all", bytes(range(256))), ("big", b"\x00\xff" * 5**9)):
             uri = join(folder, name)
             assert store.create(uri, data) is True
@@ -42,26 +42,26 @@ class StoreContract:
             assert store.size(uri) == len(data)
 
     def test_second_create_changes_nothing(self, store: Store, folder: str) -> None:
-        """A second `create` of a name returns False, and the file keeps its content."""
+        """If a name exists, `create` returns False, and the file keeps its content."""
         uri = join(folder, "1.json")
         assert store.create(uri, b"first") is True
         assert store.create(uri, b"second") is False
         assert store.read(uri) == b"first"
 
     def test_create_leaves_no_temporary_files(self, store: Store, folder: str) -> None:
-        """`create` leaves no temporary files, whether it succeeds or not."""
+        """Whether `create` succeeds or fails, it leaves no temporary file."""
         store.create(join(folder, "1.json"), b"x")
         store.create(join(folder, "1.json"), b"y")
         assert [entry.name for entry in store.list(folder)] == ["1.json"]
 
     def test_create_does_not_make_folders(self, store: Store, folder: str) -> None:
-        """`create` makes no folder, so a paused writer cannot restore a dropped index's folder."""
+        """`create` makes no folder, so no paused writer restores a dropped index's folder."""
         with pytest.raises(GoneError):
             store.create(join(folder, "gone", "1.json"), b"x")
         assert not store.exists(join(folder, "gone"))
 
     def test_odd_names_are_taken_literally(self, store: Store, folder: str) -> None:
-        """Blanks, percent signs, question marks and non-ASCII letters are valid in names."""
+        """A name can contain blanks, percent signs, question marks and non-ASCII letters."""
         for name in ("a b", "100%25", "ärger", "q?x#y"):
             inner = join(folder, name)
             store.mkdirs(inner)
@@ -70,7 +70,7 @@ class StoreContract:
         assert {entry.name for entry in store.list(folder)} == {"a b", "100%25", "ärger", "q?x#y"}
 
     def test_absent_things(self, store: Store, folder: str) -> None:
-        """For a missing file, `size` is None, `exists` is False, and a read raises an error."""
+        """If a file is missing, `size` is None, `exists` is False, and `read` raises an error."""
         uri = join(folder, "none")
         assert store.size(uri) is None
         assert store.exists(uri) is False
@@ -79,12 +79,12 @@ class StoreContract:
                 ask(uri)
 
     def test_a_folder_is_no_file(self, store: Store, folder: str) -> None:
-        """A folder exists but has no size."""
+        """For a folder, `exists` is true, and there is no size."""
         assert store.exists(folder) is True
         assert store.size(folder) is None
 
     def test_read_stops_at_its_limit(self, store: Store, folder: str) -> None:
-        """`read` accepts a file as long as the limit, and refuses a longer file."""
+        """`read` returns a file as long as the limit, and refuses a longer file."""
         uri = join(folder, "f")
         store.create(uri, b"12345")
         assert store.read(uri, limit=5) == b"12345"
@@ -92,7 +92,7 @@ class StoreContract:
             store.read(uri, limit=4)
 
     def test_list_distinguishes_files_and_folders(self, store: Store, folder: str) -> None:
-        """`list` returns entries in order, each with name, size, time and kind."""
+        """`list` returns the entries of a folder in order, each with name, size, time and kind."""
         store.mkdirs(join(folder, "b", "c"))
         store.create(join(folder, "a"), b"123")
         now = store.now_ms(folder)
@@ -102,7 +102,7 @@ class StoreContract:
         assert (second.name, second.is_dir) == ("b", True)
 
     def test_delete(self, store: Store, folder: str) -> None:
-        """`delete` removes files and whole folders; deleting a missing file is no error."""
+        """`delete` removes a file or a whole folder; if a file is missing, this is no error."""
         store.mkdirs(join(folder, "b", "c"))
         store.create(join(folder, "b", "c", "x"), b"")
         store.create(join(folder, "a"), b"")
@@ -111,7 +111,7 @@ class StoreContract:
         assert store.list(folder) == []
 
     def test_the_clock_leaves_no_probe(self, store: Store, folder: str) -> None:
-        """`now_ms` never goes backwards, and leaves no probe file in the folder."""
+        """`now_ms` never goes backwards, and it leaves no probe file in the folder."""
         before, after = store.now_ms(folder), store.now_ms(folder)
         assert 1_500_000_000_000 < before <= after
         assert store.list(folder) == []
@@ -119,23 +119,23 @@ class StoreContract:
             store.now_ms(join(folder, "none"))
 
     def test_foreign_uris_are_refused(self, store: Store, folder: str) -> None:
-        """A store refuses other schemes, and paths that leave the folder, before any call."""
+        """A store makes no call for a URI of another scheme, or a path that leaves the folder."""
         for uri in ("http://host/x", "/no/scheme", join(folder, "x") + "/../../y", folder + "\0"):
             for reach in (store.read, store.delete):
                 with pytest.raises((InvalidInputError, UnsupportedError)):
                     reach(uri)
 
     def test_parent_finds_the_folder(self, store: Store, folder: str) -> None:
-        """The parent of a member is its folder, which the store can list."""
+        """The parent of a folder's member is the folder, and the store can list it."""
         store.create(join(folder, "f"), b"")
         assert store.list(parent(join(folder, "f"))) == store.list(folder)
 
 
 class PermissionsContract:
-    """Tests of backends with owners, groups and modes, with the same fixtures."""
+    """Tests of backends with owners, groups and modes; they need the same fixtures."""
 
     def test_new_files_are_no_more_open_than_their_folder(self, store: Store, folder: str) -> None:
-        """A new file or folder has no permission bits that its restricted parent folder lacks."""
+        """If a folder is restricted, a new file or folder in it has no further permission bits."""
         owner = store.permissions(folder)
         store.restrict(folder, Permissions(owner.owner, owner.group, 0o750))
         inner = join(folder, "x", "y")
@@ -145,7 +145,7 @@ class PermissionsContract:
         assert store.permissions(join(inner, "f")).mode == 0o640
 
     def test_restrict_sets_the_given_mode(self, store: Store, folder: str) -> None:
-        """`restrict` sets the given mode on a folder, and without execute bits on a file."""
+        """`restrict` sets a folder's mode as given, and a file's mode without execute bits."""
         like = store.permissions(folder)
         store.create(join(folder, "f"), b"")
         for mode in (0o700, 0o755, 0o770):
@@ -154,7 +154,7 @@ class PermissionsContract:
             assert store.restrict(join(folder, "f"), asked).mode == mode & 0o666
 
     def test_permissions_count_the_folders_above(self, store: Store, folder: str) -> None:
-        """If any folder above is closed to others, `permissions` reports the file as closed."""
+        """If any folder above a file is closed to others, `permissions` says so for the file."""
         own = store.permissions(folder)
         inner = join(folder, "inner")
         store.mkdirs(inner)
@@ -164,10 +164,10 @@ class PermissionsContract:
 
 
 class AtomicCreateContract:
-    """Tests of backends whose `create` is atomic between processes, with the same fixtures."""
+    """Tests of backends whose `create` is atomic between processes; same fixtures."""
 
     def test_one_of_many_creators_wins(self, store: Store, folder: str) -> None:
-        """If eight threads create one name, one succeeds, and the file contains its bytes."""
+        """If eight threads create the same name, one of them succeeds, with its own bytes."""
         for turn in range(10):
             uri = join(folder, f"{turn}.json")
             start = threading.Barrier(8)

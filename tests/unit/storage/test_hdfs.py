@@ -1,4 +1,4 @@
-"""The Hadoop store without a JVM: unsupported schemes, and the permissions of files."""
+"""Tests the Hadoop store without a JVM: schemes that it refuses, and permissions of files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sieve.storage.permissions import Permissions
 
 @pytest.mark.parametrize("scheme", ["s3", "abfss", "http", "viewfs"])
 def test_schemes_without_an_atomic_rename(scheme: str) -> None:
-    """A file system without an atomic rename is refused before the store calls it."""
+    """If a file system has no atomic rename, it is refused before any call to it."""
     store = store_for(f"{scheme}://place/x", None, None)
     with pytest.raises(UnsupportedError, match=r"spark\.sieve\.path"):
         store.create(f"{scheme}://place/x/f", b"")
@@ -35,14 +35,14 @@ def test_schemes_without_an_atomic_rename(scheme: str) -> None:
 def test_file_keeps_its_owner_if_it_cannot_be_set(
     monkeypatch: pytest.MonkeyPatch, failure: str, passed_by: bool
 ) -> None:
-    """If the user cannot set the owner, the file keeps its owner; other failures are errors.
+    """If the user may not set a file's owner, it stays; any other failure is an error.
 
-    Local file systems report a refused change of owner as a failed command.
+    On local file systems, Hadoop reports this refusal as a failed command.
     """
     java = SimpleNamespace(
         _target_id="o1", getCause=lambda: None, getSqlState=lambda: None,
         getClass=lambda: SimpleNamespace(
-            # As in py4j, the class name is a new string object at each call.
+            # As in py4j, each call returns a new string object with the class name.
             getName=lambda: "".join(failure), getSuperclass=lambda: None
         ),
     )  # fmt: skip
@@ -75,9 +75,9 @@ def test_file_keeps_its_owner_if_it_cannot_be_set(
 def test_only_the_owner_has_access_during_restrict(
     monkeypatch: pytest.MonkeyPatch, is_dir: bool, alone: int, has_acl: bool, ignores: bool
 ) -> None:
-    """While `restrict` changes permissions, only the owner can open the file.
+    """While `restrict` changes the permissions of a file, only its owner can open it.
 
-    `restrict` removes access control lists, and refuses a file system that ignores modes.
+    `restrict` removes access control lists; if a file system ignores modes, it is refused.
     """
     calls: list[Any] = []
     mode = [0o777]

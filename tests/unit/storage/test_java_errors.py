@@ -18,7 +18,7 @@ CODE = Path(__file__).parents[3]
 
 
 class Java:
-    """A Java exception as py4j presents it."""
+    """Replaces a Java exception as py4j presents it."""
 
     def __init__(
         self,
@@ -53,16 +53,16 @@ class Java:
 
 
 def spark_error(java: Java, text: str = "[SIEVE_INDEX_DROPPED] said by the way") -> Exception:
-    """The PySpark exception that wraps a Java exception."""
+    """Returns the PySpark exception that wraps a Java exception."""
     error = PySparkException(text)
     error._origin = java  # type: ignore[attr-defined]
     return error
 
 
 def test_conditions_include_those_of_all_causes() -> None:
-    """`conditions` collects the conditions of all Java and Python causes of an error.
+    """`conditions` collects an error's conditions from all its causes, in Java and in Python.
 
-    Conditions in messages do not count.
+    If a condition only occurs in a message, it does not count.
     """
     inner = Java(cause=Java(getErrorClass="FAILED_READ_FILE.NO_HINT"), getCondition=None)
     outer = Java(getCondition="TABLE_OR_VIEW_NOT_FOUND", cause=inner)
@@ -96,9 +96,9 @@ def test_condition_of_a_worker_is_in_the_last_line() -> None:
 
 
 def test_raised_in_finds_a_class_on_the_stack_of_a_cause() -> None:
-    """`raised_in` finds a class, or a class within it, on the stack of a cause.
+    """`raised_in` finds a class, or a class nested in it, on the stack of any cause.
 
-    A class whose name only begins with the same text does not count.
+    If a class's name only begins with the same text, it is not found.
     """
     reader = "org.apache.spark.sql.execution.datasources.FileScanRDD$$anon$1"
     failed = Java("java.io.IOException", stack=("java.io.File", reader))
@@ -108,7 +108,7 @@ def test_raised_in_finds_a_class_on_the_stack_of_a_cause() -> None:
 
 
 def test_only_one_check_searches_the_message_of_an_error() -> None:
-    """Only one function searches the message of an error, to find out if it names a file."""
+    """Only one function searches an error's message, in order to see if it names a file."""
     search = re.compile(r"\bin (str\((error|failure|failed)\)|(error|failed)\.(message|args))")
     for folder in ("sieve", "sql_ext", "udfs"):
         for path in (CODE / folder).rglob("*.py"):
@@ -117,7 +117,7 @@ def test_only_one_check_searches_the_message_of_an_error() -> None:
 
 @pytest.mark.parametrize("name", ["Aaa", "PythonException", "PythonExceptionX", "Zzz"])
 def test_only_errors_of_workers_are_searched_for_conditions(name: str) -> None:
-    """Only errors of Python workers are searched for conditions; other errors can quote one."""
+    """Other errors can quote a condition, so only errors of Python workers are searched."""
     kind = type(name, (Exception,), {})
     error = kind("Traceback\nsieve.errors.ConflictError: [SIEVE_INDEX_DROPPED] dropped")
     found = {"SIEVE_INDEX_DROPPED"} if name == "PythonException" else set()
@@ -139,7 +139,7 @@ def test_only_errors_of_workers_are_searched_for_conditions(name: str) -> None:
 def test_missing_permission_is_found_by_class_or_state(
     name: str, state: str | None, is_denied: bool
 ) -> None:
-    """A missing permission is recognised by class or SQLSTATE, in any cause."""
+    """A missing permission is recognised by the class or the SQLSTATE of any cause."""
     told = {} if state is None else {"getSqlState": state}
     assert denied(spark_error(Java(cause=Java(name, **told)))) == is_denied
     assert not denied(ValueError("AccessControlException"))
@@ -158,7 +158,7 @@ def test_missing_permission_is_found_by_class_or_state(
 def test_java_error_proves_a_reply_unless_connection_failed(
     names: list[str], replied: bool
 ) -> None:
-    """An error from Java proves that the server replied, unless a cause is a failed connection."""
+    """If Java raises an error, the server has replied, unless the connection failed."""
     java = None
     for name in reversed(names):
         java = Java(name, cause=java)

@@ -30,22 +30,22 @@ from tests.unit.storage.store_contract import (
 
 
 class TestLocalStore(StoreContract, PermissionsContract, AtomicCreateContract):
-    """The store contract on a local folder."""
+    """Tests the contract of all stores on a local folder."""
 
     @pytest.fixture
     def store(self) -> LocalStore:
-        """The store under test."""
+        """Returns the store under test."""
         return LocalStore()
 
     @pytest.fixture
     def folder(self) -> Iterator[str]:
-        """An empty folder."""
+        """Creates an empty folder, and returns its URI."""
         with open_folder() as path:
             yield f"file:{path}"
 
 
 def failing(number: int) -> Callable[..., Any]:
-    """A stand-in for a system call, which fails with this error number."""
+    """Replaces a system call: each call fails with this error number."""
 
     def fail(*_: object, **__: object) -> None:
         raise OSError(number, os.strerror(number))
@@ -73,7 +73,7 @@ def failing(number: int) -> Callable[..., Any]:
 def test_failures_of_link(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, kind: type[Exception]
 ) -> None:
-    """If `link` fails, the error says whether the file may exist, and no draft is left."""
+    """If `link` fails, the error says whether the file may exist, and no draft remains."""
     monkeypatch.setattr(os, "link", failing(number))
     with pytest.raises(kind, match=f"file:{tmp_path}/f") as caught:
         LocalStore().create(f"file:{tmp_path}/f", b"x")
@@ -85,7 +85,7 @@ def test_failures_of_link(
 def test_link_that_took_effect_before_it_failed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
-    """If the reply to `link` is lost, as on NFS, the link count of the draft shows the success."""
+    """If `link` loses its reply, as on NFS, the link count of the draft shows its success."""
     link = os.link
 
     def link_then_fail(source: str, target: str) -> None:
@@ -97,7 +97,7 @@ def test_link_that_took_effect_before_it_failed(
 
 
 def test_create_syncs_file_and_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`create` syncs the content before the name exists, and then syncs the folder."""
+    """`create` syncs the content before it makes the name, and then syncs the folder."""
     events: list[tuple[str, int, bool]] = []
     fsync, target = os.fsync, tmp_path / "f"
 
@@ -114,7 +114,7 @@ def test_create_syncs_file_and_folder(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_folder_that_cannot_be_synced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """If the folder cannot be synced, a crash can remove the name, so the outcome is unknown."""
+    """If the folder cannot be synced, the outcome is unknown: a crash can remove the name."""
     monkeypatch.setattr("sieve.storage.local._sync", failing(errno.EIO))
     with pytest.raises(UnknownOutcomeError):
         LocalStore().create(f"file:{tmp_path}/f", b"x")
@@ -122,14 +122,14 @@ def test_folder_that_cannot_be_synced(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_errors_name_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The error for a failed read contains the path."""
+    """If a read fails, the error contains the path of the file."""
     monkeypatch.setattr("builtins.open", failing(errno.EACCES))
     with pytest.raises(UnavailableError, match=f"file:{tmp_path}/f"):
         LocalStore().read(f"file:{tmp_path}/f")
 
 
 def test_delete_removes_a_link_and_not_its_target(tmp_path: Path) -> None:
-    """Deleting a symbolic link, or its folder, does not delete the link's target."""
+    """If a symbolic link or its folder is deleted, the link's target is not."""
     (tmp_path / "kept").mkdir()
     (tmp_path / "kept" / "x").touch()
     (tmp_path / "index").mkdir()
@@ -142,9 +142,9 @@ def test_delete_removes_a_link_and_not_its_target(tmp_path: Path) -> None:
 @pytest.mark.skipif(os.getuid() != 0, reason="only root may give files away")
 @pytest.mark.parametrize("owner", ["nobody", "daemon"])
 def test_restrict_sets_owner_and_group(tmp_path: Path, owner: str) -> None:
-    """`restrict` sets the owner and group of the table if the user is allowed to set them.
+    """If the user may set them, `restrict` sets the owner and the group of the table.
 
-    The test uses the user daemon, which has the id 1.
+    The test sets the user daemon, whose id is 1.
     """
     (tmp_path / "d").mkdir()
     like = Permissions(owner, "daemon", 0o750)
@@ -166,9 +166,9 @@ def test_restrict_without_the_right_to_change_the_group(
 def test_only_the_owner_has_access_during_restrict(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_dir: bool, alone: int
 ) -> None:
-    """While `restrict` changes the group, only the owner can open the file.
+    """While `restrict` changes the group of a file, only its owner can open the file.
 
-    Otherwise, the old mode would apply to the new group.
+    Otherwise, the new group would have the permissions of the old mode.
     """
     path = tmp_path / "f"
     path.mkdir() if is_dir else path.touch()
@@ -184,7 +184,7 @@ def test_only_the_owner_has_access_during_restrict(
 
 
 def test_a_file_system_that_ignores_modes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """If the file system ignores modes, `restrict` fails, because the index would stay open."""
+    """If the file system ignores modes, `restrict` fails, as the index would stay open."""
     (tmp_path / "d").mkdir()
     (tmp_path / "d").chmod(0o777)
     monkeypatch.setattr(os, "chmod", lambda *_: None)
@@ -193,7 +193,7 @@ def test_a_file_system_that_ignores_modes(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_mode_for_adds_no_permission() -> None:
-    """`mode_for` never gives a user a permission that the table's mode does not give."""
+    """`mode_for` gives no user a permission that the mode of the table does not give."""
     table = [Permissions("alice", "staff", mode) for mode in range(0o1000)]
     users = [("alice", {"staff"}), ("bob", {"staff"}), ("bob", {"crew"}), ("carl", set[str]())]
     for like in table:
@@ -213,12 +213,12 @@ def rights(permissions: Permissions, user: str, groups: set[str]) -> int:
 
 
 def test_access_control_list_leaves_only_the_owner() -> None:
-    """If a file has an access control list, only the owner's bits count."""
+    """If a file has an access control list, only the permission bits of its owner count."""
     assert without_acl(Permissions("a", "g", 0o775)).mode == 0o700
 
 
 def test_folder_of_another_group_limits_permissions() -> None:
-    """In a folder of another group, members of the file's group have only the bits of others."""
+    """In a folder of another group, the members of a file's group count as others."""
     file = Permissions("a", "g", 0o755)
     for other in ("f", "h"):
         assert behind(file, Permissions("a", other, 0o750)).mode == 0o700
@@ -227,7 +227,7 @@ def test_folder_of_another_group_limits_permissions() -> None:
 
 
 def test_uri_parts() -> None:
-    """A URI has scheme, authority and path; its parent has the same scheme and authority."""
+    """A URI has a scheme, an authority and a path; its parent has the same first two."""
     assert split("hdfs://nn:8020/a/b c") == ("hdfs", "nn:8020", "/a/b c")
     assert split("file:/a") == ("file", "", "/a") == split("file:///a")
     assert parent("hdfs://nn:8020/a/b") == "hdfs://nn:8020/a"
@@ -238,13 +238,13 @@ def test_uri_parts() -> None:
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a/b", "a\0"])
 def test_join_refuses_names_that_leave_the_folder(name: str) -> None:
-    """`join` refuses a name that could lead outside of the folder."""
+    """`join` refuses a name that can lead out of the folder."""
     with pytest.raises(InvalidInputError):
         join("file:/a", name)
 
 
 def test_the_scheme_picks_the_store() -> None:
-    """The scheme selects the store, without a call of the JVM."""
+    """The scheme of a URI selects the store, and this needs no call of the JVM."""
     assert isinstance(store_for("file:/x", None, None), LocalStore)
     assert isinstance(store_for("s3a://bucket/x", None, None), S3Store)
     with pytest.raises(InvalidInputError):
@@ -254,7 +254,7 @@ def test_the_scheme_picks_the_store() -> None:
 def test_new_folder_is_closed_until_it_has_its_permissions(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A new folder is closed to other users until it has its permissions."""
+    """Until a new folder has its permissions, it is closed to other users."""
     modes: list[int] = []
     make = os.mkdir
 
@@ -270,7 +270,7 @@ def test_new_folder_is_closed_until_it_has_its_permissions(
 def test_a_file_that_cannot_be_written_leaves_no_draft(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If a file cannot be written, as on a full disk, neither a draft nor the file is left."""
+    """If a file cannot be written, as on a full disk, neither it nor a draft remains."""
     monkeypatch.setattr(os, "fsync", failing(errno.ENOSPC))
     with pytest.raises(UnavailableError, match=f"cannot create file:{tmp_path}/f: No space left"):
         LocalStore().create(f"file:{tmp_path}/f", b"x")
@@ -288,14 +288,14 @@ def test_a_read_is_bounded(tmp_path: Path) -> None:
 def test_file_deleted_by_another_process_is_ignored(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`list` and `delete` ignore a file that another process deletes during the call."""
+    """If another process deletes a file during `list` or `delete`, the file is ignored."""
     (tmp_path / "d").mkdir()
     for name in ("a", "b"):
         (tmp_path / "d" / name).write_bytes(b"12")
     scan = os.scandir
 
     class Members:
-        """The members of a folder, one of which is deleted before it is examined."""
+        """The members of a folder; one of them is deleted before it is examined."""
 
         def __init__(self, path: str) -> None:
             self._members = [*scan(path)]
@@ -335,9 +335,9 @@ def test_file_deleted_by_another_process_is_ignored(
 def test_folder_of_another_process_keeps_its_permissions(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If another process creates the folder during `mkdirs`, the folder keeps its permissions.
+    """If another process creates the folder during `mkdirs`, it keeps its permissions.
 
-    If a file has the name, `mkdirs` fails.
+    If a file has the name of the folder, `mkdirs` fails.
     """
     make = os.mkdir
 
@@ -359,7 +359,7 @@ def test_folder_of_another_process_keeps_its_permissions(
 def test_restrict_removes_access_control_lists(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`restrict` removes access control lists, which could admit more users than the mode."""
+    """`restrict` removes access control lists, as they could admit more users than the mode."""
     (tmp_path / "d").mkdir()
     own = LocalStore().permissions(f"file:{tmp_path}/d")
     there = ["system.posix_acl_access", "system.posix_acl_default", "user.note"]
@@ -394,7 +394,7 @@ def test_each_failure_of_the_system_has_its_error(
     kind: type[Exception],
     told: str,
 ) -> None:
-    """The error says if a file is missing, a call is denied, or the system has failed."""
+    """The error says whether a file is missing, a call is denied, or the system failed."""
     monkeypatch.setattr(os, "scandir", failing(number))
     with pytest.raises(kind, match=told) as caught:
         LocalStore().list(f"file:{tmp_path}/f")
@@ -417,9 +417,9 @@ def test_restrict_sets_only_names_that_this_host_knows(
     group: str,
     given: list[tuple[int, int]],
 ) -> None:
-    """`restrict` sets only owners and groups that this host knows, and the group first.
+    """`restrict` sets first the group, then the owner, if this host knows their names.
 
-    After a change of the owner, `restrict` could not change the group.
+    After the owner has changed, `restrict` could not change the group.
     """
     (tmp_path / "d").mkdir()
     calls: list[tuple[int, int]] = []
@@ -445,7 +445,7 @@ def test_failed_link_without_a_draft_is_an_unknown_outcome(
 def test_new_file_is_closed_until_it_has_its_permissions(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A new file is open only to its owner until it has its permissions."""
+    """Until a new file has its permissions, only its owner can open it."""
     modes: list[int] = []
     real = os.open
 

@@ -1,4 +1,4 @@
-"""Conditional puts to object stores, and servers that ignore the condition."""
+"""Conditional puts to object stores, also on servers that ignore the condition."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from sieve.storage.s3 import PAUSES, S3Store
 def test_a_bucket_is_probed_by_two_puts_of_one_name(
     monkeypatch: pytest.MonkeyPatch, second: bool, lack: str
 ) -> None:
-    """A probe puts two objects of one name, and deletes the name.
+    """A probe puts two objects under the same name, and then deletes what it put.
 
-    A server that accepts both puts ignores the condition.
+    If the server accepts both puts, it ignores the condition.
     """
     answers, deleted = [True, second], list[str]()
     monkeypatch.setattr(S3Store, "path", lambda _store, uri: uri)
@@ -35,10 +35,10 @@ def test_a_bucket_is_probed_by_two_puts_of_one_name(
 
 
 def put_with(monkeypatch: pytest.MonkeyPatch, *statuses: int | None) -> tuple[bool, list[int]]:
-    """Puts an object if it is absent, on a server that replies with these statuses.
+    """Puts an object that must be absent, on a server that replies with these statuses.
 
     Returns:
-        The result, and one item for each put.
+        The result of the put, and a list with one item for each attempt.
     """
     left, puts = [*statuses], list[int]()
 
@@ -56,7 +56,7 @@ def put_with(monkeypatch: pytest.MonkeyPatch, *statuses: int | None) -> tuple[bo
 
 
 def test_put_that_collides_is_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A put that collides (409) is repeated until the server reports which put was first."""
+    """If a put collides (409), it is repeated until the reply says which put was first."""
     assert put_with(monkeypatch, 409, 409, None) == (True, [0, 1, 2])
     assert put_with(monkeypatch, 409, 412) == (False, [0, 1])
 
@@ -65,13 +65,13 @@ def test_put_that_collides_is_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_put_of_unknown_outcome_is_reported(
     monkeypatch: pytest.MonkeyPatch, statuses: tuple[int, ...]
 ) -> None:
-    """A put that collides is repeated a few times; any other error is an unknown outcome."""
+    """After a few collisions, or after any other error, the outcome of a put is unknown."""
     with pytest.raises(UnknownOutcomeError):
         put_with(monkeypatch, *statuses)
 
 
 def test_single_writer_checks_the_name_before_a_put(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without conditional puts, only a single writer may put, after it checks the name."""
+    """Without conditional puts, only a single writer may put; it checks the name first."""
     there, path = set[str](), SimpleNamespace(getParent=lambda: "folder")
     fs = SimpleNamespace(
         getFileStatus=lambda _: SimpleNamespace(isDirectory=lambda: True),

@@ -1,4 +1,4 @@
-"""The calls of Hadoop's S3A for a put, and the outcome for each reply of the server."""
+"""The calls that a put makes to Hadoop's S3A, and its outcome for each reply."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ S3_EXCEPTION = "software.amazon.awssdk.services.s3.model.S3Exception"
 
 
 class Failure:
-    """A Java exception as py4j presents it, for an S3 response with this status."""
+    """A Java exception, as py4j presents it, for an S3 response with this status."""
 
     _target_id = "o1"
 
@@ -48,7 +48,7 @@ class Failure:
 
 
 def failure(status: int) -> Py4JJavaError:
-    """The exception that S3A raises for a response with this status."""
+    """Returns the exception that S3A raises for a response with this status."""
     inner = Failure(S3_EXCEPTION, status)
     return Py4JJavaError("", Failure("org.apache.hadoop.fs.s3a.AWSS3IOException", cause=inner))
 
@@ -67,15 +67,15 @@ class Path(str):
 
 @dataclass
 class Bucket:
-    """A file system with one bucket, which contains the folder `HOME`.
+    """A file system with one bucket; the bucket contains the folder `HOME`.
 
     Attributes:
-        capable: true if Hadoop supports conditional puts.
-        answers: the status of each put in order; 0 is a success, and -1 is a success with a lost
-            reply.
-        objects: bytes and writer of each object.
-        calls: the calls in order.
-        broken: the exception that each write raises, if any.
+        capable: true if this Hadoop supports conditional puts.
+        answers: the status of each put in order; 0 means success, and -1 means success whose reply
+            is lost.
+        objects: the bytes and the writer of each object, by name.
+        calls: the calls of the file system, in order.
+        broken: the exception that each write raises, or None.
     """
 
     capable: bool = True
@@ -110,7 +110,7 @@ class Bucket:
         self.calls.append(f"mkdirs {path}")
 
     def store(self, **words: Any) -> S3Store:
-        """A store on the bucket."""
+        """Returns a store on the bucket."""
         version = SimpleNamespace(getVersion=lambda: "3.3.6")
         hadoop = SimpleNamespace(util=SimpleNamespace(VersionInfo=version))
         jvm = SimpleNamespace(org=SimpleNamespace(apache=SimpleNamespace(hadoop=hadoop)))
@@ -118,7 +118,7 @@ class Bucket:
 
 
 class Put:
-    """The builder and the output stream of one put."""
+    """The builder of one put, and its output stream."""
 
     def __init__(self, bucket: Bucket, path: str) -> None:
         self._bucket, self._path = bucket, path
@@ -163,7 +163,7 @@ class Put:
 
 @pytest.fixture
 def bucket(monkeypatch: pytest.MonkeyPatch) -> Bucket:
-    """An empty bucket that has not been probed yet; sleep calls return at once."""
+    """An empty bucket that no probe has used yet; in the test, sleeping takes no time."""
     made = Bucket()
     monkeypatch.setattr(S3Store, "path", lambda _store, uri: Path(uri))
     monkeypatch.setattr(S3Store, "open", lambda _store, uri: (made, Path(uri)))
@@ -177,9 +177,9 @@ PROBED = ["put if absent", "put if absent", "delete False"]
 
 
 def test_bucket_is_probed_only_once(bucket: Bucket) -> None:
-    """A bucket is probed once; later, the second put of a name fails.
+    """A bucket is probed only once; after that, the second put of a name fails.
 
-    The object has the bytes of the first put, which are written in chunks.
+    The object has the bytes of the first put, which writes them in chunks.
     """
     data = bytes(CHUNK) + b"end"
     assert [bucket.store().create(FILE, d) for d in (data, b"other")] == [True, False]
@@ -190,9 +190,9 @@ def test_bucket_is_probed_only_once(bucket: Bucket) -> None:
 
 
 def test_pauses_after_collisions_grow(bucket: Bucket) -> None:
-    """The pauses after collisions are 0.1, 0.4 and 1.6 seconds, times a factor of 0.5 to 1.5.
+    """After collisions, pauses are 0.1, 0.4 and 1.6 seconds, times a factor from 0.5 to 1.5.
 
-    After three repetitions, the outcome is unknown.
+    If the third repetition collides, too, the outcome of the put is unknown.
     """
     s3._lacks["s3a://bucket"] = ""
     bucket.answers = [409, 409, 409, 0]
@@ -206,9 +206,9 @@ def test_pauses_after_collisions_grow(bucket: Bucket) -> None:
 
 @pytest.mark.parametrize("answer", [500, 400, 410, 411, 413])
 def test_other_errors_are_an_unknown_outcome_at_once(bucket: Bucket, answer: int) -> None:
-    """After any error but a collision, a put is not repeated.
+    """If a put fails with any error except a collision, it is not repeated.
 
-    The outcome is unknown.
+    The outcome of this put is unknown.
     """
     s3._lacks["s3a://bucket"] = ""
     bucket.answers = [answer]
@@ -218,7 +218,7 @@ def test_other_errors_are_an_unknown_outcome_at_once(bucket: Bucket, answer: int
 
 
 def test_put_with_a_lost_reply_is_recognised(bucket: Bucket) -> None:
-    """If the reply to a put is lost, the object's metadata names the writer who was first."""
+    """If a put's reply is lost, the object's metadata tells which writer was first."""
     s3._lacks["s3a://bucket"] = ""
     bucket.answers = [-1]
     assert bucket.store().create(FILE, b"x")
@@ -236,7 +236,7 @@ def test_put_with_a_lost_reply_is_recognised(bucket: Bucket) -> None:
 def test_bucket_without_conditions_has_a_single_writer(
     bucket: Bucket, capable: bool, answers: list[int], lack: str
 ) -> None:
-    """Without conditional puts, a single writer checks each name, and others get an error."""
+    """Without conditional puts, a single writer checks each name; other writers get an error."""
     bucket.capable, bucket.answers = capable, answers
     with pytest.raises(UnsupportedError, match=f"{lack}.*single.writer=true"):
         bucket.store().create(FILE, b"x")
@@ -249,7 +249,7 @@ def test_bucket_without_conditions_has_a_single_writer(
 
 
 def test_probe_without_an_answer_is_repeated(bucket: Bucket) -> None:
-    """If the server does not answer the probe, the probe is repeated at the next call."""
+    """If the server does not answer a probe, the next call probes the bucket again."""
     bucket.answers = [500]
     with pytest.raises(UnavailableError, match="cannot tell whether s3a://bucket decides") as told:
         bucket.store().create(FILE, b"x")
@@ -259,7 +259,7 @@ def test_probe_without_an_answer_is_repeated(bucket: Bucket) -> None:
 
 
 def test_failed_write_aborts_the_stream(bucket: Bucket) -> None:
-    """`create` aborts a stream that cannot be written, as `close` would put a part of the file."""
+    """If writing a stream fails, `create` aborts it, as `close` would put a part of the file."""
     s3._lacks["s3a://bucket"] = ""
     bucket.broken = KeyboardInterrupt()
     with pytest.raises(KeyboardInterrupt):
@@ -270,7 +270,7 @@ def test_failed_write_aborts_the_stream(bucket: Bucket) -> None:
 def test_missing_permission_is_a_known_outcome(
     bucket: Bucket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A put that the server refuses for a missing permission has a known outcome."""
+    """If the server refuses a put for a missing permission, its outcome is known."""
     s3._lacks["s3a://bucket"] = ""
     denied = Py4JJavaError("", Failure("java.nio.file.AccessDeniedException"))
     monkeypatch.setattr(Put, "close", lambda _: (_ for _ in ()).throw(denied))
@@ -279,7 +279,7 @@ def test_missing_permission_is_a_known_outcome(
 
 
 def test_create_refuses_a_missing_folder(bucket: Bucket) -> None:
-    """`create` refuses a missing folder, and a name below a file, which S3 would accept."""
+    """S3 would accept a missing folder, or a name below a file, but `create` refuses both."""
     for parent in ("file", "gone"):
         with pytest.raises(GoneError, match=f"cannot create {HOME}/{parent}/f"):
             bucket.store().create(f"{HOME}/{parent}/f", b"x")
@@ -293,7 +293,7 @@ def test_create_refuses_a_missing_folder(bucket: Bucket) -> None:
 
 @pytest.mark.parametrize("group", ["s3a://a", "s3a://z", "staff"])
 def test_restrict_accepts_only_the_bucket_of_the_table(bucket: Bucket, group: str) -> None:
-    """`restrict` accepts only the table's bucket, as a bucket's policy decides who reads it."""
+    """A bucket's policy decides who reads it, so `restrict` accepts only the table's bucket."""
     own = Permissions("me", "s3a://bucket", 0o770)
     assert bucket.store().permissions(FILE) == own
     assert bucket.store().restrict(FILE, Permissions("you", "s3a://bucket", 0o700)) == own
@@ -304,7 +304,7 @@ def test_restrict_accepts_only_the_bucket_of_the_table(bucket: Bucket, group: st
 def test_unreadable_writer_of_an_object_is_an_unknown_outcome(
     bucket: Bucket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If the writer of an existing object cannot be read, the outcome of the put is unknown."""
+    """If a put finds an object whose writer cannot be read, the put's outcome is unknown."""
     s3._lacks["s3a://bucket"] = ""
     bucket.objects[FILE] = b"x", b"another"
 
@@ -320,7 +320,7 @@ def test_unreadable_writer_of_an_object_is_an_unknown_outcome(
 def test_single_writer_gets_one_warning_for_each_bucket(
     bucket: Bucket, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A single writer gets one warning for each bucket without conditional puts."""
+    """For each bucket without conditional puts, a single writer gets one warning."""
     bucket.capable = False
     alone = bucket.store(single_writer=True)
     for name in ("f", "g"):

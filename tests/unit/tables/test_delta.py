@@ -1,4 +1,4 @@
-"""Changed files according to a Delta table's log, and incomplete logs."""
+"""The files that changed according to a Delta table's log, even if the log is incomplete."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ LISTED = '[["file:/t/b", 10, 7]]'
 
 @dataclass
 class Access:
-    """The shim's access to a table; its newest commit is ``newest``.
+    """The shim's access to a Delta table; the newest commit of the table is ``newest``.
 
     Attributes:
         versions: the commits in the log after the given commit; None makes the call fail.
-        table: the identity of the table.
+        table: the identity of the Delta table.
     """
 
     newest: int
@@ -43,9 +43,9 @@ class Access:
 
 
 def test_changes_are_the_paths_of_a_complete_log() -> None:
-    """If the log has all commits, the changes are the paths that the commits name.
+    """If the log has all commits, the changes are exactly the paths that they name.
 
-    Existing files are described as in a listing.
+    The paths of existing files are described as a listing would describe them.
     """
     access = Access(6, [4, 5, 6])
     changed = delta.list_changed(access, Commit(TABLE, 3))
@@ -78,7 +78,7 @@ def test_all_is_listed_if_the_log_is_incomplete(access: Access) -> None:
 
 @pytest.mark.parametrize("commits", [0, 1, 200, 201])
 def test_log_is_not_read_above_200_commits(commits: int) -> None:
-    """For more than 200 commits, the log is not read; listing all files is then as fast."""
+    """If there are more than 200 commits, the log is not read, as listing all files is as fast."""
     access = Access(3 + commits, [*range(4, 4 + commits)])
     found = delta.list_changed(access, Commit(TABLE, 3))
     assert (found is not None) == (commits <= 200)

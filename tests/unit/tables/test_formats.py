@@ -1,4 +1,4 @@
-"""Tables and options that a build refuses."""
+"""Tables and options for which a build is refused."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sieve.tables.formats import refuse_kind, refuse_names, refuse_option
 
 
 def schema(**types: object) -> str:
-    """A schema in Spark's JSON form."""
+    """A table's schema, in the JSON form that Spark uses."""
     fields = [{"name": k, "type": v, "nullable": True, "metadata": {}} for k, v in types.items()]
     return json.dumps({"type": "struct", "fields": fields}, separators=(",", ":"))
 
@@ -26,9 +26,9 @@ NESTED = [
 
 @pytest.mark.parametrize("kind", NESTED, ids=str)
 def test_json_with_a_void_anywhere_proves_nothing(kind: object) -> None:
-    """JSON with a VOID type at any depth is refused.
+    """If a JSON table has the type VOID at any depth, it is refused.
 
-    Spark does not skip an object in a void column.
+    In a column of type VOID, Spark does not skip objects.
     """
     parts = {"format": "json x", "records": "whole", "schema": schema(a="integer", v=kind)}
     refused = refuse_option("t", parts)
@@ -46,7 +46,7 @@ def test_json_with_a_void_anywhere_proves_nothing(kind: object) -> None:
     ],
 )
 def test_void_is_accepted_in_other_formats(format_name: str, text: str) -> None:
-    """A column that is named void is accepted, and so is the type VOID in other formats."""
+    """A column with the name void is accepted; other formats may also have the type VOID."""
     parts = {"format": f"{format_name} x", "records": "whole", "schema": text}
     assert refuse_option("t", parts) is None
 
@@ -68,9 +68,9 @@ def test_void_is_accepted_in_other_formats(format_name: str, text: str) -> None:
     ],
 )
 def test_text_whose_lines_depend_on_splits_is_refused(own: dict[str, str], vary: bool) -> None:
-    """CSV and JSON are refused if lines depend on where Spark splits a file.
+    """If lines of CSV or JSON depend on where Spark splits a file, the table is refused.
 
-    A query can split a file at other offsets than the build.
+    A query can split the file at other offsets than the build did.
     """
     for format_name in ("csv", "json"):
         parts = {"format": f"{format_name} x", "records": "whole"} | own
@@ -109,7 +109,7 @@ def test_text_whose_lines_depend_on_splits_is_refused(own: dict[str, str], vary:
     ],
 )
 def test_error_for_an_unsupported_relation_has_a_remedy(kind: str, told: str) -> None:
-    """The error for an unsupported relation states its kind and a remedy."""
+    """If a relation is not supported, the error states its kind and what to do."""
     refused = refuse_kind("shop.t", kind)
     assert refused.condition == "SIEVE_UNSUPPORTED_TABLE"
     assert refused.message.startswith("shop.t is ")
@@ -126,7 +126,7 @@ def test_error_for_an_unsupported_relation_has_a_remedy(kind: str, told: str) ->
     ],
 )
 def test_column_with_a_reserved_prefix_is_refused(columns: list[str], taken: str | None) -> None:
-    """A column whose name begins with `__sieve_`, in any case, is refused by name."""
+    """If a column's name begins with `__sieve_`, in any case, it is refused by name."""
     refused = refuse_names("shop.t", columns)
     if taken is None:
         assert refused is None
@@ -150,9 +150,9 @@ def test_column_with_a_reserved_prefix_is_refused(columns: list[str], taken: str
 def test_other_handling_of_stray_quotes_is_refused(
     format_name: str, handling: str | None, refused: bool
 ) -> None:
-    """Any handling of stray quotes in CSV other than the default is refused.
+    """If CSV handles stray quotes otherwise than by default, it is refused.
 
-    Otherwise, a value depends on the query's other columns.
+    With such an option, a value depends on the other columns of a query.
     """
     option = {} if handling is None else {"option.unescapedquotehandling": handling}
     found = refuse_option("shop.t", {"format": f"{format_name} x", "schema": "{}"} | option)

@@ -1,4 +1,7 @@
-"""Decisions from a Hudi table's properties, timeline and log files. No test uses Hudi."""
+"""What is decided from a Hudi table's properties, timeline and log files.
+
+These tests do not run Hudi.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ ARCHIVE = "file:/t/.hoodie/timeline/history"
 
 
 def text(value: str) -> Any:
-    """A stand-in for a Java object with this text."""
+    """Replaces a Java object that has this text."""
     return SimpleNamespace(toString=lambda: value)
 
 
@@ -45,7 +48,7 @@ def text(value: str) -> Any:
     ],
 )
 def test_tables_of_other_layouts_are_refused(more: Mapping[str, str], refused: str | None) -> None:
-    """Hudi tables of other versions or base file formats, or made by bootstrap, are refused."""
+    """Hudi tables of other versions or base file formats, or from bootstrap, are refused."""
     assert refusal(PARTS | more) == refused
 
 
@@ -65,12 +68,12 @@ def test_tables_of_other_layouts_are_refused(more: Mapping[str, str], refused: s
 def test_records_are_whole_only_in_a_standard_merge_mode(
     more: Mapping[str, str], whole: bool
 ) -> None:
-    """Only with a standard merge mode and payload class, a record is as one write wrote it."""
+    """Only with a standard merge mode and payload class, a record comes from one write."""
     assert takes_whole_records(PARTS | more) == whole
 
 
 class Timeline:
-    """The shim's access to a timeline of actions, each with its state and time."""
+    """The shim's access to a timeline; each of its actions has a state and a time."""
 
     def __init__(
         self,
@@ -120,13 +123,13 @@ OWN = ("commit", True, AT)
     ],
 )
 def test_actions_that_keep_the_rows_change_no_partition(actions: Sequence[Any]) -> None:
-    """No partition has changed if all actions keep the rows, are earlier, or are incomplete."""
+    """If all actions keep the rows, are earlier, or are incomplete, no partition has changed."""
     assert changed_partitions(Timeline(*actions), AT) == frozenset()
 
 
 @pytest.mark.parametrize("at", [AT + 1, None])
 def test_partitions_of_later_commits_changed(at: int | None) -> None:
-    """The partitions of a later commit, or of a commit without a completion time, have changed."""
+    """If a commit is later, or has no completion time, its partitions have changed."""
     found = changed_partitions(
         Timeline(("deltacommit", True, 5), OWN, ("deltacommit", True, at)), AT
     )
@@ -167,9 +170,9 @@ def test_incomplete_timeline_lists_all_slices(timeline: Timeline) -> None:
     ids=["commits", "partitions", "archived"],
 )
 def test_timeline_within_its_limits_shows_the_changes(timeline: Timeline) -> None:
-    """Up to 50 commits and 100 partitions, the timeline shows the changes.
+    """Up to 50 commits and 100 partitions, the changes are read from the timeline.
 
-    Commits that were archived long before have no effect.
+    If commits were archived long before, they have no effect.
     """
     assert changed_partitions(timeline, AT) is not None
 
@@ -179,7 +182,7 @@ BASE, ONE, TWO = (100, 1), (110, 2), (120, 3)
 
 
 class Slices:
-    """The shim's access to a table of one slice; each of its log files has two blocks."""
+    """The shim's access to a table of one slice; each log file of the slice has two blocks."""
 
     def __init__(
         self,
@@ -229,7 +232,7 @@ class Slices:
 
 
 def appended(access: Slices, state: tuple[int, int] = BASE, *, all_rows: bool = False) -> bool:
-    """Requests to read the slice's new log files alone, and returns whether this is possible."""
+    """Asks to read only the slice's new log files; returns whether this is possible."""
     found = find_appended(access, {7: (*state, all_rows)}, PARTS)
     assert access.closed == len(access.read)
     assert bool(found) == bool(access.appends)
@@ -238,7 +241,7 @@ def appended(access: Slices, state: tuple[int, int] = BASE, *, all_rows: bool = 
 
 
 def test_only_log_files_of_a_known_base_file_are_read() -> None:
-    """If only the base file of a slice is indexed, a refresh reads all its log files alone."""
+    """If only the base file of a slice is indexed, a refresh reads its log files without it."""
     access = Slices()
     assert appended(access)
     assert (access.read, access.appends) == ([0, 1], [(7, 0)])
@@ -247,7 +250,7 @@ def test_only_log_files_of_a_known_base_file_are_read() -> None:
 def test_only_newer_log_files_are_read_if_all_rows_are_known() -> None:
     """If the index has all rows of a slice, a refresh reads only the newer log files.
 
-    Otherwise, a hidden row can become visible again.
+    If the index lacks a hidden row, this row can become visible again.
     """
     access = Slices()
     assert appended(access, ONE, all_rows=True)
@@ -257,7 +260,7 @@ def test_only_newer_log_files_are_read_if_all_rows_are_known() -> None:
 
 @pytest.mark.parametrize("state", [TWO, (100, 2), (101, 1)])
 def test_slice_without_an_earlier_state_is_read_whole(state: tuple[int, int]) -> None:
-    """A slice without an earlier state, or without a change, is read whole."""
+    """If a slice has no earlier state in the index, or has no change, it is read whole."""
     assert not appended(Slices(), state, all_rows=True)
 
 
@@ -275,9 +278,9 @@ def test_slice_without_an_earlier_state_is_read_whole(state: tuple[int, int]) ->
     ids=["gone", "much", "deletes", "deletes at last", "partial", "compacted", "failure"],
 )
 def test_slice_with_deleting_log_blocks_is_read_whole(access: Slices) -> None:
-    """A slice is read whole if its log blocks delete rows, are partial, or were compacted.
+    """If log blocks of a slice delete rows, are partial, or were compacted, it is read whole.
 
-    A slice is also read whole if its log files are large or unreadable.
+    If its log files are large or unreadable, a slice is read whole, too.
     """
     assert not appended(access)
 
@@ -288,13 +291,13 @@ def test_log_files_within_the_byte_limit_are_read_alone() -> None:
 
 
 def test_programming_error_is_raised() -> None:
-    """A programming error is raised, not hidden as a failure of Hudi."""
+    """A programming error is raised, and not taken for a failure of Hudi."""
     with pytest.raises(ArithmeticError):
         find_appended(Slices(error=ArithmeticError()), {7: (*BASE, False)}, PARTS)
 
 
 def test_hudi_is_not_called_for_tables_that_merge_records() -> None:
-    """Without slices, or if a table merges records, `find_appended` does not call Hudi."""
+    """If there are no slices, or the table merges records, `find_appended` does not call Hudi."""
     access = Slices(error=ArithmeticError())
     assert find_appended(access, {}, PARTS) == frozenset()
     other = PARTS | {"hudi.hoodie.record.merge.mode": "CUSTOM"}
@@ -302,7 +305,7 @@ def test_hudi_is_not_called_for_tables_that_merge_records() -> None:
 
 
 class Folders:
-    """A file system in which only the given folders exist."""
+    """A file system that contains only the given folders."""
 
     def __init__(self, *there: str, listed: str | None = "[]", error: Exception | None = None):
         self._there, self._listed, self._error = there, listed, error
@@ -329,7 +332,7 @@ class Folders:
 
 
 def test_changed_partitions_are_listed_as_folders(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Changed partitions are listed as folders, even if a partition was deleted."""
+    """A changed partition is listed as a folder, even if the partition was deleted."""
     since: list[Any] = []
     partitions: list[Any] = [frozenset({"a", "b"})] * 3 + [None]
 
@@ -341,7 +344,7 @@ def test_changed_partitions_are_listed_as_folders(monkeypatch: pytest.MonkeyPatc
     access = Folders("file:/t/a", listed="[1]")
     assert list_changed(access, 77) == (frozenset({"file:/t/a", "file:/t/b"}), "[1]")
     assert access.asked == [["a"]]
-    # If Hudi returns no result, or if a call fails, the changes are unknown.
+    # If Hudi returns no result, or a call fails, the changes are unknown.
     assert list_changed(Folders("file:/t/a", listed=None), 77) is None
     assert list_changed(Folders(error=Py4JError("gone")), 77) is None
     assert list_changed(Folders(), 77) is None

@@ -1,4 +1,4 @@
-"""The settings of the session that reads a column."""
+"""The settings of the session in which a build reads a column."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def session(*keys: str) -> Any:
 def test_settings_for_reading_a_column(
     parts: dict[str, str], whole_texts: bool, keys: list[str], conf: Conf
 ) -> None:
-    """For a struct with a default, the whole struct is read.
+    """If a struct has a default, the whole struct is read.
 
-    Batches have a limit of bytes only for whole texts.
+    Batches are limited in bytes only if whole texts are read.
     """
     assert reading_conf(session(*keys), parts, whole_texts=whole_texts) == conf

@@ -1,4 +1,4 @@
-"""Table names: unknown and refused tables, and stale listings, without Spark."""
+"""Names of tables: unknown tables, refused tables, and stale listings, without Spark."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sieve.tables.resolve import open_table, plan_column
 
 
 class Session:
-    """A session with these tables and views; it records the listings that it drops."""
+    """A session that has these tables and views; it records which listings it drops."""
 
     def __init__(self, *tables: str, views: Sequence[str] = ()) -> None:
         self.forgotten: list[str] = []
@@ -37,7 +37,7 @@ class Session:
 
 
 def driver(kind: str | None, condition: str = "TABLE_OR_VIEW_NOT_FOUND") -> Any:
-    """A shim that resolves each name to this kind of relation, or to none."""
+    """A shim that resolves each name to a relation of this kind, or to no relation."""
 
     def resolve(_session: object, _parts: object) -> Any:
         if kind is None:
@@ -45,7 +45,7 @@ def driver(kind: str | None, condition: str = "TABLE_OR_VIEW_NOT_FOUND") -> Any:
             cause = SimpleNamespace(getCondition=lambda: condition, getCause=lambda: None)
             error._origin = cause  # type: ignore[attr-defined]
             raise error
-        # As in py4j, the kind is a new string object at each call.
+        # As in py4j, each call returns a new string object with the kind.
         return SimpleNamespace(kind=lambda: "".join(kind))
 
     def names(_session: object, database: str) -> str:
@@ -64,13 +64,13 @@ def driver(kind: str | None, condition: str = "TABLE_OR_VIEW_NOT_FOUND") -> Any:
     ],
 )
 def test_error_for_an_unknown_table_suggests_similar_ones(parts: list[str], told: str) -> None:
-    """If the database has similar tables, the error suggests them."""
+    """If a table is unknown and its database has similar tables, the error suggests them."""
     with pytest.raises(InvalidInputError, match=told):
         open_table(driver(None), None, Session(), parts)  # type: ignore[arg-type]
 
 
 def test_error_suggests_at_most_three_names() -> None:
-    """The error suggests at most three names."""
+    """If there are more similar names, the error suggests only three of them."""
     tables = driver(None).tables()
     tables.names = lambda *_: json.dumps([f"orders{k}" for k in range(5)])
     shim = SimpleNamespace(tables=lambda: tables)
@@ -79,7 +79,7 @@ def test_error_suggests_at_most_three_names() -> None:
 
 
 def test_other_errors_of_spark_are_raised_unchanged() -> None:
-    """Other errors of Spark are raised unchanged; a table without permission is not "missing"."""
+    """Any other error of Spark is raised unchanged; missing permission does not mean "missing"."""
     with pytest.raises(AnalysisException):
         open_table(driver(None, "OTHER"), None, Session(), ["t"])  # type: ignore[arg-type]
 
@@ -96,9 +96,9 @@ def test_other_errors_of_spark_are_raised_unchanged() -> None:
     ],
 )
 def test_cached_listing_is_dropped_before_a_build(parts: list[str], forgotten: list[str]) -> None:
-    """Before a build, the session drops its cached listing of the table.
+    """Before a build, the session drops the listing of the table that it has cached.
 
-    Views and tables of other catalogs have no such listing.
+    For views and for tables of other catalogs, no listing is dropped.
     """
     session = Session("orders", "shop.orders", "shown", views=["shown"])
     with pytest.raises(UnsupportedError):
@@ -121,7 +121,7 @@ def resolved(format_name: str, **parts: str) -> Any:
 
 @pytest.mark.parametrize("format_name", ["parquet", "orc", "csv", "json", "delta", "hudi"])
 def test_a_table_of_files_is_opened(format_name: str) -> None:
-    """A table of each supported format is opened."""
+    """If its format is supported, a table is opened."""
     driver = resolved(format_name, **{"hudi.hoodie.table.version": "9"})
     assert open_table(driver, None, Session(), ["orders"]).info.format_name == format_name  # type: ignore[arg-type]
 
@@ -135,13 +135,13 @@ def test_a_table_of_files_is_opened(format_name: str) -> None:
     ],
 )
 def test_a_table_of_another_layout_is_refused(driver: Any, told: str) -> None:
-    """A table of an unsupported layout is refused, with the table's name as the user typed it."""
+    """If its layout is not supported, a table is refused, with its name as the user typed it."""
     with pytest.raises(UnsupportedError, match=rf"shop\.orders {told}"):
         open_table(driver, None, Session(), ["shop", "orders"])  # type: ignore[arg-type]
 
 
 def test_plan_column_checks_the_right_to_query_a_column() -> None:
-    """`plan_column` plans a query, which an authorizer can refuse, for any characters in names."""
+    """`plan_column` plans a query that an authorizer can refuse, whatever the names contain."""
     planned: list[Any] = []
 
     def select(table: str, column: str) -> Any:

@@ -1,4 +1,4 @@
-"""Stable files: files so old that their length and time identify one state."""
+"""A file is stable if it is so old that its length and time identify one state."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ INDEX = "file:/warehouse/.sieve/1"
 
 @dataclass
 class Clocked:
-    """A file system whose clock advances only when the test waits."""
+    """A file system whose clock advances only while the test waits."""
 
     now: int = NOW
     waited: list[float] = field(default_factory=list)
@@ -32,7 +32,7 @@ class Clocked:
         self.now += round(seconds * 1000)
 
     def snapshot(self, *listings: Sequence[DataFile], driver: int | None = None) -> Snapshot:
-        """A snapshot of a table whose listing changes at each call."""
+        """Takes a snapshot of a table that has another listing at each call."""
         left = iter(listings)
         return stable_snapshot(
             lambda: next(left),
@@ -44,12 +44,12 @@ class Clocked:
 
 
 def aged(ms: int, name: str = "a", root: str = "file:/warehouse/t") -> DataFile:
-    """A file with this age."""
+    """A data file of this age."""
     return DataFile(f"{root}/{name}", 10, NOW - ms)
 
 
 def test_file_with_a_whole_second_is_stable_after_two() -> None:
-    """A file whose time is a whole second is stable after exactly two seconds."""
+    """If a file's time is a whole second, it is stable after exactly two seconds."""
     disk = Clocked()
     snapshot = disk.snapshot([aged(2000), aged(5000, "b")])
     assert snapshot.stable == (True, True)
@@ -58,9 +58,9 @@ def test_file_with_a_whole_second_is_stable_after_two() -> None:
 
 
 def test_file_with_a_fraction_is_stable_after_one_second() -> None:
-    """A file whose time has a fraction is stable after one second.
+    """If a file's time has a fraction of a second, it is stable after one second.
 
-    A fraction shows that the file system stores milliseconds.
+    The fraction shows that the file system stores times in milliseconds.
     """
     disk = Clocked()
     assert disk.snapshot([aged(1001), aged(1999, "b")]).stable == (True, True)
@@ -71,7 +71,7 @@ def test_file_with_a_fraction_is_stable_after_one_second() -> None:
 
 
 def test_snapshot_waits_for_young_files() -> None:
-    """A snapshot waits for young files, and then lists the table again."""
+    """If files are too young, a snapshot waits for them, and then lists the table again."""
     disk = Clocked(NOW + 500)
     files = [aged(1499), aged(0, "b")]
     snapshot = disk.snapshot(files, files)
@@ -81,7 +81,7 @@ def test_snapshot_waits_for_young_files() -> None:
 
 
 def test_file_changed_during_the_wait_stays_unstable() -> None:
-    """A file that changes during the wait stays unstable, and there is no second wait."""
+    """If a file changes during the wait, it stays unstable; the snapshot does not wait again."""
     disk = Clocked()
     again = DataFile("file:/warehouse/t/a", 10, NOW + 100)
     snapshot = disk.snapshot([aged(1000)], [again, aged(5000, "b")])
@@ -91,7 +91,7 @@ def test_file_changed_during_the_wait_stays_unstable() -> None:
 
 
 def test_file_with_a_future_time_causes_no_wait() -> None:
-    """A file with a time in the future stays unstable and causes no wait."""
+    """If the time of a file is in the future, it stays unstable, and the snapshot does not wait."""
     disk = Clocked()
     assert disk.snapshot([aged(-3_600_000)]).stable == (False,)
     assert disk.waited == []
@@ -101,9 +101,9 @@ def test_file_with_a_future_time_causes_no_wait() -> None:
 
 
 def test_file_must_be_a_minute_old_without_a_probe() -> None:
-    """Without a clock of the file system, a file must be a minute old by the driver's clock.
+    """If the file system has no clock, a file must be a minute old by the driver's clock.
 
-    The driver's clock can be a minute fast or slow.
+    The clock of the driver can be a minute fast or a minute slow.
     """
     disk = Clocked(silent=True)
     assert disk.snapshot([aged(62_000), aged(30_000, "b")]).stable == (True, False)
@@ -111,7 +111,7 @@ def test_file_must_be_a_minute_old_without_a_probe() -> None:
 
 
 def test_another_file_system_has_another_clock() -> None:
-    """The driver's clock measures the age of files that are not on the index's file system."""
+    """If files are on another file system than the index, the driver's clock measures their age."""
     disk = Clocked()
     far = "s3a://bucket/t"
     snapshot = disk.snapshot([aged(62_000, root=far), aged(30_000, "b", far), aged(2000, "c")])
@@ -119,7 +119,7 @@ def test_another_file_system_has_another_clock() -> None:
 
 
 def test_clock_of_the_file_system_decides() -> None:
-    """If the file system has a clock, it decides, even if the driver's clock is a day fast."""
+    """If the file system has a clock, this clock counts, even if the driver's is a day fast."""
     disk = Clocked()
     day = NOW + 86_400_000
     files = [aged(0)]
@@ -128,6 +128,6 @@ def test_clock_of_the_file_system_decides() -> None:
 
 
 def test_empty_table_has_a_snapshot_at_once() -> None:
-    """A table without files has a snapshot at once."""
+    """If a table has no files, its snapshot is taken at once."""
     disk = Clocked()
     assert disk.snapshot([]) == Snapshot((), (), NOW)

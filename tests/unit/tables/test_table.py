@@ -1,4 +1,4 @@
-"""A table in a session, without Spark: its changes, frames and registrations."""
+"""A table in a session without Spark: its changes, its frames and its registrations."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ OWN = Registration(SAMPLE.index, ("id",), "file:/r")
 
 
 def catalog_table(tmp_path: Path, format_name: str, spark: Any = None, **calls: Any) -> Any:
-    """A table of this format whose shim returns these answers."""
+    """Returns a table of this format; its shim gives these answers."""
     warehouse = Warehouse(tmp_path)
     warehouse.create_table("t", [[1]])
     info = warehouse.info("t") | {"format": format_name}
@@ -44,7 +44,7 @@ def catalog_table(tmp_path: Path, format_name: str, spark: Any = None, **calls: 
 
 
 def test_files_are_in_the_order_of_the_listing(tmp_path: Path) -> None:
-    """The files are in the order of the listing, and a file that is read whole has no cuts."""
+    """Files keep the order of the listing; if a file is read whole, it has no cuts."""
     asked: list[Any] = []
     found = catalog_table(
         tmp_path,
@@ -59,7 +59,7 @@ def test_files_are_in_the_order_of_the_listing(tmp_path: Path) -> None:
 
 
 def test_a_table_of_plain_files_has_no_commits(tmp_path: Path) -> None:
-    """A table of plain files has neither changes nor commits, and is read whole."""
+    """A table of plain files has neither changes nor commits, so it is read whole."""
     found = catalog_table(tmp_path, "orc", instant=lambda: -1)
     assert found.changes("2025-03-01T12:00:00.000Z") is None
     assert (found.instant_ms(), found.commit()) == (None, None)
@@ -69,7 +69,7 @@ def test_a_table_of_plain_files_has_no_commits(tmp_path: Path) -> None:
 def test_changes_of_a_hudi_table_are_folders(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The changes of a Hudi table are the folders that commits since an instant wrote to."""
+    """For a Hudi table, the changes since an instant are the folders that commits wrote to."""
     asked: list[Any] = []
     answers: list[Any] = [(frozenset({"file:/t/p=1"}), LISTED), None]
     monkeypatch.setattr(hudi, "list_changed", lambda *given: asked.append(given) or answers.pop(0))
@@ -89,7 +89,7 @@ def test_changes_of_a_hudi_table_are_folders(
 
 
 def test_changes_of_a_delta_table_are_paths(tmp_path: Path) -> None:
-    """The changes of a Delta table are the paths in its log since the version's commit.
+    """For a Delta table, the changes since a version's commit are the paths in the table's log.
 
     If the version has no commit of this table, the changes are unknown.
     """
@@ -110,7 +110,7 @@ def test_changes_of_a_delta_table_are_paths(tmp_path: Path) -> None:
 
 
 class Sessions:
-    """A session of Spark and its clones with their settings."""
+    """A Spark session, and its clones with their settings."""
 
     def __init__(self) -> None:
         self.clones: list[dict[str, str]] = []
@@ -125,7 +125,7 @@ class Sessions:
 
 
 class Rows:
-    """A frame that records the calls for its columns."""
+    """A frame that records the calls of functions of its columns."""
 
     def __init__(self, found: Any, _spark: Any) -> None:
         self.found, self.steps = found, list[Any]()
@@ -143,10 +143,10 @@ class Rows:
 def test_a_frame_is_read_in_a_session_of_its_column(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, format_name: str
 ) -> None:
-    """Builds of columns with the same settings share a cloned session.
+    """If columns need the same settings, their builds share one cloned session.
 
-    Whole texts are read in the user's session. In text formats, the number of a damaged record's
-    location is negative.
+    If texts are read whole, this happens in the user's own session. In text formats, a damaged
+    record has a negative number of its location.
     """
     monkeypatch.setattr(table, "DataFrame", Rows)
     monkeypatch.setattr(table, "functions", SimpleNamespace(expr=lambda text: text))
@@ -176,10 +176,10 @@ def test_a_frame_is_read_in_a_session_of_its_column(
 
 
 class Metastore(Access):
-    """A metastore whose properties can be read a limited number of times.
+    """A metastore whose properties can be read only a limited number of times.
 
     Attributes:
-        publications: the number of times that the properties can be read.
+        publications: how many times the properties can still be read.
     """
 
     publications = 1 << 30
@@ -192,7 +192,7 @@ class Metastore(Access):
 
 
 def plain_table(tmp_path: Path, seam: Seam = no_fault, publications: int = 1 << 30) -> PlainTable:
-    """A table of plain files in a metastore."""
+    """Returns a table of plain files in a metastore."""
     warehouse = Warehouse(tmp_path)
     if not (tmp_path / "t").exists():
         warehouse.create_table("t", [[1]])
@@ -203,7 +203,7 @@ def plain_table(tmp_path: Path, seam: Seam = no_fault, publications: int = 1 << 
 
 
 def failing(when: str) -> Seam:
-    """A hook that makes a metastore call fail before or after its effect."""
+    """A hook that makes a metastore's call fail, either before or after it takes effect."""
 
     def seam(what: str) -> None:
         if what.startswith(f"{when} metastore"):
@@ -213,12 +213,12 @@ def failing(when: str) -> Seam:
 
 
 def registered(tmp_path: Path) -> Sequence[str]:
-    """The property keys of the registrations."""
+    """The keys of the properties that register indexes."""
     return [*registrations(Warehouse(tmp_path).properties("t"))]
 
 
 def test_another_registration_is_not_overwritten(tmp_path: Path) -> None:
-    """`register` overwrites only the registration that the statement replaces."""
+    """`register` overwrites a registration only if the statement replaces exactly this one."""
     early, late = plain_table(tmp_path), plain_table(tmp_path)
     early.register("v", OWN)
     other = Registration(SAMPLE.index, ("id",), "file:/other")
@@ -236,7 +236,7 @@ def test_another_registration_is_not_overwritten(tmp_path: Path) -> None:
 def test_properties_show_if_a_registration_failed(
     tmp_path: Path,
 ) -> None:
-    """After a failed registration, the table's properties show the outcome.
+    """If a registration fails, the table's properties show whether it took effect.
 
     If the properties cannot be read, the outcome is unknown.
     """
@@ -253,9 +253,9 @@ def test_properties_show_if_a_registration_failed(
 
 
 def test_declared_columns_are_a_property(tmp_path: Path) -> None:
-    """The declared columns are a table property, which is removed if no columns are declared.
+    """Declared columns are a property of the table, which is removed if no column is left.
 
-    An error of the metastore is reported with its first line.
+    If the metastore raises an error, the first line of it is reported.
     """
     plain_table(tmp_path).declare("id, name")
     assert Warehouse(tmp_path).properties("t")[DECLARED_COLUMNS] == "id, name"

@@ -1,4 +1,4 @@
-"""The metadata of a table: columns by name, and by the key of an index."""
+"""A table's metadata: how columns are found by name, and by the key of an index."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from tests.unit.metadata.manifest_sample import SAMPLE
 
 
 def info(folder: Path) -> TableInfo:
-    """A table that has only the column ``id``."""
+    """The metadata of a table with the single column ``id``."""
     warehouse = Warehouse(folder / "shop")
     warehouse.create_table("t", [[1]])
     return PlainTable(warehouse, "t", no_fault).info
 
 
 def test_columns_are_found_by_name_in_any_case(tmp_path: Path) -> None:
-    """A column is found by name in any case, and by its key.
+    """A column is found by its name in any letter case, and by its key.
 
-    If a column was dropped, the user names the index by the index's key.
+    If a column was dropped, the user refers to its index by the index's key.
     """
     table = info(tmp_path)
     assert table.key_of(("ID",)) == table.key_of(["id"]) == ("id",)
@@ -44,7 +44,7 @@ def test_columns_are_found_by_name_in_any_case(tmp_path: Path) -> None:
 
 
 def of_columns(folder: Path, *names: str, **other: object) -> TableInfo:
-    """A table with columns of these names."""
+    """The metadata of a table whose columns have these names."""
     columns = tuple(Column((name,), "int") for name in names)
     return replace(info(folder), columns=columns, **other)  # type: ignore[arg-type]
 
@@ -63,7 +63,7 @@ def of_columns(folder: Path, *names: str, **other: object) -> TableInfo:
 def test_error_for_an_unknown_column_suggests_similar_ones(
     tmp_path: Path, columns: list[str], typed: str, hint: str
 ) -> None:
-    """The error for an unknown column suggests three similar columns, or lists the first twenty."""
+    """If a column is unknown, the error suggests three similar ones, or lists the first twenty."""
     with pytest.raises(InvalidInputError) as caught:
         resolve_column(of_columns(tmp_path, *columns), [typed])
     assert caught.value.condition == "SIEVE_UNKNOWN_COLUMN"
@@ -73,9 +73,9 @@ def test_error_for_an_unknown_column_suggests_similar_ones(
 def test_column_case_counts_only_in_case_sensitive_sessions(
     tmp_path: Path,
 ) -> None:
-    """Column names match in any case, unless the session is case-sensitive.
+    """Unless the session is case-sensitive, names of columns match in any letter case.
 
-    Partition columns and the column of corrupt records are refused.
+    Partition columns, and the column of corrupt records, are refused.
     """
     table = of_columns(
         tmp_path, "Id", "_corrupt", partition_columns=("Day",), corrupt_column="_Corrupt"
@@ -93,7 +93,7 @@ def test_column_case_counts_only_in_case_sensitive_sessions(
 
 
 def test_error_for_a_struct_suggests_a_field(tmp_path: Path) -> None:
-    """The error for a struct suggests one of its fields."""
+    """If a column is a struct, the error suggests one of its fields."""
     fields = (("address",), "struct<town:string,street:string>"), (("address", "town"), "string")
     columns = tuple(Column(path, kind) for path, kind in fields)
     table = replace(info(tmp_path), columns=columns)
@@ -103,14 +103,14 @@ def test_error_for_a_struct_suggests_a_field(tmp_path: Path) -> None:
 
 
 class Refusing(Access):
-    """A table whose metastore refuses to remove a property."""
+    """A table whose metastore fails to remove a property."""
 
     def unsetProperty(self, _: str) -> None:  # noqa: N802 - the shim's name
         raise MetastoreFault("down")
 
 
 def test_unregister_removes_only_its_own_registration(tmp_path: Path) -> None:
-    """`unregister` removes only its own registration, and a missing one is no error."""
+    """`unregister` removes only its own registration; if that is missing, it is no error."""
     warehouse = Warehouse(tmp_path / "shop")
     warehouse.create_table("t", [[1]])
     table = PlainTable(warehouse, "t", no_fault)

@@ -30,7 +30,7 @@ def _layout(spans: list[tuple[int, int, int]], n_files: int) -> FileLayout:
 def test_files_are_numbered_by_their_least_key() -> None:
     """Files are numbered in the order of their least keys.
 
-    Files without a key are counted and not drawn.
+    If a file has no key, it is counted, but not drawn.
     """
     layout = _layout([(50, 99, 0), (0, 9, 2), (40, 49, 2)], 4)
     assert layout.paths == ("f2", "f0")
@@ -40,9 +40,9 @@ def test_files_are_numbered_by_their_least_key() -> None:
 
 
 def test_a_picture_shows_the_share_of_each_cell() -> None:
-    """The darkness of a cell shows how much of it a file covers; single keys are visible, too.
+    """The darker a cell is, the more of it a file covers; single keys are visible, too.
 
-    If several files share a row of pixels, the row shows their average.
+    If several files share a row of pixels, the row shows their mean.
     """
     layout = _layout([(0, 14, 0), (95, 95, 0), (0, 99, 1)], 2)
     both = raster(layout.entries, layout.axis, 2, 2, 10)
@@ -53,9 +53,9 @@ def test_a_picture_shows_the_share_of_each_cell() -> None:
 
 
 def test_reads_are_means_over_covered_keys() -> None:
-    """For each column of pixels, the reads are the mean number of files over the covered keys.
+    """For each pixel column, the reads are the mean number of files, over the keys in it.
 
-    Pixel columns without keys stay empty.
+    If a pixel column has no keys, it stays empty.
     """
     layout = _layout([(0, 9, 0), (5, 9, 1), (90, 90, 2), (99, 99, 2)], 3)
     mean, most = reads(layout.entries, layout.axis, 10)
@@ -65,7 +65,7 @@ def test_reads_are_means_over_covered_keys() -> None:
 
 
 def test_the_whole_domain_can_be_drawn() -> None:
-    """A picture from the least to the greatest code causes no integer overflow."""
+    """If a picture extends from the least to the greatest code, no integer overflows."""
     layout = _layout([(LEAST, GREATEST, 0), (GREATEST, GREATEST, 1), (LEAST, LEAST, 2)], 3)
     assert layout.axis.code(0) == LEAST
     assert layout.axis.code(1) == GREATEST
@@ -74,7 +74,7 @@ def test_the_whole_domain_can_be_drawn() -> None:
 
 
 def test_crowded_keys_are_spread() -> None:
-    """If one key is far from the others, the other keys still get most of the picture's width."""
+    """If one key is far from all others, the others still get most of the picture's width."""
     layout = _layout([(k, k, 0) for k in range(100)] + [(10**15, 10**15, 1)], 2)
     assert not layout.axis.even
     assert layout.covered()[0] > 0.9
@@ -82,9 +82,9 @@ def test_crowded_keys_are_spread() -> None:
 
 @pytest.mark.parametrize("apart", [10**15, 1 << 61])
 def test_a_column_of_few_values_is_mostly_dark(apart: int) -> None:
-    """If each file contains each value, the gaps between values get little of the picture's width.
+    """If each file contains each value, the gaps get little of the picture's width.
 
-    Codes of texts can be so far apart that a float cannot distinguish two adjacent codes.
+    Codes of texts can span so wide a range that a float cannot distinguish adjacent codes.
     """
     layout = _layout([(apart * k, apart * k, file) for k in range(4) for file in range(3)], 3)
     assert not layout.axis.even
@@ -92,7 +92,7 @@ def test_a_column_of_few_values_is_mostly_dark(apart: int) -> None:
 
 
 def test_labels_are_keys_that_occur() -> None:
-    """Each axis label is a key that occurs, because other codes may be no readable text."""
+    """Each axis label is a key that occurs, as other codes may not be readable text."""
     layout = _layout([(10**15 * k, 10**15 * k, file) for k in range(4) for file in range(3)], 3)
     figure = draw(layout, [], str, {})
     labels = [label.get_text() for label in figure.axes[2].get_xticklabels()]
@@ -102,9 +102,9 @@ def test_labels_are_keys_that_occur() -> None:
 
 
 def test_label_of_a_text_ends_at_the_first_difference() -> None:
-    """The label of a text ends where the text differs from its neighbours.
+    """The label of a text ends at the first character that differs from its neighbours.
 
-    The characters after this position may belong to no key.
+    Any characters after it may belong to no key.
     """
     keys = ["AIR", "FOB", "RAIL", "REG @", "TRUC@", "TRUCK"]
     assert shortened(keys, keys) == ["AIR", "FOB", "RAI…", "REG…", "TRUC@", "TRUCK"]
@@ -116,7 +116,7 @@ def test_label_of_a_text_ends_at_the_first_difference() -> None:
 
 
 def test_labels_of_texts_are_beginnings_of_keys() -> None:
-    """If an entry begins below its only key, its label is the common beginning of both ends."""
+    """If an entry begins below its only key, its label is what both of its ends begin with."""
     begin, end, last = 10**15, 10**15 + 9, 10**15 + 20
     texts = {0: "Delft", begin: "Utrd@", end: "Utrecht", last: "Utrf"}
     layout = _layout([(0, 0, 0), (begin, end, 0), (begin, last, 1)], 2)
@@ -126,7 +126,7 @@ def test_labels_of_texts_are_beginnings_of_keys() -> None:
 
 
 def test_picture_has_lines_for_equality_and_ranges() -> None:
-    """If an index has a map, the picture has one line for = and IN, and one for ranges."""
+    """If an index has a map, the picture has a line for = and IN, and another for ranges."""
     figure = draw(_layout([(0, 9, 0), (5, 20, 1)], 2), [], str, {"exact": 1.0, "map": 1.25})
     texts = [text.get_text() for text in figure.axes[2].get_legend().get_texts()]
     assert "by the index, for ranges" in texts
@@ -142,7 +142,7 @@ def test_index_without_entries_has_no_layout() -> None:
 
 
 def test_title_stays_within_the_picture() -> None:
-    """A long title is wrapped and stays within the picture."""
+    """If a title is long, it is wrapped, and stays within the picture."""
     words = "index id_sieve of MAMMOTH_WAREHOUSE.ORDERS has 1,234,567 bytes "
     figure = draw(_layout([(0, 9, 0), (5, 20, 1)], 2), [words * 8, "REFRESH"], str, {})
     figure.savefig(io.BytesIO())
@@ -154,12 +154,12 @@ def test_title_stays_within_the_picture() -> None:
 
 
 def test_names_and_keys_are_no_formulas() -> None:
-    """Text between two dollar signs is drawn as it is, not as a formula."""
+    """If a text has dollar signs, it is drawn as it is, and not as a formula."""
     hostile = r"`$\foo_{$`"
     figure = draw(_layout([(0, 9, 0), (5, 20, 1)], 2), [hostile], lambda _code: hostile, {})
     figure.savefig(io.BytesIO())
     labels = [label.get_text() for label in figure.axes[2].get_xticklabels()]
-    # The labels are the least key, the start of the second entry, and the greatest key.
+    # The labels are the least key, the key at which the second entry starts, and the greatest key.
     assert [figure.get_suptitle(), *labels] == [hostile] * 4
 
 
@@ -175,7 +175,7 @@ def test_names_and_keys_are_no_formulas() -> None:
     ],
 )
 def test_label_ends_before_unreadable_bytes(key: str, label: str) -> None:
-    """A label ends before unreadable bytes, which a code that is no key can contain."""
+    """A label ends before unreadable bytes, which a code can contain if it is not a key."""
     figure = draw(_layout([(0, 9, 0), (5, 20, 1)], 2), [], lambda _code: key, {})
     assert {text.get_text() for text in figure.axes[2].get_xticklabels()} == {label}
 
@@ -203,7 +203,7 @@ def _version(*kinds: Expected, has_maps: bool = False) -> VersionEntries:
 def _drawn(
     monkeypatch: pytest.MonkeyPatch, version: VersionEntries, described: dict[str, str]
 ) -> tuple[list[str], object, str]:
-    """Returns the title, the expected reads that were drawn, and the summary."""
+    """Returns the title, the drawn values of expected reads, and the summary."""
     given: list[tuple[list[str], object]] = []
 
     def draw_recorded(layout: FileLayout, title: list[str], *rest: Any, **named: Any) -> Figure:
@@ -218,7 +218,7 @@ def _drawn(
 
 
 def test_title_has_column_files_rows_and_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The title of an index without statistics has the column, files, rows and bytes."""
+    """Without statistics, an index's title has the column, the files, the rows and the bytes."""
     title, expected, _ = _drawn(monkeypatch, _version(), DESCRIBED)
     (sentence,) = title
     assert sentence == (
@@ -229,7 +229,7 @@ def test_title_has_column_files_rows_and_bytes(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_title_has_reads_advice_and_stale_files(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The title has the reads of a key, the advice, and the numbers of undrawn and stale files."""
+    """The title has the reads for a key, the advice, and how many files are undrawn or stale."""
     kinds = [Expected(kind, 1.25, 1.0, 9.5, 1e6, 1e6) for kind in ("absent", "present", "range")]
     described = DESCRIBED | {
         "bytes as share of column": "0.1%",
@@ -263,7 +263,7 @@ def test_title_has_reads_advice_and_stale_files(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_summary_names_the_three_widest_files(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The summary names the three widest files, the widest first, without their folders."""
+    """The summary names the three widest files without folders; the widest is first."""
     low, high, location = np.array([(0, 9, 0), (10, 12, 1), (20, 25, 2), (30, 39, 3)]).T
     version = replace(
         _version(),

@@ -1,4 +1,4 @@
-"""The entries of a version, which belong to the table's current files; the tests need no Spark."""
+"""A version's entries, which belong to the current files of the table; no test needs Spark."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from udfs.segments import stored_segments
 
 
 def _index(warehouse: Warehouse) -> Usable:
-    """The only index of the table t."""
+    """Returns the only index of the table t."""
     at = Session(warehouse).context()
     (index,) = at.indexes(at.table(TableName(("t",)))).values()
     return usable(index)
 
 
 def _read(warehouse: Warehouse) -> tuple[VersionEntries, set[tuple[str, int, int]]]:
-    """The version of the only index of t, and its entries as file name, low and high code."""
+    """Returns the version of t's only index, and its entries: file name, low code, high code."""
     version = read_entries(_index(warehouse))
     names = [version.names[k].rpartition("/")[2] for k in version.entries.location.tolist()]
     of = version.entries
@@ -37,9 +37,9 @@ def _build(warehouse: Warehouse, *statements: str) -> None:
 
 
 def test_entries_of_later_runs_belong_to_their_own_files(tmp_path: Path) -> None:
-    """Entries of a later run name the files of that run.
+    """If a version has several runs, the entries of each run name the files of this run.
 
-    A file that was removed from the table keeps its slot and has no entry.
+    If a file was removed from the table, it keeps its slot, but has no entry.
     """
     warehouse = Warehouse(tmp_path)
     warehouse.create_table("t", [[1], [5], [7]])
@@ -59,7 +59,7 @@ def test_entries_of_later_runs_belong_to_their_own_files(tmp_path: Path) -> None
 def test_name_of_a_range_includes_its_offset(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The name of a range includes its offset, unless its file has only this range."""
+    """The name of a range contains its offset, unless the file has only this range."""
     monkeypatch.setattr(fake_spark, "RANGE_BYTES", 4)
     warehouse = Warehouse(tmp_path)
     warehouse.create_table("t", [[*range(10, 15)], [90]])
@@ -69,7 +69,7 @@ def test_name_of_a_range_includes_its_offset(
 
 
 def test_map_has_no_entries_to_draw(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A map has no entries to draw, since its hashes have no order."""
+    """A map has no entries that can be drawn, because its hashes have no order."""
     warehouse = Warehouse(tmp_path)
     warehouse.create_table("t", [[1], [5]])
     _build(warehouse, "CREATE SIEVE INDEX v ON t (id)")

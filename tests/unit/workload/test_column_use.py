@@ -31,17 +31,17 @@ ID, DAY = ("id",), ("day",)
     ],
 )
 def test_share_of_files_that_a_scan_still_reads(use: ColumnUse, files: float, share: float) -> None:
-    """With an index, a scan reads one file per value; for ranges, the shares are Selinger's.
+    """With an index, one file is read per value; for ranges, Selinger's selectivities apply.
 
-    If an index does not help, the scan reads all files.
+    If an index does not help a scan, the scan reads all files.
     """
     assert use.share_left(files) == share
 
 
 def test_and_keeps_the_narrowest_use() -> None:
-    """If two parts of AND use a column, the use that reads fewer files counts.
+    """If two parts of an AND use the same column, the use that reads fewer files counts.
 
-    The uses of other columns do not change.
+    The uses of other columns stay the same.
     """
     narrow = all_of([{ID: ColumnUse(Kind.RANGE)}, {ID: ColumnUse(Kind.EQUALS)}])
     assert narrow == {ID: ColumnUse(Kind.EQUALS)}
@@ -51,7 +51,7 @@ def test_and_keeps_the_narrowest_use() -> None:
 
 
 def test_and_of_lists_keeps_the_shorter() -> None:
-    """Under AND, the shorter of two lists of values counts, in either order."""
+    """If AND joins two lists of values, in any order, the shorter list counts."""
     lists = [{ID: ColumnUse(Kind.IN, 5)}, {ID: ColumnUse(Kind.IN, 2)}]
     assert all_of(lists) == all_of(lists[::-1]) == {ID: ColumnUse(Kind.IN, 2)}
     same = [{ID: ColumnUse(Kind.IN, 1)}, {ID: ColumnUse(Kind.EQUALS)}]
@@ -59,7 +59,7 @@ def test_and_of_lists_keeps_the_shorter() -> None:
 
 
 def test_two_ranges_are_one_between() -> None:
-    """Two ranges of a column under AND become one range with two ends."""
+    """If AND joins two ranges of one column, they become one range with two ends."""
     assert all_of([{ID: ColumnUse(Kind.RANGE)}] * 2) == {ID: ColumnUse(Kind.BETWEEN)}
     assert all_of([{ID: ColumnUse(Kind.UNEQUAL)}] * 2) == {ID: ColumnUse(Kind.UNEQUAL)}
     apart = all_of([{ID: ColumnUse(Kind.RANGE)}, {ID: ColumnUse(Kind.UNEQUAL)}])
@@ -67,20 +67,20 @@ def test_two_ranges_are_one_between() -> None:
 
 
 def test_or_of_values_is_a_list() -> None:
-    """If OR compares one column with values, the numbers of values are added."""
+    """If OR compares one column with several values, their numbers are added."""
     assert any_of([{ID: ColumnUse(Kind.EQUALS)}, {ID: ColumnUse(Kind.IN, 2)}]) == {
         ID: ColumnUse(Kind.IN, 3)
     }
 
 
 def test_or_keeps_the_widest_use() -> None:
-    """In OR, the use of a column that reads more files counts."""
+    """If OR uses a column twice, the use that reads more files counts."""
     branches = [{ID: ColumnUse(Kind.EQUALS)}, {ID: ColumnUse(Kind.RANGE)}]
     assert any_of(branches) == any_of(branches[::-1]) == {ID: ColumnUse(Kind.RANGE)}
 
 
 def test_or_of_other_columns_helps_none() -> None:
-    """If a branch of OR does not use the column, an index on the column skips no file."""
+    """If a branch of OR does not use a column, an index on that column skips no file."""
     branches = [
         {ID: ColumnUse(Kind.EQUALS), DAY: ColumnUse(Kind.NULL)},
         {DAY: ColumnUse(Kind.NULL)},
@@ -90,5 +90,5 @@ def test_or_of_other_columns_helps_none() -> None:
 
 
 def test_negation_counts_as_inequality() -> None:
-    """NOT of any predicate counts as inequality, for which a scan reads all files."""
+    """NOT counts as inequality, whatever it negates, so a scan reads all files."""
     assert negated({ID: ColumnUse(Kind.IN, 4)}) == {ID: ColumnUse(Kind.UNEQUAL)}

@@ -20,24 +20,24 @@ ID = {"op": "=", "col": ["id"]}
 
 
 def row(table: str, tree: Any, *used: str, scans: int = 1, **sums: int) -> dict[str, Any]:
-    """A row of a driver's record."""
+    """One row in the record of a driver."""
     asked = {"table": ["shop", table], "used": list(used), "filter": tree}
     none = {"bytes": 0, "files": 0, "files_skipped": 0, "bytes_skipped": 0}
     return {"asked": json.dumps(asked), "scans": scans} | none | sums
 
 
 def _skipped(files: int) -> dict[str, int]:
-    """The columns of a record's row for skipped files of ten bytes each."""
+    """The columns of such a row that describe skipped files, each of ten bytes."""
     return {"files_skipped": files, "bytes_skipped": 10 * files}
 
 
 def parsed(now_ms: int, *rows: Any, since: int = 0) -> Any:
-    """The parsed record of one driver with these rows."""
+    """Parses the record of one driver that has these rows."""
     return add_up([record(*rows, since=since)], now_ms)
 
 
 def record(*rows: Any, since: int = 0, driver: str = "d") -> Any:
-    """A driver's record with these rows."""
+    """Makes the record of a driver with these rows."""
     return parse_record(json.dumps({"driver": driver, "since": since, "scans": list(rows)}))
 
 
@@ -58,12 +58,12 @@ def record(*rows: Any, since: int = 0, driver: str = "d") -> Any:
     ],
 )
 def test_each_leaf_has_its_kind(op: str, kind: Kind) -> None:
-    """Each operator counts as one kind of use of its column; the column can be a path."""
+    """Each operator is one kind of use of its column, which can be a path."""
     assert tree_uses({"op": op, "col": ["s", "a"]}) == {("s", "a"): ColumnUse(kind)}
 
 
 def test_lists_have_their_number_of_values() -> None:
-    """For IN, a record has the number of values but not the values."""
+    """For IN, a record contains the number of values, and not the values."""
     assert tree_uses({"op": "in", "col": ["id"], "values": 7}) == {("id",): ColumnUse(Kind.IN, 7)}
     assert tree_uses({"op": "not in", "col": ["id"], "values": 7})[("id",)].kind is Kind.UNEQUAL
 
@@ -80,14 +80,14 @@ def test_lists_have_their_number_of_values() -> None:
     ],
 )
 def test_constants_are_no_use_of_a_column(tree: Any) -> None:
-    """Constants, unknown operators and IS NOT NULL do not count as uses of a column."""
+    """Constants, unknown operators and IS NOT NULL are not uses of a column."""
     assert tree_uses(tree) == {}
 
 
 def test_connectives_and_unknown_parts() -> None:
-    """AND has the uses of all its parts, and OR adds the numbers of values of one column.
+    """AND has the uses of all its parts; OR adds the numbers of values of the same column.
 
-    An unknown part counts as a use of the columns that it names.
+    An unknown part is a use of each column that it names.
     """
     unknown = {"op": "unknown", "names": ["note"]}
     assert tree_uses({"op": "and", "args": [ID, unknown]}) == {
@@ -99,7 +99,7 @@ def test_connectives_and_unknown_parts() -> None:
 
 
 def test_scans_and_the_work_of_indexes() -> None:
-    """Scans with equal filters are added up, and so is the work of all versions of an index."""
+    """Scans with equal filters are added up, and so is the work of an index's versions."""
     found = parsed(
         3 * DAY,
         row("orders", ID, scans=2, bytes=1000, files=20),
@@ -118,13 +118,13 @@ def test_scans_and_the_work_of_indexes() -> None:
 
 
 def test_days_are_at_least_one() -> None:
-    """A record covers at least one day, even if it is younger or has no scan."""
+    """A record covers at least a day, even if it is younger or contains no scan."""
     assert parsed(DAY // 24, row("orders", ID)).days == 1.0
     assert parsed(5 * DAY).days == 1.0
 
 
 def test_records_of_several_drivers_add_up() -> None:
-    """Records of several drivers are added up; the sum begins with the earliest record."""
+    """The records of several drivers are added up, from the beginning of the earliest one."""
     late = record(row("orders", ID, "i@1", bytes=5, files=1), since=3 * DAY)
     early = record(row("orders", ID, "i@2", scans=2, bytes=7, files=2), since=DAY, driver="e")
     found = add_up([late, early, record(since=0)], 4 * DAY)
@@ -135,7 +135,7 @@ def test_records_of_several_drivers_add_up() -> None:
 
 
 def test_a_record_survives_its_encoding() -> None:
-    """An encoded record has the sums with the most bytes first, and has at most the given size."""
+    """An encoded record has at most the given size, with the sums of the most bytes first."""
     small, middle, large = (
         row("small", ID, bytes=3, bytes_skipped=3),
         row("middle", ID, "i@1", scans=2, bytes=1, files=9, bytes_skipped=8, files_skipped=7),
@@ -173,7 +173,7 @@ def test_a_record_survives_its_encoding() -> None:
     ],
 )
 def test_malformed_record_is_refused(wrong: dict[str, Any]) -> None:
-    """A malformed record is refused, as any user can have written it."""
+    """Any user can write a record, so a malformed record is refused."""
     assert record(row("t", ID, bytes=0)).sums
     with pytest.raises(CorruptError, match="no record of scans"):
         record(row("t", ID) | wrong)

@@ -16,7 +16,7 @@ TEXT = b"".join(LINES)
 
 
 def lz4(text: bytes, size: int = 32_768) -> bytes:
-    """Compresses as LZ4BlockOutputStream does; the second block is raw, and the last is empty."""
+    """Compresses as LZ4BlockOutputStream does; the second block is raw, and the last empty."""
     out = b""
     for n, start in enumerate(range(0, len(text), size)):
         block = text[start : start + size]
@@ -27,7 +27,7 @@ def lz4(text: bytes, size: int = 32_768) -> bytes:
 
 
 def snappy(text: bytes, size: int = 32_768) -> bytes:
-    """Compresses as SnappyOutputStream does: a header, and blocks that follow their lengths."""
+    """Compresses as SnappyOutputStream does: a header, then blocks, each after its length."""
     out = b"\x82SNAPPY\0" + struct.pack(">ii", 1, 1)
     for start in range(0, len(text), size):
         packed = bytes(pa.compress(text[start : start + size], codec="snappy"))
@@ -36,7 +36,7 @@ def snappy(text: bytes, size: int = 32_768) -> bytes:
 
 
 def zstd(text: bytes) -> bytes:
-    """Compresses into two frames, as a log has that was closed and opened again."""
+    """Compresses into two frames, as in a log that was closed and then opened again."""
     return b"".join(bytes(pa.compress(part, codec="zstd")) for part in (text[:50], text[50:]))
 
 
@@ -60,14 +60,14 @@ def zstd(text: bytes) -> bytes:
 def test_each_codec_gives_the_lines(
     tmp_path: Path, name: str, pack: Callable[[bytes], bytes]
 ) -> None:
-    """Logs of each codec are read; the name shows the codec, even of a log in progress."""
+    """The name of a log shows its codec, and logs of each codec are read, even unfinished ones."""
     (tmp_path / name).write_bytes(pack(TEXT))
     assert list(read_lines(tmp_path / name)) == LINES
 
 
 @pytest.mark.parametrize("name", ["app", "app.gz", "app.zstd", "app.lz4", "app.snappy"])
 def test_an_empty_log_has_no_lines(tmp_path: Path, name: str) -> None:
-    """An empty log, as Spark creates it before the first event, has no lines."""
+    """If Spark has created a log but written no event yet, the log has no lines."""
     pack = {"app.gz": gzip.compress, "app.zstd": zstd}.get(name, bytes)
     (tmp_path / name).write_bytes(pack(b""))
     assert list(read_lines(tmp_path / name)) == []
@@ -87,7 +87,7 @@ def test_an_empty_log_has_no_lines(tmp_path: Path, name: str) -> None:
     ],
 )
 def test_damaged_log_raises_an_error_with_its_name(tmp_path: Path, name: str, text: bytes) -> None:
-    """A truncated or damaged log raises an error that names the file."""
+    """If a log is truncated or damaged, the error names the file."""
     (tmp_path / name).write_bytes(text)
     lines = read_lines(tmp_path / name)
     with pytest.raises(CorruptError, match=name):
@@ -95,14 +95,14 @@ def test_damaged_log_raises_an_error_with_its_name(tmp_path: Path, name: str, te
 
 
 def test_lines_before_the_damage_are_read(tmp_path: Path) -> None:
-    """The lines of a log's first block are read, even if the second block is truncated."""
+    """If the second block is truncated, the lines of the log's first block are still read."""
     (tmp_path / "app.lz4").write_bytes(lz4(TEXT, 14)[: 21 + 16 + 21 + 5])
     lines = read_lines(tmp_path / "app.lz4")
     assert next(lines) == LINES[0]
 
 
 def test_lines_before_the_end_of_an_unfinished_frame_are_read(tmp_path: Path) -> None:
-    """All complete lines of an unfinished frame, as a log in progress has, are read."""
+    """If the last frame is unfinished, as in a log in progress, its complete lines are read."""
     lines = [b"%d\n" % n for n in range(20_000)]
     whole = bytes(pa.compress(b"".join(lines), codec="zstd"))
     (tmp_path / "app.zstd.inprogress").write_bytes(whole[:-10])
@@ -114,14 +114,14 @@ def test_lines_before_the_end_of_an_unfinished_frame_are_read(tmp_path: Path) ->
 
 
 def test_lzf_is_refused(tmp_path: Path) -> None:
-    """Logs with the extension lzf are refused before their content is read."""
+    """A log with the extension lzf is refused before its content is read."""
     (tmp_path / "app.lzf").write_bytes(b"ZV")
     with pytest.raises(UnsupportedError, match="LZF"):
         list(read_lines(tmp_path / "app.lzf"))
 
 
 def test_logs_of_a_folder(tmp_path: Path) -> None:
-    """`find_logs` returns logs by name, and the parts of a rolling log by number."""
+    """`find_logs` sorts logs by name, and the parts of a rolling log by number."""
     for name in ("app-2", "app-1.zstd", ".app-1.zstd.crc"):
         (tmp_path / name).touch()
     (tmp_path / "other").mkdir()

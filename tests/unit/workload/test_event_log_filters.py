@@ -20,7 +20,7 @@ EQUALS = ColumnUse(Kind.EQUALS)
 
 
 def uses(pushed: str, data: str = "[]", schema: str = SCHEMA) -> Uses:
-    """The uses of columns in a scan with these filters."""
+    """Returns how a scan with these filters uses its columns."""
     return column_uses(pushed, data, ScanSchema(schema, data))
 
 
@@ -56,7 +56,7 @@ def uses(pushed: str, data: str = "[]", schema: str = SCHEMA) -> Uses:
     ],
 )  # fmt: skip
 def test_pushed_filters(pushed: str, expected: dict[str, ColumnUse]) -> None:
-    """Each form of pushed filter that real event logs contain is read as a use of its column."""
+    """Each form of pushed filter in real event logs is read as a use of its column."""
     assert uses(pushed) == {(name,): use for name, use in expected.items()}
 
 
@@ -76,12 +76,12 @@ def test_pushed_filters(pushed: str, expected: dict[str, ColumnUse]) -> None:
     ],
 )  # fmt: skip
 def test_expressions(data: str, expected: dict[str, ColumnUse]) -> None:
-    """A comparison of an expression of one column is a use of the expression."""
+    """If an expression of one column is compared, this is a use of the expression."""
     assert uses("[]", data) == {("", sql): use for sql, use in expected.items()}
 
 
 def test_names_with_dots_blanks_and_back_ticks() -> None:
-    """A quoted name is one part, and the name of a struct's field is a path."""
+    """A quoted name is one part of a path, and the name of a struct's field is a path."""
     found = uses(
         "[EqualTo(s.a,5), GreaterThan(s.`b b`,3), EqualTo(`my col`,7), EqualNullSafe(`a.b`,4), "
         "LessThan(`x,y:int`,5), EqualTo(`t``k`,1)]"
@@ -116,20 +116,20 @@ def test_names_with_dots_blanks_and_back_ticks() -> None:
     ],
 )
 def test_truncated_or_unbalanced_filters_are_refused(pushed: str) -> None:
-    """A list of filters that is truncated or has unbalanced brackets is refused as a whole."""
+    """If a list of filters is truncated or has unbalanced brackets, all of it is refused."""
     with pytest.raises(UnreadableFilterError):
         uses(pushed)
 
 
 def test_only_names_in_the_schema_are_columns() -> None:
-    """A name counts as a column only if the scan's schema has the name."""
+    """A name is a column only if it is in the schema of the scan."""
     assert uses("[EqualTo(name,x), EqualTo(secret,5)]") == {("name",): EQUALS}
     assert uses("[EqualTo(name,x), EqualTo(s.secret,5)]") == {("name",): EQUALS}
     assert uses("[]", "[(name#1 = x), (year(secret#2) = 5)]") == {}
 
 
 def test_column_beyond_a_truncated_schema_needs_a_filter() -> None:
-    """If the schema is truncated, a name in the data filters counts as a column."""
+    """If the schema is truncated, a name is a column if it is in the data filters."""
     cut = "struct<a:int,b:int,... 12 more fields>"
     assert ScanSchema(cut, "").is_cut_off
     assert not ScanSchema(SCHEMA, "").is_cut_off
@@ -154,14 +154,14 @@ def test_column_beyond_a_truncated_schema_needs_a_filter() -> None:
     ],
 )
 def test_functions_of_a_column_are_ranges(data: str, kind: Kind | None) -> None:
-    """Monotone functions of a column, which Spark does not push down, count as ranges."""
+    """Spark does not push down monotone functions of a column; they count as ranges."""
     assert uses("[]", data) == ({} if kind is None else {("ts",): ColumnUse(kind)})
 
 
 def test_a_cast_of_a_string_is_no_range() -> None:
-    """A cast from string to a number is no range, as the order of values differs.
+    """Numbers sort differently as strings, so a cast from string to number is no range.
 
-    The type of a column after the cut is unknown.
+    If the schema is truncated before a column, the column's type is unknown.
     """
     assert uses("[]", "[(cast(name#3 as int) = 5)]") == {}
     assert uses("[]", "[(cast(id#3 as double) = 5.0)]") == {("id",): ColumnUse(Kind.BETWEEN)}
@@ -182,7 +182,7 @@ def test_a_cast_of_a_string_is_no_range() -> None:
     ],
 )
 def test_levels_are_bounded(before: str, after: str, kind: Kind) -> None:
-    """A filter that is nested too deeply is refused with its whole list, without stack overflow."""
+    """If a filter is nested too deeply, its list is refused without a stack overflow."""
 
     def nested(levels: int) -> str:
         return before * levels + "IsNull(id)" + after * levels
@@ -194,7 +194,7 @@ def test_levels_are_bounded(before: str, after: str, kind: Kind) -> None:
 
 
 def test_long_hostile_text_is_read_in_time() -> None:
-    """For any constants, the time to read filters is linear in the length of the filters."""
+    """Whatever the constants, the time to read filters is linear in their length."""
     start = time.monotonic()
     filler = ", (cast(" * 50_000
     assert uses("[IsNull(id)]", f"[(name#1 = {filler})]") == {("id",): ColumnUse(Kind.NULL)}

@@ -12,7 +12,7 @@ ID, CUSTOMER = ("id",), ("customer",)
 
 
 def node(name: str, simple: str = "", *children: Any) -> dict[str, Any]:
-    """A plan node other than a scan."""
+    """A node of a plan that is not a scan."""
     return {
         "nodeName": name,
         "simpleString": simple or name,
@@ -32,7 +32,7 @@ def scan(
     first: int = 1,
     partition: str = "[]",
 ) -> dict[str, Any]:
-    """A scan as an event log contains it."""
+    """A scan, in the form in which event logs contain it."""
     return {
         "nodeName": name,
         "simpleString": f"FileScan parquet shop.orders[{columns}] Batched: true, DataFilters: [",
@@ -51,13 +51,13 @@ def scan(
 
 
 def the_one(plan: dict[str, Any]) -> Scan:
-    """Returns the only scan in a plan."""
+    """Returns the only scan of a plan."""
     (one,) = scans_of(plan)
     return one
 
 
 def test_a_scan_below_other_nodes() -> None:
-    """A scan has its table, its filters, and the accumulators of its metrics."""
+    """A scan has a table, filters, and accumulators for its metrics."""
     one = the_one(node("WholeStageCodegen (1)", "", node("Filter", "", scan("[EqualTo(id,5)]"))))
     assert (one.table, one.uses, one.unread) == (("shop", "orders"), {ID: EQUALS}, ())
     assert (one.files, one.bytes) == (1, 2)
@@ -81,13 +81,13 @@ def test_a_scan_below_other_nodes() -> None:
     ],
 )
 def test_the_table_of_a_scan(name: str, told: Any) -> None:
-    """Only tables of the session catalog have names; other scans report why they have none."""
+    """Only tables of the session catalog have names; any other scan reports why it has none."""
     one = the_one(scan(name=name))
     assert (one.table or one.unread) == (told if isinstance(told, tuple) else (told,))
 
 
 def test_other_leaves_are_no_scans() -> None:
-    """Nodes that read no files of tables, such as local or cached tables, are no scans."""
+    """If a node reads no files of a table, as for local or cached tables, it is no scan."""
     for name in ("LocalTableScan", "Scan In-memory table t", "Scan OneRowRelation", "Range (1)"):
         assert scans_of(node(name)) == []
 
@@ -100,9 +100,9 @@ def test_scan_with_an_unreadable_filter_reports_it() -> None:
 
 
 def test_scan_that_is_shown_twice_counts_once() -> None:
-    """A reused exchange or subquery, whose metrics are the same, counts once.
+    """If an exchange or subquery is reused, with the same metrics, it counts once.
 
-    Scans without metrics count separately.
+    If scans have no metrics, each of them counts.
     """
     again = node("Union", "", scan(first=0), scan(first=0), scan(first=7))
     assert sorted(one.files for one in scans_of(again)) == [0, 7]
@@ -112,7 +112,7 @@ def test_scan_that_is_shown_twice_counts_once() -> None:
 
 
 def join(text: str, *, filtered: bool = True, partition: str = "[]") -> dict[str, Any]:
-    """A join with orders on the left side and customers on the right side."""
+    """A join whose left side is orders, and whose right side is customers."""
     customers = scan(
         "[EqualTo(city,x)]" if filtered else "[IsNotNull(id)]",
         name="Scan parquet shop.customers",
@@ -142,22 +142,22 @@ def join(text: str, *, filtered: bool = True, partition: str = "[]") -> dict[str
     ],
 )  # fmt: skip
 def test_keys_of_joins(text: str, expected: ColumnUse | None) -> None:
-    """If a join broadcasts a filtered side, its keys count as a use of the other side's column."""
+    """If a join broadcasts a filtered side, its keys are a use of the other side's column."""
     orders = next(one for one in scans_of(join(text)) if one.table == ("shop", "orders"))
     assert orders.uses == ({} if expected is None else {CUSTOMER: expected})
 
 
 def test_each_key_of_a_join_is_a_use_of_its_column() -> None:
-    """A join with two keys counts as a use of both columns."""
+    """If a join has two keys, it is a use of both columns."""
     text = "BroadcastHashJoin [customer#11L, id#10L], [id#20L, x#22L], Inner, BuildRight, false"
     orders = next(one for one in scans_of(join(text)) if one.files == 1)
     assert orders.uses == {CUSTOMER: JOIN, ID: JOIN}
 
 
 def test_a_side_without_a_filter_picks_no_files() -> None:
-    """A join whose broadcast side has no filter does not count, as all its keys probably match.
+    """If the broadcast side has no filter, the join is no use: all its keys probably match.
 
-    A partition filter counts as a filter.
+    A filter on partitions counts as a filter.
     """
     text = "BroadcastHashJoin [customer#11L], [id#20L], Inner, BuildRight, false"
     assert all(CUSTOMER not in one.uses for one in scans_of(join(text, filtered=False)))
@@ -166,7 +166,7 @@ def test_a_side_without_a_filter_picks_no_files() -> None:
 
 
 def test_keys_of_a_broadcast_left_side_use_the_right_column() -> None:
-    """If the left side is broadcast, its keys count as a use of the right side's column."""
+    """If the left side is broadcast, its keys are a use of the right side's column."""
     text = "BroadcastHashJoin [id#20L], [customer#11L], Inner, BuildLeft, false"
     turned = join(text)
     turned["children"].reverse()
@@ -178,7 +178,7 @@ TOP = "TakeOrderedAndProject(limit=5, orderBy=[id#10L ASC NULLS FIRST,customer#1
 
 
 def test_order_by_limit_is_a_use_of_its_first_column() -> None:
-    """ORDER BY with LIMIT is a use of its first column, except above aggregates and joins."""
+    """ORDER BY with LIMIT is a use of its first column, but not above aggregates and joins."""
     below = node("WholeStageCodegen (1)", "", node("Filter", "", scan()))
     assert the_one(node("TakeOrderedAndProject", TOP, below)).uses == {ID: ColumnUse(Kind.TOP)}
     grouped = node("TakeOrderedAndProject", TOP, node("HashAggregate", "", scan()))
@@ -188,12 +188,12 @@ def test_order_by_limit_is_a_use_of_its_first_column() -> None:
 
 
 def test_a_predicate_counts_before_the_order() -> None:
-    """If a query compares a column and orders by it with LIMIT, the comparison counts."""
+    """If a query filters and orders by the same column with LIMIT, the filter counts."""
     one = the_one(node("TakeOrderedAndProject", TOP, scan("[EqualTo(id,5)]")))
     assert one.uses == {ID: EQUALS}
 
 
 def test_keys_are_found_if_the_output_is_truncated() -> None:
-    """If the columns of a scan are truncated in the plan, a column of a filter is found."""
+    """If a plan truncates the columns of a scan, a column of its filter is still found."""
     wide = scan(columns="a#1, ... 30 more fields", data="[isnotnull(id#10L)]")
     assert the_one(node("TakeOrderedAndProject", TOP, wide)).uses == {ID: ColumnUse(Kind.TOP)}

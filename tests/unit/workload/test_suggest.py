@@ -13,7 +13,7 @@ EQUALS, RANGE = ColumnUse(Kind.EQUALS), ColumnUse(Kind.RANGE)
 
 
 def test_scans_with_the_same_columns_form_one_group() -> None:
-    """Scans with the same table, columns and kinds form one group, even with other lists."""
+    """Scans with the same table, columns and kinds form a group, even if their lists differ."""
     work = Workload()
     work.add(ORDERS, {ID: ColumnUse(Kind.IN, 2), DAY: RANGE}, 1000, 10)
     work.add(ORDERS, {DAY: RANGE, ID: ColumnUse(Kind.IN, 5)}, 2000, 10)
@@ -26,7 +26,7 @@ def test_scans_with_the_same_columns_form_one_group() -> None:
 
 
 def test_files_are_those_of_one_scan() -> None:
-    """If several scans are added at once, each is expected to read one file for one value."""
+    """If several scans are added at once, each is expected to read one file per value."""
     work = Workload()
     work.add(ORDERS, {ID: EQUALS}, 1000, 40, scans=4)
     (group,) = work
@@ -34,7 +34,7 @@ def test_files_are_those_of_one_scan() -> None:
 
 
 def test_indexes_are_ranked_by_the_bytes_they_save() -> None:
-    """Suggested indexes are ranked by the bytes that they save."""
+    """The suggested indexes are sorted by the bytes that they save."""
     work = Workload()
     work.add(ITEMS, {ID: EQUALS}, 1000, 10)
     work.add(ORDERS, {DAY: RANGE}, 3000, 10)
@@ -47,7 +47,7 @@ def test_indexes_are_ranked_by_the_bytes_they_save() -> None:
 
 
 def test_second_index_saves_only_what_the_first_leaves() -> None:
-    """The indexes of a table together save at most the bytes that its scans read."""
+    """Together, the indexes of a table save at most the bytes that its scans read."""
     work = Workload()
     work.add(ORDERS, {ID: EQUALS, DAY: RANGE}, 9000, 10)
     work.add(ORDERS, {DAY: RANGE}, 300, 10)
@@ -57,7 +57,7 @@ def test_second_index_saves_only_what_the_first_leaves() -> None:
 
 
 def test_saving_below_a_hundredth_is_not_suggested() -> None:
-    """A suggestion must save at least a hundredth of the bytes of the table's scans."""
+    """An index is suggested only if it saves a hundredth of the bytes that table scans read."""
     work = Workload()
     work.add(ORDERS, {}, 9850, 10)
     work.add(ORDERS, {DAY: RANGE}, 150, 10)
@@ -67,7 +67,7 @@ def test_saving_below_a_hundredth_is_not_suggested() -> None:
 
 
 def test_unsupported_kinds_are_not_suggested() -> None:
-    """Inequality, and scans that read no bytes, lead to no suggestion."""
+    """For inequality, and for scans that read no bytes, no index is suggested."""
     work = Workload()
     work.add(ORDERS, {ID: ColumnUse(Kind.UNEQUAL)}, 10_000, 10)
     work.add(ITEMS, {ID: EQUALS}, 0, 0)
@@ -76,14 +76,14 @@ def test_unsupported_kinds_are_not_suggested() -> None:
 
 
 def test_one_byte_is_the_least_saving() -> None:
-    """A saving of one byte is enough for a suggestion."""
+    """If a suggestion would save a single byte, this is enough."""
     work = Workload()
     work.add(ITEMS, {ID: EQUALS}, 2, 2)
     assert [one.bytes_saved for one in suggest(work)] == [1]
 
 
 def test_suggestion_counts_all_scans_by_kind() -> None:
-    """A suggestion counts scans of each kind, even of kinds that an index does not help."""
+    """A suggestion counts scans of each kind, even of kinds for which an index does not help."""
     work = Workload()
     work.add(ORDERS, {ID: ColumnUse(Kind.UNEQUAL)}, 10, 1)
     work.add(ORDERS, {ID: EQUALS, NOTE: ColumnUse(Kind.OTHER)}, 1000, 10)
@@ -94,7 +94,7 @@ def test_suggestion_counts_all_scans_by_kind() -> None:
 
 
 def test_ties_are_in_the_order_of_names() -> None:
-    """Suggestions with equal savings are in the order of names, not in the order of scans."""
+    """If savings are equal, suggestions are in the order of names, whatever the scans' order."""
     work = Workload()
     work.add(ORDERS, {NOTE: EQUALS}, 100, 10)
     work.add(ORDERS, {ID: EQUALS}, 100, 10)
@@ -107,9 +107,9 @@ def test_ties_are_in_the_order_of_names() -> None:
 
 
 def test_result_of_a_test_replaces_the_estimate() -> None:
-    """The result of a test replaces the estimate; without a test there is no suggestion.
+    """A test's result replaces the estimate; if there was no test, nothing is suggested.
 
-    Three of twenty files become 1.5 of ten.
+    If a value is in three of twenty files, 1.5 of ten files are expected.
     """
     work = Workload()
     work.add(ORDERS, {ID: EQUALS}, 1000, 10)
@@ -130,7 +130,7 @@ def test_result_of_a_test_replaces_the_estimate() -> None:
     [(Kind.JOIN, 7.0), (Kind.PREFIX, 8.0), (Kind.BETWEEN, 8.0), (Kind.NULL, 1.0), (Kind.TOP, 5.0)],
 )
 def test_result_of_a_test_applies_to_each_kind_of_use(kind: Kind, after: float) -> None:
-    """A test on sample files decides the estimate for values, join keys, prefixes and ranges."""
+    """A test of sample files decides the estimate for values, join keys, prefixes and ranges."""
     work = Workload()
     files = 20 if kind is Kind.TOP else 10
     work.add(ORDERS, {ID: ColumnUse(kind)}, 1000, files)
@@ -145,8 +145,8 @@ def test_result_of_a_test_applies_to_each_kind_of_use(kind: Kind, after: float) 
     [(50, 50, "helps"), (51, 50, "helps little"), (51, 51, "cannot help"), (2, 2, "helps")],
 )
 def test_index_helps_if_it_reads_at_most_half(reads: float, least: float, found: str) -> None:
-    """An index helps if queries read at most half of the table.
+    """An index helps if queries with it read at most half of the table.
 
-    If any index would read more, no index can help.
+    If any index would read more than half, no index can help.
     """
     assert benefit_of(reads, least, 100) == found
