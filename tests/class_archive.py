@@ -2,8 +2,8 @@
 
 Run it as ``python class_archive.py FILE``.
 
-A test run starts dozens of JVMs. With the archive, a JVM starts in half the CPU time. If the jars
-on its class path differ, a JVM ignores the archive.
+A test run starts dozens of JVMs. With the archive, a JVM starts in half the CPU time. If a JVM has
+other jars on its class path, it ignores the archive.
 """
 
 from __future__ import annotations

@@ -85,8 +85,8 @@ _watch = pytest.StashKey[threading.Timer]()
 def pytest_timeout_set_timer(item: pytest.Item, settings: Any) -> None:
     """Shortly before a test times out, makes the test's JVMs print what their threads wait for.
 
-    At the time-out, the process ends. Failing the test would not be enough: if a JVM never answers,
-    PySpark would call this JVM again.
+    At the time-out, the process ends. Failing only the test is not enough: PySpark would call the
+    hung JVM again.
     """
     item.stash[_watch] = threading.Timer(
         settings.timeout - _BEFORE_THE_END,

@@ -76,7 +76,7 @@ class Project:
         return [change for name, change in rows if name == index]
 
     def check(self, query: str, at_most: int) -> None:
-        """Checks that a query returns the same rows with the index, and then reads few files."""
+        """Checks that the index changes no rows of a query, and that the query reads few files."""
         with thrift_session(self._port) as connection:
             cursor = connection.cursor()
             answers = []

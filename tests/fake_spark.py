@@ -69,7 +69,7 @@ This function can raise, wait or kill.
 
 
 def no_fault(_: str) -> None:
-    """Does nothing, where other tests inject a fault."""
+    """Injects no fault at any call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -388,7 +388,7 @@ def build_run(
     """Replaces `build_run` without Spark: builds one run file, of equal-width blocks."""
     pairs = sorted((key, k) for k, keys in enumerate(frame) for key in keys)
     rows = np.array([len(keys) for keys in frame], np.int64)
-    # A file without rows gets an unknown row count, so queries always read it.
+    # A file without rows gets an unknown row count, so queries always read this file.
     rows[(tiling.of_files(rows) == 0)[tiling.owners]] = -1
     none = np.zeros_like(rows)
     if not pairs:

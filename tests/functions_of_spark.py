@@ -32,7 +32,7 @@ _LIKE = {True: ("l", "f", "x"), False: ("d", "ts", "n")}
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """For which values of a column, according to the shim, a call's results keep the order."""
+    """The shim's answer about a call: for which values of a column the results keep order."""
 
     call: str
     column: str

@@ -60,7 +60,7 @@ _ROWS: dict[str, Counter[str]] = {}
 
 
 def without(lab: Lab, query: str) -> Counter[str]:
-    """Returns the query's rows without Sieve; all plans return the same rows, so it caches them."""
+    """Returns the query's rows without Sieve from a cache, as all plans return the same rows."""
     if query not in _ROWS:
         with lab.setting("spark.sieve.enabled", "false"):
             _ROWS[query], _ = run(lab, query)
@@ -68,7 +68,7 @@ def without(lab: Lab, query: str) -> Counter[str]:
 
 
 def check(lab: Lab, query: str, files: int, conf: Mapping[str, str] | None = None) -> None:
-    """Asserts that a query returns the rows without Sieve, and reads this many files of `fact`."""
+    """Asserts that a query returns the same rows as without Sieve, and reads this many files."""
     strict = {"spark.sieve.strict": "true", "spark.sieve.audit.sample": "1.0"}
     with lab.settings(strict | (conf or {})):
         on, read = run(lab, query)

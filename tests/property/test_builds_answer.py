@@ -54,7 +54,7 @@ def hashed(kind, values):
 
 @st.composite
 def columns(draw):
-    """A column type and the values of each file: sorted runs, values in turn, equal, or random."""
+    """A column type and its files' values: sorted runs, values in turn, equal, or random values."""
     kind = draw(st.sampled_from(KINDS))
     value = st.one_of(st.sampled_from(kind.values), st.sampled_from(kind.values), st.none())
     n_files = draw(st.sampled_from([1, 2, 3, 9]))
@@ -302,7 +302,7 @@ DISTRIBUTIONS = {
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
 def test_every_key_of_a_distribution_is_found(name, shape):
-    """Look-ups find each key; they are also tested near keys, in gaps, and beyond both ends.
+    """Look-ups find each key; the test also looks up nearby keys, gaps, and codes past both ends.
 
     The test uses three budgets.
     """
@@ -318,7 +318,7 @@ def test_every_key_of_a_distribution_is_found(name, shape):
 
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
 def test_budget_auto_loses_no_key_at_any_price(name):
-    """With the budget `auto`, a build loses no key, at any price and for any division of keys."""
+    """With the budget `auto`, a build loses no key, whatever the price and the parts."""
     kind = next(kind for kind in KINDS if kind.name == "bigint")
     keys = DISTRIBUTIONS[name].astype(np.int64)
     files = [part.tolist() for part in np.array_split(keys, 8)]

@@ -134,7 +134,7 @@ def test_round_trip(first: Manifest, version: int, parent: str) -> None:
 @slow
 @given(manifests, st.data())
 def test_edits_under_a_valid_checksum(manifest: Manifest, data: st.DataObject) -> None:
-    """If a member changes under a valid checksum, the parser raises at most two kinds of error."""
+    """For any content with a valid checksum, the parser raises at most two kinds of error."""
     body = render_manifest(manifest)[:-79] + b"}"
     start = data.draw(st.integers(0, len(body)))
     end = data.draw(st.integers(start, min(len(body), start + 20)))

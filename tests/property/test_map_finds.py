@@ -122,7 +122,7 @@ def test_damage_is_noticed(made, data):
 
 @given(maps(), st.data())
 def test_wrong_bytes_are_refused_or_within_bounds(made, data):
-    """If a map has a valid checksum but wrong bytes, Sieve refuses it or stays within bounds."""
+    """If a map's checksum is right but its bytes are wrong, look-ups fail or stay in bounds."""
     truth, n_locations = made
     body = bytearray(build_map(*pairs_of(truth), n_locations, 6)[:-CHECK_BYTES])
     for _ in range(data.draw(st.integers(1, 3))):

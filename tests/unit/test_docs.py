@@ -104,7 +104,7 @@ def test_counters_are_those_of_the_code() -> None:
 
 
 def test_reasons_of_files_are_those_of_the_code() -> None:
-    """In docs/sql.md, the section on `sieve_files` lists each reason that it returns."""
+    """The section of docs/sql.md on `sieve_files` lists each reason that the function returns."""
     text = (HOME / "udfs" / "files.py").read_text(encoding="utf-8")
     code = text.partition("COLUMNS")[2]
     reasons = {r for r in re.findall(r'f?"([a-z][^"]* [^"]*)"', code) if "``" not in r}
@@ -172,7 +172,7 @@ def test_installing_by_hand_is_described_in_full() -> None:
 
 
 def test_formats_are_named() -> None:
-    """docs/format.md names all formats with an index; CSV and JSON prove no counts of NULL."""
+    """docs/format.md names all indexed formats, and says that CSV and JSON prove no NULL counts."""
     assert set(INDEXED) - set(COUNTED) == {"csv", "json"}
     assert all(f"`{name}`" in FORMAT_PAGE for name in INDEXED)
     assert "(not in CSV, JSON)" in FORMAT_PAGE

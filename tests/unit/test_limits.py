@@ -1,4 +1,4 @@
-"""Other programs rely on the limits that pages state, so these are the limits in the code."""
+"""The limits that pages state are those of the code, because other programs rely on the pages."""
 
 from __future__ import annotations
 
@@ -52,6 +52,6 @@ MIB = 1 << 20
 def test_a_page_states_the_limits_of_the_code(
     page: str, words: str, stated: list[int], limits: list[int]
 ) -> None:
-    """For each limit, a page contains certain words, and the code has the limit in these words."""
+    """A page states each limit in certain words, and the code has exactly this limit."""
     assert words in (DOCS / f"{page}.md").read_text()
     assert limits == stated

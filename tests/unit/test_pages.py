@@ -24,7 +24,7 @@ FOLDERS = ("sieve", "sql_ext", "udfs", "tests", "bench", "docs")
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(HOME)))
 def test_paths_in_pages_exist(page: Path) -> None:
-    """If a page names a path in the project's folders or a Scala source, it exists."""
+    """A page names only existing paths in the project's folders, and existing Scala sources."""
     text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
     for path in re.findall(r"`([\w.-]+/[\w./-]*)`", text):
         if path.split("/")[0] in FOLDERS:
@@ -74,7 +74,10 @@ class Example:
         self._files = list(zip(ranges, nulls, strict=True))
 
     def keep(self, wanted):
-        """Returns bool[3]: whether a range of each file overlaps, or NULL is wanted."""
+        """Returns bool[3], one flag per file.
+
+        A flag is true if a range of the file overlaps a wanted interval, or if NULL is wanted.
+        """
         pairs = wanted.intervals.tolist()
         return np.array(
             [

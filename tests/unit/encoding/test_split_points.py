@@ -27,7 +27,7 @@ def wire(value: bytes) -> str:
 
 
 def test_code_is_the_number_of_a_point_and_the_digits_after_it():
-    """A code combines the number of a split point with digits, which come from the bytes after it.
+    """A code combines a split point's number with digits from the bytes after the point.
 
     Three split points divide the 2^64 codes into four parts.
     """
@@ -42,7 +42,7 @@ def test_code_is_the_number_of_a_point_and_the_digits_after_it():
 
 
 def test_value_above_the_shared_bytes_has_the_last_code():
-    """If a value sorts after the bytes that a split point shares, it has the point's last code.
+    """A value that sorts after the shared bytes of its split point has the last code of the point.
 
     If a value sorts before the first split point, it has the least code of all.
     """
@@ -117,7 +117,7 @@ def test_codes_are_shown_as_their_least_value():
 
 
 def test_stored_point_omits_bytes_of_the_previous_point():
-    """The stored form of a split point omits the bytes that it shares with the previous point."""
+    """The stored form of a split point omits bytes that the previous point has, too."""
     assert HOSTS.to_bytes() == (
         b"\x00\x06a.com/\x06" b"\x00\x0ab.org/img/\x0a" b"\x00\x01c\x00"
     )  # fmt: skip
@@ -224,7 +224,7 @@ def test_damaged_windows_are_corrupt(damage):
 
 
 def ascending(count: int) -> list[Point]:
-    """Ascending split points, each at most one byte longer than an earlier one."""
+    """Ascending split points, each at most one byte longer than an earlier point."""
     lasts: list[list[int]] = [[], *([last] for last in range(1, 256))]
     starts = (bytes([first, *last]) for first in range(1, 256) for last in lasts)
     return [Point(start, len(start)) for start in itertools.islice(starts, count)]

@@ -70,7 +70,7 @@ def folders(warehouse: Warehouse) -> set[str]:
 
 
 def test_failed_drop_of_one_index_does_not_stop_the_other(warehouse: Warehouse) -> None:
-    """If the store refuses to drop one index of a dropped table, its other index is still deleted.
+    """If the store refuses to drop one index of a dropped table, the other is still deleted.
 
     Later, VACUUM SIEVE INDEXES deletes the index that was not dropped.
     """
@@ -106,7 +106,7 @@ def test_indexes_of_a_recreated_table_are_tried_again(warehouse: Warehouse) -> N
 
 
 def test_only_the_failed_index_is_remembered(warehouse: Warehouse) -> None:
-    """If one of a re-created table's two indexes cannot be built, only this one is tried again."""
+    """If one of two indexes of a re-created table cannot be built, only this index is retried."""
     auto_refresh = AutoRefresh()
     drop(warehouse, auto_refresh, Session(warehouse))
     table(warehouse)
@@ -149,7 +149,7 @@ def test_late_event_of_a_dropped_table_creates_no_index(warehouse: Warehouse) ->
 
 
 def test_table_replaced_again_gets_all_its_indexes_back(warehouse: Warehouse) -> None:
-    """If a table is re-created again while its indexes are built, the next write builds all."""
+    """If the table is re-created while its indexes are built, the next write builds all of them."""
     auto_refresh = AutoRefresh()
     drop(warehouse, auto_refresh, Session(warehouse))
     table(warehouse)
@@ -278,9 +278,9 @@ def test_replaced_table_gets_back_indexes_with_refresh_auto(warehouse: Warehouse
 
 
 def test_declared_refresh_auto_builds_the_index(warehouse: Warehouse) -> None:
-    """If a declared index has `refresh = 'auto'`, a write to its table builds it.
+    """If a declared index has `refresh = 'auto'`, a write to the table builds the index.
 
-    Without this option, REFRESH builds a declared index, or a session with the setting does.
+    Without this option, only REFRESH or a session with the setting builds the index.
     """
     Session(warehouse).sql("DROP SIEVE INDEX ON t (id)")
     declared = {"sieve.columns": "id"}

@@ -107,7 +107,7 @@ SCAN: dict[str, Any] = {
 
 
 def test_each_index_has_a_row(warehouse: Warehouse) -> None:
-    """The row of an index shows its version, its state, and which share of files it can skip."""
+    """An index's row shows its version, its state, and the share of files that queries can skip."""
     page = Text(Pages(warehouse).html())
     head, row = page.rows[:2]
     shown = dict(zip(head, row, strict=True))
@@ -152,7 +152,7 @@ def test_row_shows_the_files_that_a_key_reads() -> None:
 
 
 def test_each_scan_has_a_row(warehouse: Warehouse) -> None:
-    """A scan's row links to the query's page in Spark; its numbers have thousands separators."""
+    """The row of a scan links to Spark's page of the query; numbers have thousands separators."""
     page = Text(Pages(warehouse).html((SCAN, SCAN | {"execution": None})))
     row, without = page.rows[-2:]
     assert row == [

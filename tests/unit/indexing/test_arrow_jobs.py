@@ -65,7 +65,7 @@ def test_archives_of_spark_and_sieve_are_listed_once(importers: dict[str, object
 
 
 def test_modules_are_frozen_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A process calls `gc.freeze` once, after a collection, so that later ones skip its modules."""
+    """After a collection, a process calls `gc.freeze` once, to exempt its imported modules."""
     calls: list[str] = []
     monkeypatch.setattr(gc, "collect", lambda: calls.append("collect"))
     monkeypatch.setattr(gc, "freeze", lambda: calls.append("freeze"))

@@ -46,8 +46,8 @@ def test_probes_for_absent_keys_with_a_match_are_omitted() -> None:
     [
         (1 << 30, 0, 0, 0, None),
         ((1 << 30) + 1, 0, 0, 0, "bytes"),
-        # A map takes 1.5 s per million keys. It may take three times as long as the rest of the
-        # build, which takes 6 s, plus 2 ms per file, plus 0.7 s per million rows.
+        # A map takes 1.5 s per million keys. Building a map may take three times as long as the
+        # rest of the build, which takes 6 s, plus 2 ms per file, plus 0.7 s per million rows.
         (1, 11_999_000, 0, 0, None),
         (1, 12_001_000, 0, 0, "seconds"),
         (1, 15_999_000, 0, 1000, None),
@@ -59,9 +59,9 @@ def test_probes_for_absent_keys_with_a_match_are_omitted() -> None:
 def test_automatic_map_has_limits(
     size: int, keys: int, rows: int, n_files: int, limit: str | None
 ) -> None:
-    """If the user did not choose a map, a build adds one of at most a gibibyte.
+    """A build adds a map by itself only if the map has at most a gibibyte.
 
-    Building the map takes at most three times as long as the rest of the build.
+    Building this map may take at most three times as long as the rest of the build.
     """
     assert map_limit(size, keys, rows, n_files) == limit
 
@@ -87,7 +87,7 @@ def test_scattered_keys_are_likely_to_get_a_map(
 ) -> None:
     """For scattered keys, a map counts as likely if its bytes may pay and stay below all limits.
 
-    If the user chose a map, it always counts as likely.
+    A map that the user chose always counts as likely.
     """
     codes = np.empty(0, np.int64)
     sample = Sample(

@@ -67,7 +67,7 @@ def test_pairs_have_a_part_for_each_possible_map(
 ) -> None:
     """A build packs pairs into as many parts as there can be maps, counting each row as a pair.
 
-    If a location was read only in part, its rows become no pairs.
+    Rows of a location that was read only in part become no pairs.
     """
     asked: list[Any] = []
     monkeypatch.setattr(build_hash_map, "_PAIRS_PER_MAP", 20)
@@ -92,7 +92,7 @@ def test_collected_pairs_are_not_read_again(
 ) -> None:
     """If a build collected pairs while it read the column, it does not persist them again.
 
-    Otherwise, it persists pairs when it builds the first map.
+    Otherwise, the build persists pairs when it builds the first map.
     """
     fake_frames.use(monkeypatch)
     step = hash_map_tasks.pack_hashes(Encoder("bigint"), None, 1, None)

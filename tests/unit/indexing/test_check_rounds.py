@@ -133,7 +133,7 @@ def test_runs_are_checked_together_in_the_same_rounds(limit: int) -> None:
 
 
 def test_key_is_missed_only_if_no_run_finds_it(tmp_path: Path) -> None:
-    """CHECK misses a key only if no run that contains the key's location finds the location.
+    """A key counts as missed only if none of its location's runs finds the location.
 
     In each run, the location has another ordinal.
     """

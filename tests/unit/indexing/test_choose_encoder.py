@@ -224,9 +224,9 @@ def test_more_and_more_split_points_are_tried(
 def test_split_points_take_a_thousandth_of_the_column(
     monkeypatch: pytest.MonkeyPatch, size: int, most: int
 ) -> None:
-    """Split points may have a thousandth of the column's bytes; if that is less, a kilobyte.
+    """Split points may use a thousandth of the column's bytes, or a kilobyte if that is more.
 
-    Above that, the limit of a manifest bounds the bytes of split points.
+    A manifest also limits the bytes of split points.
     """
     asked: list[int] = []
     monkeypatch.setattr(module, "split", lambda _, __, ___, limit: asked.append(limit))

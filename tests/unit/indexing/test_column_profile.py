@@ -116,7 +116,7 @@ def test_second_reading_has_a_larger_budget_if_it_can_pay(
 def test_a_likely_map_reads_the_cuts_of_a_small_column(share: float, allowed: int) -> None:
     """If a map is likely, the first reading collects only as many cuts as for a small column.
 
-    If a second reading follows, it has the usual budget of a second reading.
+    The second reading has its usual budget.
     """
     found = profile(rows=10_000_000, share=share, few=True)
     assert found.intervals_budget(AUTO, "auto") == allowed
@@ -180,7 +180,7 @@ def test_a_map_finds_the_location_of_a_row() -> None:
 def test_a_map_finds_each_location_of_a_value() -> None:
     """With a map, a query for a value reads only those locations that contain the value.
 
-    With intervals, it also reads the locations of other values that have the same code.
+    With intervals, the query also reads the locations of other values with the same code.
     """
     assert profile([200] * 10, exact=False, spread=4.5).least_by_map(9.0) == 4.5
     assert profile([200] * 10, exact=False, spread=4.5).least_by_map(3.0) == 3.0

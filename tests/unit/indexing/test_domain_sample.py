@@ -151,7 +151,7 @@ def test_ends_of_a_query_are_within_windows() -> None:
 
 
 def test_the_outermost_windows_reach_to_the_ends_of_all_codes() -> None:
-    """The outermost windows include all codes beyond the sampled keys, and other windows none."""
+    """Codes beyond the sampled keys are in the outermost windows, and in no other window."""
     sample = np.arange(0, 1_000_000, 10)
     ends = np.array([[sample[0], sample[0]], [sample[-1], sample[-1]]], np.int64)
     domain_sample, _ = zoom_of(sample, 0.1, ends)

@@ -22,7 +22,7 @@ COLUMN = Column(("id",), "bigint")
 
 
 class Reads:
-    """Replaces the reading of files: it fails if one of the files is bad.
+    """Replaces the reading of files; a reading fails if one of its files is bad.
 
     Records how many files each reading reads.
     """

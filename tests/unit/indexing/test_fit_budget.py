@@ -18,7 +18,7 @@ from sieve.segments.stopping_rule import Stop
 def test_the_model_of_intervals(monkeypatch: pytest.MonkeyPatch, shape: str, weight: float) -> None:
     """With a map, only range queries give intervals a value; ranges are three of six query kinds.
 
-    Without a map, all six kinds of query do.
+    Without a map, all six kinds of query give intervals a value.
     """
     asked: list[QueryModel] = []
     monkeypatch.setattr(fit_budget, "_planner", lambda model, *_: asked.append(model))

@@ -205,7 +205,7 @@ def test_a_map_has_half_a_million_pairs_at_most(n: int, maps: int) -> None:
 def test_fingerprints_have_the_bits_that_pay_back(pairs: int, worth: float, bits: int) -> None:
     """Fingerprints get one more bit as long as the bit costs less than the reads that it saves.
 
-    They save reads only in queries for absent keys.
+    Fingerprints save reads only in queries for absent keys.
     """
     keys = min(pairs, 1000)
     assert fit_maps(pairs, keys, LOCATIONS, 1 << 30, worth) == (1, bits)

@@ -102,7 +102,7 @@ def test_probes_count_matching_locations_and_their_bytes():
 
 @pytest.mark.parametrize("type_name", ["bigint", "string"])
 def test_pairs_are_collected_in_the_same_reading(type_name: str, monkeypatch: pytest.MonkeyPatch):
-    """If the reading also collects pairs of hash and location, they equal those of a separate step.
+    """If the reading also collects pairs of hash and location, these equal a separate step's.
 
     NULLs and damaged records become no pairs.
     """

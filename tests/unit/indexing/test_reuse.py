@@ -73,7 +73,7 @@ def test_changed_and_young_files_are_read_again() -> None:
 
 
 def test_grown_file_keeps_its_slots_and_counts() -> None:
-    """If rows were appended to a file, it keeps all its slots, and the counts of its old content.
+    """If rows were appended to a file, the file keeps its slots and its old content's counts.
 
     If runs are removed, the slots of later runs decrease.
     """

@@ -134,7 +134,7 @@ def test_counts_of_a_file_are_those_of_its_ranges() -> None:
     ("range_bytes", "least"), [(8 * MB, MB), (MB, MB), (MB - 1, MB - 1), (64 * MB, MB)]
 )
 def test_row_groups_are_joined_up_to_a_megabyte(range_bytes: int, least: int) -> None:
-    """Small row groups are joined to ranges of 1 MB; if `range_bytes` is less, of that size."""
+    """Small row groups are joined to ranges of 1 MB, or of `range_bytes` if that is less."""
     asked: list[tuple[list[int], int]] = []
     of = table()
     of.cuts = lambda numbers, size: asked.append((numbers, size)) or [None] * len(numbers)

@@ -172,7 +172,7 @@ def test_days_are_those_from_the_first_query_to_the_last(tmp_path: Path) -> None
 
 
 def test_report_counts_unreadable_parts_by_cause(tmp_path: Path) -> None:
-    """The report counts what it could not read by cause: damage, paths, and other catalogs."""
+    """For each cause (damage, paths, other catalogs), the report counts what it could not read."""
     write(
         tmp_path / "app",
         started(1, 0, plan(":(")),

@@ -131,7 +131,7 @@ def test_log_configuration_of_the_user_is_not_changed(spark_home: Path) -> None:
 def test_arguments_after_the_script_are_passed_on(spark_home: Path) -> None:
     """Arguments after the script are passed to the script, even if they look like options.
 
-    If an option of Sieve follows an option of Spark, it is an error.
+    An option of Sieve that follows an option of Spark is an error.
     """
     script = ["--master", "local[2]", "-v", "job.py", "--jars", "x", "--conf", "spark.jars=y"]
     command = launch.submit_command(inspect(spark_home), {}, script)

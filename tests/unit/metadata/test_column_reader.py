@@ -38,7 +38,7 @@ S = field("s", struct(field("x", "long"), field("y", "string")))
 
 @pytest.mark.parametrize("format_name", ["parquet", "orc", "hudi", "delta"])
 def test_other_columns_do_not_matter(format_name: str) -> None:
-    """Other columns, other fields of its struct, and comments do not matter to a column."""
+    """To a column, other columns, other fields of its struct, and comments do not matter."""
     then = parts(format_name, A, S)
     remark = field("a", "long", comment="a remark", CURRENT_DEFAULT="7")
     wider = field("s", struct(field("x", "long"), field("y", "binary"), field("z", "date")))
@@ -65,7 +65,7 @@ def test_other_columns_do_not_matter(format_name: str) -> None:
     ],
 )
 def test_changes_that_affect_a_column(now: dict[str, str]) -> None:
-    """Its type, default, metadata and name, and unknown settings, matter to a column."""
+    """A column's type, default, metadata and name matter to it, and so do unknown settings."""
     assert changed_parts(("a",), parts("parquet", A, B), now)
 
 
@@ -114,7 +114,7 @@ def test_only_the_time_zone_of_the_jvm_matters_in_orc() -> None:
 
 @pytest.mark.parametrize("format_name", ["parquet", "orc"])
 def test_key_provider_of_encrypted_columns_matters(format_name: str) -> None:
-    """Whatever sets the key provider for encrypted columns, a change of it matters.
+    """A change of the key provider for encrypted columns matters, whichever setting names it.
 
     If a key is missing, ORC returns masked values.
     """

@@ -145,7 +145,7 @@ def test_eight_writers(index: str) -> None:
 
 
 def test_always_overtaken_writer_raises_a_conflict(index: str) -> None:
-    """If other writers overtake a writer at each attempt, it raises a conflict."""
+    """A writer that others overtake at each attempt raises a conflict and publishes nothing."""
     first = publish(LocalStore(), index, None, plan)
 
     def late(base: Manifest | None) -> Manifest:
@@ -190,7 +190,7 @@ def test_nothing_follows_a_tombstone(index: str) -> None:
 
 
 def test_reply_lost_after_the_effect(index: str) -> None:
-    """If a create succeeds but its reply is lost, `publish` succeeds, with one new version."""
+    """If the reply to a successful create is lost, `publish` succeeds and creates one version."""
     store = FaultyStore(script=[(None, unknown)])
     assert publish(store, index, None, plan).version == 1
     assert len(chain(index)) == 1
@@ -231,7 +231,7 @@ def test_lost_reply_is_resolved_below_a_newer_version(index: str) -> None:
 
 
 def test_another_version_after_a_lost_reply_is_a_failure(index: str) -> None:
-    """If a writer finds another's version after a lost reply, it takes the next number."""
+    """If a writer finds another's version after a lost reply, the writer takes the next number."""
 
     def other_then_unknown() -> None:
         publish(LocalStore(), index, None, plan)
@@ -282,7 +282,8 @@ def test_refused_first_create_leaves_no_version(index: str) -> None:
 def test_damaged_newest_version_is_reported(index: str) -> None:
     """If the newest version is damaged, readers and writers report the damage.
 
-    Readers do not fall back to an older version, and writers do not take it for another writer's.
+    Readers do not fall back to an older version, and writers do not take the damaged one for
+    another writer's.
     """
     LocalStore().create(version_file(index, 1), b"{}")
     with pytest.raises(CorruptError):

@@ -155,7 +155,7 @@ def opened(store: LocalStore, directory: str, version: Manifest) -> Locations:
 
 
 def test_list_with_missing_or_wrong_parts_is_corrupt(tmp_path: Path) -> None:
-    """A list is corrupt if a part is missing, or if the order or a part's row count is wrong."""
+    """A list is corrupt if a part is missing, or if the parts' order or row counts are wrong."""
     version, directory = three_parts(tmp_path), f"file:{tmp_path}"
     first, second, third = version.locations.parts
     lies = [

@@ -148,8 +148,8 @@ def test_a_range_that_differs_is_a_change(column: str) -> None:
 def test_ranges_that_do_not_tile_their_file_are_damage(column: str, k: int, value: int) -> None:
     """If the offsets of a file's ranges do not ascend within the file, the list is damaged.
 
-    It is also damaged if the ranges' counts do not add up to the file's, or the footer exceeds the
-    file.
+    The list is also damaged if the ranges' counts do not add up to the file's, or the footer
+    exceeds the file.
     """
     now = listed()
     assert now.ranges is not None
@@ -187,7 +187,7 @@ def test_a_range_takes_few_bytes() -> None:
 
 
 def test_a_list_has_as_many_locations_as_its_version_says() -> None:
-    """A list is damaged if its manifest states other numbers of locations or of slots.
+    """A list must have as many locations as its manifest states, and slots within its runs.
 
     A slot of -1 is valid.
     """

@@ -93,7 +93,7 @@ def test_a_version_that_keeps_a_run_is_a_refresh() -> None:
 def test_history_has_the_change_of_each_version(tmp_path: Path) -> None:
     """The history lists the change and the time of each version, newest first.
 
-    It also shows whether VACUUM has left the files of each version.
+    The history also shows whether the files of a version still exist.
     """
     by = CreatedBy("0.1.0", "4.1.4")
     moved = replace(SAMPLE.table, table="renamed", location="file:/w/renamed")

@@ -288,7 +288,7 @@ def test_the_bytes_of_a_manifest_are_those_of_its_format() -> None:
 
 
 def test_older_format_gives_only_an_identity() -> None:
-    """Of a manifest in an older format, only identity and options are used; REFRESH rebuilds."""
+    """Readers use only identity and options of an older format, and REFRESH rebuilds the index."""
 
     def older(record: dict[str, Any]) -> None:
         record["format"] = FORMAT - 1
@@ -322,7 +322,7 @@ def test_option_refresh_can_be_current_and_pending() -> None:
 
 
 def test_only_manifests_of_delta_tables_have_a_commit() -> None:
-    """Only a manifest of a Delta table can have a commit; an invalid commit makes it corrupt."""
+    """Only manifests of Delta tables have a commit; an invalid commit makes a manifest corrupt."""
     commit = Commit("0b6c", 7)
     told = render_manifest(replace(SAMPLE, commit=commit))
     assert list(json.loads(told)) == ["format", *MEMBERS, "commit", "checksum"]

@@ -103,7 +103,7 @@ def test_error_for_an_unknown_shape_lists_all_shapes() -> None:
 def test_option_payback_implies_the_budget_auto() -> None:
     """If the option `payback` is given, the budget is `auto`.
 
-    If a later statement sets another budget or shape, it removes `payback`. A statement that sets
+    A later statement that sets another budget or shape removes `payback`. A statement that sets
     both `payback` and another budget or shape is refused.
     """
     assert parse_options({"payback": "3"}) == IndexOptions(payback=3)

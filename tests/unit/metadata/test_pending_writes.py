@@ -58,7 +58,7 @@ def test_pending_write_names_the_rest_of_a_discarded_file(
 
 
 def test_files_with_other_names_are_no_pending_writes(tmp_path: Path) -> None:
-    """Files with other names are not read as pending writes, and do not hide those that are."""
+    """Files with other names are not read as pending writes, and do not hide pending writes."""
     home, store = f"file:{tmp_path}", LocalStore()
     assert list(pending_writes(store, home)) == []
     store.mkdirs(pending_writes_dir(home))

@@ -38,7 +38,7 @@ def test_unknown_members_are_ignored() -> None:
 
 
 def test_only_refresh_auto_has_the_member_refresh() -> None:
-    """If and only if an index has `refresh = 'auto'`, its registration has the member `refresh`."""
+    """Only the registration of an index with `refresh = 'auto'` has the member `refresh`."""
     follows = replace(SAMPLE, follows=True)
     assert json.loads(render_registration(follows)) == json.loads(VALUE) | {"refresh": "auto"}
     assert parse_registration(render_registration(follows)) == follows

@@ -58,7 +58,7 @@ def saved(root: str, at: int = NOW) -> SavedRecords:
 
 
 def test_a_driver_has_one_file(root: str) -> None:
-    """A driver keeps only its latest file; its number rises even if the clock goes backwards."""
+    """A driver keeps only its latest file; the file's number rises even if the clock goes back."""
     assert saved(root) == SavedRecords((), 0)
     save(root, record(OTHER, 1))
     save(root, record(OTHER, 2))
@@ -166,7 +166,7 @@ def test_file_replaced_while_it_is_read_is_not_malformed(root: str) -> None:
 
 
 def test_another_users_file_cannot_be_deleted(root: str) -> None:
-    """If a driver may not delete another user's file, it still saves its own record."""
+    """If another user's file cannot be deleted, the driver still saves its own record."""
     save(root, record(OTHER))
 
     class Denied(LocalStore):
@@ -178,7 +178,7 @@ def test_another_users_file_cannot_be_deleted(root: str) -> None:
 
 
 def test_a_long_record_keeps_the_sums_of_most_bytes(root: str) -> None:
-    """A history file has at most 256 KiB; if needed, it has only the sums with the most bytes."""
+    """A file has at most 256 KiB; if its sums need more, those with the most bytes are saved."""
     assert FILE_BYTES == 256 << 10
     many: Any = [record(OTHER, k, "c" * 1000).sums[0] for k in range(400)]
     save(root, ScanRecord(OTHER, NOW, tuple(many)))

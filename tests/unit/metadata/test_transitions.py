@@ -64,7 +64,7 @@ def test_states() -> None:
 
 @pytest.mark.parametrize("change", [Enable(), SetOptions(WAITING)])
 def test_change_without_an_effect_makes_no_version(change: Change) -> None:
-    """If a change has no effect, it makes no version."""
+    """A change without an effect makes no version."""
     assert next_version(SAMPLE, change, ID, BY) is SAMPLE
 
 
@@ -124,7 +124,7 @@ def test_a_tombstone_has_no_successor(change: Change) -> None:
 
 
 def test_a_broken_chain_is_refused() -> None:
-    """If a version has a wrong number, parent or index, a ValueError is raised."""
+    """A version with a wrong number, parent or index raises a ValueError."""
     after = next_version(SAMPLE, Disable(), ID, BY)
     check_successor(None, SAMPLE)
     for base, proposed in (
@@ -155,6 +155,6 @@ def test_an_index_follows_its_table(moved: bool) -> None:
 
 
 def test_version_after_an_older_format_is_not_outdated() -> None:
-    """If a version follows one of an older format, it has the current format."""
+    """A version that follows a version of an older format has the current format."""
     old = replace(SAMPLE, is_outdated=True)
     assert not next_version(old, Disable(), VersionId("2" * 32), SAMPLE.created_by).is_outdated

@@ -83,7 +83,7 @@ class Table:
         cuts: Sequence[object] = (),
         **_how: bool,
     ) -> Frame:
-        """Returns a frame with the rows of these files; if `cuts` is given, it has their ranges."""
+        """Returns a frame with the rows of these files, or of their ranges if `cuts` is given."""
         files = [self.values[k] for k in numbers]
         if not cuts:
             files = [[[value for some in ranges for value in some]] for ranges in files]

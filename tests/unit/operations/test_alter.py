@@ -92,7 +92,7 @@ def follow(
 def test_an_index_follows_its_table(
     tmp_path: Path, now: TableIdentity, roots: tuple[str, ...]
 ) -> None:
-    """If a table has another name or location, but the same creation time, its index follows."""
+    """An index follows its table to another name or location if the creation time is the same."""
     folder = f"file:{tmp_path}/{SAMPLE.index}"
     assert follow(tmp_path, now) == (folder, now, roots)
 

@@ -75,7 +75,7 @@ WHOLE = [(str(k), OK, "") for k in range(3)]
 def test_check_reports_only_keys_that_the_index_lacks(
     tmp_path: Path, parts: Sequence[Sequence[int]], options: IndexOptions, type_: str
 ) -> None:
-    """If the index lacks a key, CHECK reports it, and no other key; it looks up codes and hashes.
+    """CHECK reports exactly the key that the index lacks, whether by code or by hash.
 
     The index under test has one run or several runs.
     """
@@ -125,9 +125,9 @@ def test_check_names_a_lost_key_or_a_small_count(
 
 
 def test_changed_new_and_deleted_files_are_not_checked(tmp_path: Path) -> None:
-    """If a file is changed, new or deleted, CHECK does not check it.
+    """CHECK does not check changed, new and deleted files.
 
-    It checks all unchanged files, whatever their numbers are.
+    CHECK checks all unchanged files, whatever their numbers are.
     """
     table = Table("bigint", [*FILES, [[7]], [[8]]])
     made = index(tmp_path, table, INTERVALS)
@@ -167,9 +167,9 @@ def test_file_replaced_while_it_is_read_is_stale(tmp_path: Path) -> None:
 
 
 def test_an_index_that_no_query_uses_is_not_checked(tmp_path: Path) -> None:
-    """If no query can use the index, CHECK reports all of its files as stale.
+    """If no query can use the index, CHECK reports all files as stale.
 
-    The index has an older format, or was built for another reader.
+    No query can use an index of an older format, or one that was built for another reader.
     """
     table = Table("bigint", FILES)
     made = index(tmp_path, table, INTERVALS)
@@ -259,7 +259,7 @@ def test_losses_are_an_error_that_names_ten_of_them() -> None:
 
 
 def test_nan_is_a_row_without_a_key(tmp_path: Path) -> None:
-    """If the index does not count a NaN, CHECK reports it as a row without a key."""
+    """CHECK reports a NaN that the index does not count."""
     table = Table("double", [[[1.0, NAN]], [[2.0, None, 5.0]]])
     made = index(tmp_path, table, INTERVALS)
     assert check(table, made) == WHOLE[:2]
@@ -282,7 +282,7 @@ def test_file_with_keys_but_too_low_counts_has_a_loss(
 ) -> None:
     """If the index counts no keys for a file that has keys, CHECK reports a lost key.
 
-    If a file has no keys, it cannot lose one.
+    A file without keys cannot lose a key.
     """
     ranges = SimpleNamespace(
         **{

@@ -1,4 +1,4 @@
-"""If CREATE fails, it leaves no trace in the metastore or in the store."""
+"""A failed CREATE leaves no trace in the metastore or in the store."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_error_for_an_unwritable_folder_names_the_setting(
 
 
 def test_failed_create_deletes_its_folder(tmp_path: Path) -> None:
-    """If any call of the store before the build fails, CREATE deletes the folder of its index."""
+    """If any call of the store before the build fails, CREATE deletes its folder."""
     warehouse = Warehouse(tmp_path)
     warehouse.create_table("t", [[1]])
     for failing in range(1, 7):
@@ -79,7 +79,7 @@ def test_failed_create_deletes_its_folder(tmp_path: Path) -> None:
 
 
 def test_invalid_create_writes_nothing(tmp_path: Path) -> None:
-    """If CREATE is invalid, it writes nothing to the store."""
+    """An invalid CREATE writes nothing to the store."""
     warehouse = Warehouse(tmp_path)
     warehouse.create_table("t", [[1]])
     calls: list[str] = []
@@ -89,7 +89,7 @@ def test_invalid_create_writes_nothing(tmp_path: Path) -> None:
 
 
 def test_name_is_taken_in_any_letter_case(tmp_path: Path) -> None:
-    """If another index has the name, in any letter case, CREATE refuses the name.
+    """CREATE refuses a name that another index has, in any letter case.
 
     The other index exists already, or is created by the same statement.
     """
@@ -128,8 +128,8 @@ class Undone:
 def test_an_index_that_stays_registered_keeps_its_files(tmp_path: Path) -> None:
     """If a failed CREATE cannot unregister one of its indexes, this index keeps its files.
 
-    CREATE deletes the files of its other indexes. Indexes that CREATE replaced get their names
-    back.
+    The failed CREATE deletes the files of its other indexes. Indexes that CREATE replaced get their
+    names back.
     """
 
     def begun(name: str) -> Any:
@@ -149,7 +149,7 @@ def test_an_index_that_stays_registered_keeps_its_files(tmp_path: Path) -> None:
 
 
 def test_leftover_files_of_a_replaced_index_are_reported(tmp_path: Path) -> None:
-    """If the store cannot delete a replaced index, CREATE succeeds, and reports the files left."""
+    """If the store cannot delete a replaced index, the statement succeeds and reports the files."""
     warehouse = Warehouse(tmp_path)
     warehouse.create_table("t", [[1]])
 

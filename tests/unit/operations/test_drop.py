@@ -50,14 +50,14 @@ def test_drop_keeps_the_files_of_another_index(
 ) -> None:
     """If the first version of an index is missing, DROP keeps the index's files.
 
-    If a damaged index belongs to another table, DROP keeps its files, too.
+    DROP also keeps the files of a damaged index that belongs to another table.
     """
     assert not end_index(found(tmp_path, kind), table, HERE)
     assert (tmp_path / SAMPLE.index / "versions").is_dir()
 
 
 def test_drop_opens_no_store_outside_of_the_allowed_roots(tmp_path: Path) -> None:
-    """If an index is outside of the allowed roots, DROP opens no store for it."""
+    """DROP opens no store for an index outside of the allowed roots."""
     index(tmp_path, FIRST, None)
     lost = Failed("v", Registration(SAMPLE.index, ("v",), f"file:{tmp_path}"), "problem", None)
     assert not end_index(lost, FIRST, HERE)

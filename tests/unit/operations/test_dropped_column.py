@@ -15,7 +15,7 @@ from tests.unit.metadata.manifest_sample import SAMPLE
 
 
 def test_a_column_is_found_by_its_name_in_files(tmp_path: Path) -> None:
-    """If a column is renamed, its index finds it, and ignores a later column with the old name."""
+    """A renamed column is found, and a later column with the old name is not found."""
     warehouse = Warehouse(tmp_path / "shop")
     warehouse.create_table("t", [[1]])
     info = PlainTable(warehouse, "t", no_fault).info

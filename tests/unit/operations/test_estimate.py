@@ -129,7 +129,7 @@ def test_more_intervals_are_tried_if_they_may_pay(
 ) -> None:
     """If more intervals may save reads, ESTIMATE also tries more intervals.
 
-    It does not if a map is better, or if they would be too large.
+    If a map is better, or more intervals would be too large, ESTIMATE tries no more.
     """
     made: list[str] = []
     maker = choose_run.run_maker
@@ -149,7 +149,7 @@ def test_more_intervals_are_tried_if_they_may_pay(
 def test_too_small_budget_of_several_is_omitted() -> None:
     """If a statement lists several budgets, those that are too small are left out.
 
-    If its only budget is too small, the statement fails.
+    If a statement's only budget is too small, the statement fails.
     """
     small, fair = IndexOptions("map", "100B"), IndexOptions("map", "20KB")
     assert [one.options for one in estimated(COLUMN, small, fair, small)] == [fair]
@@ -165,8 +165,8 @@ def test_estimate_of_a_query_counts_files_with_a_match(
 ) -> None:
     """With a predicate, ESTIMATE counts the files that can have a match.
 
-    Files that a partition filter excludes are not counted. If the predicate is on another column,
-    there is no estimate for it.
+    Files that a partition filter excludes are not counted. A predicate on another column has no
+    estimate.
     """
     (found,) = estimated(
         COLUMN, IndexOptions("intervals", "20KB"), asked=query_for(COLUMN, op, value, files)
@@ -187,8 +187,8 @@ def test_large_column_is_estimated_from_windows(
 ) -> None:
     """For a large column, the estimate is made from sampled windows of the column's domain.
 
-    Its bytes and its time are scaled up to the whole column. If there is a predicate, windows
-    around the predicate's keys are added.
+    The estimated bytes and the estimated time are scaled to the whole column. If there is a
+    predicate, windows around the predicate's keys are added.
     """
     monkeypatch.setattr(estimate, "_CUTS", 1000)
     monkeypatch.setattr(estimate, "CUTS_PER_TASK", 1000)
@@ -221,7 +221,7 @@ def test_a_build_limits_its_cuts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_table_without_files_is_estimated_as_zero() -> None:
-    """If a table has no files, ESTIMATE reads nothing, and all its numbers are 0."""
+    """For a table without files, ESTIMATE reads nothing and returns zeros."""
     nothing = Table("bigint", [])
     some = [AUTO, IndexOptions("sieve")]
     found = estimated(
@@ -235,7 +235,7 @@ def test_table_without_files_is_estimated_as_zero() -> None:
 
 
 def test_column_without_keys_has_no_segment() -> None:
-    """If a column has no keys, it has no segment; without rows, its share is 0."""
+    """A column without keys has no segment; its share is 0 if the column has no rows."""
     (found,) = estimated(Table("bigint", [[[None]], [[None, None]]], MB), AUTO)
     assert (found.shapes, found.expected) == ((), ())
     assert found.share == found.bytes / 24

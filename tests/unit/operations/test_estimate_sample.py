@@ -21,7 +21,7 @@ def test_small_tables_are_read_whole() -> None:
 
 
 def test_sample_gets_its_share_of_the_budget() -> None:
-    """If a budget is an absolute size, the sample still gets only its share of it."""
+    """If a budget is an absolute size, the sample still gets only a share of this size."""
     some = sample_files([10] * 100, every=False)
     assert some.of_all(FILES) == 100
     assert some.scaled_budget(IndexOptions(budget="50%"), 1_000_000).budget == "500000B"
@@ -36,7 +36,7 @@ def test_sample_gets_its_share_of_the_budget() -> None:
 @pytest.mark.parametrize(
     ("kind", "read", "of_all"),
     [
-        # However large the sample is, the keys that exist are drawn from one of its files.
+        # However large the sample is, existing keys are drawn from one file of the sample.
         ("present", 1.0, 1.0), ("present", 20.0, 100.0), ("present", 1.19, 1 + 0.19 * 99 / 19),
         ("value", 20.0, 100.0), ("range", 2.0, 1 + 99 / 19), ("absent", 0.2, 1.0),
         ("absent", 0.0, 0.0),

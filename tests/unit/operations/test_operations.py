@@ -180,7 +180,7 @@ AFTER = slices("a/1", "a/2", "b/1", "b/3", "c/1", "c/2")
 def test_refresh_lists_only_the_written_folder(tmp_path: Path) -> None:
     """If commits wrote to one folder, a refresh lists only this folder.
 
-    It copies the slices of all other folders from the previous version.
+    The refresh copies the slices of all other folders from the previous version.
     """
     found, base = version(tmp_path, BEFORE, [6])
     table = Commits(AFTER, {"b"})
@@ -223,7 +223,7 @@ def test_all_is_listed_if_commits_name_no_folders(tmp_path: Path) -> None:
     ],
 )
 def test_version_of_a_later_commit_is_kept(tmp_path: Path, theirs: Commit, *, stays: bool) -> None:
-    """If the newest version is of a later Delta commit, a refresh keeps it, whatever the clocks."""
+    """A refresh keeps a version of a later Delta commit, whatever the clocks of the writers."""
     found, base = version(tmp_path, BEFORE, [6])
 
     def other() -> None:
@@ -334,7 +334,7 @@ def test_slice_is_read_again_if_its_appended_part_has_no_rows(tmp_path: Path) ->
 
 
 def test_unproven_slice_outside_the_folders_is_copied() -> None:
-    """If an unproven slice is outside of the listed folders, it is copied unchanged."""
+    """An unproven slice outside of the listed folders is copied unchanged."""
     ones = np.ones(2, np.int64)
     paths = (f"{ROOT}/a/1", f"{ROOT}/b/1")
     states = np.array([FileState.UNPROVEN, FileState.READ], np.int8)

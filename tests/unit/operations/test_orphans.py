@@ -59,7 +59,7 @@ def test_a_damaged_index_is_an_orphan(tmp_path: Path) -> None:
 def test_index_that_only_lost_its_registration_is_no_orphan(tmp_path: Path) -> None:
     """If an index has lost only its registration, it is no orphan.
 
-    The next statement on the table of this index registers it again.
+    The next statement on the index's table registers the index again.
     """
     index(tmp_path, FIRST)
     assert reasons(tmp_path, {}) == ["its table is gone"]
@@ -78,7 +78,7 @@ def test_index_that_only_lost_its_registration_is_no_orphan(tmp_path: Path) -> N
 def test_index_is_an_orphan_if_its_name_has_a_usable_index(
     tmp_path: Path, versions: list[TableIdentity], why: list[str]
 ) -> None:
-    """If an index is not registered, it is an orphan only if its name has a usable index."""
+    """An unregistered index is an orphan only if the registered index of its name is usable."""
     index(tmp_path, FIRST)
     index(tmp_path, *versions, uuid=OTHER)
     there = Registration(OTHER, SAMPLE.column, f"file:{tmp_path}")
@@ -157,7 +157,7 @@ def test_dropped_index_makes_no_other_index_an_orphan(tmp_path: Path) -> None:
 
 
 def test_index_with_unreadable_versions_is_no_orphan(tmp_path: Path) -> None:
-    """If an index's versions cannot be read at the first attempt, it is no orphan."""
+    """An index is no orphan if its versions cannot be read, or can be read only the second time."""
     folder = index(tmp_path, FIRST)
     read: list[str] = []
 

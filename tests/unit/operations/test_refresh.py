@@ -124,7 +124,7 @@ def test_always_overtaken_refresh_fails(tmp_path: Path) -> None:
 def test_refresh_fails_if_the_table_is_renamed(tmp_path: Path) -> None:
     """If the table is renamed during a refresh, the refresh fails.
 
-    It may have read rows of another table.
+    The refresh may have read rows of another table.
     """
     found, base = version(tmp_path, BEFORE, [6])
 
@@ -163,7 +163,7 @@ def test_vanished_index_is_not_created_again(tmp_path: Path) -> None:
 def test_greater_commit_number_is_the_later_version(
     newest_at: tuple[str, Commit | None], made_at: tuple[str, Commit | None], later: bool
 ) -> None:
-    """Of two versions of the same Delta table, the later one is that with the greater commit.
+    """Of two versions of one Delta table, the one with the greater commit is later.
 
     Versions of any other table are compared by time.
     """
@@ -173,7 +173,7 @@ def test_greater_commit_number_is_the_later_version(
 
 @pytest.mark.parametrize("change", ["none", "fingerprint", "type", "options", "damage", "gone"])
 def test_invalid_version_is_rebuilt(tmp_path: Path, change: str) -> None:
-    """If the reader, type or options changed, or the list is unreadable, a refresh rebuilds."""
+    """If the reader, type or options changed, or the list is unreadable, all runs are rebuilt."""
     found, base = version(tmp_path, BEFORE, [6])
     table: Any = Commits(BEFORE, set())
     column = Column(("v",), "int" if change == "type" else "bigint")

@@ -145,7 +145,7 @@ def test_each_state_has_a_version_or_an_error(monkeypatch: pytest.MonkeyPatch, c
 
 
 def test_a_refused_root_is_not_opened(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If the root of an index is refused, it is not opened, and the error suggests no statement."""
+    """An index in a refused root is not opened, and the error suggests no statement."""
 
     def refuse(*_: str) -> None:
         raise RootRefusedError("SIEVE_ROOT_REFUSED", "not below spark.sieve.roots")

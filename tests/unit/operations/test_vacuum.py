@@ -94,7 +94,7 @@ def test_files_of_only_expired_versions_are_deleted(tmp_path: Path) -> None:
     assert vacuum_index(index.usable, Retention(2, 0.0)) == Vacuumed(0, 0, 0)
     assert vacuum_index(index.usable, ALL) == Vacuumed(1, 2, 5 + 7)
     assert index.names() >= of_version(4) | {"vacuumed/2", "vacuumed/3"}
-    # If the retention is longer next time, deleted files do not come back.
+    # A longer retention does not restore deleted files.
     assert vacuum_index(index.usable, Retention(4, 0.0)) == Vacuumed(0, 0, 0)
     assert "vacuumed/1" not in index.names()
 
@@ -118,7 +118,7 @@ def test_vacuum_finishes_an_interrupted_vacuum(tmp_path: Path) -> None:
 def test_drafts_and_probes_are_deleted_after_a_day(tmp_path: Path) -> None:
     """VACUUM deletes drafts and probes that are at least a day old.
 
-    It keeps younger drafts and probes, and files with other names.
+    VACUUM keeps younger files and files with other names.
     """
     index = Index(tmp_path, 1)
     folders = ("", "versions/", "intents/", "locations/")
@@ -132,7 +132,7 @@ def test_drafts_and_probes_are_deleted_after_a_day(tmp_path: Path) -> None:
 
 
 def test_unused_files_of_dead_writers_are_deleted(tmp_path: Path) -> None:
-    """After a day, a writer counts as dead, and VACUUM deletes its unused files.
+    """VACUUM deletes the unused files of a writer, which counts as dead after a day.
 
     If a version names one of these files, VACUUM keeps the file.
     """

@@ -281,7 +281,7 @@ def test_range_needs_one_key_within_both_bounds():
 
 
 def test_range_narrows_the_or_below_it():
-    """If AND restricts a column to a range, it also restricts the column in an OR below it."""
+    """A range of a column under AND also narrows that column in an OR below the AND."""
     tree = both(compare(">", 1), any_of(compare("<", 5), compare("=", 2, "y")))
     assert kept_locations(tree, x=Listed([0, 9], [3], [9]), y=Listed([0], [0], [2])) == [1, 2]
     inner = any_of(
@@ -292,7 +292,7 @@ def test_range_narrows_the_or_below_it():
 
 
 def test_ors_of_one_column_become_one_look_up():
-    """If OR joins three comparisons of one column, they are looked up together."""
+    """Three comparisons of one column under OR become one look-up."""
     index = Listed([0], [2], [9])
     tree = any_of(compare("=", 1), any_of(compare("=", 2), compare(">", 8)))
     assert kept_locations(tree, x=index) == [1, 2]
@@ -300,7 +300,7 @@ def test_ors_of_one_column_become_one_look_up():
 
 
 def test_columns_are_combined():
-    """AND keeps a location if both columns match, and OR keeps it if at least one matches."""
+    """AND keeps a location with matches for both columns; OR keeps a location with one match."""
     x, y = Listed([1], [1], [0]), Listed([0], [1], [1])
     assert kept_locations(both(compare("=", 1), compare("=", 1, "y")), x=x, y=y) == [1]
     assert kept_locations(any_of(compare("=", 1), compare("=", 1, "y")), x=x, y=y) == [0, 1, 2]
@@ -462,7 +462,7 @@ def test_a_column_may_be_a_hundred_structs_deep():
 def test_columns_of_an_unparsed_part_are_named(part, names):
     """If a part is not parsed, the columns in it are named once each, at any depth.
 
-    Malformed columns in it are left out.
+    Malformed columns in such a part are left out.
     """
     assert set(_names_in(part)) == set(names)
     assert len(_names_in(part)) == len(names)

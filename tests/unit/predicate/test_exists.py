@@ -80,7 +80,7 @@ def joined(op, *args):
 def test_ranges_of_several_elements_are_not_intersected(tree, kept):
     """Ranges within one `exists` are intersected, but the ranges of two `exists` are not.
 
-    If a comparison is outside of `exists`, it uses no index on elements.
+    A comparison outside of `exists` uses no index on elements.
     """
     over = {TAGS: Listed([1, 9], [3], [4, 5]), ("id",): Listed([0], [1], [2])}
     assert np.flatnonzero(evaluate(parse(tree), over, 3).keep).tolist() == kept

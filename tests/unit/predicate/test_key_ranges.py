@@ -11,7 +11,7 @@ from sieve.predicate.key_ranges import KeyRanges, intersect, unite
 
 
 def ranges_with(*intervals: tuple[int, int], hashes: list[int] | None = None) -> KeyRanges:
-    """Makes key ranges from these intervals; if hashes are given, the key ranges have them."""
+    """Key ranges with these intervals, and with hashes if any are given."""
     wanted = np.array(intervals, np.int64).reshape(-1, 2)
     return KeyRanges(wanted, hashes=None if hashes is None else np.array(hashes, np.uint64))
 

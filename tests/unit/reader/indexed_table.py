@@ -43,7 +43,7 @@ def cut_locations() -> Locations:
 
 
 def make_index(root: Path, uuid: IndexUuid, column: str, listed: Locations) -> Manifest:
-    """Writes an index of eight locations; each of its two run files has four of them.
+    """Writes an index of eight locations, in two run files of four locations each.
 
     Location k has the keys 10 k to 10 k + 9.
     """

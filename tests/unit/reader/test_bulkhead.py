@@ -26,7 +26,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 def test_third_scan_does_not_wait_for_a_slow_index(clock: list[float]) -> None:
-    """If two scans wait too long for an index, a third scan does not wait for it.
+    """If two scans wait too long for an index, a third scan does not wait for this index.
 
     This third scan still uses the other indexes. A wait is too long if it exceeds the third scan's
     time-out, and also exceeds a second.
@@ -44,7 +44,7 @@ def test_third_scan_does_not_wait_for_a_slow_index(clock: list[float]) -> None:
 
 
 def test_ninth_scan_does_not_wait_for_a_slow_root(clock: list[float]) -> None:
-    """If eight scans wait too long for a root's indexes, a further scan uses none of them.
+    """If eight scans wait too long for indexes of a root, a further scan uses no index of the root.
 
     For a root, a wait of more than a second is too long, whatever the time-out.
     """
@@ -62,9 +62,9 @@ def test_ninth_scan_does_not_wait_for_a_slow_root(clock: list[float]) -> None:
 
 
 def test_scans_of_a_replaced_index_count_only_for_the_root(clock: list[float]) -> None:
-    """If an index is replaced, scans that still wait for the old one count only for its root.
+    """Scans that wait for a replaced index count only for the root, not for the new index.
 
-    Therefore, only few threads can wait for a store that hangs.
+    Because of this limit, only few threads wait for a store that hangs.
     """
     scans = Bulkhead()
     with ExitStack() as waiting:

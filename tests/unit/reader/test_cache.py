@@ -163,7 +163,7 @@ def test_value_older_than_the_given_age_is_reloaded(
 ) -> None:
     """If a value was loaded longer ago than the given age, it is loaded again.
 
-    Using a value does not make it younger.
+    Using a cached value does not make the value younger.
     """
     now, later = [1000.0], list[str]()
     monkeypatch.setattr("sieve.reader.cache.time.monotonic", lambda: now[0])

@@ -105,7 +105,7 @@ def test_chunk_without_segments_finds_nothing():
 
 
 def test_mark_keeps_existing_locations(run):
-    """`mark` adds the locations that it finds to a result, and keeps those already in it."""
+    """`mark` adds locations to a result, and keeps the locations that the result already has."""
     flags = np.array([False] * 5 + [True])
     run.mark(np.array([[0, 0]]), flags)
     assert flags.tolist() == [True] + [False] * 4 + [True]
@@ -118,7 +118,7 @@ def test_locations_are_counted_from_the_segments():
 
 
 def test_meeting_returns_the_intervals_of_each_range():
-    """For each range, `meeting` returns those intervals that have a key in common with it."""
+    """For each range, `meeting` returns the intervals that share a key with this range."""
     asked = merge(np.array([[0, 4], [10, 10], [20, 30]]))
     ranges = np.array([[21, 25], [-5, -1], [4, 10], [5, 9], [0, 99], [31, 40]])
     start, stop = meeting(asked, ranges[:, 0], ranges[:, 1])

@@ -51,7 +51,7 @@ EXAMPLE: list[Entry] = [(1, 1, 3, 3, 0, "bf"), (900, 900, 901, 901, 0, "bf")]
 def test_last_cell_counts_the_remaining_rows() -> None:
     """Each cell that certainly has a key counts one row, and the last cell counts all other rows.
 
-    This test has the example of the module's docstring, in both directions.
+    The test uses the example of the module's docstring, in both directions.
     """
     found = made(EXAMPLE, [5])
     assert steps_of(found) == [(1, 0, 1), (3, 0, 1), (900, 0, 1), (901, 0, 2)]

@@ -231,8 +231,8 @@ def test_least_recently_used_numbering_is_removed(
 ) -> None:
     """If there are too many numberings, the least recently used one is removed.
 
-    If a request names a removed numbering, it fails, and the driver repeats it. If a numbering's
-    list was evicted from the cache, the numbering is made again.
+    A request that names a removed numbering fails, and the driver repeats the request. If a
+    numbering's list was evicted from the cache, the numbering is made again.
     """
     monkeypatch.setattr(file_numbering, "MAX_NUMBERINGS", 2)
     versions = [opened(tmp_path, name, cut([0], {0: [5]})) for name in "1234"]

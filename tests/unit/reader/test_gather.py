@@ -1,4 +1,4 @@
-"""Gather maps flags from one numbering to another; it stores runs of positions, or all of them."""
+"""Gather maps flags from one numbering to another; it stores positions as runs or an array."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def check(positions: list[int], source: int) -> Gather:
 
 @given(st.lists(st.integers(NOWHERE, 9), max_size=40), st.sampled_from([1, 3, 256]))
 def test_any_positions(positions: list[int], worth: int) -> None:
-    """A gather returns the same flags, whether it stores runs of positions or all of them."""
+    """A gather returns the same flags, whether it stores positions as runs or as an array."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "_WORTH", worth)
         check(positions, 10)
@@ -38,7 +38,7 @@ def test_any_positions(positions: list[int], worth: int) -> None:
 def test_the_positions_of_one_list_are_one_stretch() -> None:
     """If all positions are consecutive, they are stored as one run, in a few bytes.
 
-    If the first position is absent, this test's positions are stored one by one.
+    If the first position is absent, this test's positions are stored as an array.
     """
     made = check(list(range(5000)), 5000)
     assert made.lengths is not None
@@ -51,7 +51,7 @@ def test_the_positions_of_one_list_are_one_stretch() -> None:
 
 
 def test_stretches_are_used_from_512_flags_on() -> None:
-    """If two runs of positions have less than 512 flags, each position is stored."""
+    """Two runs of positions with less than 512 flags are stored as an array."""
     for n, stretches in ((512, True), (511, False)):
         made = check([*range(7, 7 + n - 1), 3], 600)
         assert (made.lengths is not None) == stretches

@@ -56,7 +56,7 @@ def test_range_is_read_if_its_location_is_needed() -> None:
 
 
 def test_a_location_counts_if_all_its_ranges_do() -> None:
-    """If any range of a location can have deleted or hidden rows, no row of it is counted."""
+    """If any range of a location can have deleted or hidden rows, no row of the location counts."""
     assert needed("bigint", [0] * 6, [True, False, False, True, True, True]) == [0, 1, 2, 3, 4]
     assert needed("bigint", [0] * 6, [True, True, False, True, True, True]) == [0, 1, 2, 3, 4]
     for first in (True, False):
@@ -69,7 +69,7 @@ def test_a_location_counts_if_all_its_ranges_do() -> None:
 
 @pytest.mark.parametrize("type_", ["float", "double", "string", "decimal(30,2)"])
 def test_equal_codes_of_unequal_values_are_ties(type_: str) -> None:
-    """If values such as 0.0 and -0.0 share the least code, MIN reads all locations with it."""
+    """If values such as 0.0 and -0.0 share a code, MIN reads all locations with the least code."""
     assert needed(type_, [0] * 6, [True] * 6) == [0, 1, 2, 3, 4]
 
 

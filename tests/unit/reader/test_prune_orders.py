@@ -63,7 +63,7 @@ def files_read(table: Table, answer: Mapping[str, Any]) -> list[int]:
 
 
 def test_order_skips_no_file_before_file_numbers_are_known(table: Table) -> None:
-    """If a scan does not know the files' numbers yet, an order skips no file and has no reason."""
+    """Before a scan knows the file numbers, an order skips no file and reports no reason."""
     answer = table.prune(ALL, {"top_k": [order()]})
     assert (files_read(table, answer), answer["used"]) == (list(range(N)), [])
     assert (answer["reasons"], answer["narrows"]) == ({}, False)
@@ -97,7 +97,7 @@ def test_listed_files_bound_the_others(table: Table) -> None:
 
 
 def test_files_with_hidden_rows_give_no_bound(table: Table) -> None:
-    """If a file can have hidden rows, it gives no bound, but bounds of other files can skip it."""
+    """A file with hidden rows gives no bound, but a bound from other files can skip it."""
     assert files_read(table, answer_to_scan(table, order(10), groups={0: -2})) == [0, 1]
     assert files_read(table, answer_to_scan(table, order(10), groups={0: -2, 1: -2, 7: -2})) == [
         0,
@@ -223,7 +223,7 @@ def test_filter_index_is_used_if_the_order_index_fails(
 
 
 def test_damaged_order_index_is_a_reason(table: Table) -> None:
-    """If the index on the ordered column is damaged, the scan reports this as for a filter."""
+    """If the index of the order is damaged, the scan reports the same reason as for a filter."""
     path = table.run_file(LEFT, 1)
     path.write_bytes(path.read_bytes()[:-1])
     answer = answer_to_scan(table, order())

@@ -136,7 +136,7 @@ def test_invalid_cache_size_does_not_fail_a_scan(table: Table, size: str) -> Non
 
 @pytest.mark.parametrize("gone", [False, True])
 def test_scan_reports_a_file_damaged_after_opening(table: Table, gone: bool) -> None:
-    """If a scan needs a damaged or missing file of an index, it reports a reason.
+    """A scan that needs a damaged or missing file of an index reports a reason.
 
     That scan still uses its other indexes. Scans that do not need the damaged file are not
     affected.
@@ -163,7 +163,7 @@ def test_scan_reports_a_file_damaged_after_opening(table: Table, gone: bool) -> 
 
 
 def test_failed_file_is_read_again_in_the_background(table: Table) -> None:
-    """If reading a file failed, it is read again in the background, together with its version.
+    """A file that could not be read is read again in the background, with its version.
 
     No scan waits for this file.
     """
@@ -246,7 +246,7 @@ def test_instant_before_all_versions_uses_the_oldest_one(
 
 
 def test_earlier_versions_are_read_in_parallel(table: Table) -> None:
-    """If a scan of an earlier instant needs many versions, they are read in parallel."""
+    """If a scan of an earlier instant needs many versions, these are read in parallel."""
     add_versions(table, range(2, 9))
     inside: list[str] = []
     at_once: list[int] = []
@@ -268,7 +268,7 @@ def test_earlier_versions_are_read_in_parallel(table: Table) -> None:
 
 
 def test_next_scan_sees_a_change_during_opening(table: Table) -> None:
-    """If an index is disabled while a scan opens it, the next scan does not use it."""
+    """If an index is disabled while a scan opens it, the next scan does not use the index."""
     folder = table.root / LEFT
     off = dataclasses.replace(
         table.versions[0],
@@ -295,7 +295,7 @@ def test_next_scan_sees_a_change_during_opening(table: Table) -> None:
 
 
 def test_version_is_usable_only_if_ready_and_of_the_table(table: Table) -> None:
-    """A scan can use a version only if it is ready and belongs to the table.
+    """A version is usable only if it is ready and belongs to the table.
 
     The version's fingerprint must also match those of all sessions that read the table.
     """
@@ -382,7 +382,7 @@ def test_an_unreadable_registration_is_a_reason(table: Table) -> None:
 
 
 def test_unknown_parts_with_an_indexed_column_are_counted(table: Table) -> None:
-    """If an unknown part of a predicate names an indexed column, it counts as a reason.
+    """Each unknown part of a predicate that names an indexed column counts as a reason.
 
     The known parts of the predicate still skip files.
     """

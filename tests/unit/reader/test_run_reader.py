@@ -188,7 +188,7 @@ def test_run_too_large_for_the_cache_is_packed(
     assert found(run, (0, 0), (110, 110), (220, 220), (490, 490)) == [0, 1, 2, 9]
     assert decoded == ([("packed", None), (kind, 0)] if room == "packed" else [(kind, 0)])
     decoded.clear()
-    # Packed chunks are used without their file, even those that no query has needed before.
+    # Packed chunks are used without their file, even if no query has needed them before.
     cache.invalidate((f"file:{tmp_path}/runs/{RUN}/part-00000.parquet", ref.files[0].sha256))
     store.read_names.clear()
     assert found(run, (330, 330)) == [3]
@@ -384,7 +384,7 @@ class SlowStore(CountingStore):
 
 @pytest.mark.parametrize("damaged", [False, True])
 def test_concurrent_scans_read_a_file_once(tmp_path: Path, damaged: bool) -> None:
-    """If several scans need a file at the same time, one read gives all the result or error."""
+    """If several scans need a file at the same time, all get the result or error of one read."""
     run, store = write_run(tmp_path, many_files(), BIGINT, FILES * EACH), SlowStore()
     if damaged:
         flip_a_bit(tmp_path, 2)
@@ -426,7 +426,7 @@ def altered(rows: list[Row], number: int, payload: bytes) -> tuple[bytes, RunFil
 def test_neighbouring_segments_form_one_range() -> None:
     """If segments of a file are neighbours, the manifest has one range for all of them.
 
-    If another file has a segment between two segments, the range ends before it.
+    If another file has a segment in between, the range ends there.
     """
     first = run_file_bytes([segment(0, 9, 0), segment(20, 29, 0), segment(60, 69, 0)])
     other = run_file_bytes([segment(50, 51, 0), segment(-5, -5, 0), segment(40, 49, 0)])
@@ -483,7 +483,7 @@ def test_impossible_payloads_are_corrupt(payload: bytes) -> None:
 
 @pytest.mark.parametrize("head", [b"\x05\x01", b"\x01\x02", b"\x04\x02"])
 def test_a_later_shape_or_layout_is_too_new(head: bytes) -> None:
-    """A payload of a later shape or layout is too new, whatever bytes follow this number."""
+    """A payload of a later shape or layout is reported as too new, whatever bytes follow."""
     with pytest.raises(UnsupportedError):
         parse_run_file(*altered([segment(0, 9, 0), segment(20, 29, 1)], 1, head + b"\xff" * 90))
 

@@ -1,4 +1,4 @@
-"""Which locations can contain a row of ORDER BY with LIMIT, with NULL, NaN and groups."""
+"""Top-k: which locations can contain a row of ORDER BY with LIMIT, by class and by group."""
 
 from __future__ import annotations
 

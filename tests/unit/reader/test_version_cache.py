@@ -100,7 +100,7 @@ class Index:
 def test_instant_uses_the_last_version_up_to_it(
     tmp_path: Path, instant: str | None, one: list[int], many: list[int]
 ) -> None:
-    """If a scan is of an instant, it uses the last version that is not later than the instant.
+    """A scan of an instant uses the last version that is not later than the instant.
 
     If slices are only partly visible, a scan also uses later versions, up to eight in total.
     """
@@ -132,7 +132,7 @@ def test_earlier_versions_are_read_once(tmp_path: Path) -> None:
 
 
 def test_other_versions_are_used_if_one_is_damaged(tmp_path: Path) -> None:
-    """If a version is damaged, a scan uses the undamaged versions later than its instant.
+    """If a version is damaged, a scan uses the undamaged versions after the scan's instant.
 
     If the version of the instant itself is damaged, the scan uses the newest version.
     """
@@ -182,7 +182,7 @@ def test_a_disabled_index_serves_no_earlier_instant(tmp_path: Path) -> None:
 def test_the_newest_version_is_read_again_after_a_change(tmp_path: Path) -> None:
     """After this driver has run a statement, scans read the newest version again.
 
-    If this version is the same as before, it stays open.
+    An unchanged version stays open.
     """
     index = Index(tmp_path, 2)
     first = index.cache.newest(index.registration, LASTING)
@@ -203,9 +203,9 @@ def test_the_newest_version_is_read_again_after_a_change(tmp_path: Path) -> None
 
 
 def test_unchanged_newest_version_stays_open(tmp_path: Path) -> None:
-    """If the newest version has not changed, it stays open, and its files are not read again.
+    """If the newest version is unchanged, it stays open and is not read again.
 
-    If the newest version has another id than before, its files are read.
+    A version with another id is read.
     """
     index = Index(tmp_path, 2)
     first = index.cache.newest(index.registration, LASTING)
@@ -221,7 +221,7 @@ def test_unchanged_newest_version_stays_open(tmp_path: Path) -> None:
 def test_in_memory_lists_the_cached_indexes(tmp_path: Path) -> None:
     """`in_memory` lists the cached indexes of each column, and reads no file.
 
-    It leaves out those indexes that the scan is not allowed to use.
+    Only indexes that the scan is allowed to use are listed.
     """
     index = Index(tmp_path, 2)
     registrations = [None, index.registration]

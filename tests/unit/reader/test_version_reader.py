@@ -80,7 +80,7 @@ def test_undamaged_version_finds_the_file_with_the_key(version: Manifest, tmp_pa
 
 @pytest.mark.parametrize("number", [0, 1])
 def test_every_truncated_file_is_corrupt(version: Manifest, tmp_path: Path, number: int) -> None:
-    """If the list or the run file is truncated to any length, it is corrupt."""
+    """A list or run file that is truncated to any length is corrupt."""
     path = files(tmp_path)[number]
     data, read = path.read_bytes(), reader_of(number, version, tmp_path)
     for length in range(len(data)):
@@ -93,7 +93,7 @@ def test_every_truncated_file_is_corrupt(version: Manifest, tmp_path: Path, numb
 def test_every_file_with_a_flipped_bit_is_corrupt(
     version: Manifest, tmp_path: Path, number: int
 ) -> None:
-    """If one bit of the list or of the run file is flipped, the file is corrupt."""
+    """A list or run file with one flipped bit is corrupt."""
     path = files(tmp_path)[number]
     data, read = path.read_bytes(), reader_of(number, version, tmp_path)
     rng = random.Random(1)
@@ -106,7 +106,7 @@ def test_every_file_with_a_flipped_bit_is_corrupt(
 
 @pytest.mark.parametrize("number", [0, 1])
 def test_a_missing_file_is_gone(version: Manifest, tmp_path: Path, number: int) -> None:
-    """If a file is missing, the error differs from that for a damaged file."""
+    """A missing file raises another error than a damaged file."""
     files(tmp_path)[number].unlink()
     with pytest.raises(GoneError):
         answer(version, tmp_path)
@@ -204,7 +204,7 @@ def test_a_location_may_be_in_several_runs(tmp_path: Path) -> None:
 
 
 def test_list_with_a_wrong_further_slot_is_corrupt(tmp_path: Path) -> None:
-    """If a further slot of a location is in no run, the list is corrupt."""
+    """A list is corrupt if a further slot of a location is outside of all runs."""
     runs = [run_of(tmp_path, 0), run_of(tmp_path, N, RunId("ee" * 16))]
     listed = dataclasses.replace(plain_locations(N), also=np.full((N, 1), 2 * N))
     with pytest.raises(CorruptError, match="unknown place"):

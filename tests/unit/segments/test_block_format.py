@@ -41,7 +41,7 @@ def same(one: Segment, other: Segment) -> bool:
     ],
 )
 def test_segments_survive_their_bytes(made):
-    """If a segment is encoded and decoded, it has the same bounds, blocks and rows.
+    """A decoded segment has the bounds, blocks and rows of the encoded segment.
 
     The tested segments include both ends of every range.
     """
@@ -54,7 +54,7 @@ def test_segments_survive_their_bytes(made):
 def test_layout_version_1_is_unchanged():
     """A stored sample of layout version 1 is decoded, and encoding it gives the same bytes.
 
-    Therefore, this release reads the payloads that earlier releases wrote.
+    Because layout version 1 is unchanged, this release reads the payloads of earlier releases.
     """
     sample = bytes.fromhex(
         "0101000000000000000005000000000000000200000000000000030000000300000000000000000000"

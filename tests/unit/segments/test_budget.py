@@ -47,7 +47,8 @@ def test_price_is_interpolated_around_the_budget(
 ) -> None:
     """Between the two prices around the budget, the price is interpolated logarithmically.
 
-    It is chosen for slightly fewer bytes than the budget, because the estimated curve is inexact.
+    The price is chosen for slightly fewer bytes than the budget, because the estimated curve is
+    inexact.
     """
     assert choose_price(PRICES, curve, budget) == pytest.approx(price, rel=1e-6)
 
@@ -67,8 +68,7 @@ def sizes(*steps: tuple[float, float]) -> Callable[[float], float]:
         (sizes((99, 90)), 0.1, [1], 1),
         (sizes((99, 89.9)), 1.0, [1], 1),
         # The first attempt has too many bytes, so the price rises. The price is multiplied by the
-        # square of (bytes / budget); it rises by at least 1.3 the first time, and by at least 2
-        # later.
+        # square of (bytes / budget), but by at least 1.3 the first time, and by at least 2 later.
         (sizes((1, 200), (99, 95)), 1.0, [1, 4], 4),
         (sizes((1, 101), (99, 95)), 1.0, [1, 1.3], 1.3),
         (sizes((1, 101), (1.3, 100.5), (99, 95)), 1.0, [1, 1.3, 2.6], 2.6),
@@ -128,9 +128,9 @@ def test_next_price_lies_between_the_prices_of_two_attempts(
 
 @pytest.mark.parametrize(("large", "attempts"), [(200.0, 2 + 4), (101.0, 2 + 3)])
 def test_at_most_four_attempts_refine_the_first_that_fits(large: float, attempts: int) -> None:
-    """After one attempt that fits and one that does not, at most four more follow.
+    """After an attempt that fits and one that does not, at most four attempts follow.
 
-    If their prices differ by less than a hundredth, no more attempt follows.
+    If the prices of the two attempts differ by less than a hundredth, no attempt follows.
     """
     tried: list[float] = []
 

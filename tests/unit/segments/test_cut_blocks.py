@@ -40,7 +40,7 @@ def test_one_location_makes_one_block():
 def test_blocks_are_as_many_as_changes_plus_one():
     """If the set of locations changes n times, the segment has n + 1 blocks of equal width.
 
-    Here, four groups of keys, each in its own file, give four blocks.
+    Four groups of keys, each in its own file, give four blocks.
     """
     (segment,) = cut_segments([chunk(range(400), np.repeat([0, 1, 2, 3], 100))])
     assert segment.width == 100
@@ -104,7 +104,7 @@ def test_large_holes_close_segments():
 
 
 def test_holes_between_batches_close_segments():
-    """If such a gap lies between two batches, it ends the segment, too."""
+    """A gap at the end of a batch ends a segment, too."""
     chunks = [chunk([code], [0]) for code in (0, 1, 100, 101)]
     with mock.patch("sieve.segments.blocks.key_groups._BATCH", 1):
         segments = list(cut_segments(chunks, hole=50))

@@ -14,9 +14,9 @@ from sieve.segments.payload import decode, decode_ends
 
 @pytest.mark.parametrize("shape", [IN_CELLS, IN_BLOCKS])
 def test_ends_are_the_first_and_the_last_cell_of_an_entry(shape):
-    """In the first cell of an entry, a key is certain, unless the entry begins with its segment.
+    """An entry's first cell certainly has a key unless the entry begins where its segment begins.
 
-    In the last cell of an entry, a key is certain, unless the entry ends with its segment.
+    The last cell certainly has a key unless the entry ends where its segment ends.
     """
     grid = Grid.of(0, 31, np.zeros(1, np.uint64), np.array([2], np.uint8))
     begin, end = np.array([0, 0, 1, 2], np.uint64), np.array([3, 7, 1, 7], np.uint64)

@@ -81,7 +81,7 @@ def test_one_key_is_one_interval():
 
 
 def test_budget_bounds_the_sent_intervals():
-    """A task may return more intervals of a location if the budget is larger."""
+    """A task may return a location's intervals in proportion to the budget, plus a fixed number."""
     more, less = (
         overprovisioned_most(100, 1000, 10, 8000.0),
         overprovisioned_most(100, 1000, 10, 4000.0),

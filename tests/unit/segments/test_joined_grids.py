@@ -23,7 +23,7 @@ def grid(
 
 
 def test_a_gap_is_a_cell() -> None:
-    """If there is a gap between two grids, it is one cell of the joined grid."""
+    """A gap between two grids becomes one cell of the joined grid."""
     joined, pieces = join([grid(10, 20, (0, 4), (1, 2)), grid(21, 25), grid(27, 30)])
     assert joined is not None
     assert (joined.first, joined.last, pieces) == (10, 30, [0, 2, 4])
@@ -36,7 +36,7 @@ def test_a_gap_is_a_cell() -> None:
 
 
 def test_gap_wider_than_2_to_the_63_becomes_two_cells() -> None:
-    """If a gap is wider than 2^63 codes, it is two cells, because a cell has at most 2^63 codes."""
+    """A gap wider than 2^63 codes becomes two cells, since a cell has at most 2^63 codes."""
     joined, _ = join([grid(LEAST, LEAST), grid(GREATEST, GREATEST)])
     assert joined is not None
     assert joined.cells == 4
@@ -47,7 +47,7 @@ def test_gap_wider_than_2_to_the_63_becomes_two_cells() -> None:
 
 @pytest.mark.parametrize(("second", "fits"), [(3, True), (2, False)])
 def test_grid_of_too_many_cells_does_not_exist(second: int, fits: bool) -> None:
-    """If a joined grid would have 2^64 cells or more, it is not made.
+    """A joined grid with 2^64 or more cells does not exist.
 
     Here, the first grid has 2^64 - 4 codes, and a gap follows before the second grid.
     """

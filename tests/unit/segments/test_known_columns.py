@@ -121,7 +121,7 @@ def test_budget_leads_to_known_sizes(
 def test_trial_estimates_known_bytes_and_reads(
     make: Callable[[np.random.Generator], Column], even: bool, price: float, known: list[float]
 ) -> None:
-    """At a price, the curve and a trial estimate known bytes, and the trial known reads."""
+    """At a price, the curve and a trial estimate known bytes; the trial also estimates reads."""
     one, model = planned(make(np.random.default_rng(3)), 1e6, even=even)
     (by_curve,) = one.curve(np.array([price]), 1e6)
     keys = model.codes[::50]

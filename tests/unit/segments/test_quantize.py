@@ -95,7 +95,7 @@ def long_segments() -> Plan:
 def test_a_trial_encodes_some_segments_of_many(monkeypatch: pytest.MonkeyPatch) -> None:
     """If a plan has many segments, a trial encodes at most three of them, at equal distances.
 
-    It estimates the bytes and entries of all segments from these three.
+    A trial estimates the bytes and entries of all segments from the encoded ones.
     """
     planned = long_segments()
     price = 1e-12
@@ -248,7 +248,7 @@ def test_plan_without_blocks_is_tried_if_much_budget_is_left(
 ) -> None:
     """If a plan leaves much of the budget unused, a build also tries a plan without blocks.
 
-    It keeps the plan with which queries read fewer files without a match.
+    The build keeps the plan with which queries read fewer files without a match.
     """
     tried: list[Sequence[int]] = []
 

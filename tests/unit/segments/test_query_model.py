@@ -34,7 +34,7 @@ def test_a_gap_counts_keys_rows_and_length():
 def test_only_ranges_count_next_to_a_map():
     """If a map answers equality, only ranges give a gap a value, and their weights stay the same.
 
-    If the gap is tiny, it then has no value.
+    If a map answers equality, a tiny gap has no value.
     """
     model = QueryModel.of_sample(np.repeat(np.arange(0, 100_000, 10), 3)).of_ranges
     (shares,) = model.shares(codes(31), codes(69_990)).T
@@ -85,7 +85,7 @@ def test_model_expects_keys_between_the_sampled_keys():
 def test_large_sample_is_reduced_and_keeps_both_ends():
     """If a sample has too many keys, only some are kept, among them both ends.
 
-    Therefore, the size of the pickled model is limited.
+    Because the keys are limited, the size of the pickled model is limited, too.
     """
     query_model = QueryModel.of_sample(np.arange(1 << 18))
     again = pickle.loads(pickle.dumps(query_model))

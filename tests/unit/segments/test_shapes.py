@@ -1,4 +1,4 @@
-"""Segments of intervals: their bytes, their price, and columns of extreme values."""
+"""Segments of intervals: their bytes, their price, and columns with extreme values."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def found(segments, code):
 
 @pytest.mark.parametrize("codings", [CODINGS, (IN_CELLS,), (IN_BLOCKS,)])
 def test_lower_price_leads_to_fewer_reads(codings):
-    """If the price is lower, a plan has more bytes, and queries read less without a match.
+    """A lower price leads to more bytes and fewer reads without a match.
 
     At each price, look-ups find all locations with a match.
     """
@@ -122,7 +122,7 @@ def test_many_locations():
 
 
 def test_long_intervals_at_most_double_the_entries():
-    """Entries that extend over several segments are repeated; this at most doubles entries."""
+    """Entries over several segments are repeated, which at most doubles their number."""
     rng = np.random.default_rng(2)
     long = [np.array([0, 10_000_000])] * 2_000
     short = [rng.integers(0, 10_000_000, 400) for _ in range(200)]
@@ -165,7 +165,7 @@ def test_a_segment_may_span_all_codes(price):
 def test_the_price_meets_the_budget():
     """The chosen price uses most of the budget; its bytes exceed the budget by at most a tenth.
 
-    If a build then exceeds its budget, it starts again at a higher price.
+    If a build exceeds its budget, it starts again at a higher price.
     """
     prepared = plan(*column(random_files()))
     for budget in (2_000.0, 8_000.0):
@@ -245,7 +245,7 @@ GOOD = (2, 1, 10, 19, 2, 7, 2, 0, 0)
 
 
 def test_payloads_follow_the_documented_layout():
-    """If payloads are assembled by hand as docs/format.md says, they are decoded to its entries."""
+    """Hand-assembled payloads are decoded to the entries that docs/format.md describes."""
     entries = decode(built(GOOD))
     assert entries.low.tolist() == [10, 11]
     assert entries.high.tolist() == [11, 11]
@@ -291,14 +291,14 @@ def test_stretch_without_intervals_has_no_bytes():
 
 @pytest.mark.parametrize(("last", "cells"), [(GREATEST, None), (GREATEST - 1, (1 << 64) - 1)])
 def test_a_grid_has_fewer_cells_than_64_bits_can_count(last, cells):
-    """A grid has at most 2^64 - 1 cells, so it is refused if each of the 2^64 codes is a cell."""
+    """A grid has at most 2^64 - 1 cells, so one cell for each of 2^64 codes is refused."""
     grid = Grid.of(LEAST, last, np.zeros(1, np.uint64), np.zeros(1, np.uint8))
     assert (grid and grid.cells) == cells
 
 
 @pytest.mark.parametrize("second", [9, 10, 11, 12])
 def test_the_last_cell_of_a_piece_ends_before_the_next_piece(second):
-    """Even if it gets shorter, the last cell of a piece ends where the next piece begins."""
+    """The last cell of a piece ends where the next piece begins, even if it is shorter."""
     grid = Grid.of(100, 120, np.array([0, second], np.uint64), np.array([2, 0], np.uint8))
     cells = np.arange(grid.cells, dtype=np.uint64)
     first, last = grid.first_codes(cells), grid.last_codes(cells)
@@ -359,7 +359,7 @@ def test_entries_are_decoded_beyond_64_bits(locations):
     ],
 )
 def test_invalid_numbers_are_corrupt(head, rest, problem):
-    """If a payload contains invalid numbers, it is corrupt; each is checked before it is used."""
+    """Invalid numbers in a payload are corrupt; each number is checked before it is used."""
     with pytest.raises(CorruptError, match=problem):
         decode(built(head, **rest))
 

@@ -63,8 +63,8 @@ def test_byte_must_pay_back_within_its_queries() -> None:
 def test_each_kind_of_query_must_be_near_its_minimum() -> None:
     """Reads are near their minimum only if those of each kind of query are near theirs.
 
-    Otherwise, range queries, which read many files, would hide the other kinds. For queries for an
-    absent key, reading one file is near the minimum.
+    If only the mean counted, range queries, which read many files, would hide other kinds. For
+    queries for an absent key, reading one file is near the minimum.
     """
     assert served({"absent": 0.2, "range": 0.5}) == {"absent": 1.0, "range": 0.5}
     assert near({"present": NEAR, "absent": NEAR, "range": 2 * NEAR}, LEAST)
@@ -174,7 +174,7 @@ def expected(of: Profile, present: float, least: float = 1.0) -> list[Expected]:
 def test_map_is_planned_for_scattered_keys() -> None:
     """If keys are scattered, a build plans a map by itself.
 
-    It plans no map if intervals are as good, or if the map costs more than it saves.
+    No map is planned if intervals are as good, or if the map costs more than it saves.
     """
     options, wide = IndexOptions(), profile(5_000_000, 643)
     planned = auto_budget.plan_map(wide, options, expected(wide, 150), 5_000_000, 400_000)
@@ -197,7 +197,7 @@ def test_map_is_planned_for_scattered_keys() -> None:
 
 @pytest.mark.parametrize(("files", "mapped"), [(1, False), (2, True), (9, True)])
 def test_a_run_of_one_file_gets_no_map(files: int, mapped: bool) -> None:
-    """If a run has one file, it gets no map, because a point query reads at most this file.
+    """A run of one file gets no map, because a point query reads at most this file.
 
     Queries read this file until OPTIMIZE, even if the base run has a map.
     """
@@ -296,7 +296,7 @@ def test_map_left_out_names_the_limit() -> None:
 def test_each_of_six_kinds_of_query_counts_the_same(reads: dict[str, float], mean: float) -> None:
     """In the mean, each of the six kinds of query has the same weight.
 
-    Two of these kinds look for present keys, one for absent keys, and three for ranges.
+    Of the six kinds, two look for present keys, one for absent keys, and three for ranges.
     """
     assert mean_read(reads) == mean
 

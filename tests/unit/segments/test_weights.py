@@ -60,7 +60,7 @@ def locations_in(segments: list[Segment], first: int, last: int) -> set[int]:
 def test_the_gap_of_a_large_location_is_kept_first() -> None:
     """If two locations have the same gap, a plan first stores the gap of the larger location.
 
-    That gap saves more bytes of reads than the gap of the smaller location.
+    The gap of the larger location saves more bytes.
     """
     cuts, model = column([two_stretches(0), two_stretches(1)])
     weights = weights_of(np.array([MB, 100 * MB]))
@@ -174,7 +174,7 @@ def test_a_trial_counts_bytes(codings: Sequence[int]) -> None:
 def test_a_tight_budget_reads_fewer_bytes_with_weights(codings: Sequence[int]) -> None:
     """With weights, a small budget is used for the few large files, so queries read fewer bytes.
 
-    Without a match, queries then read more of the small files.
+    Queries then read more small files without a match.
     """
     files = scattered(60, 400, 20)
     sizes, probes = sizes_of(60), points(files)

@@ -153,7 +153,7 @@ def test_drop_is_advised_for_an_index_that_cannot_help(files: int, drop: bool) -
 
 
 def test_estimate_has_the_bytes_of_the_files_read() -> None:
-    """An estimate adds the bytes of the files that queries read, and not their mean size.
+    """An estimate has the bytes of the files that queries read, not of files of mean size.
 
     If there is no probe for a kind of query, its columns in the estimate are NULL.
     """

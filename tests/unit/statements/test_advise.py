@@ -131,7 +131,7 @@ def test_a_table_or_a_database(session: Session) -> None:
 def test_column_that_an_index_cannot_help_is_not_suggested(
     session: Session, tests: dict[str, ColumnTest]
 ) -> None:
-    """If a test of a column's data shows that an index cannot help, it is not suggested."""
+    """ADVISE does not suggest a column if a test on its data shows that no index helps."""
     scanned(session, "t", size=3000)
     scanned(session, "u")
     tests["t"] = ColumnTest(Benefit.CANNOT, 10, 9.0, 9.0)
@@ -188,7 +188,7 @@ def test_tables_are_listed_without_a_job(
 
 
 def test_existing_index_has_a_row_with_its_savings(session: Session) -> None:
-    """An existing index has a row with its savings, and ADVISE does not suggest it again."""
+    """An existing index has a row with its savings, and its column is not suggested again."""
     session.sql("CREATE SIEVE INDEX ON t (id) OPTIONS (error = 1)")
     scanned(session, "t", "id_sieve@1", scans=6, size=600, skipped=5400, files_skipped=540)
     session.recorded["since"] -= 2 * 86_400_000
@@ -281,7 +281,7 @@ def test_columns_that_cannot_be_indexed_are_left_out(session: Session) -> None:
 def test_hidden_tables_and_columns_have_no_row(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If the user cannot query a table or a column, it has no row.
+    """Tables and columns that the user cannot query have no row.
 
     Such a row would show what other users have queried.
     """

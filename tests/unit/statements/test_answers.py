@@ -112,7 +112,7 @@ def test_show_of_a_database_counts_stale_files(warehouse: Warehouse) -> None:
 
 
 def test_each_advice_is_shown_once() -> None:
-    """`Advice.of` returns the advice for one index, then that for all, each advice once."""
+    """`Advice.of` returns the advice for one index and the advice for all, without repetition."""
     advice = Advice()
     advice.add("for a", "a")
     advice.add("for all")

@@ -15,7 +15,7 @@ from sql_ext.statements.context import StatementContext
 def test_code_is_sent_for_statements_that_may_run_jobs(
     monkeypatch: pytest.MonkeyPatch, jobs: bool
 ) -> None:
-    """If a statement may run jobs, it sends code to executors; SHOW of a database does not."""
+    """Only statements that may run jobs send code to executors; SHOW of a database does not."""
     sent: list[str] = []
     conf: dict[str, str] = {}
     clone = SimpleNamespace(

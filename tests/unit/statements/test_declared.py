@@ -58,7 +58,7 @@ def warehouse(tmp_path: Path) -> Warehouse:
 
 
 def declare(warehouse: Warehouse, columns: str, options: str = "") -> None:
-    """Sets those properties of the table that declare its indexes."""
+    """Sets the table properties that declare indexes."""
     more = {"sieve.columns": columns} | ({"sieve.options": options} if options else {})
     warehouse.alter("t", lambda before: before | more)
 
@@ -136,7 +136,7 @@ def test_columns_are_identifiers(warehouse: Warehouse, columns: str, names: list
 def test_wrong_names_are_advice(
     warehouse: Warehouse, columns: str, name: str | None, words: str
 ) -> None:
-    """If a declaration has a wrong column name, the advice says so; all others are built.
+    """The advice reports a wrong column name in a declaration; all other indexes are built.
 
     If the declaration's list of columns cannot be parsed, no index is built.
     """
@@ -255,9 +255,9 @@ def test_declared_index_that_was_dropped_is_built_again(warehouse: Warehouse, by
 
 
 def test_refresh_returns_the_index_of_a_background_build(warehouse: Warehouse) -> None:
-    """If a background refresh builds the declared index during REFRESH, REFRESH returns it.
+    """If a background refresh builds the declared index during REFRESH, REFRESH returns that index.
 
-    What REFRESH itself has built leaves no files.
+    REFRESH leaves no files of its own build.
     """
     declare(warehouse, "id", "error = 1")
 
@@ -277,7 +277,7 @@ def test_refresh_returns_the_index_of_a_background_build(warehouse: Warehouse) -
 def test_refresh_has_advice_for_each_wrong_declaration(warehouse: Warehouse) -> None:
     """REFRESH returns a row of advice for each wrong name, or one if the list is malformed.
 
-    It builds all declared indexes that are valid.
+    REFRESH builds all declared indexes that are valid.
     """
     declare(warehouse, "nope, id, nil")
     told = Session(warehouse).sql("REFRESH SIEVE INDEX ON t")
@@ -307,7 +307,7 @@ def test_drop_removes_the_index_from_the_declaration(warehouse: Warehouse) -> No
 
 
 def test_drop_fails_if_the_declaration_cannot_be_changed(warehouse: Warehouse) -> None:
-    """If DROP cannot change the declaration, it fails, and the index stays."""
+    """If the declaration cannot be changed, DROP fails, and the index stays."""
     declare(warehouse, "id", "error = 1")
     Session(warehouse).sql("REFRESH SIEVE INDEX ON t")
 

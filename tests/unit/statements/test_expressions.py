@@ -28,7 +28,7 @@ from sql_ext.statements.parser import parse_columns, parse_statement
     ],
 )
 def test_a_list_has_columns_and_expressions(typed: str, keys: list[tuple[str, ...]]) -> None:
-    """An expression ends at a comma or parenthesis outside its own brackets and quotes."""
+    """An expression ends at a comma or parenthesis outside of its own parentheses and quotes."""
     created = parse_statement(f"CREATE SIEVE INDEX ON t ({typed}) OPTIONS (budget = '2%')")
     assert isinstance(created, CreateIndex)
     assert [column.parts for column in created.columns] == keys

@@ -43,7 +43,7 @@ def statement(warehouse: Warehouse, *, denied: bool = False, **other: Any) -> St
 
 
 def rows(at: Statement, name: str, **arguments: Any) -> list[Row]:
-    """Calls a function and returns its rows; each row has a value for each of its columns."""
+    """Calls a function; each returned row has a value for each column of the function."""
     answer = call({"name": name, "arguments": arguments}, at)
     assert answer["columns"] == FUNCTIONS[name].columns
     found = list(answer["rows"])
@@ -86,13 +86,13 @@ def test_a_function_gives_the_rows_of_its_statement(
 
 
 def test_another_detail_than_extended_is_refused(warehouse: Warehouse) -> None:
-    """`sieve_describe` refuses any detail except 'extended', and the error names this one."""
+    """`sieve_describe` refuses any detail but 'extended', and the error says so."""
     with pytest.raises(InvalidInputError, match=r"takes 'extended' as its third .* not 'all'"):
         rows(statement(warehouse), "sieve_describe", table=["t"], index="v", detail="all")
 
 
 def test_segments_need_permission_to_query_the_column(warehouse: Warehouse) -> None:
-    """Rows of `sieve_segments` contain keys, so it needs permission to query the column."""
+    """`sieve_segments` needs permission to query the column, because its rows contain keys."""
     at = statement(warehouse)
     found = rows(at, "sieve_segments", table=["t"], index="V")
     assert [row[1:3] for row in found] == [("1", "3")]

@@ -154,7 +154,7 @@ class PermissionsContract:
             assert store.restrict(join(folder, "f"), asked).mode == mode & 0o666
 
     def test_permissions_count_the_folders_above(self, store: Store, folder: str) -> None:
-        """If any folder above a file is closed to others, `permissions` says so for the file."""
+        """If any folder above is closed to others, `permissions` reports the file as closed."""
         own = store.permissions(folder)
         inner = join(folder, "inner")
         store.mkdirs(inner)

@@ -16,7 +16,7 @@ from sieve.storage.permissions import Permissions
 
 @pytest.mark.parametrize("scheme", ["s3", "abfss", "http", "viewfs"])
 def test_schemes_without_an_atomic_rename(scheme: str) -> None:
-    """If a file system has no atomic rename, it is refused before any call to it."""
+    """A file system without an atomic rename is refused before the store calls it."""
     store = store_for(f"{scheme}://place/x", None, None)
     with pytest.raises(UnsupportedError, match=r"spark\.sieve\.path"):
         store.create(f"{scheme}://place/x/f", b"")
@@ -35,9 +35,9 @@ def test_schemes_without_an_atomic_rename(scheme: str) -> None:
 def test_file_keeps_its_owner_if_it_cannot_be_set(
     monkeypatch: pytest.MonkeyPatch, failure: str, passed_by: bool
 ) -> None:
-    """If the user may not set a file's owner, it stays; any other failure is an error.
+    """If the user cannot set the owner, the file keeps its owner; other failures are errors.
 
-    On local file systems, Hadoop reports this refusal as a failed command.
+    Local file systems report a refused change of owner as a failed command.
     """
     java = SimpleNamespace(
         _target_id="o1", getCause=lambda: None, getSqlState=lambda: None,

@@ -129,7 +129,7 @@ def test_errors_name_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_delete_removes_a_link_and_not_its_target(tmp_path: Path) -> None:
-    """If a symbolic link or its folder is deleted, the link's target is not."""
+    """Deleting a symbolic link, or its folder, does not delete the link's target."""
     (tmp_path / "kept").mkdir()
     (tmp_path / "kept" / "x").touch()
     (tmp_path / "index").mkdir()
@@ -142,7 +142,7 @@ def test_delete_removes_a_link_and_not_its_target(tmp_path: Path) -> None:
 @pytest.mark.skipif(os.getuid() != 0, reason="only root may give files away")
 @pytest.mark.parametrize("owner", ["nobody", "daemon"])
 def test_restrict_sets_owner_and_group(tmp_path: Path, owner: str) -> None:
-    """If the user may set them, `restrict` sets the owner and the group of the table.
+    """If the user is allowed to, `restrict` sets the owner and the group of the table.
 
     The test sets the user daemon, whose id is 1.
     """
@@ -227,7 +227,7 @@ def test_folder_of_another_group_limits_permissions() -> None:
 
 
 def test_uri_parts() -> None:
-    """A URI has a scheme, an authority and a path; its parent has the same first two."""
+    """A URI has scheme, authority and path; its parent has the same scheme and authority."""
     assert split("hdfs://nn:8020/a/b c") == ("hdfs", "nn:8020", "/a/b c")
     assert split("file:/a") == ("file", "", "/a") == split("file:///a")
     assert parent("hdfs://nn:8020/a/b") == "hdfs://nn:8020/a"
@@ -270,7 +270,7 @@ def test_new_folder_is_closed_until_it_has_its_permissions(
 def test_a_file_that_cannot_be_written_leaves_no_draft(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If a file cannot be written, as on a full disk, neither it nor a draft remains."""
+    """If a file cannot be written, as on a full disk, neither a draft nor the file is left."""
     monkeypatch.setattr(os, "fsync", failing(errno.ENOSPC))
     with pytest.raises(UnavailableError, match=f"cannot create file:{tmp_path}/f: No space left"):
         LocalStore().create(f"file:{tmp_path}/f", b"x")
@@ -335,7 +335,7 @@ def test_file_deleted_by_another_process_is_ignored(
 def test_folder_of_another_process_keeps_its_permissions(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If another process creates the folder during `mkdirs`, it keeps its permissions.
+    """If another process creates the folder during `mkdirs`, the folder keeps its permissions.
 
     If a file has the name of the folder, `mkdirs` fails.
     """

@@ -259,7 +259,7 @@ def test_probe_without_an_answer_is_repeated(bucket: Bucket) -> None:
 
 
 def test_failed_write_aborts_the_stream(bucket: Bucket) -> None:
-    """If writing a stream fails, `create` aborts it, as `close` would put a part of the file."""
+    """`create` aborts a stream that cannot be written, as `close` would put a part of the file."""
     s3._lacks["s3a://bucket"] = ""
     bucket.broken = KeyboardInterrupt()
     with pytest.raises(KeyboardInterrupt):
@@ -270,7 +270,7 @@ def test_failed_write_aborts_the_stream(bucket: Bucket) -> None:
 def test_missing_permission_is_a_known_outcome(
     bucket: Bucket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If the server refuses a put for a missing permission, its outcome is known."""
+    """A put that the server refuses for a missing permission has a known outcome."""
     s3._lacks["s3a://bucket"] = ""
     denied = Py4JJavaError("", Failure("java.nio.file.AccessDeniedException"))
     monkeypatch.setattr(Put, "close", lambda _: (_ for _ in ()).throw(denied))

@@ -126,7 +126,7 @@ def test_error_for_an_unsupported_relation_has_a_remedy(kind: str, told: str) ->
     ],
 )
 def test_column_with_a_reserved_prefix_is_refused(columns: list[str], taken: str | None) -> None:
-    """If a column's name begins with `__sieve_`, in any case, it is refused by name."""
+    """A column whose name begins with `__sieve_`, in any case, is refused by name."""
     refused = refuse_names("shop.t", columns)
     if taken is None:
         assert refused is None
@@ -150,9 +150,9 @@ def test_column_with_a_reserved_prefix_is_refused(columns: list[str], taken: str
 def test_other_handling_of_stray_quotes_is_refused(
     format_name: str, handling: str | None, refused: bool
 ) -> None:
-    """If CSV handles stray quotes otherwise than by default, it is refused.
+    """CSV is refused if it handles stray quotes otherwise than by default.
 
-    With such an option, a value depends on the other columns of a query.
+    With another handling of stray quotes, a value depends on the query's other columns.
     """
     option = {} if handling is None else {"option.unescapedquotehandling": handling}
     found = refuse_option("shop.t", {"format": f"{format_name} x", "schema": "{}"} | option)

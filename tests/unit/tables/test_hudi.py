@@ -241,7 +241,7 @@ def appended(access: Slices, state: tuple[int, int] = BASE, *, all_rows: bool = 
 
 
 def test_only_log_files_of_a_known_base_file_are_read() -> None:
-    """If only the base file of a slice is indexed, a refresh reads its log files without it."""
+    """If only the base file of a slice is indexed, a refresh reads only the slice's log files."""
     access = Slices()
     assert appended(access)
     assert (access.read, access.appends) == ([0, 1], [(7, 0)])

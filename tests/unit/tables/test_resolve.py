@@ -70,7 +70,7 @@ def test_error_for_an_unknown_table_suggests_similar_ones(parts: list[str], told
 
 
 def test_error_suggests_at_most_three_names() -> None:
-    """If there are more similar names, the error suggests only three of them."""
+    """The error suggests at most three names."""
     tables = driver(None).tables()
     tables.names = lambda *_: json.dumps([f"orders{k}" for k in range(5)])
     shim = SimpleNamespace(tables=lambda: tables)
@@ -121,7 +121,7 @@ def resolved(format_name: str, **parts: str) -> Any:
 
 @pytest.mark.parametrize("format_name", ["parquet", "orc", "csv", "json", "delta", "hudi"])
 def test_a_table_of_files_is_opened(format_name: str) -> None:
-    """If its format is supported, a table is opened."""
+    """A table of each supported format is opened."""
     driver = resolved(format_name, **{"hudi.hoodie.table.version": "9"})
     assert open_table(driver, None, Session(), ["orders"]).info.format_name == format_name  # type: ignore[arg-type]
 
@@ -135,7 +135,7 @@ def test_a_table_of_files_is_opened(format_name: str) -> None:
     ],
 )
 def test_a_table_of_another_layout_is_refused(driver: Any, told: str) -> None:
-    """If its layout is not supported, a table is refused, with its name as the user typed it."""
+    """A table of an unsupported layout is refused, with the table's name as the user typed it."""
     with pytest.raises(UnsupportedError, match=rf"shop\.orders {told}"):
         open_table(driver, None, Session(), ["shop", "orders"])  # type: ignore[arg-type]
 

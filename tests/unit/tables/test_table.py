@@ -236,7 +236,7 @@ def test_another_registration_is_not_overwritten(tmp_path: Path) -> None:
 def test_properties_show_if_a_registration_failed(
     tmp_path: Path,
 ) -> None:
-    """If a registration fails, the table's properties show whether it took effect.
+    """After a failed registration, the table's properties show the outcome.
 
     If the properties cannot be read, the outcome is unknown.
     """
@@ -253,7 +253,7 @@ def test_properties_show_if_a_registration_failed(
 
 
 def test_declared_columns_are_a_property(tmp_path: Path) -> None:
-    """Declared columns are a property of the table, which is removed if no column is left.
+    """The declared columns are a table property, which is removed if no columns are declared.
 
     If the metastore raises an error, the first line of it is reported.
     """

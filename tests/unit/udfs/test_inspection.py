@@ -102,9 +102,9 @@ def test_labels_are_keys_that_occur() -> None:
 
 
 def test_label_of_a_text_ends_at_the_first_difference() -> None:
-    """The label of a text ends at the first character that differs from its neighbours.
+    """The label of a text ends where the text differs from its neighbours.
 
-    Any characters after it may belong to no key.
+    The characters after this position may belong to no key.
     """
     keys = ["AIR", "FOB", "RAIL", "REG @", "TRUC@", "TRUCK"]
     assert shortened(keys, keys) == ["AIR", "FOB", "RAI…", "REG…", "TRUC@", "TRUCK"]
@@ -116,7 +116,7 @@ def test_label_of_a_text_ends_at_the_first_difference() -> None:
 
 
 def test_labels_of_texts_are_beginnings_of_keys() -> None:
-    """If an entry begins below its only key, its label is what both of its ends begin with."""
+    """If an entry begins below its only key, its label is the common beginning of both ends."""
     begin, end, last = 10**15, 10**15 + 9, 10**15 + 20
     texts = {0: "Delft", begin: "Utrd@", end: "Utrecht", last: "Utrf"}
     layout = _layout([(0, 0, 0), (begin, end, 0), (begin, last, 1)], 2)

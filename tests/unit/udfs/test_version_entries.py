@@ -39,7 +39,7 @@ def _build(warehouse: Warehouse, *statements: str) -> None:
 def test_entries_of_later_runs_belong_to_their_own_files(tmp_path: Path) -> None:
     """If a version has several runs, the entries of each run name the files of this run.
 
-    If a file was removed from the table, it keeps its slot, but has no entry.
+    A file that was removed from the table keeps its slot and has no entry.
     """
     warehouse = Warehouse(tmp_path)
     warehouse.create_table("t", [[1], [5], [7]])

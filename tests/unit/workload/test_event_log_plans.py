@@ -100,7 +100,7 @@ def test_scan_with_an_unreadable_filter_reports_it() -> None:
 
 
 def test_scan_that_is_shown_twice_counts_once() -> None:
-    """If an exchange or subquery is reused, with the same metrics, it counts once.
+    """A reused exchange or subquery, whose metrics are the same, counts once.
 
     If scans have no metrics, each of them counts.
     """

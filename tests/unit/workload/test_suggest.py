@@ -57,7 +57,7 @@ def test_second_index_saves_only_what_the_first_leaves() -> None:
 
 
 def test_saving_below_a_hundredth_is_not_suggested() -> None:
-    """An index is suggested only if it saves a hundredth of the bytes that table scans read."""
+    """A suggestion must save at least a hundredth of the bytes of the table's scans."""
     work = Workload()
     work.add(ORDERS, {}, 9850, 10)
     work.add(ORDERS, {DAY: RANGE}, 150, 10)
