@@ -72,7 +72,7 @@ def calls(lab: Lab, name: str) -> list[list[str]]:
 
 
 def claims(lab: Lab, texts: Sequence[str]) -> list[Claim]:
-    """Asks the shim about these calls, and returns an entry for each of them.
+    """Asks the shim about these calls; returns an entry for each call.
 
     Calls that Spark refuses have no entry.
     """

@@ -57,7 +57,7 @@ class GeneratedColumn:
 
 @dataclass(frozen=True, slots=True)
 class GeneratedTable:
-    """A generated table, that is, the list of all columns and the list of indexed columns."""
+    """A generated table: all columns, and those with an index."""
 
     columns: tuple[GeneratedColumn, ...]
     indexed: tuple[str, ...]

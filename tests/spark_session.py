@@ -136,7 +136,7 @@ class Lab:
         return sorted(Path(uri.removeprefix("file:")) for uri in uris)
 
     def facts(self, index: str = "id_sieve", table: str = "t") -> dict[str, str]:
-        """Runs DESCRIBE EXTENDED on an index, and returns the result as a dictionary."""
+        """Returns the result of DESCRIBE EXTENDED as a dictionary."""
         return dict(self.sql(f"DESCRIBE SIEVE INDEX EXTENDED {index} ON {table}"))
 
     @contextmanager
@@ -259,7 +259,7 @@ def start_session(folder: Path, **conf: str) -> SparkSession:
 
 
 def _age_files(spark: SparkSession, warehouse: Path) -> None:
-    """Sets the modification times of the files that a statement wrote back by two seconds.
+    """Makes the files that a statement writes two seconds older.
 
     A build waits until the newest file is a second old, so backdated files save the tests this
     time.

@@ -166,7 +166,7 @@ def run(lab: Lab, folder: Path, pairs: int, per_table: int) -> Tally:
 
 @pytest.mark.parametrize("pairs", PAIRS)
 def test_random_predicates_find_the_same_rows(lab: Lab, tmp_path: Path, pairs: int) -> None:
-    """Queries with a random predicate return the same rows with the index as without it.
+    """With the index, a predicate returns the same rows.
 
     For each row, either the predicate is true, or its negation is true, or both are NULL.
     """

@@ -112,7 +112,7 @@ class Line:
 
 
 def reference_lines(rows, options):
-    """Computes the segments key by key, as the definition says."""
+    """Computes the segments key by key, as defined."""
     sets = {}
     for code, location, _ in rows:
         sets.setdefault(code, set()).add(location)

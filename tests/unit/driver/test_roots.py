@@ -33,7 +33,7 @@ def settings(**given: str) -> Settings:
 def test_a_root_that_every_session_knows_is_allowed(root: str) -> None:
     """Three kinds of root are allowed: the database's, the driver's at its start, and listed ones.
 
-    If the URI of a root is spelt differently, it is still the same root.
+    Different spellings of a root's URI are equal.
     """
     roots, given = Roots(DRIVER, path="file:/start"), settings(roots="file:/b,/c")
     roots.check(root, "d", given, session)
@@ -87,9 +87,9 @@ def test_sessions_cannot_change_the_root_of_the_driver(path: str | None, root: s
 
 
 def test_the_folder_of_a_database_is_read_once_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The folder of a database is read again a minute after the last reading.
+    """The folder of a database is read again after a minute.
 
-    Until that minute has passed, scans use the folder that was read last.
+    Within this minute, scans use the last known folder.
     """
     asked: list[tuple[Any, str]] = []
     now, own = [1000.0], session()

@@ -116,7 +116,7 @@ def test_driver_without_permission_warns_once(
 def test_history_is_saved_every_ten_minutes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A driver saves its history for the first time after ten minutes.
+    """The first save happens after ten minutes.
 
     If saving fails, the failure is logged, and the thread continues.
     """

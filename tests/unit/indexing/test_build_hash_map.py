@@ -30,12 +30,11 @@ HALF = -(1 << 62)
         ([(0, [])], (0, 0)),
         # If the sketch can contain all hashes, the count is exact.
         ([(5, [1, 2]), (7, [2, 3])], (12, 3)),
-        # Each of the four hashes occurs in one pair of hash and location, so there are as many keys
-        # as pairs.
+        # Each of the four hashes occurs in one pair, so there are as many keys as pairs.
         ([(5, [-9, 4]), (7, [-3, 8, 20])], (12, 12)),
-        # One hash occurs in two pairs, so the number of keys is an estimate. Of the four hashes in
-        # the sketch, three are below the fourth, which is at a quarter of the hash range, so the
-        # estimate is 3 / (1/4) = 12.
+        # One hash occurs in two pairs, so the number of keys is an estimate. Of the four hashes,
+        # three are below the fourth, which is at a quarter of the hash range, so the estimate is 3
+        # / (1/4) = 12.
         ([(40, [-(1 << 63), HALF]), (60, [HALF, HALF - 1, HALF - 2])], (100, 12)),
     ],
 )

@@ -51,7 +51,7 @@ class Attempts:
         trial: for the cheapest intervals, their bytes and the number of files read for a key.
         scattered: which share of the sample's keys are scattered.
         collects: for each reading of the column, true if it also collects the pairs of a map.
-        fewest: for each reading of the column, true if it returns as few cuts as possible.
+        fewest: for each reading, true if it returns the fewest cuts.
     """
 
     script: list[tuple[int, float] | Exception]

@@ -96,7 +96,7 @@ def segment(codes: np.ndarray, location: int) -> Row:
 def answers(tmp_path: Path, run: RunRef, limit: int, values: list[int | None]) -> np.ndarray:
     """Checks values; returns the last round's numbers of rows, NULLs and NaNs, and all missed rows.
 
-    The table's only location, which has the number 1 in the run, has the keys `values`.
+    In the run, the only location has the number 1; its keys are `values`.
     """
     batch = pa.RecordBatch.from_arrays(
         [pa.array(values, pa.int64()), pa.array([0] * len(values), pa.int32())], ["v", "location"]
@@ -210,8 +210,7 @@ def test_number_of_rounds_does_not_change_missed_keys(tmp_path: Path, limit: int
     wrong = [-1, 100, 150, 205, 1000]
     counts = answers(tmp_path, run, limit, sound + wrong)
     assert counts[0] == 9
-    # If a key is missed both by code and by hash, it counts once in a round of codes and once in a
-    # round of hashes.
+    # A key that is missed by code and by hash counts twice: once in each kind of round.
     assert counts[3] == (5 if len(rounds) == 1 else 10)
 
 

@@ -123,9 +123,9 @@ def test_no_byte_beyond_the_front_affects_a_code():
 
 
 def test_wide_decimals_in_a_narrow_range_differ():
-    """With a window, decimals of 25 digits have different codes even if they are close together.
+    """A window distinguishes decimals of 25 digits that are close together.
 
-    Decimals that are far from the window have the first or the last code.
+    Distant decimals share the first or the last code.
     """
     ids = [Decimal(10**24 + n).scaleb(-2) for n in range(0, 10**6, 101)]
     encoder = chosen("decimal(38,2)", ids)
@@ -142,7 +142,7 @@ def test_wide_decimals_in_a_narrow_range_differ():
 
 
 def test_negative_decimals_in_a_narrow_range_differ():
-    """With a window, negative decimals have different codes even if they are close together."""
+    """A window distinguishes negative decimals that are close together."""
     ids = [Decimal(-(10**24) - n).scaleb(-2) for n in range(0, 10**6, 101)]
     assert share_of_distinct_codes(chosen("decimal(38,2)", ids), ids) == 1.0
 

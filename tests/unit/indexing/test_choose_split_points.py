@@ -57,7 +57,7 @@ def test_values_are_split_where_neighbours_differ_most(
 ) -> None:
     """Values are split where neighbours share the fewest bytes, by points as short as possible.
 
-    The digits of a code are the bytes that follow the bytes shared by the point's values.
+    The digits of a code come from the bytes after the shared bytes.
     """
     found = Splits(tuple(Point(*point) for point in points), alphabet)
     assert made(PAGES, count, 60) == found

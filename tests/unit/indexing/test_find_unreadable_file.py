@@ -22,7 +22,7 @@ COLUMN = Column(("id",), "bigint")
 
 
 class Reads:
-    """Replaces the reading of files; a reading fails if one of its files is bad.
+    """Replaces reading: fails if a bad file is read.
 
     Records how many files each reading reads.
     """

@@ -128,7 +128,7 @@ def may_pay(files: float, exact: float, *, budget: int = ENOUGH, of: str = "bigi
 
 
 def test_map_pays_if_intervals_read_files_without_the_key() -> None:
-    """A map may pay only if it fits into its budget, and intervals read files without the key."""
+    """A map may pay only if it fits its budget, and intervals read files without the key."""
     assert may_pay(3.0, 1.0)
     assert not may_pay(3.0, 3.0)
     assert not may_pay(3.0, 1.0, budget=10)

@@ -34,7 +34,7 @@ def frames(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def values(type_: pa.DataType, *parts: Sequence[tuple[Any, int]]) -> Frame:
-    """A frame with two columns: the values, and the locations that contain them."""
+    """A frame of values and their locations."""
     rows = [[{"v": value, LOCATION: at} for value, at in part] for part in parts]
     return Frame({"v": type_, LOCATION: pa.int32()}, rows)
 

@@ -298,7 +298,7 @@ def test_grown_file_has_the_counts_of_both_readings() -> None:
     ],
 )
 def test_slots_are_moved_to_the_front(places: list[list[int]], packed: list[list[int]]) -> None:
-    """The slots of a file are moved to the front, and columns without any slot are removed.
+    """Slots are moved to the front, and columns without slots are removed.
 
     If no file has keys, one column of slots remains.
     """

@@ -49,7 +49,7 @@ def test_the_shim_obeys_its_layers(sources: Path) -> None:
     ],
 )
 def test_a_planted_line_is_seen(sources: Path, file: str, line: str, fault: str) -> None:
-    """If a line that breaks a rule is added, the lint reports this line."""
+    """The lint reports a line that breaks a rule."""
     text = (sources / file).read_text(encoding="utf-8")
     (sources / file).write_text(text + line + "\n", encoding="utf-8")
     (seen,) = layers.faults(sources)

@@ -71,7 +71,7 @@ def write(path: Path, *events: Any) -> None:
 
 
 def replayed(path: Path) -> Replay:
-    """Replays one event log, and returns what was read."""
+    """Replays one event log."""
     replay = Replay()
     replay.read(EventLog(path.name, (path,)))
     return replay

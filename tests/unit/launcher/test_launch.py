@@ -41,9 +41,9 @@ def _conf(command: list[str]) -> dict[str, str]:
 
 
 def test_spark_home_wins_over_the_installed_pyspark(spark_home: Path) -> None:
-    """If SPARK_HOME is set, Sieve uses this Spark, even if PySpark is installed.
+    """SPARK_HOME takes precedence over an installed PySpark.
 
-    Sieve reads the versions of Spark and Scala from the names of Spark's jars.
+    Versions are read from the names of Spark's jars.
     """
     spark = find_spark({"SPARK_HOME": str(spark_home)})
     assert (spark.path, spark.version, spark.scala, spark.line) == (
@@ -261,7 +261,7 @@ def test_option_iceberg_adds_the_package(spark_home: Path, tmp_path: Path) -> No
     assert alone["spark.jars.packages"] == launch.ICEBERG_PACKAGES["4.1"]
     assert alone["spark.sql.catalog.spark_catalog"].endswith(".SparkSessionCatalog")
     assert alone[locks] == alone["spark.hadoop.hive.metastore.schema.verification"] == "false"
-    # With a metastore server, Iceberg's locks work, so Sieve does not disable them.
+    # A metastore server supports Iceberg's locks, so these stay enabled.
     assert locks not in conf("--conf", "spark.hadoop.hive.metastore.uris=thrift://meta:9083")
     (tmp_path / "hive-site.xml").touch()
     assert locks not in conf()
@@ -345,7 +345,7 @@ def test_locked_derby_database_is_refused(tmp_path: Path) -> None:
 def test_only_the_embedded_metastore_has_one_user(
     tmp_path: Path, settings: dict[str, str], embedded: bool
 ) -> None:
-    """Only one process can use the embedded metastore; other metastores have no such limit."""
+    """Only the embedded metastore is limited to one process."""
     assert metastore.is_embedded(settings, tmp_path) is embedded
 
 
@@ -377,7 +377,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spark_home: Path) -> 
 
 
 def test_each_java_and_spark_has_a_separate_archive(tmp_path: Path, spark_home: Path) -> None:
-    """Each pair of Java and Spark has its own class archive, in XDG_CACHE_HOME or at home."""
+    """Each pair of Java and Spark has a class archive, in XDG_CACHE_HOME or in the user's home."""
     spark = inspect(spark_home)
     named = class_archive.archive_file(spark, "/a/java", {"XDG_CACHE_HOME": "/c", "HOME": "/h"})
     assert named.parent == Path("/c/sieve")

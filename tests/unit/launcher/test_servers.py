@@ -62,7 +62,7 @@ def test_a_server_that_ends_at_once_is_not_running(port: int) -> None:
 
 
 def test_start_fails_if_another_program_has_the_port(port: int) -> None:
-    """If another program listens on the port, `start` fails, and says that the port is in use."""
+    """If another program listens on the port, `start` fails, and names this cause."""
     with (
         socket.create_server(("localhost", port)),
         pytest.raises(ConflictError, match=str(port)),

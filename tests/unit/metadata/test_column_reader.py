@@ -176,7 +176,7 @@ def test_settings_without_an_effect_do_not_matter(key: str) -> None:
 def test_every_column_matters_for_an_unknown_merge_mode() -> None:
     """If a merge-on-read table has no known merge mode, every column matters.
 
-    In such a table, the values of any column can decide which record is visible.
+    In such a table, any column can decide which record is visible.
     """
     merged = {"hudi.hoodie.table.type": "MERGE_ON_READ"}
     avro = "conf.spark.sql.avro.datetimeRebaseModeInRead"
@@ -277,7 +277,7 @@ def test_settings_for_writing_do_not_matter_in_text(format_name: str) -> None:
 
 
 def test_unknown_column_needs_all_parts() -> None:
-    """For a column that is not in the schema, every part of the fingerprint matters."""
+    """For an unknown column, every part of the fingerprint matters."""
     then = parts("parquet", A)
     assert changed_parts(("c",), then, then) == ()
     assert changed_parts(("c",), then, parts("parquet", A, B)) == ("schema",)

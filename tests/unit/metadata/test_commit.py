@@ -282,8 +282,7 @@ def test_refused_first_create_leaves_no_version(index: str) -> None:
 def test_damaged_newest_version_is_reported(index: str) -> None:
     """If the newest version is damaged, readers and writers report the damage.
 
-    Readers do not fall back to an older version, and writers do not take the damaged one for
-    another writer's.
+    Readers do not skip a damaged version, and writers do not mistake it for another writer's.
     """
     LocalStore().create(version_file(index, 1), b"{}")
     with pytest.raises(CorruptError):

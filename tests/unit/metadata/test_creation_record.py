@@ -157,7 +157,7 @@ def test_folder_of_an_unfinished_create_is_deleted_after_a_day(tmp_path: Path) -
 def test_creation_record_must_be_in_its_own_folder(tmp_path: Path) -> None:
     """A creation record counts only if it is valid, and is in the folder of its own index.
 
-    If the record is in another folder, that folder must not be deleted.
+    If the record is in another folder, that folder must stay.
     """
     folder = unfinished_create(tmp_path, 0, 0, REGISTERED)
     (record,) = creation_records(LocalStore(), f"file:{tmp_path}", [])

@@ -146,7 +146,7 @@ def test_a_range_that_differs_is_a_change(column: str) -> None:
     ],
 )
 def test_ranges_that_do_not_tile_their_file_are_damage(column: str, k: int, value: int) -> None:
-    """If the offsets of a file's ranges do not ascend within the file, the list is damaged.
+    """The offsets of a file's ranges must ascend within the file.
 
     The list is also damaged if the ranges' counts do not add up to the file's, or the footer
     exceeds the file.

@@ -264,7 +264,7 @@ def test_a_manifest_beyond_the_limits_is_not_written() -> None:
 
 
 def test_an_empty_comment_is_kept() -> None:
-    """An empty comment is read back as an empty comment, not as a missing one."""
+    """An empty comment is read back as such, and not as a missing comment."""
     assert parse_manifest(render_manifest(replace(SAMPLE, comment=""))).comment == ""
 
 

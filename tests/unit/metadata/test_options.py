@@ -127,6 +127,6 @@ def test_option_payback_implies_the_budget_auto() -> None:
 
 
 def test_an_option_given_twice() -> None:
-    """If an option is given twice, in the same or in another letter case, it is an error."""
+    """An option that is given twice, in any letter case, is an error."""
     with pytest.raises(InvalidInputError, match="twice"):
         parse_options({"error": "5", "ERROR": "6"})

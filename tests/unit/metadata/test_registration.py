@@ -76,7 +76,7 @@ def test_only_refresh_auto_has_the_member_refresh() -> None:
     ],
 )
 def test_ill_formed_values_are_no_registration(value: str) -> None:
-    """If a value is malformed, as any user can write one, it is not read as a registration."""
+    """A malformed value, which any user can write, is no registration."""
     assert parse_registration(value) is None
 
 
@@ -111,7 +111,7 @@ def test_a_column_has_up_to_a_hundred_parts() -> None:
 
 
 def test_registrations_among_properties() -> None:
-    """A property is a registration only if it is well-formed and its key has the exact prefix."""
+    """Only well-formed properties with the exact prefix are registrations."""
     properties = {
         "sieve.index.b": VALUE,
         "sieve.index.a": VALUE,

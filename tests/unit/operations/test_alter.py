@@ -52,7 +52,7 @@ RENAMED = replace(WAS, table="renamed", location="file:/w/renamed")
 def follow(
     tmp_path: Path, now: TableIdentity, *there: TableIdentity, state: str = "ready"
 ) -> tuple[str | None, TableIdentity, tuple[str, ...]]:
-    """Lets an index follow its table to another name or location.
+    """Lets an index follow its table.
 
     Returns the result, and the newest version's table and roots.
     """
@@ -84,7 +84,7 @@ def follow(
         (RENAMED, ("file:/w/renamed", "file:/else")),
         (replace(WAS, table="archive", location="file:/w/a"), ("file:/w/a", "file:/else")),
         (replace(WAS, table="renamed"), ("file:/w/orders", "file:/else")),
-        # SET LOCATION does not move a table's files, so the roots of the index stay.
+        # SET LOCATION does not move a table's files, so the roots stay.
         (replace(WAS, location="file:/w/new"), ("file:/w/orders", "file:/else")),
         (replace(WAS, location="file:/w/new", table="ORDERS"), ("file:/w/orders", "file:/else")),
     ],
@@ -106,8 +106,7 @@ def test_an_index_follows_its_table(
         # Either the property was copied to another table, or another table replaced the table.
         (replace(RENAMED, create_time_ms=WAS.create_time_ms + 1), ()),
         (replace(RENAMED, database="other"), ()),
-        # The index's own table still exists, so the other table is a copy that was created in the
-        # same second.
+        # The index's own table still exists; the other table is a copy from the same second.
         (RENAMED, (WAS,)),
     ],
 )

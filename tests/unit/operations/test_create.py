@@ -149,7 +149,7 @@ def test_an_index_that_stays_registered_keeps_its_files(tmp_path: Path) -> None:
 
 
 def test_leftover_files_of_a_replaced_index_are_reported(tmp_path: Path) -> None:
-    """If the store cannot delete a replaced index, the statement succeeds and reports the files."""
+    """If the store cannot delete a replaced index, CREATE succeeds and reports its files."""
     warehouse = Warehouse(tmp_path)
     warehouse.create_table("t", [[1]])
 

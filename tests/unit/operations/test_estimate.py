@@ -99,7 +99,7 @@ def test_estimate_of_a_small_column_equals_the_build(
 
 @pytest.mark.parametrize("budget", ["auto", "5KB"])
 def test_estimate_describes_the_attempt_that_is_kept(tmp_path: Path, budget: str) -> None:
-    """If a build would keep another attempt than the first, the estimate describes that one."""
+    """The estimate describes the attempt that the build keeps, such as a map."""
     many, options = Table("bigint", scattered(24, 150), 16 * MB), IndexOptions(budget=budget)
     (found,) = estimated(many, options)
     built = index(tmp_path, many, options).manifest

@@ -206,7 +206,7 @@ def test_refresh_without_a_write_publishes_no_version(tmp_path: Path) -> None:
 
 
 def test_all_is_listed_if_commits_name_no_folders(tmp_path: Path) -> None:
-    """If commits do not name the folders that they wrote to, a refresh lists all folders."""
+    """If the commits name no folders, the refresh lists all folders."""
     found, _ = version(tmp_path, BEFORE, [6])
     table = Commits(AFTER, None)
     assert refreshed(table, found) == {file.path for file in AFTER}

@@ -44,7 +44,7 @@ def test_newest_readable_version_names_the_table(
 
 
 def test_index_that_can_be_read_again_is_not_damaged(tmp_path: Path) -> None:
-    """If a damaged index is readable at the second attempt, the error blames the first answer."""
+    """If a damaged index is readable the second time, the error blames the store's first answer."""
     with pytest.raises(UnavailableError, match="is readable now"):
         owner_of_damaged(STORE, index(tmp_path, FIRST, LATER))
 

@@ -462,7 +462,7 @@ def test_a_column_may_be_a_hundred_structs_deep():
 def test_columns_of_an_unparsed_part_are_named(part, names):
     """If a part is not parsed, the columns in it are named once each, at any depth.
 
-    Malformed columns in such a part are left out.
+    Malformed columns in this part are ignored.
     """
     assert set(_names_in(part)) == set(names)
     assert len(_names_in(part)) == len(names)

@@ -202,7 +202,7 @@ def test_partly_indexed_file_with_hidden_rows_is_read() -> None:
 
 
 def test_numbering_with_all_requested_versions_is_reused(tmp_path: Path) -> None:
-    """If a numbering has all requested versions, the most recent such numbering is used again.
+    """The most recent numbering with all requested versions is reused.
 
     The driver then need not read another list of files.
     """

@@ -85,9 +85,9 @@ def test_records_have_as_few_bytes_as_their_parts() -> None:
 
 @pytest.mark.parametrize(("bits", "fits"), [(30, True), (31, True), (32, False)])
 def test_a_record_has_63_bits_at_most(bits: int, fits: bool) -> None:
-    """If a packed entry would need more than 63 bits, entries are not packed.
+    """Records of more than 63 bits are not packed.
 
-    The numbers of first cells have `bits` bits, lengths have 31 bits, and locations have one bit.
+    First cells have `bits` bits, lengths have 31, and locations have one.
     """
     cells = of([0, (1 << bits) - 1], [(1 << 31) - 1, (1 << bits) - 1], [4, 5])
     packed = PackedChunk.of(cells)

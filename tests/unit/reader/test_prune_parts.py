@@ -26,7 +26,7 @@ def table(tmp_path: Path) -> Table:
 
 
 def is_in(*values: int) -> dict[str, Any]:
-    """An IN predicate, in the wire form that the driver sends."""
+    """An IN predicate in the driver's wire form."""
     return {"op": "in", "col": ["x"], "values": list(values)}
 
 

@@ -362,7 +362,7 @@ def test_missing_and_damaged_files_raise_different_errors(tmp_path: Path) -> Non
 
 
 def test_cached_bytes_are_used_after_their_file_is_gone(tmp_path: Path) -> None:
-    """If bytes of a file are verified and cached, look-ups use them even after the file is gone."""
+    """Verified bytes in the cache are used even if their file is gone."""
     index = opened(tmp_path, write_run(tmp_path, many_files(), BIGINT, FILES * EACH), LocalStore())
     assert found(index, (5, 5)) == [0]
     (tmp_path / "runs" / RUN / name(0)).unlink()
@@ -424,7 +424,7 @@ def altered(rows: list[Row], number: int, payload: bytes) -> tuple[bytes, RunFil
 
 
 def test_neighbouring_segments_form_one_range() -> None:
-    """If segments of a file are neighbours, the manifest has one range for all of them.
+    """Neighbouring segments of a file form one range in the manifest.
 
     If another file has a segment in between, the range ends there.
     """

@@ -13,8 +13,8 @@ from sieve.predicate.tree import Or
 from sieve.reader.extents import LocationEnds, extents
 from sieve.reader.top_k import Order, needed
 
-# Each row of this table states a location's least key, greatest key, rows with a key, NULLs, and
-# NaNs. Location 3 has no keys.
+# Each row: a location's least key, greatest key, rows with a key, NULLs, and NaNs. Location 3 has
+# no keys.
 LOCATIONS = [
     (0, 9, 10, 0, 0),
     (10, 19, 10, 2, 0),

@@ -169,7 +169,7 @@ def test_range_over_all_runs_counts_as_all_keys(version: Manifest, tmp_path: Pat
 
 
 def test_each_run_is_searched_for_its_own_locations(tmp_path: Path) -> None:
-    """If a version has several runs, each run is searched only for its own locations.
+    """A look-up searches each run for the run's own locations.
 
     If a range contains all keys of one run, it need not contain all keys of the version.
     """

@@ -113,8 +113,7 @@ def test_next_price_lies_between_the_prices_of_two_attempts(
 ) -> None:
     """If one attempt fits and another does not, their bytes determine a price between theirs.
 
-    On a logarithmic scale, the next price lies between a fifth and four fifths of the way from one
-    price to the other.
+    The next price lies between a fifth and four fifths of the way, on a logarithmic scale.
     """
     tried: list[float] = []
 

@@ -135,7 +135,7 @@ def test_the_whole_domain_is_one_segment():
 
 
 def test_the_whole_domain_in_one_location_has_a_width_of_64_bits():
-    """If one location has keys at both ends of the 2^64 codes, the segment has two blocks.
+    """A segment over all 2^64 codes in one location has two blocks.
 
     If there were only one block, its width would not fit into 64 bits.
     """

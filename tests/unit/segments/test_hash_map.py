@@ -100,7 +100,7 @@ def test_map_without_keys_finds_nothing():
 
 
 def test_keys_with_the_same_set_share_one_list():
-    """If several keys have the same set of locations, the map stores one list for all of them."""
+    """Keys with the same set of locations share one list."""
     hashes, first = draw(100_000, 9)
     payload = build_map(np.repeat(hashes, 2), np.stack([first, first + 1], 1).ravel(), 10, 6)
     segment = decode_map(payload)

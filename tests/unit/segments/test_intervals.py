@@ -170,7 +170,7 @@ def test_two_bytes_of_budget_add_three_intervals(
 ) -> None:
     """The total is 64 intervals per location, plus 3 intervals per 2 bytes of budget.
 
-    If there are fewer rows than that, the total is the number of rows.
+    The total never exceeds the number of rows.
     """
     assert overprovisioned_total(rows, locations, budget) == total
     if locations:

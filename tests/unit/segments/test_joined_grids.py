@@ -29,8 +29,8 @@ def test_a_gap_is_a_cell() -> None:
     assert (joined.first, joined.last, pieces) == (10, 30, [0, 2, 4])
     assert joined.start.tolist() == [0, 4, 11, 16, 17]
     assert joined.shift.tolist() == [1, 2, 0, 63, 0]
-    # The joined grid has two cells of two codes, two of four codes, five of one code, the gap, and
-    # four of one code.
+    # The joined grid: two cells of two codes, two of four, five of one, the gap, and four of one
+    # code.
     assert joined.cells == 2 + 2 + 5 + 1 + 4
     assert joined.base[pieces].tolist() == [0, 4, 10]
 

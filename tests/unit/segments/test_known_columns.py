@@ -1,7 +1,7 @@
 """Regression test of the planner: for fixed columns, a plan's bytes and reads are fixed.
 
-If plans got worse, no other test would fail, because only bytes or reads would grow, and no row
-would be lost. If a change improves these numbers, it must update this test.
+A worse plan would cost only bytes or reads, and lose no rows, so no other test would fail. If a
+change improves these numbers, it must update this test.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def scattered(random: np.random.Generator) -> Column:
 
 
 def tenants(random: np.random.Generator) -> Column:
-    """A few keys that are far apart; each has many rows in some of the files."""
+    """A few distant keys, each with many rows in some files."""
     drawn = [random.choice(400, 12, replace=False) for _ in range(FILES)]
     return [np.repeat(keys, 9).astype(np.int64) << 32 for keys in drawn]
 

@@ -93,7 +93,7 @@ def long_segments() -> Plan:
 
 
 def test_a_trial_encodes_some_segments_of_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If a plan has many segments, a trial encodes at most three of them, at equal distances.
+    """A trial of many segments encodes at most three of them, at equal distances.
 
     A trial estimates the bytes and entries of all segments from the encoded ones.
     """

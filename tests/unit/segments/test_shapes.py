@@ -264,7 +264,7 @@ def test_payloads_follow_the_documented_layout():
 
 
 def test_a_grid_has_as_many_pieces_as_a_byte_can_count():
-    """The number of pieces is stored in one byte, so a grid has from 1 to 256 pieces."""
+    """A grid has 1 to 256 pieces, because one byte stores their number."""
 
     def cells(pieces):
         start = 4 * np.arange(pieces, dtype=np.uint64)

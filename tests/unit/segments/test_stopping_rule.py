@@ -88,7 +88,7 @@ def test_rule_stops_at_the_first_of_three_limits() -> None:
 def test_negligible_bytes_are_spent_for_absent_keys() -> None:
     """If an index is tiny, the rule goes on until reads for absent keys are minimal, too.
 
-    If an index is larger, the rule stops as soon as mean reads are near their minimum.
+    For a larger index, mean reads near the minimum stop the rule.
     """
     near_by, exact = (1.04, 0.9, 2.0), (1.0, 0.0, 2.0)
     assert chosen(stop(), (1, near_by), (5, near_by), (8, exact), (9, exact)) == 2
@@ -294,7 +294,7 @@ def test_map_left_out_names_the_limit() -> None:
     ],
 )
 def test_each_of_six_kinds_of_query_counts_the_same(reads: dict[str, float], mean: float) -> None:
-    """In the mean, each of the six kinds of query has the same weight.
+    """The mean weighs six kinds of query equally.
 
     Of the six kinds, two look for present keys, one for absent keys, and three for ranges.
     """

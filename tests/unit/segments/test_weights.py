@@ -145,7 +145,7 @@ def sizes_of(files: int) -> Counts:
 
 
 def points(files: list[Codes]) -> Codes:
-    """Makes probes for single keys, of which some are present and some are absent."""
+    """Probes for single keys, present and absent."""
     rng = np.random.default_rng(5)
     codes = np.sort(
         np.concatenate([rng.choice(np.concatenate(files), 60), rng.integers(0, 4e9, 60)])

@@ -69,7 +69,7 @@ def test_seconds_are_the_time_of_the_statement(
 
 
 def test_advice_names_the_problems_of_an_index(warehouse: Warehouse) -> None:
-    """The advice names different options, a disabled index, and a lost registration."""
+    """The advice names options that differ, a disabled index, and a lost registration."""
     other = "CREATE SIEVE INDEX IF NOT EXISTS ON t (id) OPTIONS (error = 2)"
     ((_, change, advice),) = answers(warehouse, CREATE, other)
     assert change == "unchanged"

@@ -105,7 +105,7 @@ def test_rendered_record_equals_the_statement(statement: str) -> None:
 def test_wrong_call_suggests_a_similar_name(call: str, problem: str) -> None:
     """If CALL has an unknown procedure or argument, the error suggests a similar name.
 
-    If an argument of CALL is missing, repeated or invalid, it is refused.
+    CALL refuses missing, repeated and invalid arguments.
     """
     with pytest.raises(InvalidInputError, match=problem):
         parse_statement(f"CALL sieve.{call}")

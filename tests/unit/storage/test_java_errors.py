@@ -62,7 +62,7 @@ def spark_error(java: Java, text: str = "[SIEVE_INDEX_DROPPED] said by the way")
 def test_conditions_include_those_of_all_causes() -> None:
     """`conditions` collects an error's conditions from all its causes, in Java and in Python.
 
-    If a condition only occurs in a message, it does not count.
+    Conditions that occur only in a message do not count.
     """
     inner = Java(cause=Java(getErrorClass="FAILED_READ_FILE.NO_HINT"), getCondition=None)
     outer = Java(getCondition="TABLE_OR_VIEW_NOT_FOUND", cause=inner)

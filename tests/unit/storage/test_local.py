@@ -39,7 +39,7 @@ class TestLocalStore(StoreContract, PermissionsContract, AtomicCreateContract):
 
     @pytest.fixture
     def folder(self) -> Iterator[str]:
-        """Creates an empty folder, and returns its URI."""
+        """An empty folder."""
         with open_folder() as path:
             yield f"file:{path}"
 
@@ -244,7 +244,7 @@ def test_join_refuses_names_that_leave_the_folder(name: str) -> None:
 
 
 def test_the_scheme_picks_the_store() -> None:
-    """The scheme of a URI selects the store, and this needs no call of the JVM."""
+    """The scheme selects the store, without a call of the JVM."""
     assert isinstance(store_for("file:/x", None, None), LocalStore)
     assert isinstance(store_for("s3a://bucket/x", None, None), S3Store)
     with pytest.raises(InvalidInputError):

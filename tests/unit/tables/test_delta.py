@@ -45,7 +45,7 @@ class Access:
 def test_changes_are_the_paths_of_a_complete_log() -> None:
     """If the log has all commits, the changes are exactly the paths that they name.
 
-    The paths of existing files are described as a listing would describe them.
+    Existing files are described as in a listing.
     """
     access = Access(6, [4, 5, 6])
     changed = delta.list_changed(access, Commit(TABLE, 3))

@@ -260,7 +260,7 @@ def test_only_newer_log_files_are_read_if_all_rows_are_known() -> None:
 
 @pytest.mark.parametrize("state", [TWO, (100, 2), (101, 1)])
 def test_slice_without_an_earlier_state_is_read_whole(state: tuple[int, int]) -> None:
-    """If a slice has no earlier state in the index, or has no change, it is read whole."""
+    """A slice without an earlier state, or without a change, is read whole."""
     assert not appended(Slices(), state, all_rows=True)
 
 

@@ -96,7 +96,7 @@ def test_other_errors_of_spark_are_raised_unchanged() -> None:
     ],
 )
 def test_cached_listing_is_dropped_before_a_build(parts: list[str], forgotten: list[str]) -> None:
-    """Before a build, the session drops the listing of the table that it has cached.
+    """Before a build, the session drops its cached listing of the table.
 
     For views and for tables of other catalogs, no listing is dropped.
     """

@@ -91,7 +91,7 @@ def test_file_changed_during_the_wait_stays_unstable() -> None:
 
 
 def test_file_with_a_future_time_causes_no_wait() -> None:
-    """If the time of a file is in the future, it stays unstable, and the snapshot does not wait."""
+    """A file with a time in the future stays unstable and causes no wait."""
     disk = Clocked()
     assert disk.snapshot([aged(-3_600_000)]).stable == (False,)
     assert disk.waited == []
