@@ -407,7 +407,7 @@ class _Writer:
 
 
 def write_file(path: str, schema: pa.Schema, rows: Sequence[Sequence[Any]], **options: str) -> None:
-    """Does the work of `CatalogTable.write_file` without Spark."""
+    """`CatalogTable.write_file` without Spark."""
     file = Path(path.removeprefix("file:") + ".parquet")
     file.parent.mkdir(parents=True, exist_ok=True)
     pq.write_table(

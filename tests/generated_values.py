@@ -115,7 +115,7 @@ KINDS = [
 def ordered(value):
     """A sort key that sorts values as Spark does.
 
-    In this order, NaN is the greatest value, bytes are unsigned, and -0.0 equals 0.0.
+    In Spark's order, NaN is the greatest value, bytes are unsigned, and -0.0 equals 0.0.
     """
     if isinstance(value, float):
         return (1, 0.0) if math.isnan(value) else (0, value)

@@ -1,4 +1,4 @@
-"""Writers in separate processes; tests kill these processes, stop them, or run several at once.
+"""Writers in separate processes, which tests kill, stop or run concurrently.
 
 A fork server without a JVM and without threads loads the writers' modules once. A new writer
 process therefore starts within milliseconds.

@@ -49,9 +49,9 @@ _ORC = [
     ("spark.sql.orc.impl", "hive"),
     ("orc.force.positional.evolution", "true"),
     ("orc.skip.corrupt.data", "true"),
-    # If this setting is on, ORC's reader converts the types in a file, for example days to text.
+    # With the setting below, ORC's reader converts the types in a file, for example days to text.
     ("orc.proleptic.gregorian", "true"),
-    # ORC also reads the key above under this name.
+    # ORC also reads `orc.skip.corrupt.data` under this name.
     ("hive.exec.orc.skip.corrupt.data", "true"),
 ]
 _TEXT = [
@@ -62,7 +62,7 @@ _TEXT = [
     ("spark.sql.legacy.nobody.knows.this.key", "1"),
     ("spark.sql.columnNameOfCorruptRecord", "broken"),
     ("mapreduce.input.linerecordreader.line.maxlength", "9"),
-    # This is the setting's old name in Hadoop, which still works.
+    # Hadoop's old name of the setting above, which still works.
     ("mapred.linerecordreader.maxlength", "9"),
     ("io.compression.codecs", "org.apache.hadoop.io.compress.GzipCodec"),
     ("spark.sql.execution.datasources.hadoopLineRecordReader.enabled", "false"),

@@ -187,7 +187,7 @@ def files_read(frame: DataFrame) -> int:
 
 
 def _files_of(metrics: Any) -> int:
-    # Only scans through Spark's data source API V2 use another name for this metric.
+    # Scans through Spark's data source API V2 use another name for this metric.
     name = "numFiles" if metrics.contains("numFiles") else "resultDataFiles"
     return int(metrics.apply(name).value())
 

@@ -28,7 +28,7 @@ from tests.generated_values import KINDS, image, ordered
 
 @dataclass(frozen=True)
 class Table:
-    """Table rows in the form (location, {column: value}), and the types of the columns."""
+    """Rows (location, {column: value}) and the types of the columns."""
 
     kinds: dict
     rows: list

@@ -30,8 +30,8 @@ BRANCHES = 50
 _TOLD = 25
 
 _SETTINGS = INTERPRETED | {
-    # The staged files contain days before 1582, and so do the tables. These rebase modes are the
-    # defaults of Spark 4.
+    # The staged files contain days before 1582, and so do the tables. The rebase modes `CORRECTED`
+    # are the defaults of Spark 4.
     "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
     "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
     "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
@@ -128,7 +128,7 @@ def rows_where(lab: Lab, predicate: str) -> list[int]:
 def without_index(
     lab: Lab, predicates: list[str]
 ) -> tuple[list[int], list[tuple[bool | None, ...]]]:
-    """Returns the numbers of all rows, and each predicate's value for each row.
+    """The numbers of all rows, and the predicates' values.
 
     The query has no WHERE, so Spark skips no file.
     """

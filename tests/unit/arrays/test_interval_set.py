@@ -39,7 +39,7 @@ def gaps(intervals: np.ndarray) -> list[int]:
 def test_merging_keeps_the_integers(intervals: list[Pair], touching: bool) -> None:
     """`merge` keeps every integer, and its result contains no overlapping intervals.
 
-    With `touching`, the result contains no adjacent intervals and no empty interval.
+    With `touching`, `merge` returns no adjacent intervals and no empty interval.
     """
     made = merge(array(intervals), touching=touching)
     assert members(made) == members(array(intervals))

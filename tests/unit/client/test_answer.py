@@ -155,7 +155,7 @@ def test_terminals_get_plain_text() -> None:
 def test_terminals_get_no_control_characters() -> None:
     """In a terminal, line breaks and control characters of a cell are escaped.
 
-    Otherwise, a constant in a query could change the terminal's colours.
+    If a line break or control character stayed, a constant could change the terminal's colours.
     """
     text = "note = 'a\nb\x1b[31m é\\'"
     _, row = repr(Answer(answer_columns.Scan, [scan(predicate=text)])).splitlines()

@@ -104,7 +104,7 @@ def test_dates_and_timestamps_count_from_1970():
 
 
 def test_booleans_are_zero_and_one():
-    """As in Spark, the code of false is less than the code of true."""
+    """False has a lower code than true, as in Spark."""
     assert codes(Encoder("boolean"), pa.array([True, False])) == [1, 0]
     assert Encoder("boolean").literal(True).code == 1
 

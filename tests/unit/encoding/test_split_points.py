@@ -44,7 +44,7 @@ def test_code_is_the_number_of_a_point_and_the_digits_after_it():
 def test_value_above_the_shared_bytes_has_the_last_code():
     """A value that sorts after the shared bytes of its split point has the last code of the point.
 
-    If a value sorts before the first split point, it has the least code of all.
+    A value below the first point has the least code of all.
     """
     size = 6**24
     last = [LEAST + (number + 1) * size for number in range(3)]
@@ -101,7 +101,7 @@ def test_a_prefix_spans_the_values_that_begin_with_it(start, among):
 
 
 def test_a_span_is_no_wider_than_its_points():
-    """The span of a prefix excludes other values, even if they have the same split point."""
+    """The span of a prefix excludes other values of the same point."""
     low, high = ENCODER.starting_with(wire(b"www.b.org/img/a"))
     assert codes(ENCODER, [b"www.b.org/img/0"])[0] < low
     assert high < codes(ENCODER, [b"www.b.org/img/b"])[0]

@@ -264,7 +264,7 @@ def test_writes_during_a_refresh_are_reported_together(
 def test_replaced_table_gets_back_indexes_with_refresh_auto(warehouse: Warehouse) -> None:
     """If a table is replaced, its index with `refresh = 'auto'` is created again.
 
-    Its other indexes are created again only in a session whose setting restores all indexes.
+    Indexes without this option are created again only in a session that restores all indexes.
     """
     follow(warehouse, "b")
     auto_refresh = AutoRefresh()

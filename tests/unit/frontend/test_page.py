@@ -122,7 +122,7 @@ def test_each_index_has_a_row(warehouse: Warehouse) -> None:
 def test_state_is_the_same_as_in_show(warehouse: Warehouse) -> None:
     """A row shows an index's state: ready, disabled, or the last background refresh's result.
 
-    If the refresh failed, its message is not shown.
+    If a background refresh failed, the row does not show its message.
     """
     pages = Pages(warehouse)
 
@@ -141,7 +141,7 @@ def test_state_is_the_same_as_in_show(warehouse: Warehouse) -> None:
 def test_row_shows_the_files_that_a_key_reads() -> None:
     """The row of an index shows how many files a query for a key reads.
 
-    Until the list of files has been read, the row shows no coverage.
+    Until the list of files has been read, an index's row shows no coverage.
     """
     shown = ShownIndex("shop.t", "v", "disabled", SAMPLE)
     head, row = Text(page_html.page([shown], (), WorthHaving())).rows[:2]
@@ -251,7 +251,7 @@ def test_row_of_an_unreadable_index_shows_the_reason(
 
 
 def test_copied_registration_is_shown_as_gone(warehouse: Warehouse) -> None:
-    """If a registration was copied to another table, that table's row shows the index as gone."""
+    """A registration that was copied to another table is shown as gone."""
     pages = Pages(warehouse)
     has = registrations(warehouse.properties("t"))
     table = {"database": "shop", "table": "u", "registrations": has}

@@ -82,7 +82,7 @@ def lane_threads() -> int:
 def test_one_thread_is_always_idle(monkeypatch: pytest.MonkeyPatch) -> None:
     """Until the limit of threads is reached, each lane keeps one idle thread.
 
-    Therefore no request waits until a thread has started.
+    Because one thread is idle, no request waits until a thread has started.
     """
     go_on = threading.Event()
     driver = Driver()

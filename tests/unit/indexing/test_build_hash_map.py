@@ -28,7 +28,7 @@ HALF = -(1 << 62)
     [
         ([], (0, 0)),
         ([(0, [])], (0, 0)),
-        # If the sketch can contain all hashes, the count is exact.
+        # If the sketch of hashes can contain all of them, the count of keys is exact.
         ([(5, [1, 2]), (7, [2, 3])], (12, 3)),
         # Each of the four hashes occurs in one pair, so there are as many keys as pairs.
         ([(5, [-9, 4]), (7, [-3, 8, 20])], (12, 12)),
@@ -45,7 +45,7 @@ def test_keys_are_counted_by_their_smallest_hashes(
 ) -> None:
     """A build estimates the number of keys from the smallest hashes that all tasks found.
 
-    If all keys are unique, this number is exact; otherwise, it is approximate.
+    If all keys are unique, the number is exact; otherwise, it is approximate.
     """
     fake_frames.use(monkeypatch)
     monkeypatch.setattr(hash_map_tasks, "SKETCH", 4)
@@ -91,7 +91,7 @@ def test_collected_pairs_are_not_read_again(
 ) -> None:
     """If a build collected pairs while it read the column, it does not persist them again.
 
-    Otherwise, the build persists pairs when it builds the first map.
+    If a build has not collected pairs, it persists them when it builds the first map.
     """
     fake_frames.use(monkeypatch)
     step = hash_map_tasks.pack_hashes(Encoder("bigint"), None, 1, None)

@@ -218,7 +218,7 @@ def test_intervals_are_omitted_if_a_map_surely_pays(
     made: list[object],
     kept: int,
 ) -> None:
-    """If a map surely pays, a build makes intervals only if they could be cheaper than the map."""
+    """If a map surely pays, intervals are made only if they could be cheaper."""
     attempts = Attempts(script, trial=trial)
     built = attempts.build(monkeypatch, tmp_path, IndexOptions())
     assert attempts.made == made
@@ -239,7 +239,7 @@ def test_map_beyond_the_limits_is_not_built(
 def test_file_read_in_part_prevents_a_map(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """If a build read some file only in part, it makes no map.
 
-    Other rows of this file can be in other runs.
+    Rows of a partly read file can be in other runs.
     """
     for options, made in ((GIVEN, PLAIN), (IndexOptions(), STOPPED)):
         attempts = Attempts([(FEW, 150.0)])
@@ -288,7 +288,7 @@ def test_more_cuts_are_read_if_they_may_save_reads(
 ) -> None:
     """If more cuts may save reads, the column is read again, for eight times as many cuts.
 
-    Of the two runs, the build keeps the cheaper one.
+    If a column was read twice, the build keeps the cheaper of the two runs.
     """
     attempts = Attempts([(FEW, 150.0), second], cuts=1 << 30)
     built = attempts.build(monkeypatch, tmp_path, IndexOptions(), added=[3])

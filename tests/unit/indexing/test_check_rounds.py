@@ -38,8 +38,8 @@ FILES = run_ref(
     file_ref(0, [(0, 9), (40, 49)], []),
     file_ref(1, [(10, 19)], [(5, 9)]),
     file_ref(2, [(20, 39)], [(-9, 4)]),
-    # The last file overlaps the codes of another file. No build writes such a run, but CHECK must
-    # not lose a key because of it.
+    # The last file overlaps the codes of another file. No build writes a run whose files overlap,
+    # but CHECK must not lose a key because of it.
     file_ref(3, [(45, 60)], []),
 )
 
@@ -62,7 +62,7 @@ def test_a_small_run_is_one_round() -> None:
 def test_each_code_and_hash_is_checked_in_one_round(limit: int) -> None:
     """If a run is large, each code and each hash is checked in exactly one round.
 
-    That round contains all files whose ranges include the code or the hash.
+    The round of a code or hash contains all files whose ranges include it.
     """
     rounds = rounds_of(FILES, limit)
     assert len(rounds) > 2
@@ -117,7 +117,7 @@ def answers(tmp_path: Path, run: RunRef, limit: int, values: list[int | None]) -
 def test_runs_are_checked_together_in_the_same_rounds(limit: int) -> None:
     """If several runs are checked together, one round checks a code in all of these runs.
 
-    That round contains all files whose ranges include the code.
+    The round of a code contains all files whose ranges include the code.
     """
     one = run_ref(*(file_ref(k, [(10 * k, 10 * k + 9)], []) for k in range(4)))
     two = run_ref(*(file_ref(k, [(15 * k - 40, 15 * k - 30)], []) for k in range(6)))

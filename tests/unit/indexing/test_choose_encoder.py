@@ -102,7 +102,7 @@ def test_split_points_grow_with_the_column_up_to_a_limit():
 
 
 def test_stray_bytes_do_not_widen_the_digits():
-    """If a byte occurs in only one value of a thousand, it does not become a digit."""
+    """Bytes that occur in one value of a thousand do not become digits."""
     odd = [f"{host}articles/ÄÖÜ~{n}" for n, host in enumerate(HOSTS * 3)]
     encoder = chosen("string", URLS + odd)
     assert encoder.splits is not None

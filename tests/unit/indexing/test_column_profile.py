@@ -87,15 +87,15 @@ def test_maps_and_blocks_are_not_rebuilt_to_fit_a_budget(shape: str) -> None:
 @pytest.mark.parametrize(
     ("rows", "share", "wide", "allowed"),
     [
-        # The budget is the larger of a hundredth of the column and 320 KB. In a second reading, the
-        # budget is up to eight times as large.
+        # The budget is the larger of a hundredth of the column and 320 KB. In a second reading,
+        # intervals get a budget that is up to eight times as large.
         (1_000_000, 1.0, False, 320 << 10),
         (4_096_100, 1.0, False, 327_688),
         (10_000_000, 1.0, False, 800_000),
         (10_000_000, 0.5, False, 400_000),
         (10_000_000, 1.0, True, 6_400_000),
         (1_000_000, 1.0, True, 8 * (320 << 10)),
-        # Here, the budget is limited to a tenth of the table.
+        # The budget of intervals is limited to a tenth of the table.
         (1_000_000_000, 1.0, False, 10 * MB),
     ],
 )
@@ -116,7 +116,7 @@ def test_second_reading_has_a_larger_budget_if_it_can_pay(
 def test_a_likely_map_reads_the_cuts_of_a_small_column(share: float, allowed: int) -> None:
     """If a map is likely, the first reading collects only as many cuts as for a small column.
 
-    The second reading has its usual budget.
+    If the column is read a second time, the reading has its usual budget.
     """
     found = profile(rows=10_000_000, share=share, few=True)
     assert found.intervals_budget(AUTO, "auto") == allowed
@@ -132,7 +132,7 @@ def test_a_likely_map_reads_the_cuts_of_a_small_column(share: float, allowed: in
 def test_intervals_next_to_a_map_get_little_budget(budget: str, beside: int) -> None:
     """If an index has a map, its intervals get a twentieth of the budget.
 
-    These intervals get at least 32 KB, but never more than half of the budget.
+    Intervals of an index with a map get at least 32 KB, and at most half of the budget.
     """
     options = IndexOptions(budget=budget)
     assert profile().intervals_budget(options, "auto") == int(budget[:-2]) << 10

@@ -73,7 +73,7 @@ def test_a_query_keeps_its_keys(
 def test_a_query_keeps_its_keys_between_windows() -> None:
     """If keys of a query are between windows, they are mapped to the end of the previous window.
 
-    All other keys between windows are dropped.
+    Keys between windows that no query looks for are dropped.
     """
     sample = np.arange(0, 100_000, 10)
     asked = np.array([[30_000, 70_000]], np.int64)

@@ -48,7 +48,7 @@ def profile(encoder: Encoder | None = None) -> Profile:
 class Halves:
     """A run that, for keys in the lower half of the domain, finds the large file.
 
-    For all other keys, this run finds a small file.
+    For keys in the upper half of the domain, the run finds a small file.
     """
 
     has_maps = False
@@ -132,7 +132,7 @@ def test_map_pays_if_intervals_read_files_without_the_key() -> None:
     assert may_pay(3.0, 1.0)
     assert not may_pay(3.0, 3.0)
     assert not may_pay(3.0, 1.0, budget=10)
-    # A saving of a hundredth of the reads is too small.
+    # A saving of a hundredth of the reads is too small for a map to pay.
     assert may_pay(1.011, 1.0)
     assert not may_pay(1.01, 1.0)
     assert not map_may_pay(profile(), [], KEYS, ENOUGH)
@@ -149,9 +149,9 @@ def test_map_distinguishes_values_of_one_code() -> None:
 def test_map_narrows_the_reads_of_probes_for_one_key(
     has_maps: bool, together: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """For a probe of one key, a map first excludes locations by hash; the others count as read.
+    """For a probe of one key, a map excludes locations by hash before reads are counted.
 
-    For a probe of a range, all locations that the intervals find count as read.
+    For a probe of a range, reads are all locations that the intervals find.
     """
     monkeypatch.setattr("sieve.indexing.probes._FLAG_BYTES", 10 * together)
     points = np.array([[7, 7], [3, 3], [5, 5], [2, 6]], np.int64)

@@ -54,7 +54,7 @@ def test_distinct_keys_are_counted_in_any_order(order):
 def test_damaged_record_is_counted_but_not_as_a_row():
     """A damaged record is counted as damaged, and not as a row.
 
-    The number of such a record is -1 minus its location's number.
+    In the input, the number of a damaged record is -1 minus its location's number.
     """
     rows = pa.RecordBatch.from_arrays(
         [pa.array([5, 6, None, 7]), pa.array([0, 0, -3, 1], pa.int32())], names=["v", "location"]

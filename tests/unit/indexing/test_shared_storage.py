@@ -59,7 +59,7 @@ def test_rows_pass_unchanged_if_the_file_is_seen(tmp_path: Path) -> None:
 def test_error_names_a_folder_that_a_task_does_not_see() -> None:
     """If a task does not see the driver's file, the error names the file's folder.
 
-    All other errors are raised unchanged.
+    Other errors are raised unchanged.
     """
     unseen = "sieve.errors.UnavailableError: [SIEVE_ROOT_NOT_SHARED] not seen"
     expected = pytest.raises(UnavailableError, match="the executors write to file:/r; set")

@@ -1,6 +1,6 @@
 """The contents of a version: if a build may have misread a file, the file is unproven.
 
-Such a file changed during the build, or was read only in part.
+An unproven file changed during the build, or was read only in part.
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ def test_file_deleted_during_the_build_is_not_listed(
 ) -> None:
     """If a file disappeared during the build, it is not listed.
 
-    If this file appears again, the next refresh reads it.
+    If a file that had disappeared returns, the next refresh reads it.
     """
     before = [data_file("a"), data_file("b"), data_file("c")]
     after = [data_file("a"), data_file("c")]
@@ -182,7 +182,7 @@ def test_a_file_read_in_part_proves_nothing(
 ) -> None:
     """If a build read a file only in part, the file is unproven.
 
-    The build found fewer rows than the file's metadata reports, or no rows.
+    A partly read file has fewer rows in the build than its metadata reports, or no rows.
     """
     files = [data_file("a"), data_file("b")]
     made, locations = build(monkeypatch, tmp_path, Listed(files), [-1, 4])
@@ -200,10 +200,10 @@ def test_a_file_without_rows_may_be_proven(monkeypatch: pytest.MonkeyPatch, tmp_
 def test_text_without_a_row_in_the_first_range_is_unproven(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """If the first range of a CSV file contains no row, the file is unproven.
+    """A CSV file whose first range has no row is unproven.
 
-    In this case, the header can end in a later range. A scan that reads only that later range would
-    take the header for a row.
+    The header of a CSV file can end in a later range than the first. A scan that reads only the
+    later range would take the header for a row.
     """
     table = Listed([data_file("a", 24 << 20), data_file("b", 24 << 20)], format="csv x")
     table.info.format_name = "csv"
@@ -240,7 +240,7 @@ def test_a_table_without_files_has_an_empty_version(
 def test_build_fails_if_the_reader_changes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """If the fingerprint of the reader changes during a build, the build fails.
 
-    Some rows may have been read under other settings.
+    Some rows may have been read under other settings than the fingerprint shows.
     """
     table = Listed([data_file("a")])
     table.fingerprints = ["1" * 64]

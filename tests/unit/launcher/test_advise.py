@@ -260,7 +260,7 @@ def test_each_statement_is_on_one_line(tmp_path: Path) -> None:
 
 
 def test_control_characters_in_names_are_escaped(tmp_path: Path) -> None:
-    """If a name contains escape sequences or line breaks, the report shows them in escaped form."""
+    """Escape sequences and line breaks in names are shown in escaped form."""
     scan = plan()
     name = "a\x1b]0;owned\x07\nDROP"
     scan["metadata"]["ReadSchema"] = f"struct<{name}:string>"

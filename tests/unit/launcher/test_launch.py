@@ -161,8 +161,8 @@ def _passing_on(group: click.Group) -> Iterator[click.Command]:
 def test_commands_accept_the_options_for_table_formats() -> None:
     """Commands that pass options to Spark accept `--hudi`, `--delta` and `--iceberg`.
 
-    spark-submit would not know these options. Beeline is an exception, because it does not need
-    these options.
+    spark-submit would not know the options `--hudi`, `--delta` and `--iceberg`. Beeline is an
+    exception, because it does not need options for table formats.
     """
     commands = {command.name: command for command in _passing_on(cli.main)}
     assert {"sql", "submit", "inspect", "gc", "start"} <= set(commands)
@@ -309,7 +309,7 @@ def test_only_the_owner_can_read_the_metastore_password(tmp_path: Path) -> None:
 
 
 def test_an_unknown_database_is_refused() -> None:
-    """If no driver is known for a JDBC URL, the URL is refused before a server starts."""
+    """A JDBC URL without a known driver is refused before a server starts."""
     with pytest.raises(InvalidInputError, match="postgresql"):
         _ = metastore.Database("jdbc:foo://x").driver
 
@@ -415,7 +415,7 @@ def test_new_class_archive_replaces_the_old_one(
 ) -> None:
     """To replace a class archive, a session that has not loaded the old one writes a new one.
 
-    This session runs in a temporary folder of its own.
+    The session that writes a class archive runs in a temporary folder of its own.
     """
     ran: list[list[str]] = []
 

@@ -71,7 +71,7 @@ def test_start_fails_if_another_program_has_the_port(port: int) -> None:
 
 
 def test_stop_does_not_end_another_process(port: int) -> None:
-    """If another process now has the recorded process ID, `stop` does not end this process."""
+    """`stop` does not end another process with the recorded process ID."""
     servers.RUN_DIR.mkdir()
     record = f'{{"kind": "metastore", "port": {port}, "pid": {os.getpid()}, "born": "long ago"}}'
     (servers.RUN_DIR / f"metastore-{port}.json").write_text(record)

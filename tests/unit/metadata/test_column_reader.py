@@ -176,7 +176,7 @@ def test_settings_without_an_effect_do_not_matter(key: str) -> None:
 def test_every_column_matters_for_an_unknown_merge_mode() -> None:
     """If a merge-on-read table has no known merge mode, every column matters.
 
-    In such a table, any column can decide which record is visible.
+    In a merge-on-read table, any column can decide which record is visible.
     """
     merged = {"hudi.hoodie.table.type": "MERGE_ON_READ"}
     avro = "conf.spark.sql.avro.datetimeRebaseModeInRead"

@@ -246,7 +246,7 @@ def test_another_version_after_a_lost_reply_is_a_failure(index: str) -> None:
 def test_outcome_is_unknown_if_the_check_fails(index: str, effect: bool) -> None:
     """If a reply is lost and the writer cannot read the version, the outcome is unknown.
 
-    In this case, the writer deletes no file.
+    If the outcome of a create is unknown, the writer deletes no file.
     """
     step = (None, unknown) if effect else (unknown, None)
     store = FaultyStore(script=[step], reads=[refused])

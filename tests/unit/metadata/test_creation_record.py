@@ -45,7 +45,7 @@ def end(directory: str, error: Exception | None) -> None:
 def test_index_with_a_mark_of_life_was_not_dropped(tmp_path: Path, marks: tuple[str, ...]) -> None:
     """If the first version or the mark `registered` exists, the index was not dropped.
 
-    In this case, the statement ends with its own result.
+    If the index was not dropped, the statement ends with its own result.
     """
     names = {*marks, "runs/1/part"}
     directory = written(tmp_path / "i", *names)

@@ -111,7 +111,7 @@ def test_list_is_written_whole_after_many_removals(tmp_path: Path) -> None:
 def test_new_folder_keeps_the_numbers_of_known_folders(tmp_path: Path) -> None:
     """If a folder is new, the numbers of known folders, to which older parts refer, do not change.
 
-    A complete list names only folders with locations.
+    A complete list names only folders that contain locations.
     """
     store, directory = LocalStore(), f"file:{tmp_path}"
     base = write_version(tmp_path, [replace(RUN, locations=100)], plain_locations(64))

@@ -107,7 +107,7 @@ def test_parts_are_merged_by_file() -> None:
     assert part.paths == (f"{ROOT}/b",)
     assert sorted(facts(merge([first, stored(part)]))) == sorted(facts(later))
     assert diff(later, later).paths == ()
-    # Here, file b becomes a single location again, and file c is removed.
+    # File b becomes a single location again, and file c is removed.
     back = diff(later, first.chosen(np.array([True, True, False])))
     assert sorted(back.paths) == [f"{ROOT}/b", f"{ROOT}/c"]
     assert facts(merge([later, stored(back)])) == facts(first)[:4]
@@ -148,8 +148,8 @@ def test_a_range_that_differs_is_a_change(column: str) -> None:
 def test_ranges_that_do_not_tile_their_file_are_damage(column: str, k: int, value: int) -> None:
     """The offsets of a file's ranges must ascend within the file.
 
-    The list is also damaged if the ranges' counts do not add up to the file's, or the footer
-    exceeds the file.
+    A list is also damaged if the ranges' counts do not add up to the file's, or the footer exceeds
+    the file.
     """
     now = listed()
     assert now.ranges is not None
@@ -187,7 +187,7 @@ def test_a_range_takes_few_bytes() -> None:
 
 
 def test_a_list_has_as_many_locations_as_its_version_says() -> None:
-    """A list must have as many locations as its manifest states, and slots within its runs.
+    """A list has as many locations as its manifest states, and its slots are within the runs.
 
     A slot of -1 is valid.
     """

@@ -115,7 +115,7 @@ def test_history_has_the_change_of_each_version(tmp_path: Path) -> None:
     base = made[-1][0]
     add(replace(base, runs=runs("a", "b").runs, locations=runs("a", "b").locations), "refreshed")
     add(replace(made[-1][0], runs=runs("c").runs, locations=runs("c").locations), "rebuilt")
-    # This version was made for a commit of a Delta table that changed no file.
+    # The version of a commit of a Delta table that changed no file.
     add(replace(made[-1][0], commit=Commit("0b6c", 7)), "refreshed")
     add(next_version(made[-1][0], Drop(), VersionId("f" * 32), by), "dropped")
     folder = tmp_path / SAMPLE.index

@@ -145,7 +145,7 @@ def test_range_meets_bounds_if_they_share_a_key(
 def test_rows_in_two_parts_have_the_bounds_of_both() -> None:
     """If two runs have rows of a location, its bounds include the keys of both.
 
-    If one of the runs has keys but unknown bounds, the location's bounds are unknown.
+    If a run has keys of a location but unknown bounds, the location's bounds are unknown.
     """
     first = of((1, 5), UNKNOWN, UNKNOWN, (1, 5), UNKNOWN)
     second = of((3, 9), (3, 9), (3, 9), UNKNOWN, UNKNOWN)

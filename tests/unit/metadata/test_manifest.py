@@ -32,7 +32,7 @@ def edited(change: Callable[[dict[str, Any]], object]) -> bytes:
 
 
 def test_manifest_is_read_back_unchanged() -> None:
-    """If a manifest is written and read back, it is unchanged; equal manifests have equal bytes."""
+    """A manifest is read back unchanged, and equal manifests have equal bytes."""
     assert parse_manifest(DATA) == SAMPLE
     assert render_manifest(parse_manifest(DATA)) == DATA
 
@@ -312,7 +312,7 @@ def test_older_format_gives_only_an_identity() -> None:
 def test_option_refresh_can_be_current_and_pending() -> None:
     """The option `refresh` can be a current option or a pending option of a manifest.
 
-    Without this option, a manifest has the same bytes as in earlier releases.
+    Without the option `refresh`, a manifest has the same bytes as in earlier releases.
     """
     auto = replace(SAMPLE.options, refresh="auto")
     follows = replace(SAMPLE, options=auto, next_options=replace(auto, budget="2%"))

@@ -69,7 +69,7 @@ def test_invalid_budget_shows_valid_examples(text: str) -> None:
 
 @pytest.mark.parametrize(("text", "value"), [("1", 1), ("1000000", 1_000_000), ("+5", 5)])
 def test_ends_of_the_range(text: str, value: int) -> None:
-    """The option `error` accepts the least and the greatest value of its range."""
+    """The option `error` accepts both ends of its range."""
     assert parse_options({"error": text}).error == value
 
 

@@ -33,7 +33,7 @@ def test_round_trip() -> None:
 
 
 def test_unknown_members_are_ignored() -> None:
-    """If a registration has unknown members, they are ignored: a later release can add members."""
+    """Unknown members are ignored, since a later release can add members."""
     assert parse_registration(changed(hint=7)) == SAMPLE
 
 

@@ -93,7 +93,7 @@ def test_only_the_latest_file_of_a_driver_counts(root: str) -> None:
 def test_old_files_are_ignored_and_deleted(root: str) -> None:
     """Files older than 30 days do not count; the next driver that saves a file deletes them.
 
-    That driver also deletes the drafts of dead writers.
+    The next driver that saves a file also deletes the drafts of dead writers.
     """
     save(root, record(OTHER))
     draft = folder(root) / f".draft-{'c' * 32}"

@@ -142,7 +142,7 @@ def test_a_broken_chain_is_refused() -> None:
 def test_an_index_follows_its_table(moved: bool) -> None:
     """If a table is renamed, the next version of its index has the table's new name.
 
-    If the files moved, this version also has the new root, and keeps the commit of a Delta table.
+    If the files moved, the next version has the new root, and keeps the commit of a Delta table.
     """
     old, new = SAMPLE.table.location, "file:/w/renamed"
     base = replace(SAMPLE, roots=(old, "file:/elsewhere"), commit=Commit("0b6c", 7))

@@ -84,7 +84,7 @@ def follow(
         (RENAMED, ("file:/w/renamed", "file:/else")),
         (replace(WAS, table="archive", location="file:/w/a"), ("file:/w/a", "file:/else")),
         (replace(WAS, table="renamed"), ("file:/w/orders", "file:/else")),
-        # SET LOCATION does not move a table's files, so the roots stay.
+        # SET LOCATION does not move a table's files, so the roots of the index stay.
         (replace(WAS, location="file:/w/new"), ("file:/w/orders", "file:/else")),
         (replace(WAS, location="file:/w/new", table="ORDERS"), ("file:/w/orders", "file:/else")),
     ],

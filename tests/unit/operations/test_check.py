@@ -77,7 +77,7 @@ def test_check_reports_only_keys_that_the_index_lacks(
 ) -> None:
     """CHECK reports exactly the key that the index lacks, whether by code or by hash.
 
-    The index under test has one run or several runs.
+    The index that CHECK reads has one run or several runs.
     """
 
     def typed(value: Any) -> Any:
@@ -150,7 +150,7 @@ def test_changed_new_and_deleted_files_are_not_checked(tmp_path: Path) -> None:
 def test_file_replaced_while_it_is_read_is_stale(tmp_path: Path) -> None:
     """If a file seems to have lost a row, CHECK lists the table's files once more.
 
-    If the file was replaced during the check, CHECK reports it as stale.
+    If a file was replaced during the check, CHECK reports it as stale.
     """
     table = Table("bigint", FILES)
     made = index(tmp_path, table, INTERVALS)

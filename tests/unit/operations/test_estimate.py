@@ -165,8 +165,8 @@ def test_estimate_of_a_query_counts_files_with_a_match(
 ) -> None:
     """With a predicate, ESTIMATE counts the files that can have a match.
 
-    Files that a partition filter excludes are not counted. A predicate on another column has no
-    estimate.
+    ESTIMATE does not count files that a partition filter excludes. A predicate on another column
+    has no estimate.
     """
     (found,) = estimated(
         COLUMN, IndexOptions("intervals", "20KB"), asked=query_for(COLUMN, op, value, files)
@@ -185,7 +185,7 @@ def test_estimate_of_a_query_counts_files_with_a_match(
 def test_large_column_is_estimated_from_windows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: IndexOptions, making: int
 ) -> None:
-    """For a large column, the estimate is made from sampled windows of the column's domain.
+    """A large column is estimated from sampled windows of its domain.
 
     The estimated bytes and the estimated time are scaled to the whole column. If there is a
     predicate, windows around the predicate's keys are added.

@@ -223,7 +223,7 @@ def test_all_is_listed_if_commits_name_no_folders(tmp_path: Path) -> None:
     ],
 )
 def test_version_of_a_later_commit_is_kept(tmp_path: Path, theirs: Commit, *, stays: bool) -> None:
-    """A refresh keeps a version of a later Delta commit, whatever the clocks of the writers."""
+    """A refresh does not replace a version of a later Delta commit, whatever the clocks say."""
     found, base = version(tmp_path, BEFORE, [6])
 
     def other() -> None:
@@ -240,7 +240,7 @@ def test_version_of_a_later_commit_is_kept(tmp_path: Path, theirs: Commit, *, st
 def test_all_is_listed_if_folders_are_spelt_differently(tmp_path: Path) -> None:
     """If commits spell folders differently than the table does, a refresh lists all folders.
 
-    Otherwise, changed files would keep their old entries in the index.
+    If folders are spelt differently, changed files would keep old entries in the index.
     """
     found, _ = version(tmp_path, BEFORE, [6])
     table = Commits(AFTER, {"b"}, spelt="/elsewhere")
@@ -264,8 +264,8 @@ def test_all_is_listed_if_runs_are_merged(tmp_path: Path, runs: list[int]) -> No
 def test_only_appended_files_of_a_slice_are_read(tmp_path: Path) -> None:
     """If files were appended to a slice, a refresh reads only these files of the slice.
 
-    Such a slice gets one more slot in the index. If a slice changed in another way, a refresh reads
-    the whole slice.
+    A slice with appended files gets one more slot in the index. If a slice changed in another way,
+    a refresh reads the whole slice.
     """
     found, _ = version(tmp_path, BEFORE, [6])
     now = [*slices("a/1"), *slices("a/2", mtime=5), *slices("b/1", mtime=6), *BEFORE[3:]]
@@ -314,7 +314,7 @@ def test_too_many_grown_slices_are_read_whole(
 ) -> None:
     """If too many slices have appended files, a refresh reads these slices whole.
 
-    The driver would take long to open so many appended files.
+    The driver would take long to open the appended files of many slices.
     """
     monkeypatch.setattr("sieve.operations.refresh.MOST_ASKED", 1)
     found, _ = version(tmp_path, BEFORE, [6])

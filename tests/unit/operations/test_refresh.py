@@ -27,7 +27,7 @@ STORE = LocalStore()
 
 
 def files_of(found: Ready) -> set[str]:
-    """The names of all runs, and of all parts of file lists, that exist."""
+    """The names of existing runs and parts of file lists."""
     home = found.directory
     folders = [entry.name for entry in STORE.list(home) if entry.is_dir]
     return {
@@ -51,7 +51,8 @@ def test_files_stay_if_a_version_may_be_published(
 ) -> None:
     """If a refresh certainly did not publish a version, it deletes the files that it wrote.
 
-    If the outcome is unknown, these files stay. The files of the base version stay in both cases.
+    If the outcome of a refresh is unknown, its files stay. The files of the base version always
+    stay.
     """
     found, base = version(tmp_path, BEFORE, [6])
     before = files_of(found)
@@ -99,7 +100,7 @@ def rebuilt(number: int, made: Manifest) -> Manifest:
 def test_overtaken_refresh_starts_again_from_the_newest(tmp_path: Path, times: int) -> None:
     """If the index is rebuilt during a refresh, the refresh starts again from the newest version.
 
-    Otherwise, VACUUM could delete files of older versions that the refresh uses.
+    VACUUM can delete files that only versions before the rebuild name.
     """
     found, base = version(tmp_path, BEFORE, [6])
     monkey = others(found, base, rebuilt, times)
@@ -124,7 +125,7 @@ def test_always_overtaken_refresh_fails(tmp_path: Path) -> None:
 def test_refresh_fails_if_the_table_is_renamed(tmp_path: Path) -> None:
     """If the table is renamed during a refresh, the refresh fails.
 
-    The refresh may have read rows of another table.
+    During a rename, a refresh may have read rows of another table.
     """
     found, base = version(tmp_path, BEFORE, [6])
 

@@ -47,7 +47,7 @@ class Table:
 
 
 def named(root: Path, number: int, name: str, table: TableIdentity = FIRST) -> None:
-    """Writes the files of an index that has this name and one version."""
+    """Writes an index with this name and one version."""
     folder = index(root, table, uuid=UUIDS[number]).removeprefix("file:")
     made = replace(SAMPLE, index=UUIDS[number], version=1, parent=None, table=table, name=name)
     if name == "other":

@@ -134,7 +134,7 @@ def test_drafts_and_probes_are_deleted_after_a_day(tmp_path: Path) -> None:
 def test_unused_files_of_dead_writers_are_deleted(tmp_path: Path) -> None:
     """VACUUM deletes the unused files of a writer, which counts as dead after a day.
 
-    If a version names one of these files, VACUUM keeps the file.
+    A file that a version names is never deleted as unused.
     """
     index = Index(tmp_path, 1)
     for number, at in ((7, 99 * DAY - 1), (8, 99 * DAY), (1, 0)):

@@ -146,7 +146,7 @@ def test_malformed_trees_are_refused(tree):
 def test_limits_make_parts_unknown():
     """If a part exceeds the limit of depth, nodes or values, it becomes an unknown part.
 
-    Because of this part, the scan reads more files, but the query succeeds.
+    Because of an unknown part, a scan reads more files, but the query succeeds.
     """
     deep = compare("=", 1)
     for _ in range(MAX_DEPTH):
@@ -307,7 +307,7 @@ def test_columns_are_combined():
 
 
 def test_nested_ands_are_flattened():
-    """Nested ANDs are joined to one AND: the ranges of all levels are intersected.
+    """Nested ANDs are flattened: the ranges of all levels intersect.
 
     An OR within the inner AND is used, too.
     """
@@ -442,7 +442,7 @@ def test_a_predicate_may_reach_its_limits(made, most, problem):
 
 
 def test_a_column_may_be_a_hundred_structs_deep():
-    """The path of a column can have 100 parts; a path with more parts is refused."""
+    """A column path can have 100 parts; a longer path is refused."""
     deep = {"op": "=", "col": ["x"] * 100, "value": 1}
     assert parse(deep).column == ("x",) * 100
     with pytest.raises(InvalidInputError, match="SIEVE_BAD_PREDICATE"):
@@ -462,7 +462,7 @@ def test_a_column_may_be_a_hundred_structs_deep():
 def test_columns_of_an_unparsed_part_are_named(part, names):
     """If a part is not parsed, the columns in it are named once each, at any depth.
 
-    Malformed columns in this part are ignored.
+    Malformed columns in an unparsed part are ignored.
     """
     assert set(_names_in(part)) == set(names)
     assert len(_names_in(part)) == len(names)

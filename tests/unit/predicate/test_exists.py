@@ -36,7 +36,7 @@ def leaf(op, value, column=TAGS):
 
 
 def exists(*args):
-    """An `exists`, that is, a predicate on one element, in its wire form."""
+    """A predicate of one element, in its wire form."""
     return {"op": "exists", "args": list(args)}
 
 

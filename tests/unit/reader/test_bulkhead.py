@@ -28,8 +28,8 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 def test_third_scan_does_not_wait_for_a_slow_index(clock: list[float]) -> None:
     """If two scans wait too long for an index, a third scan does not wait for this index.
 
-    This third scan still uses the other indexes. A wait is too long if it exceeds the third scan's
-    time-out, and also exceeds a second.
+    A scan that does not wait for one index still uses the other indexes. A wait is too long if it
+    exceeds the third scan's time-out and a second.
     """
     scans, slow = Bulkhead(), [index(1), index(2)]
     with scans.waiting([index(1)]), scans.waiting([index(1), index(3)]):
@@ -64,7 +64,7 @@ def test_ninth_scan_does_not_wait_for_a_slow_root(clock: list[float]) -> None:
 def test_scans_of_a_replaced_index_count_only_for_the_root(clock: list[float]) -> None:
     """Scans that wait for a replaced index count only for the root, not for the new index.
 
-    Because of this limit, only few threads wait for a store that hangs.
+    Because waits for a root are limited, only few threads wait for a store that hangs.
     """
     scans = Bulkhead()
     with ExitStack() as waiting:

@@ -204,7 +204,7 @@ def test_partly_indexed_file_with_hidden_rows_is_read() -> None:
 def test_numbering_with_all_requested_versions_is_reused(tmp_path: Path) -> None:
     """The most recent numbering with all requested versions is reused.
 
-    The driver then need not read another list of files.
+    If a numbering is reused, the driver need not read another list of files.
     """
     one, two, three = (
         opened(tmp_path, name, cut([0, 1], {0: [at]}))

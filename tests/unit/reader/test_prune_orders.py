@@ -112,7 +112,7 @@ def test_files_with_hidden_rows_give_no_bound(table: Table) -> None:
 
 
 def test_rows_that_satisfy_the_filter_bound_the_scan(table: Table) -> None:
-    """If rows certainly satisfy the filter, they give a bound for the scan.
+    """Rows that certainly satisfy the filter bound the scan.
 
     The filter skips further files, which the order alone would read.
     """

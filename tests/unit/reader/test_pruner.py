@@ -59,7 +59,7 @@ def test_scan_for_one_key_reads_the_list_and_one_run_file(table: Table) -> None:
 def test_index_is_opened_only_if_a_predicate_names_its_column(table: Table) -> None:
     """A scan opens an index only if the predicate names the index's column.
 
-    Therefore, a broken index has no effect on scans that filter by other columns.
+    A broken index has no effect on scans that do not filter by its column.
     """
     (table.root / RIGHT / "versions" / "1.json").write_bytes(b"?")
     answer = table.prune(equals("x", 25))
@@ -99,7 +99,7 @@ def test_other_index_is_used_after_a_drop(table: Table) -> None:
 def test_dictionaries_can_name_versions_of_a_dropped_index(table: Table) -> None:
     """If an index is dropped, scans use the other index of the table.
 
-    The dictionaries of these scans can name several versions of the dropped index.
+    The dictionaries of scans can name several versions of a dropped index.
     """
     predicate = both(equals("x", 31), equals("y", 31))
     table.prune(predicate, cache_bytes="0")
@@ -138,8 +138,8 @@ def test_invalid_cache_size_does_not_fail_a_scan(table: Table, size: str) -> Non
 def test_scan_reports_a_file_damaged_after_opening(table: Table, gone: bool) -> None:
     """A scan that needs a damaged or missing file of an index reports a reason.
 
-    That scan still uses its other indexes. Scans that do not need the damaged file are not
-    affected.
+    A scan that cannot use a damaged index still uses its other indexes. Scans that do not need a
+    damaged file are not affected by it.
     """
     reason = "index-gone" if gone else "index-corrupt"
     assert table.files_read(equals("x", 5)) == [0]
@@ -165,7 +165,7 @@ def test_scan_reports_a_file_damaged_after_opening(table: Table, gone: bool) -> 
 def test_failed_file_is_read_again_in_the_background(table: Table) -> None:
     """A file that could not be read is read again in the background, with its version.
 
-    No scan waits for this file.
+    No scan waits for a file that is read again in the background.
     """
     path = table.run_file(LEFT, 1)
     data = path.read_bytes()

@@ -162,8 +162,8 @@ def test_run_too_large_for_the_cache_is_packed(
 ) -> None:
     """If a run does not fit into the cache otherwise, it is packed.
 
-    If a look-up needs most chunks of a file, all chunks of the file are packed. After that,
-    look-ups use only the packed chunks.
+    If a look-up needs most chunks of a file, all chunks of the file are packed. After a file is
+    packed, look-ups use only its packed chunks.
     """
     monkeypatch.setattr(run_file, "CHUNK_BYTES", 1)
     decoded: list[tuple[str, int | None]] = []
@@ -244,7 +244,7 @@ def test_error_of_a_damaged_file_is_raised_until_a_retry(
 def test_a_small_cache_reads_again_and_finds_the_same(tmp_path: Path) -> None:
     """If files do not fit into the cache, each look-up reads them again.
 
-    The look-ups still find the same locations.
+    With a small cache, look-ups still find the same locations.
     """
     run, store = write_run(tmp_path, many_files(), BIGINT, FILES * EACH), CountingStore()
     index = opened(tmp_path, run, store, bound=0)
@@ -298,7 +298,7 @@ def test_hashes_may_be_in_any_order(tmp_path: Path) -> None:
 
 
 def test_a_map_of_more_locations_than_the_run_is_corrupt(tmp_path: Path) -> None:
-    """If a map names a location that the run does not have, the map is corrupt."""
+    """A map that names a location outside of the run is corrupt."""
     signed = np.sort(hash_codes(np.arange(3)).view(np.int64))
     rows = [map_row(signed.tolist(), [0, 1, 2], 3)]
     run = write_run(tmp_path, [rows, [segment(0, 2, 0)]], BIGINT, 2)
@@ -332,7 +332,7 @@ def test_damaged_file_fails_only_look_ups_that_need_it(tmp_path: Path) -> None:
 def test_failed_file_is_not_read_again_before_a_retry(tmp_path: Path) -> None:
     """If reading a file failed, the file is not read again before a retry.
 
-    If the retry succeeds, look-ups can use the file.
+    If a retry of the failed file succeeds, look-ups can use this file.
     """
     store = CountingStore()
     index = opened(tmp_path, write_run(tmp_path, many_files(), BIGINT, FILES * EACH), store)
@@ -426,7 +426,7 @@ def altered(rows: list[Row], number: int, payload: bytes) -> tuple[bytes, RunFil
 def test_neighbouring_segments_form_one_range() -> None:
     """Neighbouring segments of a file form one range in the manifest.
 
-    If another file has a segment in between, the range ends there.
+    If another file has a segment between two segments of a file, the file's range ends there.
     """
     first = run_file_bytes([segment(0, 9, 0), segment(20, 29, 0), segment(60, 69, 0)])
     other = run_file_bytes([segment(50, 51, 0), segment(-5, -5, 0), segment(40, 49, 0)])
@@ -476,7 +476,7 @@ def test_overlapping_segments_are_corrupt(ends: list[tuple[int, int]]) -> None:
 
 @pytest.mark.parametrize("payload", [b"", bytes(5), b"\x00\x01" + bytes(40)])
 def test_impossible_payloads_are_corrupt(payload: bytes) -> None:
-    """If no encoder could have written a payload, it is corrupt, whatever the checksum."""
+    """Payloads that no encoder writes are corrupt, whatever the checksum."""
     with pytest.raises(CorruptError):
         parse_run_file(*altered([segment(0, 9, 0), segment(20, 29, 1)], 1, payload))
 

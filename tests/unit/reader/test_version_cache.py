@@ -86,13 +86,13 @@ class Index:
     ("instant", "one", "many"),
     [
         (None, [9], [9]),
-        # This instant is before all versions, so the scan uses the oldest one.
+        # The instant is before all versions, so the scan uses the oldest one.
         ("2025-04-30T00:00:00.000Z", [1], [*range(1, 8), 9]),
         ("2025-05-01T00:00:00.000Z", [1], [*range(1, 8), 9]),
         ("2025-05-02T12:00:00.000Z", [2], [*range(2, 9), 9]),
         ("2025-05-08T00:00:00.000Z", [8], [8, 9]),
         ("2025-05-08T23:59:59.999Z", [8], [8, 9]),
-        # The newest version is not later than this instant.
+        # The newest version is not later than the instant.
         ("2025-05-09T00:00:00.000Z", [9], [9]),
         ("2025-06-01T00:00:00.000Z", [9], [9]),
     ],
@@ -182,7 +182,7 @@ def test_a_disabled_index_serves_no_earlier_instant(tmp_path: Path) -> None:
 def test_the_newest_version_is_read_again_after_a_change(tmp_path: Path) -> None:
     """After this driver has run a statement, scans read the newest version again.
 
-    An unchanged version stays open.
+    If a version has not changed since it was read, it stays open.
     """
     index = Index(tmp_path, 2)
     first = index.cache.newest(index.registration, LASTING)
@@ -205,7 +205,7 @@ def test_the_newest_version_is_read_again_after_a_change(tmp_path: Path) -> None
 def test_unchanged_newest_version_stays_open(tmp_path: Path) -> None:
     """If the newest version is unchanged, it stays open and is not read again.
 
-    A version with another id is read.
+    A newest version with another id than before is read.
     """
     index = Index(tmp_path, 2)
     first = index.cache.newest(index.registration, LASTING)

@@ -225,7 +225,7 @@ def test_version_of_the_same_files_adds_no_memory(version: Manifest, tmp_path: P
 def test_runs_with_other_codes_are_too_new(version: Manifest, tmp_path: Path) -> None:
     """If the runs of a version have different encoders, the version is too new for this release.
 
-    This release can look up a predicate only in runs with one encoder.
+    A predicate can be looked up only in runs with the same encoder.
     """
     other = dataclasses.replace(version.runs[0], encoder={"type": "int"})
     mixed = dataclasses.replace(version, runs=(*version.runs, other))

@@ -139,7 +139,7 @@ def test_invalid_numbers_are_corrupt(head, counts, deltas, rows, problem):
 
 
 def test_outliers_do_not_widen_an_array():
-    """If one of thousands of small numbers is huge, the array needs only twelve more bytes."""
+    """One huge number among thousands of small ones adds only twelve bytes."""
     values = np.full(8000, 3, np.uint64)
     plain = len(pack(values))
     values[17] = (1 << 64) - 1

@@ -14,7 +14,8 @@ def test_prices_fall_from_the_highest_possible_one() -> None:
     """At the lowest price, the whole budget saves a thousandth of a file read per query.
 
     All prices are evenly spaced on a logarithmic scale. The highest price is four times the number
-    of files, divided by the budget in bytes. If there are few files, the lowest price is lower.
+    of files, divided by the budget in bytes. With few files, the lowest price is lower than with
+    many files.
     """
     prices = prices_for(1000, 5000.0)
     assert len(prices) == 24
@@ -127,9 +128,9 @@ def test_next_price_lies_between_the_prices_of_two_attempts(
 
 @pytest.mark.parametrize(("large", "attempts"), [(200.0, 2 + 4), (101.0, 2 + 3)])
 def test_at_most_four_attempts_refine_the_first_that_fits(large: float, attempts: int) -> None:
-    """After an attempt that fits and one that does not, at most four attempts follow.
+    """After an attempt that fits the budget and one that does not, at most four attempts follow.
 
-    If the prices of the two attempts differ by less than a hundredth, no attempt follows.
+    If the prices of two attempts differ by less than a hundredth, no attempt follows.
     """
     tried: list[float] = []
 

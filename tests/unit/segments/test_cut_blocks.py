@@ -68,7 +68,7 @@ def test_a_change_is_a_change_of_the_set():
 def test_equal_keys_over_many_chunks_are_one_key():
     """If equal keys are in several chunks, they are one key, with the sum of their rows.
 
-    A key that occurs again does not end a segment.
+    A key that occurs again in a later chunk does not end a segment.
     """
     chunks = [chunk([1, 5], [0, 0], [1, 2])] + [chunk([5, 5], [0, 3], [1, 1])] * 5
     for batch in (1, 3, 1 << 18):

@@ -97,7 +97,7 @@ def test_budget_bounds_the_sent_intervals():
 def test_total_of_sent_intervals_is_bounded():
     """All tasks together return at most `overprovisioned_total` intervals for all locations.
 
-    This total is at most one interval per row.
+    `overprovisioned_total` is at most one interval per row.
     """
     rows = [700, 200, 100, 0]
     sent = sum(overprovisioned_most(count, sum(rows), len(rows), 400.0) for count in rows)
@@ -130,7 +130,7 @@ def test_border_at_the_greatest_code_makes_a_stretch():
 
 
 def test_pieces_of_one_location_are_merged():
-    """If pieces of one location overlap, they are merged; the result is sorted by location and key.
+    """Overlapping pieces of one location are merged, and sorted by location and key.
 
     Pieces of different locations are not merged.
     """

@@ -49,7 +49,7 @@ def test_gap_wider_than_2_to_the_63_becomes_two_cells() -> None:
 def test_grid_of_too_many_cells_does_not_exist(second: int, fits: bool) -> None:
     """A joined grid with 2^64 or more cells does not exist.
 
-    Here, the first grid has 2^64 - 4 codes, and a gap follows before the second grid.
+    The first grid has 2^64 - 4 codes, and a gap follows before the second grid.
     """
     first = grid(LEAST, GREATEST - 4)
     joined, _ = join([first, grid(GREATEST - 4 + second, GREATEST)])

@@ -53,7 +53,7 @@ def skewed(random: np.random.Generator) -> Column:
 def planned(column: Column, budget: float, *, even: bool) -> tuple[Plan, QueryModel]:
     """Returns a build's plan for the column, and the query model of the column.
 
-    If `even` is false, the sizes of the files grow from the first to the last.
+    If `even` is false, files grow from the first to the last.
     """
     model = QueryModel.of_sample(np.concatenate(column))
     threshold = overprovisioned_threshold(FILES, budget)

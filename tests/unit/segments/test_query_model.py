@@ -73,8 +73,8 @@ def test_domain_contains_all_queries_of_each_kind():
 def test_model_expects_keys_between_the_sampled_keys():
     """If a sample has only some of many unique keys, the model expects more keys in its gaps.
 
-    In this case, half of a gap contains half of the gap's keys. If the sampled keys repeat, the
-    model expects no keys in gaps.
+    If a model expects keys in a gap, half of the gap contains half of these keys. If the sampled
+    keys repeat, the model expects no keys in gaps.
     """
     query_model = QueryModel.of_sample(np.arange(0, 1_000_000, 1000))
     assert query_model.shares(codes(500_001), codes(500_500))[0] == pytest.approx(0.0005, rel=0.01)

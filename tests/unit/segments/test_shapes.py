@@ -73,7 +73,7 @@ def test_lower_price_leads_to_fewer_reads(codings):
 def test_best_shape_of_each_segment_costs_no_more():
     """If each segment gets its better shape, the cost is no higher than with one shape for all.
 
-    This cost is the reads without a match, plus the bytes multiplied by the price.
+    The cost of segments is the reads without a match, plus the bytes times the price.
     """
     rng = np.random.default_rng(1)
     tenants = [np.repeat(rng.choice(500, 20, replace=False), 10) << 32 for _ in range(50)]
@@ -163,7 +163,7 @@ def test_a_segment_may_span_all_codes(price):
 
 
 def test_the_price_meets_the_budget():
-    """The chosen price uses most of the budget; its bytes exceed the budget by at most a tenth.
+    """The bytes at the chosen price use most of the budget, and exceed it by at most a tenth.
 
     If a build exceeds its budget, it starts again at a higher price.
     """
@@ -385,7 +385,7 @@ def test_impossible_arrays_are_corrupt(payload):
 def test_the_shortest_form_of_an_array_is_written():
     """An array is written in the shortest of its three forms.
 
-    These forms are bit packing, deflated classes, and deflated bytes.
+    The forms of an array are bit packing, deflated classes, and deflated bytes.
     """
     draw = np.random.default_rng(4)
     modes = set()

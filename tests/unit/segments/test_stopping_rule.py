@@ -86,7 +86,7 @@ def test_rule_stops_at_the_first_of_three_limits() -> None:
 
 
 def test_negligible_bytes_are_spent_for_absent_keys() -> None:
-    """If an index is tiny, the rule goes on until reads for absent keys are minimal, too.
+    """For a tiny index, the stopping rule goes on until reads for absent keys are minimal, too.
 
     For a larger index, mean reads near the minimum stop the rule.
     """
@@ -271,7 +271,7 @@ def version(options: IndexOptions, present: float, keys: int, **hashes: object) 
 def test_map_left_out_names_the_limit() -> None:
     """If a map would have saved reads, `map_left_out` names the limit that prevented it.
 
-    If the version has another budget, another shape, or a map, the result is None.
+    For a version with another budget, another shape, or a map, `map_left_out` returns None.
     """
     many = 3_000_000_000
     assert auto_budget.map_left_out(version(IndexOptions(), 9.0, many)) == "bytes"

@@ -24,8 +24,7 @@ MB = 1 << 20
 def test_weights_are_bytes_over_their_mean() -> None:
     """The weight of a location is its size, divided by the mean size.
 
-    If all sizes are equal, there are no weights. If a location has no bytes, its weight is slightly
-    above 0.
+    Equal sizes need no weights. If a location has no bytes, its weight is slightly above 0.
     """
     weights = weights_of(np.array([MB, 3 * MB]))
     assert weights is not None
@@ -102,7 +101,7 @@ def part_of(cuts: Intervals, weights: Weights | None) -> Part:
 def test_shares_between_entries_count_by_weight() -> None:
     """With weights, the share of queries between entries is summed over all locations.
 
-    In this sum, the share of each location is multiplied by the location's weight.
+    In the sum over locations, each location's share is multiplied by its weight.
     """
     cuts, model = column([np.arange(5) * 900, np.array([7]), np.array([50, 4000]), np.arange(9)])
     weights = np.array([0.5, 2, 4, 8], np.float32)

@@ -95,7 +95,7 @@ def test_advice_compares_bytes_if_they_are_known(read: int, least: int, words: s
 
 
 def test_describe_shows_expected_bytes_and_files() -> None:
-    """For each kind of query, DESCRIBE shows the expected number of bytes and of files read."""
+    """DESCRIBE shows the expected bytes and files of each kind of query."""
     with_bytes = Expected("present", 1.0, 1.0, 3.0, 1_200_000.4, 1e6)
     stats = BuildStats(9, 0, 0, 72, 1.0, (with_bytes,), 4, 4, 4_000_000)
     assert list(describe._expected(stats)) == [

@@ -283,7 +283,7 @@ def test_hidden_tables_and_columns_have_no_row(
 ) -> None:
     """Tables and columns that the user cannot query have no row.
 
-    Such a row would show what other users have queried.
+    A row about a hidden table would show what other users have queried.
     """
     scanned(session, "hidden")
     scanned(session, "t")

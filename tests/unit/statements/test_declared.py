@@ -222,7 +222,7 @@ def test_refresh_of_one_index_builds_only_this_one(warehouse: Warehouse, which: 
 def test_write_builds_the_declared_index(warehouse: Warehouse) -> None:
     """The first write builds a declared index, and the next write refreshes it.
 
-    If the declaration has a wrong column name, the write still succeeds.
+    A wrong column name in the declaration does not make a write fail.
     """
     declare(warehouse, "nope, id", "error = 1")
     auto_refresh = AutoRefresh()
@@ -347,7 +347,7 @@ def test_failed_refresh_does_not_stop_a_declared_build(
 ) -> None:
     """If the refresh of one index fails, a declared index is still built and used.
 
-    The state of the table shows this failure.
+    The state of the table shows that a refresh failed.
     """
     Session(warehouse).sql("CREATE SIEVE INDEX mine ON t (id)")
     (index,) = warehouse.root.iterdir()

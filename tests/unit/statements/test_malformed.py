@@ -91,7 +91,7 @@ def test_statements_work_if_the_table_is_unreadable(
 ) -> None:
     """If Spark cannot read a table, statements that need only its registrations work.
 
-    REFRESH and CHECK of such a table fail.
+    If Spark cannot read a table, REFRESH and CHECK of the table fail.
     """
     monkeypatch.setattr("tests.fake_spark.PlainStatement", _Unreadable)
     session = Session(warehouse)

@@ -231,7 +231,7 @@ commands: st.SearchStrategy[Command] = st.one_of(
 
 @given(commands)
 def test_any_name_survives_quoting(command: Command) -> None:
-    """If names or strings are rendered and parsed, they are unchanged, whatever they contain."""
+    """Rendering and parsing preserve names and strings of any characters."""
     assert parse_statement(_written(command)) == command
 
 

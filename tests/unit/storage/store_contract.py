@@ -92,7 +92,7 @@ class StoreContract:
             store.read(uri, limit=4)
 
     def test_list_distinguishes_files_and_folders(self, store: Store, folder: str) -> None:
-        """`list` returns the entries of a folder in order, each with name, size, time and kind."""
+        """`list` returns entries in order, each with name, size, time and kind."""
         store.mkdirs(join(folder, "b", "c"))
         store.create(join(folder, "a"), b"123")
         now = store.now_ms(folder)
@@ -102,7 +102,7 @@ class StoreContract:
         assert (second.name, second.is_dir) == ("b", True)
 
     def test_delete(self, store: Store, folder: str) -> None:
-        """`delete` removes a file or a whole folder; if a file is missing, this is no error."""
+        """`delete` removes files and whole folders; deleting a missing file is no error."""
         store.mkdirs(join(folder, "b", "c"))
         store.create(join(folder, "b", "c", "x"), b"")
         store.create(join(folder, "a"), b"")
@@ -132,7 +132,7 @@ class StoreContract:
 
 
 class PermissionsContract:
-    """Tests of backends with owners, groups and modes; they need the same fixtures."""
+    """Tests of backends with owners, groups and modes, with the fixtures `store` and `folder`."""
 
     def test_new_files_are_no_more_open_than_their_folder(self, store: Store, folder: str) -> None:
         """If a folder is restricted, a new file or folder in it has no further permission bits."""
@@ -164,7 +164,7 @@ class PermissionsContract:
 
 
 class AtomicCreateContract:
-    """Tests of backends whose `create` is atomic between processes; same fixtures."""
+    """Tests of backends whose `create` is atomic between processes, with the fixtures above."""
 
     def test_one_of_many_creators_wins(self, store: Store, folder: str) -> None:
         """If eight threads create the same name, one of them succeeds, with its own bytes."""

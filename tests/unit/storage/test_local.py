@@ -168,7 +168,7 @@ def test_only_the_owner_has_access_during_restrict(
 ) -> None:
     """While `restrict` changes the group of a file, only its owner can open the file.
 
-    Otherwise, the new group would have the permissions of the old mode.
+    If the mode stayed, it would apply to the new group of the file.
     """
     path = tmp_path / "f"
     path.mkdir() if is_dir else path.touch()

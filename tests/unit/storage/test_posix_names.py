@@ -25,7 +25,7 @@ def test_decimal_id_stands_for_itself(
 
 
 def test_names_of_this_host() -> None:
-    """A name is mapped to an id and back; if an id has no name, it is mapped to a decimal."""
+    """A name is mapped to its id and back; an id without a name is mapped to a decimal number."""
     user, group = pwd.getpwuid(os.getuid()), grp.getgrgid(os.getgid())
     assert (user_name(user.pw_uid), uid_of(user.pw_name)) == (user.pw_name, user.pw_uid)
     assert (group_name(group.gr_gid), gid_of(group.gr_name)) == (group.gr_name, group.gr_gid)

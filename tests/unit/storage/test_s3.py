@@ -20,7 +20,7 @@ def test_a_bucket_is_probed_by_two_puts_of_one_name(
 ) -> None:
     """A probe puts two objects under the same name, and then deletes what it put.
 
-    If the server accepts both puts, it ignores the condition.
+    A server that accepts both puts of a probe ignores the condition.
     """
     answers, deleted = [True, second], list[str]()
     monkeypatch.setattr(S3Store, "path", lambda _store, uri: uri)

@@ -208,7 +208,7 @@ def test_pauses_after_collisions_grow(bucket: Bucket) -> None:
 def test_other_errors_are_an_unknown_outcome_at_once(bucket: Bucket, answer: int) -> None:
     """If a put fails with any error except a collision, it is not repeated.
 
-    The outcome of this put is unknown.
+    After any error but a collision, the outcome of a put is unknown.
     """
     s3._lacks["s3a://bucket"] = ""
     bucket.answers = [answer]

@@ -10,7 +10,7 @@ from sieve.tables.formats import refuse_kind, refuse_names, refuse_option
 
 
 def schema(**types: object) -> str:
-    """A table's schema, in the JSON form that Spark uses."""
+    """A schema in Spark's JSON form."""
     fields = [{"name": k, "type": v, "nullable": True, "metadata": {}} for k, v in types.items()]
     return json.dumps({"type": "struct", "fields": fields}, separators=(",", ":"))
 
@@ -26,7 +26,7 @@ NESTED = [
 
 @pytest.mark.parametrize("kind", NESTED, ids=str)
 def test_json_with_a_void_anywhere_proves_nothing(kind: object) -> None:
-    """If a JSON table has the type VOID at any depth, it is refused.
+    """JSON with a VOID type at any depth is refused.
 
     In a column of type VOID, Spark does not skip objects.
     """

@@ -58,7 +58,7 @@ def test_file_with_a_whole_second_is_stable_after_two() -> None:
 
 
 def test_file_with_a_fraction_is_stable_after_one_second() -> None:
-    """If a file's time has a fraction of a second, it is stable after one second.
+    """A file whose time has a fraction is stable after one second.
 
     The fraction shows that the file system stores times in milliseconds.
     """
@@ -71,7 +71,7 @@ def test_file_with_a_fraction_is_stable_after_one_second() -> None:
 
 
 def test_snapshot_waits_for_young_files() -> None:
-    """If files are too young, a snapshot waits for them, and then lists the table again."""
+    """A snapshot waits for young files, and then lists the table again."""
     disk = Clocked(NOW + 500)
     files = [aged(1499), aged(0, "b")]
     snapshot = disk.snapshot(files, files)
@@ -103,7 +103,7 @@ def test_file_with_a_future_time_causes_no_wait() -> None:
 def test_file_must_be_a_minute_old_without_a_probe() -> None:
     """If the file system has no clock, a file must be a minute old by the driver's clock.
 
-    The clock of the driver can be a minute fast or a minute slow.
+    The driver's clock can be a minute fast or slow.
     """
     disk = Clocked(silent=True)
     assert disk.snapshot([aged(62_000), aged(30_000, "b")]).stable == (True, False)

@@ -91,7 +91,7 @@ def test_changes_of_a_hudi_table_are_folders(
 def test_changes_of_a_delta_table_are_paths(tmp_path: Path) -> None:
     """For a Delta table, the changes since a version's commit are the paths in the table's log.
 
-    If the version has no commit of this table, the changes are unknown.
+    If a version has no commit of its Delta table, the changes are unknown.
     """
     found = catalog_table(
         tmp_path,
@@ -238,7 +238,7 @@ def test_properties_show_if_a_registration_failed(
 ) -> None:
     """After a failed registration, the table's properties show the outcome.
 
-    If the properties cannot be read, the outcome is unknown.
+    If the properties cannot be read after a failure, the outcome is unknown.
     """
     with pytest.raises(MetastoreFault):
         plain_table(tmp_path, failing("before")).register("v", OWN)

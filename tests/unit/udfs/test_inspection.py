@@ -55,7 +55,7 @@ def test_a_picture_shows_the_share_of_each_cell() -> None:
 def test_reads_are_means_over_covered_keys() -> None:
     """For each pixel column, the reads are the mean number of files, over the keys in it.
 
-    If a pixel column has no keys, it stays empty.
+    Pixel columns without keys stay empty.
     """
     layout = _layout([(0, 9, 0), (5, 9, 1), (90, 90, 2), (99, 99, 2)], 3)
     mean, most = reads(layout.entries, layout.axis, 10)

@@ -41,7 +41,7 @@ def test_share_of_files_that_a_scan_still_reads(use: ColumnUse, files: float, sh
 def test_and_keeps_the_narrowest_use() -> None:
     """If two parts of an AND use the same column, the use that reads fewer files counts.
 
-    The uses of other columns stay the same.
+    If parts of AND use other columns, the uses of these stay the same.
     """
     narrow = all_of([{ID: ColumnUse(Kind.RANGE)}, {ID: ColumnUse(Kind.EQUALS)}])
     assert narrow == {ID: ColumnUse(Kind.EQUALS)}

@@ -102,7 +102,7 @@ def test_scan_with_an_unreadable_filter_reports_it() -> None:
 def test_scan_that_is_shown_twice_counts_once() -> None:
     """A reused exchange or subquery, whose metrics are the same, counts once.
 
-    If scans have no metrics, each of them counts.
+    Scans without metrics count separately.
     """
     again = node("Union", "", scan(first=0), scan(first=0), scan(first=7))
     assert sorted(one.files for one in scans_of(again)) == [0, 7]
