@@ -34,7 +34,7 @@ _TURNS = tuple(
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A column type, that is, its SQL name, its Arrow type, and a generator of its values."""
+    """A column type: the SQL name, the Arrow type, and a generator of values."""
 
     sql: str
     arrow: pa.DataType

@@ -113,7 +113,7 @@ KINDS = [
 
 
 def ordered(value):
-    """A sort key that sorts values as Spark does.
+    """A sort key for Spark's order.
 
     In Spark's order, NaN is the greatest value, bytes are unsigned, and -0.0 equals 0.0.
     """

@@ -40,7 +40,7 @@ def maps(draw):
 
 
 def pairs_of(truth, *, signed=False):
-    """The arrays of a build, in which the hashes are sorted as signed or as unsigned numbers."""
+    """Arrays as in a build; the hashes are sorted as signed or as unsigned numbers."""
 
     def place(pair):
         return (pair[0] + (1 << 63)) % (1 << 64) if signed else pair[0]

@@ -38,8 +38,8 @@ _SETTINGS = INTERPRETED | {
     "spark.sql.parquet.int96RebaseModeInWrite": "CORRECTED",
     # Filters that Spark pushes down into file readers follow other rules than Spark's own
     # evaluation. ORC's pushed filter fails on a NULL in a list of days. Parquet's dictionary filter
-    # distinguishes -0.0 from 0.0, and JSON's filter never finds 14 October 1582. If no filter is
-    # pushed down, only the index decides which rows a query skips.
+    # distinguishes -0.0 from 0.0, and JSON's filter never finds 14 October 1582. Without pushed
+    # filters, only the index decides which rows a query skips.
     "spark.sql.orc.filterPushdown": "false",
     "spark.sql.parquet.filterPushdown": "false",
     "spark.sql.csv.filterPushdown.enabled": "false",

@@ -95,7 +95,7 @@ def test_every_answer_is_described() -> None:
 
 
 def test_counters_are_those_of_the_code() -> None:
-    """The counters in the table of `sieve_status` are exactly the counters in the code."""
+    """The table of `sieve_status` lists exactly the counters in the code."""
     counters = _shim("Counters.scala").read_text(encoding="utf-8")
     status = (HOME / "udfs" / "status.py").read_text(encoding="utf-8")
     told = re.findall(r'"(\w+)" -> \w', counters) + re.findall(r'yield "(\w+)"', status)

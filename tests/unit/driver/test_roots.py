@@ -89,7 +89,7 @@ def test_sessions_cannot_change_the_root_of_the_driver(path: str | None, root: s
 def test_the_folder_of_a_database_is_read_once_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
     """The folder of a database is read again after a minute.
 
-    Within this minute, scans use the last known folder.
+    Within a minute of a reading, scans use the folder that was read.
     """
     asked: list[tuple[Any, str]] = []
     now, own = [1000.0], session()

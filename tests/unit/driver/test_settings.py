@@ -29,7 +29,7 @@ def test_valid_values_are_accepted() -> None:
 def test_invalid_values_are_refused_by_name() -> None:
     """The error names the key, the value and the allowed values.
 
-    Work that must not fail uses the default instead of the invalid value.
+    Work that must not fail uses the default instead of an invalid value.
     """
     for key, values in INVALID.items():
         for value in values:

@@ -122,7 +122,7 @@ def test_short_decimals_are_their_unscaled_integers():
 def test_long_decimals_near_zero_have_different_codes():
     """In a column decimal(38, s), different unscaled values below 2^57 have different codes.
 
-    The codes of larger values keep their 57 most significant bits.
+    If an unscaled value exceeds 2^57, its code keeps the 57 most significant bits.
     """
     unscaled = [0, 1, 2**57 - 1, 2**57, 2**57 + 2, 2**64, 2**64 + 2**8, 10**38 - 2**80, 10**38 - 1]
     values = [sign * value for sign in (-1, 1) for value in unscaled[1:]] + [0]
@@ -152,7 +152,7 @@ def test_strings_are_coded_by_eight_bytes_past_the_prefix():
 def test_value_before_the_prefix_has_the_least_code():
     """If a value sorts before the prefix, it has the least code.
 
-    If a value sorts after all values with the prefix, it has the greatest code.
+    A value that sorts after all values with the prefix has the greatest code.
     """
     encoder = Encoder("binary", b"m\xff")
     below, above = [b"", b"m", b"m\xfe\xff", b"a"], [b"n", b"\xff"]
@@ -424,7 +424,7 @@ def test_encoders_that_give_other_codes_are_not_equal():
 def test_window_ends_have_the_codes_of_their_literals(low, shift):
     """In the window of a decimal encoder, one step can span both 64-bit words of a decimal.
 
-    A value beyond the last step of the window has the greatest code.
+    Values beyond the window's last step have the greatest code.
     """
     encoder = Encoder("decimal(38,0)", window=Window(low, shift))
     step, end = 1 << shift, 10**38 - 1

@@ -92,7 +92,7 @@ def test_points_that_share_many_bytes_have_right_codes():
     ],
 )
 def test_a_prefix_spans_the_values_that_begin_with_it(start, among):
-    """The span of a prefix includes the codes of all values that begin with this prefix.
+    """All values that begin with a prefix have codes in the prefix's span.
 
     A span can include all codes of several split points.
     """
@@ -269,6 +269,6 @@ def test_split_points_may_reach_their_limits(points: list[Point], alphabet: byte
 def test_error_names_the_rule_that_split_points_break(
     points: list[Point], alphabet: bytes, problem: str
 ) -> None:
-    """If split points are invalid, the error names the rule that they break."""
+    """The error for invalid split points names the broken rule."""
     with pytest.raises(InvalidInputError, match=problem):
         Splits(tuple(points), alphabet)

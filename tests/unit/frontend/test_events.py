@@ -174,7 +174,7 @@ def test_dropped_index_does_not_stop_the_refresh_of_others(
 ) -> None:
     """If one index is dropped during an automatic refresh, the other indexes are still refreshed.
 
-    A REFRESH statement reports that the index was dropped.
+    A REFRESH statement reports the drop.
     """
 
     def dropped_meanwhile(call: str) -> None:
@@ -222,7 +222,7 @@ def test_option_refresh_auto_needs_no_session_setting(warehouse: Warehouse) -> N
 def test_failed_automatic_refresh_leaves_the_index_stale(warehouse: Warehouse) -> None:
     """If an automatic refresh fails, SHOW reports the index as stale, with the reason.
 
-    The next successful refresh removes this reason.
+    The next successful refresh removes the reason from SHOW.
     """
     follow(warehouse, "a")
     warehouse.append("t", range(100, 110))
@@ -280,7 +280,7 @@ def test_replaced_table_gets_back_indexes_with_refresh_auto(warehouse: Warehouse
 def test_declared_refresh_auto_builds_the_index(warehouse: Warehouse) -> None:
     """If a declared index has `refresh = 'auto'`, a write to the table builds the index.
 
-    Without this option, only REFRESH or a session with the setting builds the index.
+    Without `refresh = 'auto'`, only REFRESH or a session with the setting builds the index.
     """
     Session(warehouse).sql("DROP SIEVE INDEX ON t (id)")
     declared = {"sieve.columns": "id"}

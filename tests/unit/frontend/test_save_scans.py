@@ -75,9 +75,9 @@ def test_databases_of_one_root_share_a_history_file(tmp_path: Path) -> None:
 
 
 def test_driver_without_new_scans_writes_no_file(tmp_path: Path) -> None:
-    """If a driver has no new scans, it does not write its file again.
+    """A driver without new scans does not write its file again.
 
-    If a driver has not scanned any table, it has no file.
+    A driver that has not scanned has no file.
     """
     driver = Scanned(tmp_path)
     driver.writer.save_if_changed()

@@ -46,7 +46,7 @@ def importers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, obje
 def test_archives_of_spark_and_sieve_are_listed_once(importers: dict[str, object]) -> None:
     """After a task, a worker keeps the import caches only of Sieve's and Spark's archives.
 
-    The archives and folders of the user can change between two tasks.
+    The user's archives and folders can change between tasks.
     """
     spare_next_task()
     lasting = {

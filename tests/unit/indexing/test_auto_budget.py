@@ -61,7 +61,7 @@ def test_automatic_map_has_limits(
 ) -> None:
     """A build adds a map by itself only if the map has at most a gibibyte.
 
-    Building this map may take at most three times as long as the rest of the build.
+    Building an automatic map may take at most three times as long as the rest of the build.
     """
     assert map_limit(size, keys, rows, n_files) == limit
 

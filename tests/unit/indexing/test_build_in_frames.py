@@ -220,7 +220,7 @@ def test_a_small_table_is_indexed_without_executors(
 ) -> None:
     """Without executors, the front end writes the same rows, after the same jobs.
 
-    If a location was read in part, neither run contains it.
+    A location that was read in part is in neither of the two runs.
     """
     short = [BYTES] * FILES
     counted = frame(table(column)[:-1], TYPES[column][1], Cluster())

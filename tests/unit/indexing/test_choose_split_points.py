@@ -61,7 +61,7 @@ def test_values_are_split_where_neighbours_differ_most(
     """
     found = Splits(tuple(Point(*point) for point in points), alphabet)
     assert made(PAGES, count, 60) == found
-    # When all values have different codes, more points change nothing.
+    # When all values have different codes, more split points change nothing.
     if count == 4:
         assert made(PAGES, 8, 60) == found
     assert made(PAGES, count, 0) == made(PAGES, 1, 60)
@@ -77,7 +77,7 @@ def test_digits_distinguish_the_values_of_each_host(count: int) -> None:
 def test_one_more_point_splits_the_group_of_most_equal_codes() -> None:
     """One more split point divides the group that has the most equal codes.
 
-    Without the additional point, two hosts with the same first two bytes share one point.
+    Without a second split point, two hosts with the same first two bytes share one point.
     """
     first = b"h00/" + b"q" * 30 + b"00"
     assert made(HOSTS, 1, 20) == Splits((Point(b"h0", 2),), b"/012q")

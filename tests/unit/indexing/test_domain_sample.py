@@ -108,7 +108,7 @@ def test_the_share_is_that_of_the_keys(shape: str, share: float) -> None:
 def test_a_key_of_many_rows_is_always_seen() -> None:
     """The windows contain each frequent key, and its rows count only for this key.
 
-    The rows of any other key also represent keys between the windows.
+    The rows of a key that is not frequent also represent keys between the windows.
     """
     random = np.random.default_rng(6)
     sample = np.append(np.full(20_000, 77_777), random.integers(0, 1 << 20, 20_000))

@@ -51,7 +51,7 @@ def table(numbers: Sequence[int], young: Sequence[int] = ()) -> Snapshot:
 
 
 def test_slots_move_down_if_a_run_is_removed() -> None:
-    """If no file of a run remains, the run is removed, and the slots of later runs decrease."""
+    """A run without remaining files is removed, and the slots of later runs move down."""
     base, known = version(6, 2, 3)
     left = plan_reuse(base, known, table([0, 1, 2, 3, 4, 5, 8, 10, 77]))
     assert left.runs == (base.runs[0], base.runs[2])
@@ -139,7 +139,7 @@ def test_base_that_is_too_small_is_rebuilt(files: range, whole: bool) -> None:
 
 
 def test_files_without_a_run_are_kept() -> None:
-    """If a file is unchanged, a refresh does not read it, even if it has no keys or is unproven."""
+    """A refresh does not read unchanged files again, even if they have no keys or are unproven."""
     base, known = version(4)
     known.slots[1:3] = -1
     known.states[1], known.lengths[1] = FileState.UNPROVEN, 0
@@ -165,7 +165,7 @@ def test_version_is_current_until_a_young_file_is_stable() -> None:
 def test_one_run_without_removed_locations_needs_no_compaction() -> None:
     """If a version has one run and no removed locations, OPTIMIZE changes nothing.
 
-    If a version has no keys, OPTIMIZE changes nothing, either.
+    OPTIMIZE does not change a version without keys, either.
     """
     base, known = version(5)
     assert is_one_run(base, known)

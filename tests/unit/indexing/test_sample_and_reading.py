@@ -237,7 +237,7 @@ def test_partly_read_location_has_no_cuts(
 def test_pairs_are_read_with_the_cuts(type_name: str) -> None:
     """If files are read whole, the pairs of maps are collected in the reading that makes cuts.
 
-    The pairs are divided into one part for each possible map.
+    The pairs for maps are divided into one part for each possible map.
     """
     text = type_name == "string"
     rows = [(str(k) if text else k, k % 2) for k in range(10)]
@@ -281,7 +281,7 @@ def test_scattered_keys_have_neighbours_elsewhere() -> None:
 def test_keys_are_cut_only_at_gaps_for_intervals() -> None:
     """With the shape intervals, a cut can contain many keys, and ends at a gap between keys.
 
-    The distinct keys are still counted exactly.
+    Even if cuts contain many keys, the distinct keys are counted exactly.
     """
     found, seen, _ = read(EXACT, shape="intervals")
     assert seen.keys == 7

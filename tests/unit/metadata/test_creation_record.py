@@ -106,7 +106,7 @@ class Noting(LocalStore):
 def test_index_is_deleted_in_order(tmp_path: Path) -> None:
     """The files of an index are deleted in order: the registration first, the creation record last.
 
-    If the deletion is interrupted, the files that remain show that the index was dropped. If the
+    If the deletion of an index is interrupted, the remaining files show that it was dropped. If the
     folder is missing, deleting it is no error.
     """
     names = [REGISTERED, "versions/1.json", "runs/1/part", CREATION_RECORD, "locations/x"]

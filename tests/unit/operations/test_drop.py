@@ -145,7 +145,7 @@ def test_drop_of_a_gone_index_only_removes_the_registration(tmp_path: Path) -> N
 def test_drop_keeps_a_damaged_index_of_a_later_release(tmp_path: Path) -> None:
     """If a later release wrote a damaged index, DROP keeps the index's files.
 
-    Only that later release can tell which table the index belongs to.
+    Only a later release can tell to which table its damaged index belongs.
     """
     one = found(tmp_path, Failed)
     path = tmp_path / SAMPLE.index / "versions" / "1.json"

@@ -427,7 +427,7 @@ def nested(depth):
 def test_a_predicate_may_reach_its_limits(made, most, problem):
     """A predicate that reaches a limit is parsed; beyond the limit, a part becomes `Unknown`.
 
-    Filters of real queries stay far below these limits.
+    Filters of real queries are far below the limits of the parser.
     """
 
     def parts(tree):

@@ -291,7 +291,7 @@ def test_whole_files_of_one_version_are_unknown_to_the_other(tmp_path: Path) -> 
 def test_versions_of_equal_lists_share_the_numbering_of_one(tmp_path: Path) -> None:
     """If versions have equal lists, they share one numbering, without additional memory.
 
-    If one more version differs by one cut, all versions get a numbering that has this cut.
+    If one more version's list differs by one cut, all versions share a numbering with this cut.
     """
     one, two, other = (
         opened(tmp_path, name, cut([0, 1], {0: at}))

@@ -114,7 +114,7 @@ def test_files_with_hidden_rows_give_no_bound(table: Table) -> None:
 def test_rows_that_satisfy_the_filter_bound_the_scan(table: Table) -> None:
     """Rows that certainly satisfy the filter bound the scan.
 
-    The filter skips further files, which the order alone would read.
+    The filter also skips files that the order alone would read.
     """
     above = {"op": ">", "col": ["x"], "value": 25}
     against = {"op": "or", "args": [{"op": "<=", "col": ["x"], "value": 25}]}

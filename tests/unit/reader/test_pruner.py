@@ -46,7 +46,7 @@ def wait_for_rereads() -> None:
 def test_scan_for_one_key_reads_the_list_and_one_run_file(table: Table) -> None:
     """To look up one key, a scan reads the list of locations and one run file.
 
-    If a second scan uses the same files, it reads nothing.
+    A second scan of the same files reads nothing.
     """
     assert table.files_read(equals("x", 25)) == [2]
     runs = [name for name in table.store.read_names if name.startswith("part-")]
@@ -297,7 +297,7 @@ def test_next_scan_sees_a_change_during_opening(table: Table) -> None:
 def test_version_is_usable_only_if_ready_and_of_the_table(table: Table) -> None:
     """A version is usable only if it is ready and belongs to the table.
 
-    The version's fingerprint must also match those of all sessions that read the table.
+    A usable version also matches the fingerprints of all sessions that read the table.
     """
     (version, _), mark = table.versions, table.versions[0].fingerprint_parts
     other_mark = mark | {"spark": "9.9"}

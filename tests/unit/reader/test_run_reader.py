@@ -330,7 +330,7 @@ def test_damaged_file_fails_only_look_ups_that_need_it(tmp_path: Path) -> None:
 
 
 def test_failed_file_is_not_read_again_before_a_retry(tmp_path: Path) -> None:
-    """If reading a file failed, the file is not read again before a retry.
+    """A file that failed is not read again before a retry.
 
     If a retry of the failed file succeeds, look-ups can use this file.
     """

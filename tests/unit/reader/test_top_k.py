@@ -133,7 +133,7 @@ def test_second_location_of_the_bound_is_not_needed(
 ) -> None:
     """If ties do not matter, only one of several locations with the bound as least key is needed.
 
-    The bound is 5, and one location certainly contains this key.
+    The bound of the query is the key 5, which one location certainly contains.
     """
     low, high = np.array(TIED, np.int64).T
     n = np.arange(len(TIED))

@@ -165,7 +165,7 @@ def test_version_of_another_table_or_reader_is_ignored(tmp_path: Path) -> None:
 
 
 def test_a_disabled_index_serves_no_earlier_instant(tmp_path: Path) -> None:
-    """If an index is disabled, no scan uses it, not even for an instant before it was disabled."""
+    """A disabled index is not used, even by a scan of an instant before DISABLE."""
     index = Index(tmp_path, 3)
     off = replace(
         index.manifest,

@@ -259,7 +259,7 @@ def test_versions_around_a_rename_share_cached_parts(tmp_path: Path, parts: int)
 
 
 def test_each_range_of_a_file_is_looked_up_separately(tmp_path: Path) -> None:
-    """If a file is cut, each of its ranges is looked up separately, for keys and for NULL."""
+    """Each range of a cut file is looked up separately, for keys and for NULL."""
     zeros, ones = np.zeros(N, np.int64), np.ones(N, np.int64)
     nulls = np.array([0, 0, 1, 0, 0], np.int64)
     listed = dataclasses.replace(

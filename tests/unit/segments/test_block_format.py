@@ -82,7 +82,7 @@ def test_every_shortened_payload_is_corrupt():
 
 
 def test_flipped_bits_are_refused_or_harmless():
-    """If a bit is flipped, `decode_segment` raises an error, or returns a consistent segment."""
+    """If a bit of a payload is flipped, `decode_segment` fails or returns a consistent segment."""
     payload = encode_segment(segment())
     for bit in range(8 * len(payload)):
         damaged = bytearray(payload)

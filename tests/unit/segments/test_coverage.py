@@ -49,7 +49,7 @@ def test_disjoint_entries_cover_the_same(spans: list[tuple[int, int, int]]) -> N
 
 
 def test_the_ends_of_the_codes_are_covered() -> None:
-    """At the least and at the greatest code, the coverage is right, and nothing overflows."""
+    """The coverage is right at the least and greatest code, without overflow."""
     whole = Entries(
         np.array([LEAST, GREATEST, LEAST]),
         np.array([GREATEST, GREATEST, LEAST]),

@@ -92,7 +92,7 @@ def test_keys_of_many_locations_close_segments_too():
 
 
 def test_large_holes_close_segments():
-    """If a gap is longer than `hole`, it ends the segment; if it is exactly `hole`, it does not."""
+    """A gap longer than `hole` ends a segment, but a gap of exactly `hole` does not."""
     codes = [0, 10, 21, LEAST + 5, GREATEST]
     segments = list(cut_segments([chunk(sorted(codes), [0] * 5)], hole=10))
     assert [(s.first, s.last) for s in segments] == [
@@ -127,7 +127,7 @@ def test_segment_ends_if_the_pace_of_change_changes():
 def test_the_whole_domain_is_one_segment():
     """If a segment covers all 2^64 codes, block numbers are exact.
 
-    The difference of two such codes can exceed an int64.
+    The difference of two codes can exceed an int64.
     """
     (segment,) = cut_segments([chunk([LEAST, 0, GREATEST], [0, 1, 0])])
     assert segment.width == -(-(1 << 64) // 3)
@@ -137,7 +137,7 @@ def test_the_whole_domain_is_one_segment():
 def test_the_whole_domain_in_one_location_has_a_width_of_64_bits():
     """A segment over all 2^64 codes in one location has two blocks.
 
-    If there were only one block, its width would not fit into 64 bits.
+    A single block over all codes would have a width that does not fit into 64 bits.
     """
     (segment,) = cut_segments([chunk([LEAST, GREATEST], [4, 4])])
     assert segment.width == 1 << 63
@@ -145,14 +145,14 @@ def test_the_whole_domain_in_one_location_has_a_width_of_64_bits():
 
 
 def test_keys_that_are_equal_as_doubles_stay_different():
-    """If two keys are equal as doubles, they are still different keys, each with its own block."""
+    """Keys that are equal as doubles are different keys, each with its own block."""
     keys = [(1 << 62) + i for i in range(5)]
     (segment,) = cut_segments([chunk(keys, [0, 1, 2, 3, 4])])
     assert contents(segment) == [{i: 1} for i in range(5)]
 
 
 def test_the_default_error_is_that_of_an_index() -> None:
-    """The default of the option `error` is also the default of `cut_segments`."""
+    """The option `error` and `cut_segments` have the same default."""
     assert IndexOptions("sieve").error == DEFAULT_ERROR
 
 
@@ -164,7 +164,7 @@ def test_empty_chunk_has_no_effect():
 
 
 def test_no_pairs_make_no_segment():
-    """If there are no pairs, there is no segment."""
+    """Without pairs there is no segment."""
     assert list(cut_segments([])) == []
     assert list(cut_segments([chunk([], [])])) == []
 
@@ -173,7 +173,7 @@ def test_no_pairs_make_no_segment():
     "options", [{"error": 0}, {"max_keys": 0}, {"max_keys": (1 << 24) + 1}, {"hole": 0}]
 )
 def test_parameters_out_of_range_are_refused(options):
-    """If a parameter is out of range, the error names all three parameters and their limits."""
+    """The error for an invalid parameter names all three parameters and their limits."""
     with pytest.raises(InvalidInputError, match="max_keys"):
         list(cut_segments([], **options))
     assert list(cut_segments([], error=1, max_keys=1 << 24, hole=1)) == []

@@ -20,7 +20,7 @@ FIELDS = "shape layout first last keys locations lists postings bits seed window
 
 
 def draw(n_keys, n_locations, seed=0):
-    """Random hashes; each of them is in one location."""
+    """Random hashes, each in one location."""
     rng = np.random.default_rng(seed)
     hashes = np.sort(rng.integers(0, 1 << 64, n_keys, np.uint64))
     return hashes, rng.integers(0, n_locations, n_keys, np.int32)
@@ -49,7 +49,7 @@ def test_layout_version_1_is_unchanged():
 def test_hashes_are_the_same_in_every_release():
     """Stored maps contain hashes, so hashes are the same in every release.
 
-    The hash of bytes is the hash that Spark 3.5 computes.
+    Hashes of bytes equal those of Spark 3.5.
     """
     assert hash_codes(np.array([0, 1, -1, 1 << 62])).tolist() == [
         0x0,
@@ -92,7 +92,7 @@ def test_hashes_of_other_segments_find_nothing():
 
 
 def test_map_without_keys_finds_nothing():
-    """If a map has no keys, look-ups find nothing."""
+    """A map without keys finds nothing."""
     payload = build_map(np.empty(0, np.uint64), np.empty(0, np.int32), 5, 8)
     assert len(payload) == estimate_bytes(0, 5, 8)
     segment = decode_map(payload)
@@ -307,8 +307,8 @@ def test_sets_with_one_digest_are_both_kept(monkeypatch):
     sets = [(0, 3), (0, 1), (0, 1), (0, 2), (0, 3), (1, 2), (0, 1, 2), (0, 1, 2), (0, 1, 3)]
     hashes = np.repeat(np.arange(len(sets), dtype=np.uint64), [len(one) for one in sets])
     segment = decode_map(build_map(hashes, np.concatenate(sets).astype(np.int32), 4, 8))
-    # If one set directly follows an equal set, both share one list. If a different set is between
-    # two equal sets, each of the two has its own list.
+    # Equal sets that follow each other share one list. If a different set is between two equal
+    # sets, each of the two has its own list.
     assert len(segment.lists) == 7
     for number, one in enumerate(sets):
         found = segment.locations_of(np.array([number], np.uint64))

@@ -32,7 +32,7 @@ def test_numbers_that_repeat_far_apart_are_decoded():
 
 @pytest.mark.parametrize("ended", [False, True])
 def test_stream_must_end_with_its_numbers(ended):
-    """If a deflated stream lacks its end, or is followed by more bytes, it is corrupt."""
+    """A deflated stream without its end, or followed by more bytes, is corrupt."""
     coder = zlib.compressobj(6, zlib.DEFLATED, -15)
     made = coder.compress(bytes([7, 8, 9])) + coder.flush(zlib.Z_SYNC_FLUSH)
     deflated = made + coder.flush()

@@ -1,7 +1,7 @@
 """Regression test of the planner: for fixed columns, a plan's bytes and reads are fixed.
 
 A worse plan would cost only bytes or reads, and lose no rows, so no other test would fail. If a
-change improves these numbers, it must update this test.
+change improves the planner's numbers, the change must update this test.
 """
 
 from __future__ import annotations

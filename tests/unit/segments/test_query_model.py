@@ -96,7 +96,7 @@ def test_large_sample_is_reduced_and_keeps_both_ends():
 
 
 def test_a_sample_needs_a_key():
-    """If a sample has no keys, it is refused."""
+    """A sample without keys is refused."""
     with pytest.raises(InvalidInputError):
         QueryModel.of_sample(codes())
 
@@ -152,7 +152,7 @@ def test_shares_of_a_thinned_sample():
 
 
 def test_ranges_outside_of_all_keys_have_the_share_zero():
-    """If a range is empty or outside of all keys, it has the share 0."""
+    """Ranges outside of all keys, and empty ranges, have the share 0."""
     query_model = QueryModel.of_sample(np.array([10, 20, 30]))
     first, last = np.array([LEAST, 1, 31, 40]), np.array([0, 9, 39, GREATEST])
     assert query_model.shares(first, last) == pytest.approx(np.zeros((6, 4)), abs=0)

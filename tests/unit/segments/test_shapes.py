@@ -49,7 +49,7 @@ def found(segments, code):
 
 @pytest.mark.parametrize("codings", [CODINGS, (IN_CELLS,), (IN_BLOCKS,)])
 def test_lower_price_leads_to_fewer_reads(codings):
-    """A lower price leads to more bytes and fewer reads without a match.
+    """At a lower price, segments have more bytes, and queries read fewer files without a match.
 
     At each price, look-ups find all locations with a match.
     """
@@ -151,7 +151,7 @@ def test_all_keys_equal():
 
 @pytest.mark.parametrize("price", [1e-12, 1e-3, 10.0])
 def test_a_segment_may_span_all_codes(price):
-    """If keys are at both ends of the 64-bit domain, look-ups find them at any price."""
+    """Keys at both ends of the 64-bit domain are found at any price."""
     files = [np.array([LEAST, GREATEST - 2, GREATEST]), np.array([LEAST, GREATEST]), np.array([0])]
     segments = list(plan(*column(files)).emit(price))
     for location, keys in enumerate(files):
@@ -209,7 +209,7 @@ def test_every_shortened_payload_is_corrupt(payload):
 
 @pytest.mark.parametrize("payload", payloads())
 def test_flipped_bits_are_refused_or_harmless(payload):
-    """If a bit is flipped, decoding raises an error, or gives entries within the segment."""
+    """A payload with a flipped bit is decoded to entries within the segment, or raises an error."""
     for bit in range(8 * len(payload)):
         damaged = bytearray(payload)
         damaged[bit // 8] ^= 1 << bit % 8
@@ -282,7 +282,7 @@ def test_a_grid_has_as_many_pieces_as_a_byte_can_count():
 
 
 def test_stretch_without_intervals_has_no_bytes():
-    """If a part of the domain has no keys, it gets no segment."""
+    """A part of the domain without keys has no segment."""
     intervals, query_model = column(random_files(2))
     nothing = plan(intervals.take(np.zeros(len(intervals), np.bool_)), query_model)
     assert nothing.trial(1e-3, []) == (0, [])
@@ -312,7 +312,7 @@ def test_the_last_cell_of_a_piece_ends_before_the_next_piece(second):
 def test_entries_are_decoded_beyond_64_bits(locations):
     """If location and cell together need more than 64 bits, entries are still decoded right.
 
-    Entries of this kind are stored without a joint order of location and cell.
+    Entries with so many bits are stored without a joint order of location and cell.
     """
     last = (1 << 64) // locations - 1
     begin = np.array([0, *[last - 1] * locations, *[last] * locations], np.uint64)

@@ -199,7 +199,7 @@ def test_map_is_planned_for_scattered_keys() -> None:
 def test_a_run_of_one_file_gets_no_map(files: int, mapped: bool) -> None:
     """A run of one file gets no map, because a point query reads at most this file.
 
-    Queries read this file until OPTIMIZE, even if the base run has a map.
+    Until OPTIMIZE, queries read the run's only file even if the base run has a map.
     """
     delta = profile(20_000 * files, files)
     told = [
@@ -213,7 +213,7 @@ def test_a_run_of_one_file_gets_no_map(files: int, mapped: bool) -> None:
 
 
 def test_too_expensive_map_is_not_built_automatically() -> None:
-    """If a map would need too many bytes or seconds, a build does not add it by itself."""
+    """A map that needs too many bytes or too many seconds is not built automatically."""
     assert auto_budget.map_limit(10 << 20, 5_000_000, 5_000_000, 643) is None
     assert auto_budget.map_limit((1 << 30) + 1, 5_000_000, 5_000_000, 643) == "bytes"
     assert auto_budget.map_limit(10 << 20, 50_000_000, 1_000_000, 10) == "seconds"
@@ -302,7 +302,7 @@ def test_each_of_six_kinds_of_query_counts_the_same(reads: dict[str, float], mea
 
 
 def test_table_without_locations_has_prices() -> None:
-    """If a table has no locations, there are still prices, of at most one file per byte."""
+    """Even a table without locations has prices, of at most one file per byte."""
     assert Payback(0, 0, 10).file == Payback(1, 0, 10).price == 1.0
     assert Payback(1, 700, 10).file == 7000.0
     assert Payback(2, 700, 10, 0.5).file == 1750.0

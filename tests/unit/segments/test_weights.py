@@ -44,7 +44,7 @@ def two_stretches(file: int) -> Codes:
 
 
 def column(files: list[Codes]) -> tuple[Intervals, QueryModel]:
-    """Makes intervals that keep all gaps of each file, and the query model of all keys."""
+    """Makes intervals that are cut at all gaps of each file, and the query model of all keys."""
     model = QueryModel.of_sample(np.concatenate(files))
     parts = [cut_location(keys, np.ones_like(keys), k, model, 0.0) for k, keys in enumerate(files)]
     return concatenated(parts), model
@@ -68,7 +68,7 @@ def test_the_gap_of_a_large_location_is_kept_first() -> None:
     for price in np.geomspace(1, 1e-4, 40).tolist():
         found = locations_in(list(plan(cuts, model, weights=weights).emit(price)), 9000, 9100)
         kept.add(frozenset(found))
-        # If there are no weights, both gaps have the same value.
+        # Without weights, both gaps have the same value.
         alike = locations_in(list(plan(cuts, model).emit(price)), 9000, 9100)
         assert alike in (set(), {0, 1})
     assert kept == {frozenset({0, 1}), frozenset({0}), frozenset()}

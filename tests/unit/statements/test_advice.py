@@ -169,7 +169,7 @@ def test_estimate_has_the_bytes_of_the_files_read() -> None:
 def test_advice_has_the_number_of_sampled_files() -> None:
     """The advice of ESTIMATE says how many files were read as a sample.
 
-    If a predicate is given, ESTIMATE shows the expected reads of a query with this predicate.
+    With a predicate, ESTIMATE shows the reads of a query with this predicate.
     """
     present = Expected("present", 1.504, 1.0, 40.0, 1.0 * MB, 1.0 * MB)
     estimate = Estimate(

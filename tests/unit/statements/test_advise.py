@@ -1,4 +1,4 @@
-"""ADVISE SIEVE INDEXES suggests indexes on the basis of a driver's record of scans."""
+"""ADVISE SIEVE INDEXES suggests indexes from a driver's record of scans."""
 
 from __future__ import annotations
 
@@ -250,7 +250,7 @@ def test_drop_is_suggested_if_an_index_cannot_help(
 
 
 def test_unused_index_has_no_row(session: Session) -> None:
-    """If no scan of this driver has used an index, the index has no row."""
+    """An index that no scan of this driver used has no row."""
     session.sql("CREATE SIEVE INDEX ON t (id) OPTIONS (error = 1)")
     scanned(session, "t", op="!=")
     assert advice(session) == []

@@ -112,7 +112,7 @@ def png_size(row: Row) -> tuple[int, ...]:
 
 
 def test_picture_needs_permission_to_query_the_column(warehouse: Warehouse) -> None:
-    """If the user may query the column, `sieve_inspect` returns one row with a picture."""
+    """`sieve_inspect` returns one row, if the user may query the column."""
     at = statement(warehouse)
     ((summary, _),) = found = rows(at, "sieve_inspect", table=["t"], index="V")
     assert at.asked == [(["t"], ["id"])]

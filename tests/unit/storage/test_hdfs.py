@@ -75,7 +75,7 @@ def test_file_keeps_its_owner_if_it_cannot_be_set(
 def test_only_the_owner_has_access_during_restrict(
     monkeypatch: pytest.MonkeyPatch, is_dir: bool, alone: int, has_acl: bool, ignores: bool
 ) -> None:
-    """While `restrict` changes the permissions of a file, only its owner can open it.
+    """While `restrict` changes permissions, only the owner can open the file.
 
     `restrict` removes access control lists; if a file system ignores modes, it is refused.
     """

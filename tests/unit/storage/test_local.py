@@ -122,7 +122,7 @@ def test_folder_that_cannot_be_synced(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_errors_name_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """If a read fails, the error contains the path of the file."""
+    """The error for a failed read contains the path."""
     monkeypatch.setattr("builtins.open", failing(errno.EACCES))
     with pytest.raises(UnavailableError, match=f"file:{tmp_path}/f"):
         LocalStore().read(f"file:{tmp_path}/f")
@@ -166,7 +166,7 @@ def test_restrict_without_the_right_to_change_the_group(
 def test_only_the_owner_has_access_during_restrict(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_dir: bool, alone: int
 ) -> None:
-    """While `restrict` changes the group of a file, only its owner can open the file.
+    """While `restrict` changes the group, only the owner can open the file.
 
     If the mode stayed, it would apply to the new group of the file.
     """

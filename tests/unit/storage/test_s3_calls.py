@@ -206,7 +206,7 @@ def test_pauses_after_collisions_grow(bucket: Bucket) -> None:
 
 @pytest.mark.parametrize("answer", [500, 400, 410, 411, 413])
 def test_other_errors_are_an_unknown_outcome_at_once(bucket: Bucket, answer: int) -> None:
-    """If a put fails with any error except a collision, it is not repeated.
+    """After any error but a collision, a put is not repeated.
 
     After any error but a collision, the outcome of a put is unknown.
     """

@@ -109,7 +109,7 @@ def test_text_whose_lines_depend_on_splits_is_refused(own: dict[str, str], vary:
     ],
 )
 def test_error_for_an_unsupported_relation_has_a_remedy(kind: str, told: str) -> None:
-    """If a relation is not supported, the error states its kind and what to do."""
+    """The error for an unsupported relation states its kind and a remedy."""
     refused = refuse_kind("shop.t", kind)
     assert refused.condition == "SIEVE_UNSUPPORTED_TABLE"
     assert refused.message.startswith("shop.t is ")

@@ -1,4 +1,4 @@
-"""The settings of the session in which a build reads a column."""
+"""The settings of the session that reads a column."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ def test_error_for_an_unknown_table_suggests_similar_ones(parts: list[str], told
 
 
 def test_error_suggests_at_most_three_names() -> None:
-    """The error suggests at most three names."""
+    """If a table is unknown, the error suggests at most three names."""
     tables = driver(None).tables()
     tables.names = lambda *_: json.dumps([f"orders{k}" for k in range(5)])
     shim = SimpleNamespace(tables=lambda: tables)

@@ -128,6 +128,6 @@ def test_clock_of_the_file_system_decides() -> None:
 
 
 def test_empty_table_has_a_snapshot_at_once() -> None:
-    """If a table has no files, its snapshot is taken at once."""
+    """A table without files has a snapshot at once."""
     disk = Clocked()
     assert disk.snapshot([]) == Snapshot((), (), NOW)

@@ -218,7 +218,7 @@ def registered(tmp_path: Path) -> Sequence[str]:
 
 
 def test_another_registration_is_not_overwritten(tmp_path: Path) -> None:
-    """`register` overwrites a registration only if the statement replaces exactly this one."""
+    """`register` overwrites only the registration that the statement replaces."""
     early, late = plain_table(tmp_path), plain_table(tmp_path)
     early.register("v", OWN)
     other = Registration(SAMPLE.index, ("id",), "file:/other")

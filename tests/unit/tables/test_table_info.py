@@ -44,7 +44,7 @@ def test_columns_are_found_by_name_in_any_case(tmp_path: Path) -> None:
 
 
 def of_columns(folder: Path, *names: str, **other: object) -> TableInfo:
-    """The metadata of a table whose columns have these names."""
+    """A table with columns of these names."""
     columns = tuple(Column((name,), "int") for name in names)
     return replace(info(folder), columns=columns, **other)  # type: ignore[arg-type]
 
@@ -93,7 +93,7 @@ def test_column_case_counts_only_in_case_sensitive_sessions(
 
 
 def test_error_for_a_struct_suggests_a_field(tmp_path: Path) -> None:
-    """If a column is a struct, the error suggests one of its fields."""
+    """The error for a struct suggests one of its fields."""
     fields = (("address",), "struct<town:string,street:string>"), (("address", "town"), "string")
     columns = tuple(Column(path, kind) for path, kind in fields)
     table = replace(info(tmp_path), columns=columns)

@@ -30,7 +30,7 @@ def _layout(spans: list[tuple[int, int, int]], n_files: int) -> FileLayout:
 def test_files_are_numbered_by_their_least_key() -> None:
     """Files are numbered in the order of their least keys.
 
-    If a file has no key, it is counted, but not drawn.
+    Files without a key are counted and not drawn.
     """
     layout = _layout([(50, 99, 0), (0, 9, 2), (40, 49, 2)], 4)
     assert layout.paths == ("f2", "f0")
@@ -142,7 +142,7 @@ def test_index_without_entries_has_no_layout() -> None:
 
 
 def test_title_stays_within_the_picture() -> None:
-    """If a title is long, it is wrapped, and stays within the picture."""
+    """A long title is wrapped and stays within the picture."""
     words = "index id_sieve of MAMMOTH_WAREHOUSE.ORDERS has 1,234,567 bytes "
     figure = draw(_layout([(0, 9, 0), (5, 20, 1)], 2), [words * 8, "REFRESH"], str, {})
     figure.savefig(io.BytesIO())
@@ -154,7 +154,7 @@ def test_title_stays_within_the_picture() -> None:
 
 
 def test_names_and_keys_are_no_formulas() -> None:
-    """If a text has dollar signs, it is drawn as it is, and not as a formula."""
+    """Text between two dollar signs is drawn as it is, not as a formula."""
     hostile = r"`$\foo_{$`"
     figure = draw(_layout([(0, 9, 0), (5, 20, 1)], 2), [hostile], lambda _code: hostile, {})
     figure.savefig(io.BytesIO())

@@ -12,7 +12,7 @@ ID, CUSTOMER = ("id",), ("customer",)
 
 
 def node(name: str, simple: str = "", *children: Any) -> dict[str, Any]:
-    """A node of a plan that is not a scan."""
+    """A plan node other than a scan."""
     return {
         "nodeName": name,
         "simpleString": simple or name,
@@ -87,7 +87,7 @@ def test_the_table_of_a_scan(name: str, told: Any) -> None:
 
 
 def test_other_leaves_are_no_scans() -> None:
-    """If a node reads no files of a table, as for local or cached tables, it is no scan."""
+    """Nodes that read no files of tables, such as local or cached tables, are no scans."""
     for name in ("LocalTableScan", "Scan In-memory table t", "Scan OneRowRelation", "Range (1)"):
         assert scans_of(node(name)) == []
 

@@ -22,12 +22,12 @@ from sql_ext.statements.parser import parse_statement
     ],
 )
 def test_names_are_quoted_only_if_necessary(parts: tuple[str, ...], text: str) -> None:
-    """A name is quoted unless it is a plain word and not a keyword."""
+    """Names are quoted unless they are plain words and no keywords."""
     assert spelled(parts) == text
 
 
 def test_statements_parse_back_to_the_names() -> None:
-    """If a generated statement is parsed, it has the same names, whatever their characters."""
+    """Generated statements parse back to the same names, whatever their characters."""
     table, column = ("my db", "ta`ble"), ("s", "a.b; DROP")
     created = parse_statement(create_statement(table, column))
     assert (created.table.parts, created.columns[0].parts) == (table, column)

@@ -76,7 +76,7 @@ def test_unsupported_kinds_are_not_suggested() -> None:
 
 
 def test_one_byte_is_the_least_saving() -> None:
-    """If a suggestion would save a single byte, this is enough."""
+    """A saving of one byte is enough for a suggestion."""
     work = Workload()
     work.add(ITEMS, {ID: EQUALS}, 2, 2)
     assert [one.bytes_saved for one in suggest(work)] == [1]
