@@ -73,7 +73,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> _OneSite:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Adds the option ``--regenerate`` for golden tests."""
+    """Adds the options ``--regenerate`` and ``--every`` of golden tests."""
     parser.addoption("--regenerate", action="store_true", help="write the golden .out files anew")
     parser.addoption("--every", type=int, metavar="N", help="run each N-th golden query alone")
 

@@ -121,7 +121,7 @@ class Warehouse:
         return told
 
     def info(self, name: str) -> dict[str, Any]:
-        """The shim's description of a table, as JSON."""
+        """The shim's description of a table."""
         properties = self.properties(name)
         return {
             "catalog": "spark_catalog",

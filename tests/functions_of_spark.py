@@ -74,7 +74,7 @@ def calls(lab: Lab, name: str) -> list[list[str]]:
 def claims(lab: Lab, texts: Sequence[str]) -> list[Claim]:
     """Asks the shim about these calls; returns an entry for each call.
 
-    Calls that Spark refuses have no entry.
+    The result has no entry for calls that Spark refuses.
     """
     if not texts:
         return []

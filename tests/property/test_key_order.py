@@ -101,7 +101,7 @@ def test_byte_codes_are_ordered_under_chosen_split_points(values, start, rows):
 
 
 def assert_codes_fit(encoder, values, start):
-    """Checks that codes keep the order of the values, and that literals have the same codes.
+    """Checks that codes keep the order of values, and that literals have the codes of equal values.
 
     Also checks that a value lies in the span of each of its prefixes.
     """

@@ -105,8 +105,8 @@ def test_second_reading_has_a_larger_budget_if_it_can_pay(
     """The budget `auto` gives intervals a hundredth of the column; a second reading gets more."""
     found = profile(rows=rows, share=share, wide=wide)
     assert found.intervals_budget(AUTO, "auto") == allowed
-    # The number of cuts is limited to 1.5 per byte of budget, plus 64 per location, and to one per
-    # row.
+    # The number of cuts is limited to one per row, and to 1.5 per byte of budget plus 64 per
+    # location.
     assert found.most_cuts(AUTO) == min(found.sample.shown, 64 * 100 + 3 * allowed // 2)
     many = profile(rows=rows, share=share, wide=wide, shown=1 << 30)
     assert many.most_cuts(AUTO) == 64 * 100 + 3 * allowed // 2
@@ -180,7 +180,7 @@ def test_a_map_finds_the_location_of_a_row() -> None:
 def test_a_map_finds_each_location_of_a_value() -> None:
     """With a map, a query for a value reads only those locations that contain the value.
 
-    With intervals, the query also reads the locations of other values with the same code.
+    With intervals, a query also reads the locations of other values with the same code.
     """
     assert profile([200] * 10, exact=False, spread=4.5).least_by_map(9.0) == 4.5
     assert profile([200] * 10, exact=False, spread=4.5).least_by_map(3.0) == 3.0

@@ -19,7 +19,7 @@ from sieve.segments.query_model import QueryModel
     ],
 )  # fmt: skip
 def test_width_of_a_value_is_its_width_in_parquet(type_name: str, width: int) -> None:
-    """The width of a value is its width in Parquet."""
+    """The width of a value is the number of its bytes in Parquet."""
     assert _width(type_name) == width
 
 

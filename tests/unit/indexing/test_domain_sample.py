@@ -106,7 +106,7 @@ def test_the_share_is_that_of_the_keys(shape: str, share: float) -> None:
 
 
 def test_a_key_of_many_rows_is_always_seen() -> None:
-    """The windows contain each frequent key, and its rows count only for this key.
+    """The windows contain each frequent key, whose rows stand for this key alone.
 
     The rows of a key that is not frequent also represent keys between the windows.
     """

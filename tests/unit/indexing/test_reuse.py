@@ -51,7 +51,7 @@ def table(numbers: Sequence[int], young: Sequence[int] = ()) -> Snapshot:
 
 
 def test_slots_move_down_if_a_run_is_removed() -> None:
-    """A run without remaining files is removed, and the slots of later runs move down."""
+    """If no file of a run remains, a refresh removes the run, and slots of later runs decrease."""
     base, known = version(6, 2, 3)
     left = plan_reuse(base, known, table([0, 1, 2, 3, 4, 5, 8, 10, 77]))
     assert left.runs == (base.runs[0], base.runs[2])
@@ -75,7 +75,7 @@ def test_changed_and_young_files_are_read_again() -> None:
 def test_grown_file_keeps_its_slots_and_counts() -> None:
     """If rows were appended to a file, the file keeps its slots and its old content's counts.
 
-    If runs are removed, the slots of later runs decrease.
+    If a refresh removes runs, the slots of later runs decrease.
     """
     base, known = version(6, 1, 2)
     also = np.full((9, 2), -1)

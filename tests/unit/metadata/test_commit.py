@@ -70,7 +70,7 @@ def new_id() -> VersionId:
 
 
 def plan(base: Manifest | None) -> Manifest:
-    """Plans the next version with a new value of the option `error`, so that it always differs."""
+    """Plans the next version with a new value of the option `error`, which is always a change."""
     if base is None:
         return replace(SAMPLE, id=new_id())
     error = (base.next_options or base.options).error + 1

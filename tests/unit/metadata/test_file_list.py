@@ -189,7 +189,7 @@ def test_a_part_with_a_value_missing_is_corrupt(column: str) -> None:
 
 
 def test_new_version_reads_only_its_new_part(tmp_path: Path) -> None:
-    """For a new version, only the new part is read, because the cache contains the older parts."""
+    """For a new version, a scan reads only the new part of the list; older parts are cached."""
     version, directory = three_parts(tmp_path), f"file:{tmp_path}"
     store, cache = CountingStore(), Cache(1 << 24)
     open_version(store, directory, version, cache)

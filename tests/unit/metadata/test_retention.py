@@ -1,4 +1,4 @@
-"""For how long, or for how many versions, VACUUM retains past versions."""
+"""How long VACUUM retains past versions."""
 
 from __future__ import annotations
 

@@ -207,7 +207,7 @@ def test_large_column_is_estimated_from_windows(
     assert found.asked is not None
     assert (found.asked.total, found.asked.understood) == (40, True)
     assert 1 <= found.asked.files <= 3
-    # The reading takes three seconds. Two cores then index the four parts of the column.
+    # In the test, reading takes three seconds. Two cores then index the four parts of the column.
     assert found.seconds == pytest.approx(1 + 2 + making * 4 / 2, rel=0.1)
 
 

@@ -292,7 +292,7 @@ def test_only_appended_files_of_a_slice_are_read(tmp_path: Path) -> None:
 def test_index_with_a_map_reads_whole_slices(tmp_path: Path) -> None:
     """If the index has a map, a refresh reads whole slices.
 
-    CHECK could not detect a key that the map lacks if another run contained the key.
+    If another run contained a key that the map lacks, CHECK could not detect the lack.
     """
     found, _ = version(tmp_path, BEFORE, [6], maps=True)
     table = Commits([*slices("a/1", mtime=5), *BEFORE[1:]], {"a"}, added=frozenset({0}))

@@ -92,7 +92,7 @@ def others(
 
 
 def rebuilt(number: int, made: Manifest) -> Manifest:
-    """A rebuilt version, which shares no run with earlier versions; its instant is the same."""
+    """A rebuilt version, which shares no run with earlier versions and has the same instant."""
     return replace(made, runs=(replace(made.runs[0], id=f"{number:032x}"),), instant=made.instant)
 
 

@@ -43,7 +43,7 @@ def test_union_of_points_has_the_hashes_of_all() -> None:
 
 
 def test_intersection_has_hashes_of_one_side_or_shared_ones() -> None:
-    """The intersection has the hashes of one side; if both sides have hashes, the shared ones."""
+    """If both sides have hashes, the intersection has the shared ones, else those of one side."""
     assert hashes_of(intersect(POINTS, RANGE)) == hashes_of(intersect(RANGE, POINTS)) == [10, 50]
     assert intersect(POINTS, RANGE).intervals.tolist() == [[5, 5]]
     assert hashes_of(intersect(POINTS, ranges_with((5, 7), hashes=[50, 70]))) == [50]

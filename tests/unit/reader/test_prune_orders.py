@@ -112,7 +112,7 @@ def test_files_with_hidden_rows_give_no_bound(table: Table) -> None:
 
 
 def test_rows_that_satisfy_the_filter_bound_the_scan(table: Table) -> None:
-    """Rows that certainly satisfy the filter bound the scan.
+    """A row gives a bound if it certainly satisfies the scan's filter.
 
     The filter also skips files that the order alone would read.
     """

@@ -46,7 +46,7 @@ PRICES = np.array([8.0, 4.0, 2.0, 1.0])
 def test_price_is_interpolated_around_the_budget(
     curve: np.ndarray, budget: float, price: float
 ) -> None:
-    """Between the two prices around the budget, the price is interpolated logarithmically.
+    """Between two prices of the curve, a budget's price is interpolated on a logarithmic scale.
 
     The price is chosen for slightly fewer bytes than the budget, because the estimated curve is
     inexact.

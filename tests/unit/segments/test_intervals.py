@@ -168,7 +168,7 @@ def test_a_piece_within_another_does_not_shorten_it():
 def test_two_bytes_of_budget_add_three_intervals(
     rows: int, locations: int, budget: float, total: int
 ) -> None:
-    """The total is 64 intervals per location, plus 3 intervals per 2 bytes of budget.
+    """`overprovisioned_total` is 64 intervals per location, plus 3 per 2 bytes of the budget.
 
     The total never exceeds the number of rows.
     """

@@ -110,7 +110,7 @@ def test_a_trial_encodes_some_segments_of_many(monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr(Plan, "_cheapest", counted)
     size, _ = planned.trial(price, [])
-    # Of five segments, the trial encodes only the second and the fourth.
+    # Of five segments, a trial encodes only the second and the fourth.
     assert tried == [segments[1].first, segments[3].first]
     written = sum(len(s.payload) + SEGMENT_OVERHEAD for s in segments)
     assert size == pytest.approx(written, rel=0.1)
@@ -130,7 +130,7 @@ def test_a_trial_of_a_few_segments_is_exact() -> None:
 
 
 def test_one_more_entry_costs_less_than_a_mean_entry() -> None:
-    """Adding one entry is estimated to cost slightly fewer bytes than a mean entry has."""
+    """The estimated bytes of one more entry are slightly fewer than those of a mean entry."""
     planned = plan(*column(random_files(10, 50)), codings=(IN_CELLS,))
     (segment,) = planned.emit(1e-9)
     mean = len(segment.payload) / segment.postings

@@ -32,7 +32,7 @@ def test_a_gap_counts_keys_rows_and_length():
 
 
 def test_only_ranges_count_next_to_a_map():
-    """If a map answers equality, only ranges give a gap a value, and their weights stay the same.
+    """With a map for equality, the value of a gap counts only range queries, weighted as before.
 
     If a map answers equality, a tiny gap has no value.
     """
@@ -63,7 +63,7 @@ def test_neighbours_have_no_gap():
 
 
 def test_domain_contains_all_queries_of_each_kind():
-    """For each kind of query, the share of the 64-bit domain is 1, and so is the column's."""
+    """For each kind of query, the shares of the 64-bit domain and of the column are 1."""
     for sample in (codes(LEAST, GREATEST), codes(5), codes(-3, 8, 9), np.arange(200_000)):
         query_model = QueryModel.of_sample(sample)
         ends = codes(LEAST, sample.min()), codes(GREATEST, sample.max())

@@ -122,7 +122,7 @@ def test_many_locations():
 
 
 def test_long_intervals_at_most_double_the_entries():
-    """Entries over several segments are repeated, which at most doubles their number."""
+    """Entries over several segments are repeated, which at most doubles the number of entries."""
     rng = np.random.default_rng(2)
     long = [np.array([0, 10_000_000])] * 2_000
     short = [rng.integers(0, 10_000_000, 400) for _ in range(200)]
@@ -176,9 +176,9 @@ def test_the_price_meets_the_budget():
 
 
 def test_prices_at_the_ends():
-    """If the bytes exceed the budget at every price, the greatest price is chosen.
+    """If the bytes of a run exceed the budget at every price, the greatest price is chosen.
 
-    If the bytes fit the budget at every price, the least price is chosen.
+    If the bytes of a run fit the budget at every price, the least price is chosen.
     """
     prices = np.array([4.0, 2.0, 1.0])
     assert choose_price(prices, np.array([10.0, 20.0, 40.0]), 5.0) == 4.0
@@ -298,7 +298,7 @@ def test_a_grid_has_fewer_cells_than_64_bits_can_count(last, cells):
 
 @pytest.mark.parametrize("second", [9, 10, 11, 12])
 def test_the_last_cell_of_a_piece_ends_before_the_next_piece(second):
-    """The last cell of a piece ends where the next piece begins, even if it is shorter."""
+    """The last cell of a piece can be shorter, because it ends where the next piece begins."""
     grid = Grid.of(100, 120, np.array([0, second], np.uint64), np.array([2, 0], np.uint8))
     cells = np.arange(grid.cells, dtype=np.uint64)
     first, last = grid.first_codes(cells), grid.last_codes(cells)

@@ -99,7 +99,7 @@ def test_answer_counts_files_that_are_always_read(warehouse: Warehouse) -> None:
 
 
 def test_show_of_a_database_counts_stale_files(warehouse: Warehouse) -> None:
-    """For a database, SHOW counts the new and changed files of each index not disabled."""
+    """SHOW for a database counts the new and changed files of each index that is not disabled."""
     session = Session(warehouse)
     session.sql(CREATE)
     assert [row[6] for row in session.sql("SHOW SIEVE INDEXES")] == ["ready"]

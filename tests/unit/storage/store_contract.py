@@ -135,7 +135,7 @@ class PermissionsContract:
     """Tests of backends with owners, groups and modes, with the fixtures `store` and `folder`."""
 
     def test_new_files_are_no_more_open_than_their_folder(self, store: Store, folder: str) -> None:
-        """If a folder is restricted, a new file or folder in it has no further permission bits."""
+        """A new file or folder has no permission bits that its restricted parent folder lacks."""
         owner = store.permissions(folder)
         store.restrict(folder, Permissions(owner.owner, owner.group, 0o750))
         inner = join(folder, "x", "y")

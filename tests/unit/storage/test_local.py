@@ -85,7 +85,7 @@ def test_failures_of_link(
 def test_link_that_took_effect_before_it_failed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
-    """If `link` loses its reply, as on NFS, the link count of the draft shows its success."""
+    """If the reply to `link` is lost, as on NFS, the link count of the draft shows the success."""
     link = os.link
 
     def link_then_fail(source: str, target: str) -> None:

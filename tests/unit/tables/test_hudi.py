@@ -123,13 +123,13 @@ OWN = ("commit", True, AT)
     ],
 )
 def test_actions_that_keep_the_rows_change_no_partition(actions: Sequence[Any]) -> None:
-    """If all actions keep the rows, are earlier, or are incomplete, no partition has changed."""
+    """If all actions keep the rows, precede the instant or are incomplete, no partition changed."""
     assert changed_partitions(Timeline(*actions), AT) == frozenset()
 
 
 @pytest.mark.parametrize("at", [AT + 1, None])
 def test_partitions_of_later_commits_changed(at: int | None) -> None:
-    """If a commit is later, or has no completion time, its partitions have changed."""
+    """If a commit is after the instant or has no completion time, its partitions have changed."""
     found = changed_partitions(
         Timeline(("deltacommit", True, 5), OWN, ("deltacommit", True, at)), AT
     )
@@ -172,7 +172,7 @@ def test_incomplete_timeline_lists_all_slices(timeline: Timeline) -> None:
 def test_timeline_within_its_limits_shows_the_changes(timeline: Timeline) -> None:
     """Up to 50 commits and 100 partitions, the changes are read from the timeline.
 
-    If commits were archived long before, they have no effect.
+    Commits that were archived long before the instant have no effect.
     """
     assert changed_partitions(timeline, AT) is not None
 

@@ -135,7 +135,7 @@ def test_records_of_several_drivers_add_up() -> None:
 
 
 def test_a_record_survives_its_encoding() -> None:
-    """An encoded record has at most the given size, with the sums of the most bytes first."""
+    """An encoded record has at most the given size, and lists the sums with most bytes first."""
     small, middle, large = (
         row("small", ID, bytes=3, bytes_skipped=3),
         row("middle", ID, "i@1", scans=2, bytes=1, files=9, bytes_skipped=8, files_skipped=7),

@@ -109,7 +109,7 @@ def test_ties_are_in_the_order_of_names() -> None:
 def test_result_of_a_test_replaces_the_estimate() -> None:
     """A test's result replaces the estimate; if there was no test, nothing is suggested.
 
-    If a value is in three of twenty files, 1.5 of ten files are expected.
+    If a test finds a value in three of twenty files, the suggestion expects 1.5 of ten files.
     """
     work = Workload()
     work.add(ORDERS, {ID: EQUALS}, 1000, 10)
