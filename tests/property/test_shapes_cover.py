@@ -185,7 +185,7 @@ def test_the_reference_shape_decodes_to_entries_too(table, error):
 def test_value_of_a_gap_is_a_probability(gaps, sample):
     """The probability that a gap between entries lets queries skip a file is from 0 to 1.
 
-    A wider gap never has a lower probability than a narrower gap.
+    A wider gap never has a lower probability of skipping a file than a narrower gap.
     """
     query_model = QueryModel.of_sample(np.array(sample))
     low, high = np.sort(np.array(gaps), axis=1).T.copy()

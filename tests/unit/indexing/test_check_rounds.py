@@ -62,7 +62,7 @@ def test_a_small_run_is_one_round() -> None:
 def test_each_code_and_hash_is_checked_in_one_round(limit: int) -> None:
     """If a run is large, each code and each hash is checked in exactly one round.
 
-    The round of a code or hash contains all files whose ranges include it.
+    The round of a code or hash contains all files whose ranges include this code or hash.
     """
     rounds = rounds_of(FILES, limit)
     assert len(rounds) > 2

@@ -38,7 +38,7 @@ class FaultyStore(LocalStore):
     reads: list[Step] = field(default_factory=list)
 
     def create(self, uri: str, data: bytes) -> bool:
-        """Creates a file between the two steps of the script's next pair of steps."""
+        """Runs a step of the script, creates a file, and runs a second step."""
         before, after = self.script.pop(0) if self.script else (None, None)
         if before is not None:
             before()

@@ -322,6 +322,6 @@ def instead(answer: Answer, of: type[Create | ReadBack], then: Step | End) -> Ru
     ],
 )
 def test_each_rule_is_needed(model: Model, what: str) -> None:
-    """If any one of the rules is left out, some order reaches a forbidden state."""
+    """If any one of the protocol's rules is left out, some order reaches a forbidden state."""
     with pytest.raises(BrokenError, match=what):
         _ = [model.explore(kinds) for kinds in ("rd", "rr")]

@@ -129,7 +129,7 @@ def test_more_intervals_are_tried_if_they_may_pay(
 ) -> None:
     """If more intervals may save reads, ESTIMATE also tries more intervals.
 
-    If a map is better, or more intervals would be too large, ESTIMATE tries no more.
+    If a map is better, or would exceed its limits, ESTIMATE tries no further intervals.
     """
     made: list[str] = []
     maker = choose_run.run_maker

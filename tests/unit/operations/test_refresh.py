@@ -100,7 +100,7 @@ def rebuilt(number: int, made: Manifest) -> Manifest:
 def test_overtaken_refresh_starts_again_from_the_newest(tmp_path: Path, times: int) -> None:
     """If the index is rebuilt during a refresh, the refresh starts again from the newest version.
 
-    VACUUM can delete files that only versions before the rebuild name.
+    VACUUM can delete a file if only versions before the rebuild name it.
     """
     found, base = version(tmp_path, BEFORE, [6])
     monkey = others(found, base, rebuilt, times)

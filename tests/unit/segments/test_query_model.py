@@ -34,7 +34,7 @@ def test_a_gap_counts_keys_rows_and_length():
 def test_only_ranges_count_next_to_a_map():
     """With a map for equality, the value of a gap counts only range queries, weighted as before.
 
-    If a map answers equality, a tiny gap has no value.
+    If a map answers equality queries, a tiny gap has no value.
     """
     model = QueryModel.of_sample(np.repeat(np.arange(0, 100_000, 10), 3)).of_ranges
     (shares,) = model.shares(codes(31), codes(69_990)).T

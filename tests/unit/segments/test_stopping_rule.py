@@ -96,7 +96,7 @@ def test_negligible_bytes_are_spent_for_absent_keys() -> None:
 
 
 def test_bytes_of_one_block_do_not_count() -> None:
-    """Bytes up to one block of the store are free, so the rule does not stop before that size."""
+    """Bytes up to one block of the store are free, so the rule does not stop below a block."""
     exact = (1.0, 0.0, 2.0)
     trials = (1, exact), (3, exact), (6, exact), (9, exact)
     assert chosen(stop(), *trials) == 0

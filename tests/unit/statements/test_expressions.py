@@ -61,7 +61,7 @@ def test_invalid_expression_is_a_syntax_error(typed: str) -> None:
 
 
 def test_only_an_expression_has_an_empty_name() -> None:
-    """The path of an expression begins with an empty part; no path of a column does."""
+    """The path of an expression begins with an empty part; the path of a column does not."""
     assert expression_of(("", "lower(a)")) == "lower(a)"
     assert [expression_of(path) for path in (("a",), ("a", "b"), ("", "a", "b"), ("",))] == [
         None

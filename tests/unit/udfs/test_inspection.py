@@ -53,7 +53,7 @@ def test_a_picture_shows_the_share_of_each_cell() -> None:
 
 
 def test_reads_are_means_over_covered_keys() -> None:
-    """For each pixel column, the reads are the mean number of files, over the keys in it.
+    """For each pixel column, the reads are the mean number of files per covered key.
 
     Pixel columns without keys stay empty.
     """

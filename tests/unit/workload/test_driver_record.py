@@ -27,7 +27,7 @@ def row(table: str, tree: Any, *used: str, scans: int = 1, **sums: int) -> dict[
 
 
 def _skipped(files: int) -> dict[str, int]:
-    """The columns of such a row that describe skipped files, each of ten bytes."""
+    """The columns of a record's row that describe skipped files, each of ten bytes."""
     return {"files_skipped": files, "bytes_skipped": 10 * files}
 
 
