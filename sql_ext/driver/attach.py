@@ -1,7 +1,8 @@
 """Attaches the front end to the driver's JVM without side effects on the driver.
 
-PySpark's own set-up of a context would replace the JVM's default session, open a port for
-accumulators, and cancel all jobs on SIGINT. None of this may happen to a user's driver.
+If PySpark set up the context itself, it would replace the JVM's default session, open a port for
+accumulators, and cancel all jobs on SIGINT. This module prevents these three effects on a user's
+driver.
 """
 
 from __future__ import annotations
@@ -19,18 +20,19 @@ from pyspark.sql import SparkSession
 
 
 class _Unstoppable(JavaObject):  # type: ignore[misc]  # py4j has no types
-    """The driver's JavaSparkContext, which only the driver is allowed to stop."""
+    """The driver's JavaSparkContext. Only the driver may stop this context."""
 
     def stop(self) -> None:
         """Does nothing: the context belongs to the driver."""
 
 
 def remember_names() -> None:
-    """Makes py4j resolve a name such as ``org.apache`` or ``functions`` in the JVM only once.
+    """Makes py4j cache how it resolved a JVM name such as ``org.apache`` or ``functions``.
 
-    To distinguish a package from a class, Java searches every jar of Spark. Each part of a name,
-    and each package that PySpark imports, causes such a search. In a build of few rows, these
-    searches used a tenth of the driver's CPU time.
+    Without this cache, py4j asks the JVM for each part of a name, and for each package that PySpark
+    imports. Java then searches every jar of Spark to find out whether the name is a package or a
+    class. When Sieve built an index of few rows, these searches took a tenth of the driver's CPU
+    time.
     """
 
     def remembering(ask: Callable[[Any, str], Any]) -> Callable[[Any, str], Any]:
@@ -48,10 +50,10 @@ def remember_names() -> None:
 
 
 def open_gateway() -> Any:
-    """Opens a py4j gateway to the driver, with the port and secret in the environment variables."""
+    """Opens a py4j gateway to the driver. Environment variables supply the port and the secret."""
     remember_names()
-    # Removes converters of numpy values. The front end passes no numpy values, and the converters
-    # import pandas, which takes 0.3 s.
+    # Removes the converters of numpy values, because these converters import pandas, which takes
+    # 0.3 s. The front end passes no numpy values to the JVM.
     protocol.INPUT_CONVERTER[:] = [
         one for one in protocol.INPUT_CONVERTER if "Numpy" not in type(one).__name__
     ]
@@ -73,8 +75,8 @@ def attach_context(gateway: Any) -> SparkContext:
         except BaseException as error:  # noqa: BLE001 - handed to the caller's thread below
             errors.append(error)
 
-    # Creates the context in another thread, because PySpark installs its SIGINT handler only in the
-    # main thread.
+    # PySpark installs its SIGINT handler if the main thread creates the context. So another thread
+    # creates the context here.
     thread = threading.Thread(target=make, name="sieve-attach")
     thread.start()
     thread.join()
@@ -86,7 +88,7 @@ def attach_context(gateway: Any) -> SparkContext:
 def _make_context(gateway: Any) -> SparkContext:
     java = gateway.entry_point.context()
     context = _Unstoppable(java._target_id, java._gateway_client)
-    # Sieve uses no accumulators, so a stub replaces the server that receives their updates.
+    # Sieve uses no accumulators, so a stub replaces PySpark's server for updates of accumulators.
     start = accumulators._start_update_server
     accumulators._start_update_server = lambda *_: SimpleNamespace(
         server_address=("127.0.0.1", 0), shutdown=lambda: None
@@ -96,12 +98,13 @@ def _make_context(gateway: Any) -> SparkContext:
     finally:
         accumulators._start_update_server = start
     made._javaAccumulator = gateway.entry_point.accumulator()
-    # If PySpark finds an instantiated session, PySpark does not replace the JVM's default session.
+    # PySpark replaces the JVM's default session unless it finds an instantiated session. So the
+    # next two lines supply such a session.
     SparkSession._instantiatedSession = SimpleNamespace(_sc=made)
     SparkSession._instantiatedSession = wrap_session(made, gateway.entry_point.defaultSession())
     return made
 
 
 def wrap_session(context: SparkContext, session: Any) -> SparkSession:
-    """Wraps one of the driver's sessions, which is a py4j object, as a PySpark session."""
+    """Wraps one of the driver's sessions as a PySpark session; ``session`` is a py4j object."""
     return SparkSession(context, session)

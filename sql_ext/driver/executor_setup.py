@@ -1,8 +1,8 @@
-"""Executor set-up: ships the build code to executors and checks their Python and time zone.
+"""Executor set-up: sends Sieve's code to executors and checks their Python and time zone.
 
-Executors need numpy, pyarrow and pandas, but no installation of Sieve. The front end sends Sieve's
-package as a zip file (``SparkContext.addPyFile``), so driver and executors always have the same
-code.
+Executors need numpy, pyarrow and pandas, but users install Sieve only on the driver. The front end
+sends Sieve's package to the executors as a zip file (``SparkContext.addPyFile``), so driver and
+executors always run the same code.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from sieve.indexing.shared_storage import on_this_machine
 
 _NEEDED = ("numpy", "pyarrow", "pandas")
 _PROBES = 64
-"""The maximum number of executor slots that a check covers."""
+"""The maximum number of tasks that a check runs on the executors, one task per slot."""
 
 
 def send_code(context: SparkContext) -> None:
-    """Ships the package ``sieve`` to all executors, and sets the executors' Python interpreter.
+    """Sends the package ``sieve`` to all executors, and sets the executors' Python interpreter.
 
-    With a local master, the executors run in the driver, and the front end's interpreter has all
-    modules that the build needs. Otherwise Spark's settings determine the interpreter, as for any
-    PySpark job.
+    With a local master, the executors run in the driver. They then use the front end's interpreter,
+    which has all modules that a build needs. Otherwise, Spark's settings determine the executors'
+    interpreter, as for any PySpark job.
     """
     if on_this_machine(context):
         context.pythonExec = sys.executable
@@ -41,9 +41,9 @@ def send_code(context: SparkContext) -> None:
         set_one = context.getConf().get("spark.pyspark.python")
         context.pythonExec = set_one or os.environ.get("PYSPARK_PYTHON") or "python3"
     data = _zipped(Path(sieve.__file__).resolve().parent)
-    # The zip file is in the driver's own folder, which Spark deletes when the driver ends. A
-    # restarted front end must use the same path, because Spark does not accept the same file name
-    # with another path.
+    # Writes the zip file to the driver's own folder, which Spark deletes when the driver ends. If a
+    # front end restarts, it must use the path of the first front end, because Spark rejects a file
+    # whose name was already added from another path.
     folder = Path(SparkFiles.getRootDirectory()) / "sieve-code"
     folder.mkdir(exist_ok=True)
     archive = folder / f"sieve-{hashlib.sha256(data).hexdigest()[:16]}.zip"
@@ -57,8 +57,8 @@ def _zipped(package: Path) -> bytes:
     sink = io.BytesIO()
     with zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED) as archive:
         for path in sorted(package.rglob("*.py")):
-            # The date in the zip file is fixed. So equal code gives equal bytes and an equal name,
-            # and Spark ships the file only once.
+            # `ZipInfo` gives each entry the same fixed date. So equal code yields a zip file with
+            # the same bytes and the same name, which Spark sends only once.
             entry = zipfile.ZipInfo(str(Path("sieve") / path.relative_to(package)))
             archive.writestr(entry, path.read_bytes())
     return sink.getvalue()
@@ -67,12 +67,12 @@ def _zipped(package: Path) -> bytes:
 def check_executors(context: SparkContext) -> None:
     """Raises UnavailableError, with a list of modules, if an executor's Python lacks modules.
 
-    The check runs one small task per slot. If the check misses an executor that lacks modules, the
-    build's task on this executor fails with the same message.
+    The check runs one small task per slot of the executors. If no such task reaches an executor
+    that lacks modules, the build's task on this executor fails with the same message.
     """
     needed = (*_NEEDED, segment_tasks.__name__)
 
-    # This function contains all code of a task, because executors cannot import this module.
+    # Executors cannot import this module, so this function contains all code of the task.
     def missing(_: object) -> list[str]:
         lacks = []
         for name in needed:
@@ -98,8 +98,8 @@ def check_executors(context: SparkContext) -> None:
 def zone_matters(format_name: str, type_name: str) -> bool:
     """Returns whether the values of a column can depend on the time zone of the reader's JVM.
 
-    ORC stores local times. In Parquet, the time zone affects INT96 timestamps and timestamps of the
-    Julian calendar.
+    Files in ORC contain local times, so the time zone affects dates and timestamps. In Parquet, the
+    time zone affects only INT96 timestamps and timestamps of the Julian calendar.
     """
     if format_name == "orc":
         return type_name in ("date", "timestamp", "timestamp_ntz")
@@ -107,7 +107,7 @@ def zone_matters(format_name: str, type_name: str) -> bool:
 
 
 def check_zones(context: SparkContext, spark: SparkSession) -> None:
-    """Raises UnavailableError unless the executors' JVMs have the driver's time zone."""
+    """Raises UnavailableError if an executor's JVM has another time zone than the driver's JVM."""
     if on_this_machine(context):
         return
     zone = "java_method('java.time.ZoneId', 'systemDefault')"

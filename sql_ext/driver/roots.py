@@ -1,7 +1,7 @@
-"""Roots: the list of folders that are allowed to contain indexes.
+"""Roots: checks whether a folder is an allowed root, that is, a folder for indexes.
 
-A table property contains the folder of an index, and any user who may alter the table can change
-this property. Therefore Sieve does not trust the property alone. The root must be the database's
+A table property names an index's root, and any user who may alter the table can change this
+property. So Sieve opens an index only if its root is one of three kinds of folders: the database's
 own folder ``.sieve``, the value of ``spark.sieve.path``, or a folder in ``spark.sieve.roots``.
 """
 
@@ -22,12 +22,13 @@ REMEMBERED_S = 60.0
 
 
 class Roots:
-    """Checks whether indexes are allowed in a folder; caches each database's default root.
+    """Checks whether a folder may contain indexes, and caches each database's default root.
 
     Args:
         driver: the py4j entry point of the driver's gateway.
         path: ``spark.sieve.path`` at the driver's start, or None if unset.
-        file_system: URI of the default file system, for folders without a scheme.
+        file_system: URI of the default file system, which contains each folder whose URI has no
+            scheme.
     """
 
     def __init__(self, driver: Any, path: str | None = None, file_system: str = "file:///") -> None:
@@ -74,11 +75,11 @@ class Roots:
         return given == _plain(self.of_database(database, session))
 
     def _qualified(self, folder: str) -> str:
-        """The absolute URI of a folder. A folder without a scheme is in the default file system."""
+        """The absolute URI of a folder. A path without a scheme is in the default file system."""
         return self._file_system.rstrip("/") + folder if folder.startswith("/") else folder
 
     def for_new(self, database_location: str, settings: Settings) -> str:
-        """The root of a new index in a database, an absolute URI."""
+        """The absolute URI of the root in which a new index of this database is created."""
         if settings.path is None:
             return f"{database_location.rstrip('/')}/{FOLDER}"
         root = self._qualified(settings.path)
@@ -86,19 +87,19 @@ class Roots:
         return _plain(root)
 
     def of_driver(self, database: str, session: Callable[[], Any]) -> str:
-        """The root of a database's indexes, unless a session sets another root."""
+        """The root of a database's indexes, for sessions that do not set ``spark.sieve.path``."""
         if self._path is None:
             return self.of_database(database, session)
         return _plain(self._qualified(self._path))
 
     def of_database(self, database: str, session: Callable[[], Any]) -> str:
-        """The default root of a database."""
+        """The default root of a database: the folder `FOLDER` in the database's own folder."""
         with self._lock:
             known = self._databases.get(database)
             old = known is not None and time.monotonic() - known[1] > REMEMBERED_S
             if known is not None and old:
-                # A scan uses an expired root, too, and starts a background look-up of the current
-                # root (stale-while-revalidate).
+                # The caller uses the cached root even if it is too old. A background thread then
+                # looks up the current root (stale-while-revalidate).
                 self._databases[database] = (known[0], time.monotonic())
         if known is None:
             return self._read(database, session())

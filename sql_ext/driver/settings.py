@@ -1,9 +1,9 @@
-"""Parses the values of the settings ``spark.sieve.*`` in a session's request.
+"""Parses the values of the settings ``spark.sieve.*`` that a request of a session contains.
 
-``settings.json`` is the single list of names, forms, defaults and descriptions. The shim reads the
-same file. ``SET`` fails for an invalid value and warns about an unknown name. If an invalid value
-comes from another source (``spark-defaults.conf``, ``--conf``), statements fail and scans ignore
-the value.
+Only ``settings.json`` lists the settings' names, patterns, defaults and descriptions. This module
+and the shim both read this file. ``SET`` fails for an invalid value, and warns about an unknown
+name. If an invalid value comes from another source (``spark-defaults.conf``, ``--conf``),
+statements fail and scans use the default.
 """
 
 from __future__ import annotations
@@ -28,18 +28,19 @@ _SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The settings of a session, or the defaults.
+    """The values of a session's settings. An unset setting has its default value.
 
     Attributes:
-        path: folder for new indexes, or None for ``.sieve`` in the database's own folder.
-        roots: further folders in which indexes are allowed, set by the administrator.
-        prune_timeout_s: seconds that a scan waits for an answer.
-        registry_ttl_s: seconds after which Sieve compares a cached index version with the newest
-            version.
-        cache_bytes: maximum bytes of index files in the front end's cache.
-        range_bytes: the minimum bytes of a file that an index can divide into ranges.
-        retention: the earlier versions that VACUUM retains.
-        single_writer: whether no other driver writes indexes on S3.
+        path: folder for new indexes. If the value is None, new indexes are in ``.sieve`` in the
+            database's own folder.
+        roots: further folders that may contain indexes. The administrator sets this list.
+        prune_timeout_s: maximum number of seconds that a scan waits for the front end's answer.
+        registry_ttl_s: number of seconds after which Sieve checks whether a cached version of an
+            index is still the newest version.
+        cache_bytes: maximum size of the front end's cache of index files, in bytes.
+        range_bytes: size in bytes from which an index can divide a file into ranges.
+        retention: which earlier versions of an index VACUUM retains.
+        single_writer: True if this driver is the only one that writes indexes on S3.
         history: whether the driver saves its record of scans next to the indexes.
     """
 
@@ -55,10 +56,10 @@ class Settings:
 
 
 def parse_settings(conf: Mapping[str, str]) -> Settings:
-    """Parses a session's ``spark.sieve.*`` settings. Unknown names have no effect.
+    """Parses a session's ``spark.sieve.*`` settings. Settings with unknown names have no effect.
 
     Raises:
-        InvalidInputError: a value does not have its setting's form.
+        InvalidInputError: a value does not match the pattern of its setting.
     """
     for key, text in conf.items():
         setting = _LIST["settings"].get(key)
@@ -83,7 +84,7 @@ def parse_settings(conf: Mapping[str, str]) -> Settings:
 
 
 def valid_settings(conf: Mapping[str, str]) -> Settings:
-    """Parses settings for work that must not fail: replaces each invalid value by the default."""
+    """Parses settings for work that must not fail. Replaces each invalid value by the default."""
     settings = _LIST["settings"]
     return parse_settings(
         {
@@ -104,7 +105,7 @@ def _switch(conf: Mapping[str, str], key: str) -> bool:
 
 
 def _parts(conf: Mapping[str, str], key: str) -> tuple[str, ...]:
-    """The groups that the setting's regular expression matches in its value, in lower case."""
+    """The groups of the regular expression's match with the setting's value, in lower case."""
     match = _PATTERNS[_LIST["settings"][key]["form"]].fullmatch(_text(conf, key))
     return tuple((part or "").lower() for part in match.groups()) if match is not None else ()
 
