@@ -1,8 +1,9 @@
-"""Error reports: translates any exception into the condition, message and SQLSTATE that users see.
+"""Error reports: translates each exception into the condition, message and SQLSTATE for users.
 
-The report of a Sieve error contains the error's own condition. The report of a JVM exception
-contains Spark's message. If a JVM exception's class or SQLSTATE means that a permission is missing,
-the report is a permission error. Any other exception becomes an internal error.
+For a Sieve error, the report contains the error's own condition. For an exception of Spark or the
+JVM, the report contains the exception's message. If the class or SQLSTATE of such an exception
+means that the user lacks a permission, the condition is ``SIEVE_PERMISSION_DENIED``. For any other
+exception, the condition is ``SIEVE_INTERNAL_ERROR``.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ def error_report(error: Exception) -> ErrorReport:
 
 
 def _spark_error(error: Exception, text: str, condition: str | None = None) -> ErrorReport:
-    """The report for an error of the shim, for a missing permission, or for an error of Spark."""
+    """The report for an error of the shim, a missing permission, or another error of Spark."""
     states = (sql_state(cause) for cause in causes(error))
     state = next((state for state in states if state is not None), _GENERAL)
     if condition is not None and condition.startswith("SIEVE_"):
@@ -63,9 +64,10 @@ def _spark_error(error: Exception, text: str, condition: str | None = None) -> E
 
 
 def _java_cause(error: Py4JJavaError) -> str:
-    """Spark's message, which names the file or table.
+    """The JVM exception's message, which names the file or table.
 
-    If this message does not contain the root cause, the function appends the root cause.
+    If this message does not contain the message of the root cause, the function appends that
+    message.
     """
     cause = error.java_exception
     text = str(cause.getMessage() or cause.toString())

@@ -1,10 +1,11 @@
 """Table events: updates indexes after drops, renames, schema changes and writes of tables.
 
 The shim reports events of Spark's catalog and of writes. After the drop of a table, this module
-drops the table's indexes. After a rename or a schema change, this module updates the registrations
-of the table's indexes. After a write, this module refreshes the table's indexes in the background.
-In overwrite mode, ``saveAsTable`` drops and replaces a table. After such a replacement, this module
-creates the indexes again, from definitions that it saved at the drop.
+drops the table's indexes. After a rename or a schema change, it updates the registrations of the
+table's indexes. After a write, it refreshes the table's indexes in the background. In overwrite
+mode, ``saveAsTable`` drops a table and creates a new one with the same name. This module saves the
+definitions of the old table's indexes at the drop, and then creates indexes with these definitions
+on the new table.
 """
 
 from __future__ import annotations
@@ -40,8 +41,8 @@ Table = tuple[str, str]
 """Database and table name, lower case."""
 
 _REMEMBERED: Final = 256
-# Errors that a concurrent drop or rename causes. The event of the drop or rename then updates the
-# indexes.
+# Errors of a refresh if another session drops or renames the table at the same time. The event of
+# this drop or rename updates the table's indexes, so these errors need no action.
 _OVERTAKEN: Final = frozenset(
     {
         "TABLE_OR_VIEW_NOT_FOUND",
@@ -54,7 +55,7 @@ _OVERTAKEN: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class _Definition:
-    """The definition of a dropped index, from which Sieve can create the index on a new table."""
+    """The definition of a dropped index. Sieve can create the same index on a new table from it."""
 
     name: str
     column: tuple[str, ...]
@@ -64,13 +65,13 @@ class _Definition:
 
 @dataclass(frozen=True, slots=True)
 class _Write:
-    """A group of writes to one table; a single refresh indexes all of them.
+    """A group of writes to one table. A single refresh indexes all writes of the group.
 
     Attributes:
-        replaced: whether one of the writes replaced the table.
-        every: whether to refresh all indexes, because one of the writing sessions has
-            ``spark.sieve.refresh.auto``. Otherwise, only indexes whose option ``refresh`` is
-            ``auto`` are refreshed.
+        replaced: whether one of these writes replaced the table.
+        every: whether the refresh covers all indexes of the table. It does if one of the writing
+            sessions has set ``spark.sieve.refresh.auto``. Otherwise, the refresh covers only
+            indexes whose option ``refresh`` is ``auto``.
     """
 
     replaced: bool = False
@@ -80,29 +81,30 @@ class _Write:
         return _Write(self.replaced or other.replaced, self.every or other.every)
 
     def refreshes(self, options: IndexOptions) -> bool:
-        """Returns whether to refresh an index with these options after the writes."""
+        """Returns whether these writes cause a refresh of an index with these options."""
         return self.every or options.refresh == AUTO
 
 
 class AutoRefresh:
-    """Event handler: serialises the refreshes of each table and tracks their state.
+    """Handles events of tables, and refreshes each table's indexes one refresh at a time.
 
-    Only one thread at a time refreshes a table. One further refresh then indexes all writes that
-    ended during the first refresh.
+    Only one thread at a time refreshes the indexes of a table. If writes to the table end during a
+    refresh, one further refresh indexes all of these writes.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        # The tables that a thread is refreshing, each with the writes since the refresh began.
+        # Maps each table that a thread is refreshing to the writes since this refresh began.
         self._missed: dict[Table, _Write | None] = {}
         self._failed: OrderedDict[Table, str] = OrderedDict()
         self._dropped: OrderedDict[Table, list[_Definition]] = OrderedDict()
 
     def state(self, database: str, table: str) -> str:
-        """State of a table's automatic refresh: ``refreshing``, ``failed: why``, or "".
+        """The state of a table's automatic refresh, or "" after a successful one.
 
-        The state is ``stale: why`` after a failed refresh that the writing session had not
-        requested.
+        During a refresh, the state is ``refreshing``. After a failed refresh, the state is
+        ``failed: why`` if the writing session had set ``spark.sieve.refresh.auto``, or else
+        ``stale: why``.
         """
         key = (database.lower(), table.lower())
         with self._lock:
@@ -111,7 +113,7 @@ class AutoRefresh:
             return self._failed.get(key, "")
 
     def clear(self, database: str, table: str) -> None:
-        """Clears a table's failure after a successful refresh, or after the drop of the table."""
+        """Removes the error of a table's last refresh, after a successful refresh or a drop."""
         with self._lock:
             self._failed.pop((database.lower(), table.lower()), None)
 
@@ -119,12 +121,13 @@ class AutoRefresh:
         """Handles one event.
 
         Args:
-            body: ``event``, ``table`` (the table's identity at that time), ``registrations`` and
-                further members that depend on the event.
+            body: contains ``event``, ``table`` (the table's identity at the time of the event),
+                ``registrations``, and further members that depend on the kind of event.
 
         Returns:
-            ``again``: whether further writes to the table ended during this refresh; ``replaced``
-            and ``every``: as in `_Write`, for the further writes.
+            After a write, the members ``again``, ``replaced`` and ``every``. ``again`` says whether
+            other writes to the table ended during this refresh. ``replaced`` and ``every`` describe
+            these other writes, as in `_Write`.
         """
         identity = identity_from(body["table"])
         match body["event"]:
@@ -133,7 +136,8 @@ class AutoRefresh:
             case "changed":
                 follow(context.table(commands.TableName(identity.name)), context)
             case "unregistered":
-                # Delta has replaced the table, so files with known names can have other content.
+                # Delta has replaced the table, so a file can have the name of an indexed file but
+                # other content.
                 table = context.table(commands.TableName(identity.name))
                 reregister(table, context.indexes(table), context.environment)
             case "written":
@@ -148,7 +152,9 @@ class AutoRefresh:
         own = f"{body['location'].rstrip('/')}/{FOLDER}"
 
         def check_root(root: str, database: str) -> None:
-            # If the database is dropped, too, its folder is unknown.
+            # If the database was dropped together with the table, the driver cannot look up the
+            # database's folder. So this function accepts the folder in the event without that
+            # check.
             if root.rstrip("/") != own:
                 context.environment.check_root(root, database)
 
@@ -162,20 +168,22 @@ class AutoRefresh:
                 if not end_index(index, identity, environment):
                     continue
             except SieveError as error:
-                # The index belongs to no table now, so VACUUM SIEVE INDEXES will delete the index.
+                # No table registers this index any longer, so VACUUM SIEVE INDEXES will delete its
+                # folder.
                 log.warning("index %s of %s.%s is left: %s", name, *_key(identity), error)
                 continue
             context.invalidate(index.directory)
             log.info("index %s went with table %s.%s", name, *_key(identity))
         key = _key(identity)
         with self._lock:
-            # Keeps the definitions of indexes that Sieve could not create last time.
+            # If Sieve could not create some indexes again after the previous drop of this table,
+            # their definitions stay in the list.
             before = self._dropped.get(key, []) if key in self._failed else []
             self._remember(key, ended, before)
         self.clear(*key)
 
     def _remember(self, key: Table, newer: list[_Definition], older: list[_Definition]) -> None:
-        # Caller holds the lock.
+        # The caller holds the lock.
         by_name = {one.name: one for one in (*older, *newer)}
         self._dropped[key] = list(by_name.values())
         self._dropped.move_to_end(key)
@@ -188,13 +196,13 @@ class AutoRefresh:
         key = _key(identity)
         with self._lock:
             if key in self._missed:
-                # The thread that is refreshing this table reports this write, and the shim then
-                # sends another event.
+                # Another thread is refreshing this table. Its answer will report this write, and
+                # the shim then sends another event for the table.
                 self._missed[key] = write | (self._missed[key] or _Write())
                 return None
             self._missed[key] = None
-            # Only the write that replaced the table needs the definitions of dropped indexes.
-            # Writes before the drop do not need these definitions.
+            # Only a write that replaced the table uses the definitions of dropped indexes. A write
+            # to the old table, before the drop, leaves them for the replacement.
             dropped = self._dropped.pop(key, []) if write.replaced else []
             ended = [one for one in dropped if write.refreshes(one.options)]
             if len(ended) < len(dropped):
@@ -203,8 +211,8 @@ class AutoRefresh:
         try:
             _catch_up(identity, ended, write, context)
         except Exception as error:
-            # No user waits for this refresh, so the table's state shows the error. Queries still
-            # return correct rows.
+            # No user waits for this refresh, so `state` shows its error instead. A stale index
+            # changes no query's rows.
             of = error_report(error)
             what = f"[{of.condition}] {of.message}".partition("\n")[0][:500]
             if _OVERTAKEN & conditions(error):
@@ -213,11 +221,13 @@ class AutoRefresh:
                 why = f"failed: {what}"
                 log.exception("the indexes of %s.%s were not refreshed: %s", *key, what)
             else:
-                # The session has not requested the refresh, and may lack the permission.
+                # The session has not set ``spark.sieve.refresh.auto``, and its user may lack the
+                # permission to refresh the index.
                 why = f"stale: {what}"
                 log.info("the indexes of %s.%s were not refreshed: %s", *key, what)
             if write.replaced:
-                # During this refresh, another drop of the table may have saved newer definitions.
+                # If another drop of the table saved newer definitions during this refresh, the
+                # newer definitions replace those of the same name.
                 with self._lock:
                     self._remember(key, self._dropped.get(key, []), ended)
         with self._lock:
@@ -232,12 +242,12 @@ class AutoRefresh:
 def _catch_up(
     identity: TableIdentity, ended: list[_Definition], write: _Write, context: StatementContext
 ) -> None:
-    """Refreshes a table's indexes after writes to the table, and builds missing indexes.
+    """After writes to a table, refreshes the table's indexes and builds its missing indexes.
 
     Args:
-        ended: definitions of indexes to create again. The function removes each definition from the
-            list after processing it.
-        write: the writes.
+        ended: definitions of dropped indexes, which the function creates on the new table. The
+            function removes each definition from the list as soon as it has processed it.
+        write: the group of writes since the previous refresh.
     """
     name = commands.TableName(identity.name)
     table = context.table(name)
@@ -267,7 +277,7 @@ def _catch_up(
             others = [one for one in only_usable(others) if write.refreshes(one.manifest.options)]
         bring_up(table, others, RefreshMode.INCREMENTAL, context)
     finally:
-        # Even if a refresh fails, Sieve must still build the missing indexes.
+        # Sieve builds the missing indexes even if the refresh of another index fails.
         built, refused = build_missing(missing, name, indexes, context)
         for one in built:
             log.info("index %s of %s is built, as declared", one.manifest.name, table.info.label)

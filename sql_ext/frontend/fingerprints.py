@@ -1,8 +1,9 @@
-"""Stores readers' fingerprints by hash, so that a driver sends each fingerprint only once.
+"""Stores reader fingerprints by hash, so that the driver sends each of them only once.
 
-A reader's fingerprint lists the settings and types by which Spark converts bytes to values. One
-part of a fingerprint is the schema of a table, which can have 100 KB. So a scan sends only the hash
-of its fingerprint. If the hash is unknown, the front end requests the parts from the driver.
+A reader fingerprint lists the settings and types by which Spark converts bytes to values. It
+includes the table's schema, which can have 100 KB. So a scan sends only the hash of its
+fingerprint. If the front end does not know this hash, it requests the fingerprint itself from the
+driver.
 """
 
 from __future__ import annotations
@@ -15,22 +16,22 @@ from typing import Final
 from sieve.metadata.column_reader import Parts
 
 _MAX_FINGERPRINTS: Final = 256
-"""The maximum number of stored fingerprints. The driver sends a removed fingerprint again."""
+"""The maximum number of stored fingerprints. The front end can request a removed one again."""
 
 
 class Fingerprints:
-    """The latest fingerprints that a driver has sent."""
+    """The fingerprints of this driver that scans used most recently."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._parts: OrderedDict[str, Parts] = OrderedDict()
 
     def of(self, hashes: Sequence[str], sent: Mapping[str, Parts]) -> tuple[Parts, ...] | None:
-        """The parts of the requested fingerprints. None if one of the fingerprints is unknown.
+        """The fingerprints with these hashes. If one of the hashes is unknown, the result is None.
 
         Args:
             hashes: hashes of the fingerprints.
-            sent: the parts of fingerprints that came with the request, by hash.
+            sent: the fingerprints that the request contains, by hash.
         """
         with self._lock:
             self._parts.update(sent)

@@ -1,7 +1,8 @@
-"""Entry point of the front-end process, which serves a driver until the driver ends.
+"""Entry point of the front-end process, which serves one driver until that driver ends.
 
-Each kind of request has its own queue and threads. So a slow statement cannot delay a scan, and a
-function call inside a statement cannot wait for the statement's own thread (deadlock).
+Scans, statements, nested calls, background work and pages each have their own queue and threads. So
+a slow statement cannot delay a scan. A function call inside a statement runs in another queue than
+the statement, so it cannot deadlock by waiting for the statement's own thread.
 """
 
 from __future__ import annotations
@@ -18,20 +19,20 @@ log = logging.getLogger("sieve")
 
 
 def main() -> None:
-    """Serves requests until the driver ends, which closes the standard input of this process."""
-    # In a separate process group, this process does not receive Ctrl-C from the user's shell; only
-    # the driver handles Ctrl-C. `_serve` imports most modules only after this line, because during
-    # these imports, which take a second, Ctrl-C would end this process.
+    """Serves requests until the driver ends. The end of the driver closes this process's stdin."""
+    # Leaves the process group of the user's shell, so that only the driver receives Ctrl-C. The
+    # imports of most modules take a second, and Ctrl-C during that second would end this process.
+    # So `_serve` imports these modules after this line.
     os.setpgid(0, 0)
     _serve()
 
 
 def _serve() -> None:
-    # By default, a thread that computes keeps the interpreter lock for 5 ms, and scans would wait
-    # for the lock.
+    # By default, a computing thread holds the interpreter lock for up to 5 ms, and scans wait that
+    # long for the lock. This line shortens that time to 0.5 ms.
     sys.setswitchinterval(_TURN_S)
-    # Modules live as long as this process, so a garbage collection during the imports frees
-    # nothing.
+    # Python never frees imported modules, so a garbage collection during the imports would only
+    # take time.
     gc.disable()
 
     from sieve.reader.pruner import Pruner
@@ -83,20 +84,21 @@ def _serve() -> None:
         "history": history.save,
     }
     RequestQueue(requests, "scan", scans)
-    # Reference cycles in Python can hold Spark's plans and listings in the driver's memory, until a
-    # garbage collection frees these cycles.
+    # Python objects in reference cycles can keep Spark's plans and file listings in the driver's
+    # memory. A garbage collection after each statement frees these cycles.
     RequestQueue(requests, "statement", runs, afterwards=gc.collect)
     RequestQueue(requests, "nested", {"function": statements.function})
     RequestQueue(requests, "background", {"event": statements.event}, afterwards=gc.collect)
     RequestQueue(requests, "page", {"page": pages.page})
-    # Excludes the loaded modules from garbage collection, because scans wait during a collection.
+    # Scans wait during a garbage collection. `gc.freeze` shortens later collections, because it
+    # excludes the loaded modules from them.
     gc.collect()
     gc.freeze()
     gc.enable()
     driver.ready()
     sys.stdin.buffer.read()
-    # Ends the process at once, because threads can be blocked in calls to a JVM that has ended. The
-    # front end has no state that must be saved.
+    # Ends the process at once, because other threads can be blocked in calls to the JVM, which has
+    # ended. Nothing is lost, because the front end has no state to save.
     os._exit(0)
 
 

@@ -1,7 +1,8 @@
-"""Collects the content of the page "Sieve" in Spark's web UI, within a second.
+"""Collects the data of the page "Sieve" in Spark's web UI, in less than a second.
 
-The driver sends its list of indexed tables, its latest scans, and its record of earlier scans. This
-module calls Spark only to find a database's folder. This module lists no table and starts no job.
+The driver sends the list of indexed tables, its latest scans, and its record of all scans. This
+module calls Spark only to find the folder of a database. It neither lists the files of a table nor
+starts a Spark job.
 """
 
 from __future__ import annotations
@@ -27,21 +28,21 @@ from sql_ext.frontend.page_html import ShownIndex, WorthHaving
 from sql_ext.frontend.request_queue import Request
 
 _SECONDS: Final = 0.7
-"""The maximum number of seconds for reading. The page shows only data that was read in time."""
+"""The time limit for reading indexes, in seconds. The page omits data of indexes read later."""
 _MOST_FILES: Final = 100_000
-"""The maximum number of files in a file list from which the page computes the coverage."""
+"""The page computes the coverage of an index only if the index covers at most so many files."""
 _ADVISED: Final = 5
-"""The maximum number of advised indexes on the page. ADVISE SIEVE INDEXES returns all of them."""
+"""The maximum number of suggested indexes on the page. ADVISE SIEVE INDEXES returns them all."""
 
 
 class PageService:
-    """Creates the page.
+    """Creates the page "Sieve".
 
     Args:
-        roots: checks which folders are allowed to contain indexes.
+        roots: checks whether a folder may contain indexes.
         open_store: opens the store of a root.
-        scans: the driver's record of scans, as JSON.
-        auto_refresh: the refreshes that follow writes.
+        scans: returns the driver's record of its scans, as JSON.
+        auto_refresh: supplies the state of each table's automatic refresh.
         tests: the results of ADVISE's tests, by table and column.
     """
 
@@ -99,8 +100,8 @@ class PageService:
                 return ShownIndex(label, name, "gone")
             state: str = manifest.state
             if state == "ready":
-                # The page does not show why a refresh failed. SHOW returns the reason to users with
-                # permission.
+                # The page shows that a refresh failed, but not why, because any visitor can see the
+                # page. SHOW returns the reason to users with permission.
                 doing, *_ = self._auto_refresh.state(table["database"], table["table"]).split(":")
                 state = doing or state
             coverage = _coverage(store, registration.directory, manifest)
@@ -110,7 +111,7 @@ class PageService:
 
 
 def _advice(record: RecordedWork, tables: Sequence[Mapping[str, Any]], tests: Tests) -> WorthHaving:
-    """The indexes that would save the most bytes, and the number of untested columns."""
+    """Suggests the indexes that would skip the most bytes, and counts the untested columns."""
     indexed = {
         ((table["database"], table["table"]), one.column)
         for table in tables
@@ -124,7 +125,7 @@ def _advice(record: RecordedWork, tables: Sequence[Mapping[str, Any]], tests: Te
 
 
 def _is_of(manifest: Manifest, table: Mapping[str, Any]) -> bool:
-    """Returns whether an index version belongs to this table; registrations can be copies."""
+    """Returns whether a version belongs to this table. A copied registration names another's."""
     own = manifest.table
     return (own.database.lower(), own.table.lower()) == (table["database"], table["table"])
 

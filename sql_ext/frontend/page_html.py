@@ -1,7 +1,7 @@
 """The HTML of the page "Sieve" in Spark's web UI, in the style of Spark's own pages.
 
-Users choose the names of tables, columns and indexes, so this module escapes all text. The page
-shows no keys and no constants.
+This module escapes all text, because users choose the names of tables, columns and indexes. The
+page shows neither keys nor constants.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _TABLE: Final = "table table-bordered table-sm table-striped sortable"
 _OF_FILES: Final = (
     "new-file", "unsettled-file", "changed-file", "unproven-file", "whole-file"
 )  # fmt: skip
-"""The reasons why an index that a scan uses cannot skip a single file."""
+"""Reasons for reading one file of a scan, although the scan uses an index."""
 _UNITS: Final = ("bytes", "KB", "MB", "GB", "TB")
 
 
@@ -34,11 +34,13 @@ class ShownIndex:
     """An index as the page shows it.
 
     Attributes:
-        table: database and name of the table.
-        state: the state as in SHOW, but without a comparison of the index with the table's files.
-        manifest: the current version; None if the version is unreadable, or was not read in time.
-        coverage: share of files that the build read completely; None if the page did not read the
-            file list.
+        table: the table's database and name.
+        state: the same state as in SHOW, except that the page does not compare the index with the
+            table's files and so never shows ``stale``.
+        manifest: the manifest of the current version. The value is None if the version is
+            unreadable, or if the page did not read it in time.
+        coverage: share of the index's files that the build read completely. The value is None if
+            the page did not read the file list.
     """
 
     table: str
@@ -50,12 +52,13 @@ class ShownIndex:
 
 @dataclass(frozen=True, slots=True)
 class WorthHaving:
-    """The indexes that the page advises users to create.
+    """The indexes that the page suggests, and the extent of the data behind these suggestions.
 
     Attributes:
-        found: the tested indexes that would save the most bytes in this driver's scans, best first.
-        untested: number of untested columns in the filters of scans.
-        days: number of days that these scans span.
+        found: the tested indexes with which this driver's scans would skip the most bytes. The best
+            index is the first.
+        untested: number of columns in filters of scans that ADVISE has not tested.
+        days: number of days that the record of scans spans.
     """
 
     found: Sequence[Suggestion] = ()
@@ -68,12 +71,12 @@ def page(
     scans: Sequence[Mapping[str, Any]],
     advice: WorthHaving,
 ) -> str:
-    """The page's content.
+    """The page's content as HTML.
 
     Args:
         indexes: the indexes of the tables that the driver knows.
-        scans: the scans in the form in which the driver records them, the latest first.
-        advice: the indexes worth having.
+        scans: the driver's records of scans, the latest scan first.
+        advice: the indexes that the page suggests.
     """
     parts = [_skipped(scans), *_indexes(indexes), *_advice(advice), *_scans(scans)]
     return "\n".join(parts)
@@ -161,8 +164,8 @@ def _scan(scan: Mapping[str, Any]) -> list[str]:
     query = "" if number is None else f"../SQL/execution/?id={quote(str(number))}"
     functions = scan.get("functions", ())
     reasons = [f"{labelled(reason, functions)}: {n:,}" for reason, n in scan["reasons"].items()]
-    # The index says that a file can contain a matching row, unless another reason is given for
-    # reading the file.
+    # If a scan used an index and gives no other reason for reading a file, the index found that the
+    # file can contain a matching row.
     matching = scan["files"] - scan["files_skipped"]
     matching -= sum(scan["reasons"].get(reason, 0) for reason in _OF_FILES)
     if scan["used"] and matching > 0:
@@ -182,7 +185,7 @@ def _scan(scan: Mapping[str, Any]) -> list[str]:
 
 
 def _name(text: str) -> str:
-    """A name as HTML. Lines can break after ``_``, ``.`` and ``@``, so that tables are narrow."""
+    """A name as HTML. Lines can break after ``_``, ``.`` and ``@``, so columns stay narrow."""
     return re.sub(r"[_.@]", r"\g<0><wbr>", escape(text))
 
 
@@ -191,7 +194,7 @@ def _left(total: int, skipped: int) -> str:
 
 
 def _table(head: Iterable[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table whose cells are HTML. On a narrow screen, the table has its own scroll bar."""
+    """An HTML table whose cells are HTML. On a narrow screen, it gets its own scroll bar."""
     titles = "".join(f"<th>{title}</th>" for title in head)
     lines = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>\n" for row in rows)
     return (

@@ -1,30 +1,33 @@
-"""Wire format of prune requests: converts JSON to typed requests, and answers to JSON.
+"""Wire format of prune requests: converts JSON to typed requests, and typed answers to JSON.
 
-Flags are sent as bits, with file i in bit i (lowest bit first). Columns of numbers are sent as
-64-bit integers, lowest byte first. Both kinds of data are compressed with zstd and encoded in
-base64. The driver sends the groups of files as 32-bit integers, compressed with zlib and encoded in
-base64.
+An answer contains flags of files as bits: bit i, counted from the lowest bit, belongs to file i.
+Numbers are 64-bit little-endian integers. Bits and numbers are compressed with zstd and encoded in
+base64. The driver sends the numbers of file groups as 32-bit integers, compressed with zlib and
+encoded in base64.
 
 A request contains ``table`` (the table's identity), ``registrations`` (properties of the table),
-``settings``, ``predicate`` and ``fingerprints``. ``fingerprints`` contains the hashes of the
-readers' fingerprints for the settings of the relation's session and of the executing session. If
-the front end has requested the content of fingerprints, the request also contains ``parts``, by
-hash. The request of a time-travel query contains ``instant``, and ``in_part`` if Hudi lists
-partially visible slices.
+``settings``, ``predicate`` and ``fingerprints``. ``fingerprints`` contains the hashes of two reader
+fingerprints: one with the settings of the session that planned the relation, one with the settings
+of the session that executes the query. If the front end has asked for fingerprints, the request
+also contains ``parts``, which maps each hash to its fingerprint. The request of a time-travel query
+also contains ``instant``. If Hudi lists partially visible slices for the query, the request
+contains ``in_part``.
 
 An answer contains ``dictionary``, ``skip``, ``used``, ``narrows``, ``reasons``, ``functions`` and
 ``detail``. If the scan reads only some ranges of some files, ``parts`` describes these files. In
-``parts``, ``files`` is the number of files, and ``sizes`` contains the bytes of each range except
-the last range of a file. ``skip`` contains a bit for each range. ``rows`` contains three integers
-per file: the difference to the previous file number, the number of ranges, and the bytes of the
-footer. For partially visible slices, the answer's ``skip`` is about the slice's rows at the
-instant, and ``skip_in_part`` is about all rows that were ever written to the slice.
+``parts``, ``files`` is the number of such files. ``sizes`` contains the size in bytes of each range
+except the last range of each file. ``skip`` contains a bit for each range. ``rows`` contains three
+integers per file: the file's number minus the previous file's number, the number of ranges, and the
+size of the footer in bytes. For a partially visible slice, ``skip`` says whether the query can skip
+the slice's rows at the instant. ``skip_in_part`` says the same of all rows that were ever written
+to the slice.
 
-The answer to a scan with an unknown hash contains only ``unknown``. The driver then sends the
-request again with ``parts``.
+If the front end does not know a fingerprint's hash, its answer contains only ``unknown``. The
+driver then repeats the request with ``parts``.
 
-A dictionary of files contains ``files`` (the number of files), ``rows`` (four integers per file:
-length, time, number of cuts, bytes of the path) and ``paths`` (in UTF-8 without separators).
+A dictionary of files contains ``files`` (the number of files), ``rows`` and ``paths``. ``rows``
+contains four integers per file: the file's length, its modification time, its number of cuts, and
+the length of its path in bytes. ``paths`` is the concatenation of all paths in UTF-8.
 """
 
 from __future__ import annotations
@@ -56,11 +59,11 @@ from sql_ext.frontend.request_queue import Request
 
 
 class PruneService:
-    """Answers the scans of a driver.
+    """Answers the prune requests of a driver's scans.
 
     Args:
-        roots: checks which folders are allowed to contain indexes.
-        pruner: answers a scan from the versions of indexes.
+        roots: checks whether a folder may contain indexes.
+        pruner: decides which files a scan can skip, from the current versions of indexes.
     """
 
     def __init__(self, roots: Roots, pruner: Pruner) -> None:
@@ -69,9 +72,9 @@ class PruneService:
         self._fingerprints = Fingerprints()
 
     def prune(self, request: Request) -> Mapping[str, Any]:
-        """Answers a scan; docs/architecture.md has an example.
+        """Answers a scan's request; docs/architecture.md contains an example.
 
-        The body contains the table, registrations, fingerprints, predicate and settings.
+        The request's body contains the table, registrations, fingerprints, predicate and settings.
         """
         body = request.body
         fingerprints = self._fingerprints.of(body["fingerprints"], body.get("parts", {}))
@@ -80,7 +83,7 @@ class PruneService:
         return to_wire(self._pruner.prune(self._from_wire(request, fingerprints)))
 
     def dictionary(self, request: Request) -> Mapping[str, Any]:
-        """The file dictionary to which the bits of answers refer, and which the driver caches."""
+        """The dictionary that says which file each bit of an answer means; the driver caches it."""
         return dictionary_to_wire(self._pruner.numbering(request.body["dictionary"]).files)
 
     def _from_wire(self, request: Request, fingerprints: tuple[Parts, ...]) -> PruneRequest:
@@ -124,12 +127,12 @@ def _present(wire: Mapping[str, Any]) -> Present:
 
 
 def dictionary_to_wire(files: PackedFiles) -> Mapping[str, Any]:
-    """A dictionary in the form that the driver reads."""
+    """A dictionary as JSON members that the driver can read."""
     return {"files": files.n, "rows": _text(files.rows), "paths": _text(files.text)}
 
 
 def to_wire(answer: PruneAnswer) -> Mapping[str, Any]:
-    """An answer in the form that the driver reads."""
+    """An answer as JSON members that the driver can read."""
     wire: dict[str, Any] = {
         "reasons": dict(answer.reasons),
         "functions": list(answer.functions),

@@ -1,8 +1,9 @@
-"""Request queues: threads of the front end receive requests of the driver and send answers.
+"""Request queues: the front end's threads receive the driver's requests and send the answers.
 
-The front end opens no port. Each thread waits for a request inside a py4j call to the JVM (long
-polling). py4j connects each thread to one JVM thread. During a request, the JVM thread takes on the
-session, job group and tags of the Spark thread that sent the request.
+The front end opens no port. Instead, each thread calls the JVM through py4j, and the call returns
+when there is a request (long polling). py4j assigns each of these threads its own JVM thread.
+During a request, this JVM thread uses the session, job group and tags of the Spark thread that sent
+the request.
 """
 
 from __future__ import annotations
@@ -25,15 +26,15 @@ Handler = Callable[["Request"], Mapping[str, Any]]
 POLL_MS = 1000
 
 THREADS: Final[Mapping[str, int]] = {
-    # Three hanging stores cannot block this many threads.
+    # Scans of three hanging stores cannot block so many threads.
     "scan": 32,
     "statement": 16,
-    # Answers function calls in a query that a statement or another function is planning.
+    # Answers calls of functions in a query that a statement or another function is planning.
     "nested": 4,
     "background": 2,
     "page": 1,
 }
-"""The names of the queues, each with its maximum number of threads."""
+"""Maps each queue's name to the maximum number of its threads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +45,8 @@ class Request:
         id: the request's number, which is unique in the driver.
         kind: one of parse, statement, function, prune, dictionary, event, page and history.
         body: the other members of the request's JSON.
-        gateway: the driver's side of the request queue, a py4j object that takes calls about this
-            request.
+        gateway: a py4j object, the driver's side of the request queue. Its methods take the
+            request's ``id``.
     """
 
     id: int
@@ -54,7 +55,7 @@ class Request:
     gateway: Any
 
     def session(self) -> Any:
-        """The session of the requesting user, a py4j object."""
+        """The session that sent this request, as a py4j object."""
         return self.gateway.session(self.id)
 
     def check_cancelled(self) -> None:
@@ -69,14 +70,14 @@ class Request:
 class RequestQueue:
     """A pool of threads that serve one request queue until the driver ends.
 
-    The pool begins with one thread, because starting a thread takes time in the driver and in the
-    front end. When the last idle thread takes a request, the pool starts another thread.
+    Each start of a thread takes time in the driver and in the front end, so the pool begins with
+    one thread. When the last idle thread takes a request, the pool starts another thread.
 
     Args:
         gateway: the driver's side of the queue, a py4j object.
         name: name of the queue, one of `THREADS`.
         handlers: the handler of each kind of request.
-        afterwards: a function to call after each answer.
+        afterwards: a function that the thread calls after it has sent an answer.
     """
 
     def __init__(
@@ -96,7 +97,7 @@ class RequestQueue:
         self._start()
 
     def _start(self) -> None:
-        """Starts a thread if no thread is idle and the maximum is not reached."""
+        """Starts a thread if no thread is idle and the pool is below its maximum."""
         with self._lock:
             if self._idle > 0 or self._started == THREADS[self._name]:
                 return
@@ -135,10 +136,10 @@ def _serve(gateway: Any, text: str, handlers: Mapping[str, Handler]) -> None:
 def _answer(
     gateway: Any, number: int, pieces: int, text: str, handlers: Mapping[str, Handler]
 ) -> str:
-    """The handler's answer, or the handler's error in a form that the driver can raise.
+    """The handler's answer as JSON, or the handler's error as JSON that the driver can raise.
 
-    Every request gets an answer. No exception ends the thread, because later requests need the
-    thread.
+    Every request gets an answer, even after an exception. Apart from a lost connection to the
+    driver, no exception ends the thread, because later requests need the thread.
     """
     try:
         rest = (gateway.piece(number, k) for k in range(1, pieces))
@@ -148,7 +149,7 @@ def _answer(
     except Py4JNetworkError:
         raise
     except Exception as error:
-        # The driver must report every exception to the user, and must continue.
+        # The driver reports every exception to the user, and this thread continues.
         of = error_report(error)
         if of.condition == INTERNAL:
             log.exception("request %d failed", number)

@@ -1,8 +1,7 @@
 """History writer: saves the driver's record of scans next to the indexes (``spark.sieve.history``).
 
-The writer has its own thread, so that no query waits for a write. The thread writes the record
-every ten minutes if there are new scans. Before a driver ends, the driver requests a last write of
-its record.
+The writer has its own thread, so that no query waits for a write. Every ten minutes, the thread
+writes the record if it contains new scans. Before the driver ends, it requests a last write.
 """
 
 from __future__ import annotations
@@ -27,14 +26,14 @@ from sql_ext.frontend.request_queue import Request
 log = logging.getLogger(__name__)
 
 SAVE_S: Final = 600.0
-"""The number of seconds between two attempts to save a driver's record."""
+"""The number of seconds between two attempts to save the driver's record."""
 
 
 class HistoryWriter:
     """Writes the driver's record into the root of each database that the driver has scanned.
 
     Args:
-        driver: entry point of the gateway.
+        driver: the entry point of the driver's gateway, a py4j object.
         roots: returns the root of each database.
         open_store: opens the store of a root.
     """
@@ -52,12 +51,12 @@ class HistoryWriter:
         threading.Thread(target=self._run, name="sieve-history", daemon=True).start()
 
     def save(self, _: Request) -> Mapping[str, Any]:
-        """Saves new scans at once, because the driver is ending."""
+        """Saves the record if it contains new scans. The driver requests this before it ends."""
         self.save_if_changed()
         return {}
 
     def save_if_changed(self) -> None:
-        """Writes one file per root if there were scans since the last call."""
+        """If the driver ran scans since the last call, writes one file per root."""
         with self._lock:
             text = self._driver.scans()
             if text == self._saved:
@@ -80,8 +79,8 @@ class HistoryWriter:
             try:
                 self.save_if_changed()
             except Exception:
-                # Only logs the error, because nobody waits for this file and the next attempt may
-                # succeed.
+                # No user waits for this file, and the next attempt may succeed. So the thread only
+                # logs the error.
                 log.exception("the history of scans could not be saved")
 
     def _root(self, database: str) -> str | None:

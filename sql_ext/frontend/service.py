@@ -2,7 +2,7 @@
 
 The driver sends the text of a statement twice. While Spark parses the statement, the driver
 requests `parse`, which returns the result columns or a syntax error. When Spark executes the
-statement, the driver requests `run`, which does not parse the text again.
+statement, the driver requests `run`, which uses the cached result of the parser.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ from sql_ext.statements.table_functions import call
 log = logging.getLogger(__name__)
 
 _parsed = lru_cache(64)(parse_statement)
-"""The command record of a statement, cached because most statements run after parsing."""
+"""Parses a statement to its command record, and caches this record for the later `run`."""
 
 
 class StatementService:
-    """Parses and runs statements. Connects to the SparkContext at first use.
+    """Parses and runs statements. The first statement that runs connects to the SparkContext.
 
     Attributes:
-        auto_refresh: the refreshes that follow writes.
+        auto_refresh: handles the events of tables and refreshes indexes after writes.
         tests: the results of ADVISE's tests, by table and column.
     """
 
@@ -64,11 +64,11 @@ class StatementService:
         self.tests: dict[TableColumn, ColumnTest] = {}
 
     def parse(self, request: Request) -> Mapping[str, Any]:
-        """The result columns of a statement. Raises an error if the statement's syntax is wrong."""
+        """The result columns of a statement. Raises an error if the syntax is wrong."""
         return {"columns": columns_of(_parsed(request.body["text"]))}
 
     def run(self, request: Request) -> Mapping[str, Any]:
-        """The rows of a statement, each in the order of the columns."""
+        """Runs a statement, and returns its rows. The values of each row are in column order."""
         text = request.body["text"]
         command = _parsed(text)
         settings = parse_settings(request.body["settings"])
@@ -76,7 +76,7 @@ class StatementService:
         return {"rows": execute(command, self._begun(request, label, settings))}
 
     def function(self, request: Request) -> Mapping[str, Any]:
-        """The columns and rows of a table function in FROM."""
+        """Runs a table function of a FROM clause, and returns its columns and rows."""
         settings = parse_settings(request.body["settings"])
         return call(request.body, self._begun(request, request.body["name"], settings))
 
@@ -85,17 +85,18 @@ class StatementService:
         body = request.body
         table = body["table"]
         label = f"spark.sieve.refresh.auto: {table['database']}.{table['table']}"
-        # No user can correct an invalid setting now, and Sieve must update the index all the same.
+        # Sieve must update the index even if a setting is invalid, because no user waits who could
+        # correct the setting.
         context = self._begun(request, label, valid_settings(body["settings"]))
         try:
             return self.auto_refresh.act(body, context)
         finally:
             for index, sentence in context.environment.advice:
-                # No user reads the result of an event, so this code logs advice.
+                # No user reads the result of an event, so the log receives the advice.
                 log.warning("%s: %s%s", label, f"index {index}: " if index else "", sentence)
 
     def _begun(self, request: Request, label: str, settings: Settings) -> StatementContext:
-        """The context for a request. The label describes the request's Spark jobs."""
+        """The context of a request. `label` begins the descriptions of the request's Spark jobs."""
         session = request.session()
         context = self._attached()
         driver = self._gateway.entry_point

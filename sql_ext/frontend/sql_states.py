@@ -1,7 +1,7 @@
-"""The SQLSTATE of each error, by the error's condition or else by its class.
+"""The SQLSTATE of each error. The error's condition determines it, or else the error's class.
 
-Clients that do not show the condition distinguish errors by SQLSTATE. Spark documents all codes in
-this module.
+Some clients do not show the condition, and distinguish errors by SQLSTATE. Spark's documentation
+explains all codes in this module.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ OF_CONDITION: Final[Mapping[str, str]] = {
     "SIEVE_UNKNOWN_TABLE": "42P01",
 }
 
-# The first entry whose class matches the error applies.
+# The first entry applies whose class is the error's class or a base class of it.
 _OF_KIND: Final[tuple[tuple[type[SieveError], str], ...]] = (
     (DeniedError, "42501"),
     (InvalidInputError, "42000"),
@@ -56,6 +56,6 @@ _OF_KIND: Final[tuple[tuple[type[SieveError], str], ...]] = (
 
 
 def sql_state_of(error: SieveError) -> str:
-    """SQLSTATE of an error. The first two of its five characters are the class."""
+    """The SQLSTATE of an error. The first two of its five characters are the SQLSTATE's class."""
     by_kind = next(state for kind, state in _OF_KIND if isinstance(error, kind))
     return OF_CONDITION.get(error.condition, by_kind)
