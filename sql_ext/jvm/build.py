@@ -1,8 +1,8 @@
 """Compiles the shim against the jars of one Spark installation.
 
-The script needs only a Java runtime. Spark's ``jars`` folder contains the Scala compiler with which
-Spark was built. So sbt, Maven and a JDK are not needed, and the class files have exactly the Scala
-version of this Spark installation.
+Spark's ``jars`` folder contains the Scala compiler with which Spark was built. So the script needs
+a Java runtime, but neither sbt nor Maven nor a JDK. The class files have exactly the Scala version
+of this Spark installation.
 
 Usage: ``python sql_ext/jvm/build.py SPARK_HOME [SPARK_HOME ...]``
 """
@@ -23,16 +23,16 @@ from typing import NamedTuple
 HERE = Path(__file__).resolve().parent
 JARS = HERE.parent / "jars"
 PACKAGE = "org/apache/spark/sql/sieve"
-# Scala and Python both use the contents of these files.
+# The shim's jar includes the contents of these two files. Python uses the same two files.
 SETTINGS = HERE.parent / "settings.json"
 REASONS = HERE.parents[1] / "sieve" / "reader" / "reason.py"
-# Each entry of a zip file contains a time. With a fixed time, the same classes always result in
-# the same bytes.
+# Each entry of a zip file contains a time. If this time is fixed, the same classes always result in
+# a jar with the same bytes.
 ZIP_EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
 class Spark(NamedTuple):
-    """A Spark installation. ``line`` is major.minor, and ``scala`` is the binary Scala version."""
+    """A Spark installation. ``line`` is Spark's version as major.minor; ``scala`` is Scala's."""
 
     home: Path
     line: str
@@ -45,7 +45,7 @@ class Spark(NamedTuple):
 
 
 def inspect(home: Path) -> Spark:
-    """Reads both versions from the name of Spark's core jar. Exits if there is no such jar."""
+    """Reads Spark's and Scala's versions from the name of Spark's core jar. Exits without it."""
     for jar in sorted((home / "jars").glob("spark-core_*.jar")):
         if match := re.fullmatch(r"spark-core_(\d+\.\d+)-(\d+\.\d+)\..*\.jar", jar.name):
             return Spark(home, line=match[2], scala=match[1])
@@ -53,7 +53,7 @@ def inspect(home: Path) -> Spark:
 
 
 def sources(spark: Spark) -> list[Path]:
-    """The common sources, and the version of each source in ``compat`` for this Spark line."""
+    """The sources for all Sparks, and from ``compat`` those for this release line of Spark."""
     major = spark.line.split(".")[0]
     nearest = {
         file.name: file
@@ -68,7 +68,7 @@ def sources(spark: Spark) -> list[Path]:
 
 
 def reasons() -> str:
-    """The Scala source of the reasons why scans read files. Python defines the reasons."""
+    """Scala source with the reasons why scans read files, generated from Python's `Reason`."""
     members = runpy.run_path(str(REASONS))["Reason"]
     lines = [
         f'  val {"".join(word.title() for word in one.name.split("_"))}: Value = Value("{one}")'
@@ -79,11 +79,12 @@ def reasons() -> str:
 
 
 def compile_to(spark: Spark, files: list[Path], out: Path) -> None:
-    """Runs the Scala compiler in Spark's jars. Exits if the compiler fails."""
+    """Runs the Scala compiler from Spark's jars. If it fails, exits with its exit code."""
     java = Path(os.environ["JAVA_HOME"], "bin", "java") if "JAVA_HOME" in os.environ else "java"
     command = [
-        # Disables the JVM's optimizing compiler and parallel garbage collection, which cost more
-        # than they save in a short run. So the compilation takes 12 CPU seconds instead of 33.
+        # In a short run, the JVM's optimizing compiler and its parallel garbage collection cost
+        # more time than they save. Without both, the compilation takes 12 CPU seconds instead of
+        # 33.
         str(java), "-Xss8m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC",
         "-cp", f"{spark.home / 'jars'}/*", "scala.tools.nsc.Main", "-usejavacp",
         "-deprecation", "-feature", "-unchecked", "-encoding", "UTF-8",
@@ -94,7 +95,7 @@ def compile_to(spark: Spark, files: list[Path], out: Path) -> None:
 
 
 def pack(classes: Path, jar: Path) -> None:
-    """Zips the classes in order of their names, and replaces the jar atomically."""
+    """Zips the class files in order of their paths, and replaces an existing jar atomically."""
     jar.parent.mkdir(parents=True, exist_ok=True)
     partial = jar.with_suffix(f".{os.getpid()}.tmp")
     with zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -108,7 +109,7 @@ def pack(classes: Path, jar: Path) -> None:
 
 
 def build(home: Path) -> Path:
-    """Compiles the shim for the Spark installation at ``home``. Returns the path of the jar."""
+    """Compiles the shim for the Spark installation at ``home``, and returns the jar's path."""
     spark = inspect(home)
     out = Path(tempfile.mkdtemp(prefix="sieve-shim-"))
     try:

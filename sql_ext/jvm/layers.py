@@ -1,10 +1,10 @@
-"""Checks that each of the shim's packages depends only on lower packages.
+"""Checks that each package of the shim uses only packages that are lower in a fixed order.
 
-A package is a folder of ``src``. ``LAYERS`` lists the packages from the lowest to the highest.
-Only the package ``formats`` may contain the name of a table format.
+Each package is a folder of ``src``. ``LAYERS`` lists the packages from the lowest to the highest.
+Only the package ``formats`` may contain the name of a table format, such as Hudi.
 
-Usage: ``python sql_ext/jvm/layers.py``. The script prints each fault. The exit code is 1 if there
-is a fault.
+Usage: ``python sql_ext/jvm/layers.py``. The script prints each fault. If there is a fault, the exit
+    code is 1.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Final
 HERE: Final = Path(__file__).resolve().parent
 ROOT: Final = "org.apache.spark.sql.sieve"
 LAYERS: Final = ("base", "formats", "catalog", "predicate", "ask", "plan", "observe", "statements")
-"""The packages, lowest first. `SieveExtensions` is in no package, and may use all packages."""
+"""The packages, lowest first. `SieveExtensions` is above all of them, and may use each of them."""
 
 _PACKAGE: Final = re.compile(rf"^package {re.escape(ROOT)}(?:\.(\w+))?$", re.MULTILINE)
 _USED: Final = re.compile(rf"{re.escape(ROOT)}\.([a-z]\w*)")
@@ -27,10 +27,10 @@ _FORMAT: Final = re.compile(r"\b(?:Hudi|Delta|Iceberg)\w*")
 
 
 def faults(sources: Path = HERE) -> Iterator[str]:
-    """Yields a line for each file in a wrong package, and for each wrong use of a package or name.
+    """Yields a line for each file in a wrong folder, each use of a higher package, and each name.
 
     Args:
-        sources: the folder with ``src`` and ``compat``.
+        sources: the folder that contains ``src`` and ``compat``.
     """
     files = [*(sources / "src").rglob("*.scala"), *(sources / "compat").rglob("*.scala")]
     for file in sorted(files):

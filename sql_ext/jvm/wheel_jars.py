@@ -1,7 +1,7 @@
-"""Adds compiled jars to a wheel, for the Spark lines that the user passes to ``make wheel``.
+"""Adds compiled jars to a wheel, for the Spark lines that ``make wheel`` is called with.
 
-A Spark line is a release line such as 4.1. Tests may have compiled jars for other Spark lines
-earlier. Such jars may be older than the source.
+A Spark line is a release line of Spark, such as 4.1. The jars' folder can also contain jars for
+other Spark lines, for example from earlier tests. Such a jar may be older than the shim's source.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 
 class WheelJars(BuildHookInterface):
-    """Reads the Spark lines from ``SIEVE_LINES``. Without this variable, adds all jars."""
+    """Reads the Spark lines from the variable ``SIEVE_LINES``. If it is unset, adds all jars."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:  # noqa: ARG002
-        """Adds the jars explicitly, because git ignores them."""
+        """Adds the jars explicitly, because hatchling omits files that git ignores."""
         lines = os.environ.get("SIEVE_LINES", "").split()
         jars = (Path(self.root) / "sql_ext" / "jars").glob("sieve-spark-*.jar")
         build_data["artifacts"] += [
