@@ -1,11 +1,9 @@
-"""Makes a class archive: one file with the classes that Spark loads when it starts.
+"""Creates a class archive: one file with the classes that a Spark session loads.
 
-Later starts map the archive into memory.
-
-The JVM's name for this mechanism is dynamic class data sharing (JEP 350). An archive is valid for
-one Java and one class path. The JVM compares both, and ignores an archive for another Java or class
-path. A start that writes the archive takes 1.5 times as long, and the archive takes 200 MB. So a
-separate command writes the archive.
+Later sessions start faster, because the JVM maps the archive into memory. The JVM calls this
+dynamic class data sharing (JEP 350). The JVM ignores an archive that another version of Java wrote,
+or that was written with another class path. An archive takes 200 MB, and a session that writes an
+archive takes 1.5 times as long as other sessions. So a separate command writes it.
 """
 
 from __future__ import annotations
@@ -24,25 +22,25 @@ STATEMENTS: Final = (
     "SELECT * FROM t WHERE id = 5",
     "SELECT r, count(*) FROM t GROUP BY r ORDER BY r",
 )
-"""Typical statements of a session. The archive contains the classes that these statements load."""
+"""Typical statements. The archive contains the classes that a session with them loads."""
 
-# Turns off the JVM's warning about an archive for another Java or class path, because the program
-# starts without the archive.
+# If an archive belongs to another Java or class path, the JVM starts without it, and would warn.
+# This option turns the warning off.
 _SILENT: Final = "-Xlog:cds*=off"
 
 
 def archive_file(spark: SparkHome, java: str, environ: Mapping[str, str]) -> Path:
-    """The path of the archive for a Spark and a Java, in the user's cache."""
+    """The path of the archive for this Spark and this Java, in the user's cache folder."""
     cache = environ.get("XDG_CACHE_HOME") or str(Path(environ.get("HOME", "~"), ".cache"))
     place = hashlib.sha256(f"{spark.path}\n{Path(java).resolve()}".encode()).hexdigest()[:12]
     return Path(cache) / "sieve" / f"spark-{spark.version}-{place}.jsa"
 
 
 def writing(archive: Path) -> str:
-    """The Java options that make a program archive its classes when the program ends."""
+    """The Java options with which a program writes its classes to the archive when it ends."""
     return f"-XX:ArchiveClassesAtExit={archive} {_SILENT}"
 
 
 def using(archive: Path) -> str:
-    """The Java options that make a program map an archive into memory."""
+    """The Java options with which a program loads its classes from the archive."""
     return f"-XX:SharedArchiveFile={archive} {_SILENT}"

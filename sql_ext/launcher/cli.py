@@ -34,7 +34,7 @@ from sql_ext.statements.commands import quote
 
 
 class _Commands(click.Group):
-    """Shows Sieve's own errors as one line instead of a stack trace."""
+    """The command group `sieve`. It prints Sieve's own errors as one line, not as a stack trace."""
 
     def invoke(self, ctx: click.Context) -> object:
         try:
@@ -269,7 +269,7 @@ for _group in (thriftserver, connect, metastore_group):
 def _become(
     spark: SparkHome, command: list[str], environ: dict[str, str] | None = None
 ) -> NoReturn:
-    """Replaces this process with Spark's (exec), which then owns Ctrl-C, exit code and terminal."""
+    """Replaces this process by Spark's (exec). So Spark gets Ctrl-C, and its exit code is ours."""
     sys.stdout.flush()
     os.execve(command[0], command, launch.environment(spark, environ or os.environ))
 

@@ -1,4 +1,4 @@
-"""Options that several commands of ``sieve`` share, and the output stream of their messages."""
+"""Options of several commands of ``sieve``, and the console to which they print messages."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import Final
 import click
 from rich.console import Console
 
-# Options that Sieve does not know are passed to spark-submit unchanged and in order.
+# The commands accept options that Sieve does not know. The launcher passes them to spark-submit
+# unchanged and in the same order.
 PASS_ON: Final = {"ignore_unknown_options": True, "help_option_names": ["--help"]}
 UP_TO_PROGRAM: Final = {**PASS_ON, "allow_interspersed_args": False}
 

@@ -1,4 +1,4 @@
-"""Configuration files, logging and Java of the Spark programs that ``sieve`` starts."""
+"""Finds Java, and the configuration files of the Spark programs that ``sieve`` starts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PACKAGE = Path(__file__).resolve().parents[1]
 
 
 def conf_file(name: str) -> Path:
-    """A configuration file of Sieve, inside the package of a wheel or at the top of a checkout."""
+    """The path of Sieve's configuration file ``name``, in an installed package or in a checkout."""
     packaged = PACKAGE / "conf" / name
     if packaged.exists():
         return packaged
@@ -24,12 +24,12 @@ def conf_file(name: str) -> Path:
 
 
 def log_option() -> str:
-    """The Java option that makes log4j read Sieve's quiet configuration."""
+    """The Java option with which log4j reads Sieve's configuration, which logs only problems."""
     return f"-Dlog4j2.configurationFile={conf_file('log4j2.properties').as_uri()}"
 
 
 def find_java(environ: Mapping[str, str]) -> str:
-    """The ``java`` that Spark's scripts run: in ``JAVA_HOME``, or else on the PATH."""
+    """The path of the ``java`` that Spark's scripts run: in ``JAVA_HOME``, or else on the PATH."""
     home = environ.get("JAVA_HOME")
     java = str(Path(home, "bin", "java")) if home else "java"
     if found := shutil.which(java, path=environ.get("PATH")):

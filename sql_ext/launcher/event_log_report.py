@@ -1,4 +1,4 @@
-"""``sieve advise`` suggests indexes for the queries in event logs."""
+"""The command ``sieve advise``, which suggests indexes for the queries in Spark's event logs."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from sieve.workload.record import Table as TableName
 from sieve.workload.spelling import create_statement, estimate_statement, listed, spelled
 from sieve.workload.suggest import Suggestion, described, suggest
 
-# The width of output that is not a terminal suffices for names of usual length.
+# The width of a report that is not printed to a terminal. Names of usual length fit.
 _PIPED_WIDTH = 160
 
 
 def replay_folder(folder: Path) -> Replay:
-    """Replays all logs in a folder.
+    """Reads the queries of all event logs in a folder.
 
     Raises:
-        InvalidInputError: the folder has no log.
+        InvalidInputError: the folder contains no event log.
     """
     logs = find_logs(folder)
     if not logs:
@@ -44,7 +44,7 @@ def replay_folder(folder: Path) -> Replay:
 
 
 def print_report(replay: Replay) -> None:
-    """Prints the columns to index, the statements to paste, and the unread parts of the logs."""
+    """Prints the suggested indexes, their SQL statements, and the unread parts of the logs."""
     console = Console(highlight=False, markup=False)
     if not console.is_terminal:
         console = Console(highlight=False, markup=False, width=_PIPED_WIDTH)
@@ -55,7 +55,7 @@ def print_report(replay: Replay) -> None:
     )
     if found:
         console.print(_table(found, replay.days))
-        # Does not wrap statements, so that a user can paste them.
+        # Statements are printed without line breaks, so that a user can paste them.
         console.print(
             "No file of a table was read, so these indexes are not tested. The savings are upper "
             "bounds: an index on\na column whose values are in every file saves nothing. Test each "
@@ -76,7 +76,7 @@ def print_report(replay: Replay) -> None:
 
 
 def as_json(replay: Replay) -> str:
-    """The report as JSON, with bytes and scans per day as numbers."""
+    """The report as JSON, whose sizes and scans per day are plain numbers."""
     return json.dumps(
         {
             "applications": replay.logs,
@@ -94,8 +94,8 @@ def _table(found: Sequence[Suggestion], days: float) -> Table:
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
     for name in ("table", "column"):
         table.add_column(name, overflow="fold")
-    # These columns precede the column of filters. Filters can be long, and a narrow window shows
-    # only the left part of a table.
+    # These columns precede the column ``asked``, because descriptions of filters can be long, and a
+    # narrow window shows only the left part of a table.
     for name in ("scans a day", "read a day", "saved, at most"):
         table.add_column(name, justify="right")
     table.add_column("asked", overflow="fold")
@@ -126,5 +126,5 @@ def _record(one: Suggestion, days: float) -> Mapping[str, Any]:
 
 
 def _pasted(statement: Callable[[TableName, Column], str], found: Sequence[Suggestion]) -> str:
-    """The statements for the indexes, one per line."""
+    """The statement of each suggested index, one statement per line."""
     return "\n".join(on_a_line(f"{statement(one.table, one.column)};") for one in found)

@@ -1,8 +1,8 @@
-"""Spark command lines: merges Sieve's settings into those that the user configured.
+"""Creates the command lines of Spark programs, with the user's and Sieve's settings merged.
 
-A setting on the command line replaces the user's setting in ``spark-defaults.conf``. For settings
-that are lists, such as ``spark.sql.extensions``, the launcher therefore reads the user's values and
-appends Sieve's values.
+A setting on Spark's command line replaces the same setting in the user's ``spark-defaults.conf``.
+Some settings are lists, such as ``spark.sql.extensions``. For such a setting, the launcher reads
+the user's list, appends Sieve's values, and puts both on the command line.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ ICEBERG_PACKAGES = {
 THRIFT_SERVER_CLASS = "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2"
 CONNECT_SERVER_CLASS = "org.apache.spark.sql.connect.service.SparkConnectServer"
 
-# Each option of spark-submit that would override --conf, with the setting that the option sets.
+# Maps each option of spark-submit that takes precedence over --conf to the setting that it sets.
 _ALIASES = {
     "--jars": "spark.jars",
     "--packages": "spark.jars.packages",
@@ -65,16 +65,17 @@ _SWITCHES = {
 
 
 def _is_named(artifact: str, user: Settings) -> bool:
-    """Returns whether the user's jars or packages contain an artifact."""
+    """Returns whether the user's settings for jars or packages name an artifact."""
     return any(artifact in user.get(key, "") for key in ("spark.jars", "spark.jars.packages"))
 
 
 def hudi_settings(spark: SparkHome, user: Settings) -> Settings:
-    """Settings that make Spark load Hudi, including Hudi's bundle unless the user names one."""
+    """The settings with which Spark loads Hudi. If the user names no bundle, they include one."""
     bundle = f"org.apache.hudi:hudi-spark{spark.line}-bundle_{spark.scala}:{HUDI_VERSION}"
     jars = [jar for jar in user.get("spark.jars", "").split(",") if "hudi-spark" in jar]
     return {
-        # In a Thrift server, only the first session finds data sources that are not on this path.
+        # In a Thrift server, only the first session finds data sources that are not on this class
+        # path.
         "spark.driver.extraClassPath": ":".join([str(shim_jar(spark)), *jars]),
         "spark.sql.extensions": f"{EXTENSIONS},{HUDI_EXTENSION}",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.hudi.catalog.HoodieCatalog",
@@ -83,10 +84,10 @@ def hudi_settings(spark: SparkHome, user: Settings) -> Settings:
 
 
 def delta_settings(spark: SparkHome, user: Settings) -> Settings:
-    """Settings that make Spark load Delta, including Delta's package unless the user names one.
+    """The settings with which Spark loads Delta. If the user names no package, they include one.
 
     Raises:
-        UnsupportedError: no release of Delta is known for this Spark.
+        UnsupportedError: Sieve knows no release of Delta for this Spark.
     """
     settings = {
         "spark.sql.extensions": f"{EXTENSIONS},{DELTA_EXTENSION}",
@@ -103,10 +104,10 @@ def delta_settings(spark: SparkHome, user: Settings) -> Settings:
 
 
 def iceberg_settings(spark: SparkHome, environ: Mapping[str, str], user: Settings) -> Settings:
-    """Settings that make Spark load Iceberg, including its package unless the user names one.
+    """The settings with which Spark loads Iceberg. If the user names no package, they include one.
 
     Raises:
-        UnsupportedError: no release of Iceberg is known for this Spark.
+        UnsupportedError: Sieve knows no release of Iceberg for this Spark.
     """
     settings = {
         "spark.sql.extensions": f"{EXTENSIONS},{ICEBERG_EXTENSION}",
@@ -117,9 +118,9 @@ def iceberg_settings(spark: SparkHome, environ: Mapping[str, str], user: Setting
         "spark.hadoop.hive.metastore.uris" not in user
         and not (user_conf_dir(spark, environ) / "hive-site.xml").exists()
     ):
-        # Iceberg opens the embedded metastore through Hive's client. By default, this client
-        # refuses an empty metastore and changes of the types of columns, and does not find its
-        # connection pool or its tables for locks.
+        # Iceberg opens the embedded metastore through Hive's client. With its defaults, this client
+        # finds neither its connection pool nor the tables in which it stores locks. It also rejects
+        # an empty metastore, and each change of a column's type.
         settings |= {
             "spark.hadoop.datanucleus.connectionPoolingType": "dbcp",
             "spark.hadoop.datanucleus.schema.autoCreateAll": "true",
@@ -139,10 +140,10 @@ def iceberg_settings(spark: SparkHome, environ: Mapping[str, str], user: Setting
 
 
 def shipped_settings(spark: SparkHome, environ: Mapping[str, str]) -> Settings:
-    """All settings of ``sieve`` that the user may override: defaults, logging, loading of Sieve.
+    """All settings that ``sieve`` adds and the user may override, such as those that load Sieve.
 
     Raises:
-        UnavailableError: there is no Java.
+        UnavailableError: no Java is installed.
         UnsupportedError: there is no shim jar for this Spark.
     """
     settings = read_properties(conf_file("spark-defaults.conf"))
@@ -158,12 +159,12 @@ def shipped_settings(spark: SparkHome, environ: Mapping[str, str]) -> Settings:
 
 @dataclass(frozen=True, slots=True)
 class Terminal:
-    """How `sieve sql` shows rows and steps.
+    """How `sieve sql` prints rows and the steps of statements.
 
     Attributes:
-        is_one: whether standard error is a terminal and the user has not requested silence.
-        settings: settings that replace Sieve's defaults.
-        environ: environment variables that the shim reads.
+        is_one: True if standard error is a terminal and the arguments contain no ``--silent``.
+        settings: settings of Spark that replace Sieve's default settings.
+        environ: environment variables from which the shim learns how to print rows and steps.
     """
 
     is_one: bool
@@ -172,7 +173,7 @@ class Terminal:
 
 
 def on_terminal(args: Sequence[str]) -> Terminal:
-    """Decides how a shell with these arguments shows its rows and steps."""
+    """Decides how `sieve sql` with these arguments prints rows and steps."""
     rows = "aligned" if sys.stdout.isatty() else "plain"
     if not sys.stderr.isatty() or "-S" in args or "--silent" in args:
         return Terminal(is_one=False, settings={}, environ={"SIEVE_SQL": rows})
@@ -194,24 +195,25 @@ def submit_command(
     iceberg: bool = False,
     shown: Settings | None = None,
 ) -> list[str]:
-    """The spark-submit command line with Sieve's settings merged into the user's.
+    """The spark-submit command line, with Sieve's settings merged into the user's settings.
 
     Args:
         spark: the Spark installation to start.
         environ: the user's environment variables.
-        args: the user's arguments. Without ``main_class``, the first argument that is not an option
-            is the script or jar. All later arguments belong to the script or jar.
-        main_class: one of Spark's own classes to start, which finds its options in ``args``.
-        hudi: whether to configure Hudi too.
-        delta: whether to configure Delta too.
-        iceberg: whether to configure Iceberg too.
-        shown: settings that replace Sieve's usual defaults.
+        args: the user's arguments. If ``main_class`` is None, the first argument that is not an
+            option is the script or jar, and the script or jar receives all later arguments.
+        main_class: the Spark class to start, such as a server. It parses the options in ``args``
+            that spark-submit does not know. The value is None for a script or jar of the user.
+        hudi: whether to configure Hudi.
+        delta: whether to configure Delta.
+        iceberg: whether to configure Iceberg.
+        shown: settings of Spark that replace Sieve's default settings.
 
     Raises:
-        InvalidInputError: several table formats are requested, but the session catalog can belong
-            to only one.
-        UnsupportedError: for this Spark, there is no shim jar, no Delta, no Iceberg or no Spark
-            Connect.
+        InvalidInputError: the caller requests several table formats. Each of them would replace the
+            session catalog.
+        UnsupportedError: this Spark lacks Spark Connect although ``main_class`` needs it, or Sieve
+            has no shim jar for this Spark, or knows no release of the table format for this Spark.
     """
     if main_class == CONNECT_SERVER_CLASS and not [*(spark.path / "jars").glob("spark-connect_*")]:
         raise UnsupportedError(
@@ -242,16 +244,16 @@ def submit_command(
 
 
 def user_settings(spark: SparkHome, environ: Mapping[str, str], given: Settings) -> Settings:
-    """The user's settings; a setting in the arguments (``given``) overrides spark-defaults."""
+    """The user's settings, from ``given`` (the arguments), or else from ``spark-defaults.conf``."""
     file = given.get("--properties-file") or user_conf_dir(spark, environ) / "spark-defaults.conf"
     return (read_properties(Path(file)) if Path(file).exists() else {}) | given
 
 
 def environment(spark: SparkHome, environ: Mapping[str, str]) -> dict[str, str]:
-    """The environment variables for Spark's scripts: the user's, with this Spark and Python."""
+    """The user's environment variables, and those that make Spark's scripts use this Spark."""
     return {
-        # Spark's script spark-sql also sets this variable. With the value 0, a CLI of Spark 4 uses
-        # its own driver instead of a Connect server.
+        # If this variable is 0, the command-line programs of Spark 4 start their own driver instead
+        # of calling a Connect server. Spark's own script spark-sql sets this variable, too.
         "SPARK_CONNECT_MODE": "0",
         "PYSPARK_PYTHON": sys.executable,
         **environ,
@@ -260,15 +262,16 @@ def environment(spark: SparkHome, environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def split_arguments(args: Sequence[str], *, stop_at_program: bool) -> tuple[Settings, list[str]]:
-    """Extracts the settings from spark-submit arguments.
+    """Splits spark-submit arguments into settings and the other arguments.
 
     Returns:
-        The settings that the options set; the key ``--properties-file`` has the file of this
-        option. Also the arguments for spark-submit, without those settings that the launcher merges
-        with Sieve's settings.
+        Two values. The first contains the settings that options set, and the path of the option
+        ``--properties-file`` under this name. The second contains the arguments without the options
+        for list settings, because the launcher merges these settings with Sieve's.
 
     Raises:
-        InvalidInputError: an option of ``sieve`` comes after an option of spark-submit.
+        InvalidInputError: one of ``--hudi``, ``--delta`` and ``--iceberg`` comes after an option of
+            spark-submit.
     """
     given: Settings = {}
     rest: list[str] = []

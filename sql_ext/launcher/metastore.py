@@ -1,7 +1,7 @@
-"""The Hive Metastore server in Spark's jars: its settings file and command line.
+"""Creates the settings file and the command line of the Hive Metastore server in Spark's jars.
 
-Spark's embedded metastore is a Derby database that serves one process at a time. With a metastore
-server, several Sparks can share one catalog.
+Only one process at a time can use Spark's embedded metastore, a Derby database. If a metastore
+server runs, several Spark processes can share its catalog.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _DRIVERS = {
     "mariadb": "org.mariadb.jdbc.Driver",
 }
 
-# With one of these settings, Spark does not use the metastore in its working directory.
+# If the user sets one of these, Spark does not use the metastore in its working directory.
 _ELSEWHERE = (
     "spark.hadoop.hive.metastore.uris",
     "spark.hive.metastore.uris",
@@ -39,13 +39,13 @@ _ELSEWHERE = (
 
 @dataclass(frozen=True, slots=True)
 class Database:
-    """The database in which the metastore stores its tables.
+    """The relational database in which the metastore server stores the catalog.
 
     Attributes:
         jdbc: the JDBC URL of the database.
-        user: the database user, or ``None`` for Derby's default.
-        password: the password, which is never on a command line, because every local user can read
-            command lines.
+        user: the name of the database user. The value is None for Derby's default user.
+        password: the database user's password. Sieve never puts it on a command line, because every
+            local user can read command lines.
     """
 
     jdbc: str
@@ -54,7 +54,7 @@ class Database:
 
     @property
     def driver(self) -> str:
-        """The JDBC driver class for the kind of database in the URL."""
+        """The class of the JDBC driver, chosen by the kind of database in the URL."""
         kind = self.jdbc.removeprefix("jdbc:").split(":")[0]
         if not self.jdbc.startswith("jdbc:") or kind not in _DRIVERS:
             raise InvalidInputError(
@@ -65,17 +65,17 @@ class Database:
 
 
 def derby_in(folder: Path) -> Database:
-    """The Derby database of an embedded metastore that is started in ``folder``."""
+    """The Derby database that a Spark with working directory ``folder`` uses as its metastore."""
     return Database(f"jdbc:derby:;databaseName={folder / 'metastore_db'};create=true")
 
 
 def is_embedded(settings: Mapping[str, str], conf_dir: Path) -> bool:
-    """Returns whether a Spark would open the Derby metastore in its working directory.
+    """Returns whether Spark would open the Derby metastore in its working directory.
 
     Args:
-        settings: the user's settings, which may name another metastore.
-        conf_dir: the user's configuration folder, whose ``hive-site.xml`` may name another
-            metastore.
+        settings: the user's settings. They may name a metastore server or database.
+        conf_dir: the user's configuration folder. If it contains a ``hive-site.xml``, this file is
+            assumed to name a metastore.
     """
     elsewhere = any(key in settings for key in _ELSEWHERE)
     in_memory = settings.get("spark.sql.catalogImplementation") == "in-memory"
@@ -85,15 +85,16 @@ def is_embedded(settings: Mapping[str, str], conf_dir: Path) -> bool:
 def refuse_locked_metastore(
     spark: SparkHome, environ: Mapping[str, str], args: Sequence[str]
 ) -> None:
-    """Refuses to start a program whose metastore another process already uses.
+    """Raises an error if another process already uses the metastore of a program to start.
 
     Args:
         spark: the Spark that runs the program.
-        environ: environment variables.
-        args: the program's command line. The check ignores a metastore that a script configures.
+        environ: the user's environment variables.
+        args: the program's command line. The check does not see a metastore that the program itself
+            configures.
 
     Raises:
-        ConflictError: another process has the Derby metastore of the working directory open.
+        ConflictError: another process has opened the Derby metastore of the working directory.
     """
     given, _ = launch.split_arguments(args, stop_at_program=False)
     settings = launch.user_settings(spark, environ, given)
@@ -102,9 +103,9 @@ def refuse_locked_metastore(
 
 
 def refuse_locked(folder: Path) -> None:
-    """Fails early if another process uses the Derby metastore, which serves one process at a time.
+    """Raises an error if another process uses the Derby metastore, which allows only one.
 
-    Derby itself reports a second process in about a thousand lines.
+    Without this check, Derby would reject the second process with about a thousand lines of output.
 
     Raises:
         ConflictError: another process has opened the Derby metastore in ``folder``.
@@ -119,19 +120,19 @@ def refuse_locked(folder: Path) -> None:
 
 
 def _derby_locked(database: Path) -> bool:
-    """Returns whether a running process has the lock of an open Derby database."""
+    """Returns whether a running process holds the lock of this Derby database."""
     try:
         with (database / "dbex.lck").open("r+b") as lock:
             fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
     except OSError:
-        return False  # no database yet, or no permission to open it: Derby reports that
+        return False  # no database yet, or no permission to open it, which Derby will report
     return False
 
 
 def write_site(path: Path, database: Database, warehouse: Path) -> None:
-    """Writes the shipped settings and the database's settings, readable only by the owner."""
+    """Writes Sieve's and the database's settings to a file that only its owner can read."""
     tree = ET.parse(conf_file("metastore-site.xml"))  # noqa: S314 - our own file
     settings = {
         "javax.jdo.option.ConnectionURL": database.jdbc,
@@ -159,14 +160,14 @@ def command(
     port: int,
     jars: Sequence[Path] = (),
 ) -> list[str]:
-    """The command line of the metastore in Spark's jars, with the settings in ``site_dir``.
+    """The command line that starts the metastore server with the settings in ``site_dir``.
 
     Args:
-        spark: the Spark whose jars contain the metastore.
-        environ: the environment in which to look up ``java``.
-        site_dir: folder with the ``hive-site.xml`` to use.
-        port: the TCP port to listen on.
-        jars: JDBC drivers that Spark does not ship.
+        spark: the Spark installation whose jars contain the metastore server.
+        environ: the environment variables that determine which ``java`` runs the server.
+        site_dir: the folder that contains the server's ``hive-site.xml``.
+        port: the TCP port on which the server listens.
+        jars: jars of JDBC drivers that are not among Spark's jars.
     """
     path = [str(site_dir), *map(str, jars), str(spark.path / "jars" / "*")]
     return [

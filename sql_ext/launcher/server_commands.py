@@ -1,4 +1,4 @@
-"""Commands of ``sieve`` that start and stop servers: Thrift server, Spark Connect, metastore."""
+"""Commands of ``sieve`` that start and stop the Thrift, Spark Connect and metastore servers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from sql_ext.launcher.command_options import (
 _host = click.option(
     "--host", default="localhost", show_default=True, help="Address; 0.0.0.0 lets other hosts in."
 )
-# For each server class, the server's kind in its record, and the server's name.
+# Maps each server's class to the kind in the server's record, and to its name in messages.
 _SPARK_SERVERS = {
     launch.THRIFT_SERVER_CLASS: ("thriftserver", "Thrift server"),
     launch.CONNECT_SERVER_CLASS: ("connect-server", "Spark Connect server"),
@@ -164,13 +164,13 @@ def _start_spark(
     delta: bool,
     iceberg: bool,
 ) -> servers.Server:
-    """Starts one of Spark's servers, which opens the metastore."""
+    """Starts a Thrift server or a Spark Connect server."""
     spark = find_spark(os.environ)
     kind, name = _SPARK_SERVERS[main_class]
     if not any(server.port == port for server in servers.running(kind)):
         metastore.refuse_locked_metastore(spark, os.environ, args)
-    # Switches progress bars off, because they need a terminal. The user's options come later and
-    # override this option.
+    # Switches progress bars off, because a server writes to a log file instead of a terminal. The
+    # user's options follow this option and can override it.
     quiet = ["--conf", "spark.ui.showConsoleProgress=false"]
     command = launch.submit_command(
         spark, os.environ, [*quiet, *args], main_class, hudi=hudi, delta=delta, iceberg=iceberg
@@ -181,7 +181,7 @@ def _start_spark(
 
 
 def _reached(host: str) -> str:
-    """The address at which this machine can reach a server that listens on ``host``."""
+    """The address at which this machine can reach a server that listens on address ``host``."""
     return "localhost" if host in {"0.0.0.0", "::"} else host  # noqa: S104 - compared, not bound
 
 
@@ -204,5 +204,5 @@ for _group, _kind, _name in (
 
 
 def jdbc_url(host: str, port: int) -> str:
-    """The JDBC URL of a Thrift server."""
+    """The JDBC URL at which clients connect to a Thrift server."""
     return f"jdbc:hive2://{host}:{port}"

@@ -1,8 +1,9 @@
-"""Starts, stops and finds the background servers (daemons) of a working directory.
+"""Starts, stops and finds the background servers that were started in a working directory.
 
-`start` returns when the server's port answers. Each server has a record,
-``.sieve-run/<kind>-<port>.json``, and a log file next to the record. A record identifies the
-process by pid and start time, so that `stop` never ends another process with the same pid.
+`start` returns when the server's port accepts connections. For each server, the file
+``.sieve-run/<kind>-<port>.json`` is its record, and a file next to it is its log. The record
+identifies the server's process by pid and start time. So `stop` never ends a later process that has
+the same pid.
 """
 
 from __future__ import annotations
@@ -31,14 +32,14 @@ _POLL_SECONDS = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """One server of this working directory.
+    """A server that was started in this working directory.
 
     Attributes:
         kind: ``thriftserver``, ``connect-server`` or ``metastore``.
         port: the TCP port on which the server listens.
         pid: the server's process id.
-        born: start time of the process, as the system reports it; a later process with the same pid
-            has another start time.
+        born: start time of the process, as the operating system reports it. A later process that
+            has the same pid has another start time.
     """
 
     kind: str
@@ -48,18 +49,18 @@ class Server:
 
     @property
     def log(self) -> Path:
-        """The log file of the server's output."""
+        """The path of the file to which the server writes its output."""
         return RUN_DIR / f"{self.kind}-{self.port}.log"
 
 
 def running(kind: str) -> list[Server]:
-    """The live servers of a kind that were started in this directory."""
+    """The running servers of a kind that were started in this directory."""
     servers = []
     for path in sorted(RUN_DIR.glob(f"{kind}-*.json")):
         try:
             server = Server(**json.loads(path.read_text(encoding="utf-8")))
         except (ValueError, TypeError):
-            continue  # an interrupted start left half a record, which names no process to stop
+            continue  # an interrupted start left an incomplete record, which names no process
         if _is_alive(server):
             servers.append(server)
     return servers
@@ -68,11 +69,12 @@ def running(kind: str) -> list[Server]:
 def start(
     kind: str, port: int, command: Sequence[str], environ: Mapping[str, str], host: str
 ) -> Server:
-    """Starts a server and returns when its port answers.
+    """Starts a server, and returns when its port accepts connections.
 
     Raises:
         ConflictError: another process already listens on the port.
-        UnavailableError: the server ended, or did not answer in time and was stopped.
+        UnavailableError: the server ended while it started, or its port accepted no connection in
+            time. In the second case, the function has stopped the server.
     """
     for server in running(kind):
         if server.port == port:
@@ -86,8 +88,8 @@ def start(
         )
     RUN_DIR.mkdir(mode=0o700, exist_ok=True)
     with (RUN_DIR / f"{kind}-{port}.log").open("wb") as log:
-        # The server has a separate session, so it does not end when the user closes this terminal
-        # or presses Ctrl-C.
+        # The server's process gets its own session. So the server continues when the user closes
+        # this terminal or presses Ctrl-C in it.
         process = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
@@ -107,9 +109,9 @@ def start(
 
 
 def stop(server: Server) -> None:
-    """Stops a server by SIGTERM, or by SIGKILL after 30 s.
+    """Stops a server by SIGTERM. If the server still runs after 30 s, sends SIGKILL.
 
-    Also removes the record of a dead server.
+    Then removes the server's record, also if the server had already ended.
     """
     for sign, seconds in ((signal.SIGTERM, STOP_SECONDS), (signal.SIGKILL, STOP_SECONDS)):
         if not _is_alive(server):
@@ -123,15 +125,15 @@ def stop(server: Server) -> None:
 
 
 def _is_alive(server: Server) -> bool:
-    """Returns whether the server's process runs. An ended process has an empty start time."""
+    """Returns whether the server's process runs. `_born` returns "" for an ended process."""
     return server.born != "" and _born(server.pid) == server.born
 
 
 def the_one(kind: str, port: int | None) -> Server:
-    """The running server of a kind on ``port``; without a port, the only server of the kind.
+    """The running server of this kind on ``port``, or the only one if ``port`` is None.
 
     Raises:
-        InvalidInputError: no server runs, or several servers run and no port is given.
+        InvalidInputError: no such server runs, or several servers run and ``port`` is None.
     """
     servers = [s for s in running(kind) if port in {None, s.port}]
     if len(servers) == 1:
@@ -183,18 +185,19 @@ def _answers(host: str, port: int) -> bool:
 
 
 def _born(pid: int) -> str:
-    """The start time of a process, in the system's format; "" for a zombie or no process."""
+    """The start time of a process, as text. For a zombie or an unknown pid, the result is ""."""
     if Path("/proc/self/stat").exists():
         try:
             stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
         except OSError:
             return ""
-        # Counts fields after the program's name, which is in parentheses and can contain any
-        # character.
+        # The program's name, in parentheses, can contain any character. So this code splits only
+        # the fields after the name.
         fields = stat.rpartition(")")[2].split()
         state, started = fields[0], f"{fields[19]} ticks after boot"
     else:
-        # Systems without /proc have ps; small Linux containers may lack ps.
+        # Systems without /proc have the program ps. A small Linux container may lack ps, so this
+        # code prefers /proc.
         result = subprocess.run(
             ["ps", "-o", "stat=,lstart=", "-p", str(pid)],
             capture_output=True,

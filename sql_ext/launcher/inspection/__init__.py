@@ -1,1 +1,1 @@
-"""``sieve inspect`` writes the picture of an index into a file."""
+"""The command ``sieve inspect``, which draws a picture of an index and writes it to a file."""

@@ -1,4 +1,4 @@
-"""The Spark program of ``sieve inspect``: writes an index's picture, and prints its summary."""
+"""The Spark program of ``sieve inspect``: draws a picture of an index, and prints a summary."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ import sieve
 
 
 def main(table: str, index: str, output: str) -> None:
-    """Writes the picture of a table's index to a file; table and index are named as in SQL."""
+    """Writes an index's picture to the file ``output``. ``table`` and ``index`` are SQL names."""
     spark = SparkSession.builder.appName("sieve inspect").getOrCreate()
     try:
         picture = sieve.inspect(spark, table, index)
         Path(output).write_bytes(picture.png)
     except PySparkException as error:
-        # Only the first line of the exception is the message. The other lines are a stack trace or
-        # a plan.
+        # Prints only the exception's first line, which is the message. The other lines are a stack
+        # trace or a query plan.
         raise SystemExit(f"Error: {str(error).splitlines()[0]}") from None
     except OSError as error:
         raise SystemExit(f"Error: {error}") from None
