@@ -1,1 +1,1 @@
-"""SIEVE statements: the parser converts a text to a command record, and a function runs it."""
+"""SIEVE statements: the parser converts text to a command record, which a function then runs."""

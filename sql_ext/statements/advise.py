@@ -1,10 +1,10 @@
-"""``ADVISE SIEVE INDEXES``: suggests indexes to create, keep or drop, from records of scans.
+"""``ADVISE SIEVE INDEXES``: suggests which indexes to create, keep or drop, from scans.
 
 ADVISE reads this driver's record of scans, and the records that other drivers have saved next to
-indexes (``spark.sieve.history``). Like ESTIMATE, ADVISE uses a sample of files to test the columns
-that could save the most bytes. The answer omits columns for which an index cannot help. The answer
-also omits tables and columns that the user is not allowed to query, because such rows would reveal
-queries of other users.
+the indexes (``spark.sieve.history``). It chooses the columns with which scans could skip the most
+bytes. Like ESTIMATE, it tests each of these columns on a sample of the table's files. The answer
+omits columns for which an index cannot help. It also omits tables and columns that the user may not
+query, because their rows would reveal queries of other users.
 """
 
 from __future__ import annotations
@@ -46,14 +46,13 @@ from sql_ext.statements.context import Row, StatementContext, database_of
 log = logging.getLogger(__name__)
 
 WASTED_SCANS: Final = 20
-"""ADVISE proposes to drop an index that has skipped nothing in this many scans."""
+"""ADVISE proposes to drop an index if so many scans used it and it never skipped anything."""
 MOST_TESTED: Final = 10
-"""Maximum number of columns to test, because a test takes seconds. ADVISE tests the columns that
-could save the most bytes."""
+"""The maximum number of columns that one ADVISE tests, because each test takes seconds."""
 
 
 def advise(command: commands.AdviseIndexes, context: StatementContext) -> list[Row]:
-    """Returns a row per index to create, best first, then a row per index that scans used."""
+    """Returns a row per index to create, the best first, then a row per index that scans used."""
     own = parse_record(context.driver.scans())
     now_ms = round(time.time() * 1000)
     record = add_up([own, *_saved(command, own.driver, now_ms, context)], now_ms)
@@ -67,7 +66,7 @@ def advise(command: commands.AdviseIndexes, context: StatementContext) -> list[R
         }
         tables.add(name)
         indexed.update((name, column) for column in columns.values())
-        # A scan's record identifies an expression by the expression's key.
+        # For an index on an expression, the records of scans contain the expression's key.
         indexed.update((name, index.registration.column) for index in indexes.values())
         existing += _existing(name, columns, indexes, record)
         context.environment.check_cancelled()
@@ -78,7 +77,7 @@ def advise(command: commands.AdviseIndexes, context: StatementContext) -> list[R
 
 
 def _tests(candidates: Sequence[Suggestion], context: StatementContext) -> Tests:
-    """Tests the columns that could save the most bytes, on a sample of each table's files."""
+    """Tests the first `MOST_TESTED` suggested columns, each on a sample of its table's files."""
     found: dict[TableColumn, ColumnTest] = {}
     for one in candidates:
         if len(found) == MOST_TESTED:
@@ -94,11 +93,11 @@ def _tests(candidates: Sequence[Suggestion], context: StatementContext) -> Tests
 
 
 def _test(one: Suggestion, context: StatementContext) -> ColumnTest:
-    """Tests a column.
+    """Tests a suggested column on a sample of its table's files.
 
     Raises:
-        SieveError, Py4JError, PySparkException: the user is not allowed to query the column, or the
-            column cannot have an index or cannot be read.
+        SieveError, Py4JError, PySparkException: the user may not query the column, Sieve cannot
+        index it, or Spark cannot read it.
     """
     table = context.table(commands.TableName(parts(one.table)))
     column = table.column(one.column)
@@ -123,7 +122,7 @@ def _saved(
         root = context.environment.root_for_new(location)
         saved = saved_records(context.environment.open_store(root), root, but, now_ms)
     except (SieveError, Py4JError) as error:
-        # The advice can still use the driver's own scans.
+        # ADVISE then uses only the scans of this driver.
         log.warning("the scans that other drivers have saved cannot be read: %s", error)
         return ()
     if saved.ignored:
@@ -134,7 +133,7 @@ def _saved(
 def _tables(
     command: commands.AdviseIndexes, record: RecordedWork, context: StatementContext
 ) -> Iterator[tuple[Table, CatalogTable]]:
-    """The recorded tables that the statement selects and that the user is allowed to read."""
+    """Yields the recorded tables in the statement's scope, except those the user may not read."""
     if command.table is not None:
         table = context.table(command.table, jobs=False)
         yield (table.info.identity.namespace, table.info.identity.table), table
@@ -145,7 +144,7 @@ def _tables(
             try:
                 yield name, context.table(commands.TableName(parts(name)), jobs=False)
             except (SieveError, Py4JError, PySparkException):
-                # The table was dropped, cannot have indexes, or is not readable for this user.
+                # The table was dropped, Sieve cannot index it, or the user may not read it.
                 continue
 
 
@@ -196,9 +195,9 @@ def _existing(
 def _is_wasted(index: RegisteredIndex, work: IndexWork) -> bool:
     """Returns whether an index skips too little to be worth keeping.
 
-    If the build of the index found that no index can help, the index must skip at least
-    `WORTHWHILE_SHARE` of the bytes. Otherwise, the index must skip something in `WASTED_SCANS`
-    scans.
+    If the build found that no index on this column can help, the scans must have skipped more than
+    `WORTHWHILE_SHARE` of their bytes through this index alone. Otherwise, the index counts as
+    wasted only if `WASTED_SCANS` scans have used it without skipping anything.
     """
     if isinstance(index, Usable) and benefit_of_version(index.manifest) is Benefit.CANNOT:
         return work.skipped_alone <= WORTHWHILE_SHARE * (work.read_alone + work.skipped_alone)

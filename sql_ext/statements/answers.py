@@ -1,4 +1,4 @@
-"""Result rows of CREATE, REFRESH and OPTIMIZE: the change of each index, and advice."""
+"""Result rows of CREATE, REFRESH and OPTIMIZE: how each index has changed, and advice on it."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ Change = Literal["created", "unchanged", "refreshed", "rebuilt"]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The effect of a statement on one index.
+    """The effect of one statement on one index.
 
     Attributes:
         manifest: the index's current version after the statement.
-        change: the kind of change, one word.
+        change: how the statement has changed the index, as one word.
         seconds: time that the statement spent on this index.
     """
 
@@ -31,15 +31,15 @@ class Outcome:
 
 
 def change_between(before: Manifest, now: Manifest) -> Change:
-    """The kind of change between two versions; ``unchanged`` if they are the same."""
+    """How an index has changed between two versions, or ``unchanged`` if the numbers are equal."""
     return "unchanged" if now.version == before.version else refreshed_or_rebuilt(before, now)
 
 
 def answer_rows(outcomes: Iterable[Outcome], context: StatementContext) -> list[Row]:
-    """One row for each index, with CREATE's columns.
+    """One row for each index, with the result columns of CREATE.
 
-    Callers must have finished all operations on the indexes, because operations add advice to the
-    rows.
+    Callers must first finish all operations on the indexes, because the operations collect the
+    advice that the rows contain.
     """
     return [
         (
@@ -56,7 +56,7 @@ def answer_rows(outcomes: Iterable[Outcome], context: StatementContext) -> list[
 
 
 def refused_row(index: str | None, advice: str) -> Row:
-    """The row of a declared index that Sieve cannot build."""
+    """The row of a declared index that Sieve cannot build, with ``advice`` as the reason."""
     return (index, None, None, None, None, None, advice)
 
 

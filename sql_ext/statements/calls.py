@@ -1,4 +1,4 @@
-"""Procedure calls: converts ``CALL sieve.name(...)`` to the command record of a statement."""
+"""Procedure calls: converts ``CALL sieve.name(...)`` to the command record of its statement."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from sql_ext.statements.procedures import (
 
 
 class CallReader(Words):
-    """Reads procedure calls.
+    """Converts the parse tree of a procedure call to a command record.
 
     Attributes:
-        places: for each member of the record, the token at which an error message points.
+        places: for each member of the record, the token that an error message about it points at.
     """
 
     def __init__(self, text: str) -> None:
@@ -32,7 +32,7 @@ class CallReader(Words):
         self.places: dict[str, Token] = {}
 
     def read(self, tree: Node) -> Command:
-        """The command record for a parse tree of the rule ``call``. Raises InvalidInputError."""
+        """The command record for a parse tree of the rule ``call``. Invalid: InvalidInputError."""
         parts = {str(child.data): child for child in tree.children if isinstance(child, Tree)}
         holder = next(c for c in tree.children if isinstance(c, Token) and c.type != "CALL")
         if identifier(holder).lower() != "sieve":
@@ -57,7 +57,7 @@ class CallReader(Words):
         return procedure.make(**members)
 
     def _arguments(self, name: str, tree: Node) -> dict[str, Node]:
-        """The arguments of a call by parameter name, without NULL arguments."""
+        """The call's arguments by parameter name, except those whose value is NULL."""
         given: dict[str, Node] = {}
         by_name = False
         names = [parameter.name for parameter in PROCEDURES[name].parameters]
@@ -82,7 +82,7 @@ class CallReader(Words):
         return {key: value for key, value in given.items() if not _is_null(value)}
 
     def _argument(self, parameter: Parameter, tree: Node) -> Any:
-        """Returns the value of an argument, in the form that the command record needs."""
+        """Returns an argument's value as an object of the type that the command record needs."""
         value, token = self.value(tree), first_token(tree)
         if parameter.kind == "flag":
             if not isinstance(value, bool):
@@ -107,8 +107,8 @@ def _names_in(text: str, kind: str) -> Any:
     """Parses the names in a string argument.
 
     Raises:
-        UnexpectedToken, InvalidInputError: the string contains anything other than names of the
-            expected kind.
+        UnexpectedToken, InvalidInputError: the string is not a name, or list of names, of this
+        kind.
     """
     tree = grammar().parse(text, start=kind)
     assert isinstance(tree, Tree)

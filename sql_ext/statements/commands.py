@@ -1,7 +1,8 @@
-"""Command records: one frozen record per SIEVE statement, with its result schema.
+"""Command records: one frozen record type per SIEVE statement, with the statement's columns.
 
-A record contains the parts of a statement. ``result_columns`` of each record lists the name and the
-Spark SQL type of each result column. Clients that read results by name depend on these names.
+A record contains the parts of a statement's text. Its ``result_columns`` lists the name and the
+Spark SQL type of each result column. Clients that read results by column name depend on these
+names.
 """
 
 from __future__ import annotations
@@ -19,14 +20,14 @@ _SQL_TYPES = {"str": "STRING", "int": "BIGINT", "float": "DOUBLE"}
 
 
 def _columns(record: type) -> ResultColumns:
-    """The columns of a result, derived from the Python class of a result row."""
-    # Annotations are strings, such as ``int | None``.
+    """The result columns of a statement, derived from ``record``, the class of a result row."""
+    # The annotations of the class's fields are strings, such as ``int | None``.
     members = ((one.name, str(one.type).partition(" ")[0]) for one in fields(record))
     return tuple((name, _SQL_TYPES[kind]) for name, kind in members)
 
 
 def quote(name: str) -> str:
-    """Puts a name in backquotes, so that the name can contain any character."""
+    """Puts a name in backquotes, because a quoted name can contain any character."""
     return "`" + name.replace("`", "``") + "`"
 
 
@@ -39,28 +40,30 @@ class _Name:
 
 
 class TableName(_Name):
-    """A table as typed: ``table``, ``database.table`` or ``catalog.database.table``."""
+    """A table's name as typed: ``table``, ``database.table`` or ``catalog.database.table``."""
 
 
 class Namespace(_Name):
-    """A database as typed: ``database`` or ``catalog.database``."""
+    """A database's name as typed: ``database`` or ``catalog.database``."""
 
 
 class ColumnPath(_Name):
-    """A column or a struct field (``a.b``), in the letter case that the user typed."""
+    """The name of a column or of a struct's field (``a.b``), in the case that the user typed."""
 
 
 @dataclass(frozen=True, slots=True)
 class CreateIndex:
-    """``CREATE SIEVE INDEX``: creates an index for each column, or no index if one build fails.
+    """``CREATE SIEVE INDEX``: creates an index for each column, or none if a build fails.
 
     Attributes:
-        columns: the columns to index, at least one; exactly one column if ``name`` is given.
-        name: the index's name; ``None`` for the default, ``<column>_sieve``.
-        if_not_exists: whether to leave an existing index of that name unchanged.
-        replace: whether to replace an existing index of that name after the new index is built.
-        options: options by lower-case key; the grammar accepts any key.
-        comment: a text that is stored with the index.
+        columns: the columns to index, at least one. If ``name`` is given, there is exactly one
+            column.
+        name: the index's name. The value ``None`` means the default name, ``<column>_sieve``.
+        if_not_exists: whether CREATE leaves an existing index of the same name unchanged.
+        replace: whether CREATE replaces an existing index of the same name. The replacement takes
+            effect after the new index is built.
+        options: the values of options by lower-case name. The grammar accepts any name.
+        comment: a text that Sieve stores with the index.
     """
 
     result_columns: ClassVar[ResultColumns] = _columns(answer_columns.Built)
@@ -76,7 +79,7 @@ class CreateIndex:
 
 @dataclass(frozen=True, slots=True)
 class RefreshIndex:
-    """``REFRESH SIEVE INDEX``: updates an index, by name or column, or all indexes of a table."""
+    """``REFRESH SIEVE INDEX``: updates an index, named by name or column, or all indexes."""
 
     result_columns: ClassVar[ResultColumns] = _columns(answer_columns.Built)
 
@@ -88,7 +91,7 @@ class RefreshIndex:
 
 @dataclass(frozen=True, slots=True)
 class DropIndex:
-    """``DROP SIEVE INDEX``: deletes an index. Either ``name`` or ``column`` is given."""
+    """``DROP SIEVE INDEX``: deletes indexes by ``name`` or by ``column``; one of them is given."""
 
     result_columns: ClassVar[ResultColumns] = _columns(answer_columns.Dropped)
 
@@ -103,9 +106,9 @@ class AlterIndex:
     """``ALTER SIEVE INDEX ... ENABLE``, ``DISABLE`` or ``SET OPTIONS``.
 
     Attributes:
-        state: the new state; None with SET OPTIONS.
-        options: the new options. The option ``refresh`` applies at once, and the next REFRESH
-            applies the other options.
+        state: the new state. The value is None for SET OPTIONS.
+        options: the new values of options. A new value of ``refresh`` takes effect at once. The
+            other new values take effect at the next REFRESH.
     """
 
     result_columns: ClassVar[ResultColumns] = (("index", "STRING"), ("state", "STRING"))
@@ -118,7 +121,7 @@ class AlterIndex:
 
 @dataclass(frozen=True, slots=True)
 class ShowIndexes:
-    """``SHOW SIEVE INDEXES``: lists indexes of a table or a database (default: the current one)."""
+    """``SHOW SIEVE INDEXES``: lists the indexes of a table or database (default: the current)."""
 
     result_columns: ClassVar[ResultColumns] = _columns(answer_columns.IndexState)
 
@@ -128,7 +131,7 @@ class ShowIndexes:
 
 @dataclass(frozen=True, slots=True)
 class ShowVersions:
-    """``SHOW SIEVE VERSIONS``: lists versions of one index or of all indexes, newest first."""
+    """``SHOW SIEVE VERSIONS``: lists the versions of one or all indexes, the newest first."""
 
     result_columns: ClassVar[ResultColumns] = (
         ("index", "STRING"),
@@ -149,7 +152,7 @@ class ShowVersions:
 
 @dataclass(frozen=True, slots=True)
 class OptimizeIndex:
-    """``OPTIMIZE SIEVE INDEX``: merges the runs of an index into one run, as after CREATE."""
+    """``OPTIMIZE SIEVE INDEX``: merges an index's runs into one run, as CREATE builds it."""
 
     result_columns: ClassVar[ResultColumns] = _columns(answer_columns.Built)
 
@@ -159,11 +162,12 @@ class OptimizeIndex:
 
 @dataclass(frozen=True, slots=True)
 class VacuumIndex:
-    """``VACUUM SIEVE INDEX``: deletes index files that only old versions use.
+    """``VACUUM SIEVE INDEX``: deletes those files of an index that only old versions use.
 
     Attributes:
-        name: the index; None for all.
-        hours: hours for which VACUUM keeps old versions; None for the configured number.
+        name: the index's name. The value None means all indexes of the table.
+        hours: age in hours up to which VACUUM keeps old versions. The value None means the setting
+            ``spark.sieve.versions.retain``.
     """
 
     result_columns: ClassVar[ResultColumns] = (
@@ -180,11 +184,11 @@ class VacuumIndex:
 
 @dataclass(frozen=True, slots=True)
 class VacuumIndexes:
-    """``VACUUM SIEVE INDEXES``: deletes index folders that no table of the database refers to.
+    """``VACUUM SIEVE INDEXES``: deletes the index folders that no table of a database registers.
 
     Attributes:
-        namespace: the database; None for the current one.
-        hours: minimum age of such a folder in hours; None for 24.
+        namespace: the database. The value None means the current database.
+        hours: minimum age of such a folder, in hours. The value None means 24 hours.
     """
 
     result_columns: ClassVar[ResultColumns] = (
@@ -200,7 +204,7 @@ class VacuumIndexes:
 
 @dataclass(frozen=True, slots=True)
 class DescribeIndex:
-    """``DESCRIBE SIEVE INDEX``; with EXTENDED, also compares the index with the current table."""
+    """``DESCRIBE SIEVE INDEX``; with EXTENDED, also compares the index with the table's files."""
 
     result_columns: ClassVar[ResultColumns] = _columns(answer_columns.Property)
 
@@ -211,12 +215,13 @@ class DescribeIndex:
 
 @dataclass(frozen=True, slots=True)
 class ExplainSieve:
-    """``EXPLAIN SIEVE query``: describes each file scan of the query, without running the query.
+    """``EXPLAIN SIEVE query``: describes each file scan of a query without running it.
 
     Attributes:
-        query: the unchanged rest of the statement, which Spark parses.
-        margin: blanks and line breaks of the same length as the text before the query, so that
-            positions in Spark's messages are positions in the whole statement.
+        query: the text of the query, unchanged. Spark parses it.
+        margin: the text before the query, with a blank in place of each character except line
+            breaks. If this text precedes the query, positions in Spark's messages are positions in
+            the whole statement.
     """
 
     result_columns: ClassVar[ResultColumns] = _columns(answer_columns.Scan)
@@ -227,16 +232,17 @@ class ExplainSieve:
 
 @dataclass(frozen=True, slots=True)
 class EstimateIndex:
-    """``ESTIMATE SIEVE INDEX``: predicts size and skipped files before an index is built.
+    """``ESTIMATE SIEVE INDEX``: predicts the size and the skipped files of an unbuilt index.
 
-    With ``EXTENDED``, the result has other columns and a row for each of several budgets.
+    With ``EXTENDED``, the result has a row for each of several budgets, and ``extended_columns``
+    instead of ``result_columns``.
 
     Attributes:
         columns: the columns to index, at least one.
-        options: as in ``CREATE``.
-        predicate: the unchanged text after WHERE, which Spark parses.
-        margin: as in `ExplainSieve`.
-        extended: whether EXTENDED was given.
+        options: options of the index, as in `CreateIndex`.
+        predicate: the text after WHERE, unchanged. Spark parses it.
+        margin: blanks in place of the text before the predicate, as in `ExplainSieve`.
+        extended: whether the statement contains EXTENDED.
     """
 
     result_columns: ClassVar[ResultColumns] = _columns(answer_columns.Estimated)
@@ -252,12 +258,13 @@ class EstimateIndex:
 
 @dataclass(frozen=True, slots=True)
 class CheckIndex:
-    """``CHECK SIEVE INDEX``: checks an index by name, or all indexes of the table.
+    """``CHECK SIEVE INDEX``: compares one index, or all indexes of a table, with the files.
 
     Attributes:
-        name: the index's name; ``None`` for all.
-        sample: percentage of files to read, above 0 and at most 100.
-        extended: whether to show every file, including files that are ok.
+        name: the index's name. The value ``None`` means all indexes of the table.
+        sample: the percentage of the table's files that CHECK reads, above 0 and at most 100.
+        extended: whether the result lists every file. Otherwise, it lists only files that are not
+            ok.
     """
 
     result_columns: ClassVar[ResultColumns] = _columns(answer_columns.CheckedFile)
@@ -270,7 +277,7 @@ class CheckIndex:
 
 @dataclass(frozen=True, slots=True)
 class AdviseIndexes:
-    """``ADVISE SIEVE INDEXES``: advice for a table or a database, by default the current one."""
+    """``ADVISE SIEVE INDEXES``: advice for a table or a database, by default the current."""
 
     result_columns: ClassVar[ResultColumns] = _columns(answer_columns.Advised)
 
@@ -297,7 +304,7 @@ Command = (
 
 
 def columns_of(command: Command) -> ResultColumns:
-    """The columns of a statement's result."""
+    """The columns of a statement's result, which differ for ESTIMATE with EXTENDED."""
     if isinstance(command, EstimateIndex) and command.extended:
         return command.extended_columns
     return command.result_columns

@@ -1,4 +1,4 @@
-"""Reads SQL comments and string literals by Spark's lexical rules."""
+"""Reads comments, quoted names and string literals of SQL by Spark's lexical rules."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import re
 import sys
 from dataclasses import dataclass
 
-# The tokens that start a comment, and quoted tokens, inside which no comment starts. A quote that
-# is not closed contains the rest of the text.
+# Matches quoted tokens, in which no comment can start, and the starts of comments. A quoted token
+# that is never closed extends to the end of the text.
 _TOKENS = re.compile(
     r"""
       (?<!\w) r (?: '[^']*'? | "[^"]*"? )
@@ -35,11 +35,13 @@ _CONTROL = {
 
 @dataclass(frozen=True, slots=True)
 class Blanked:
-    """A statement with blanks in place of its comments, so that all offsets are unchanged.
+    """A statement with blanks in place of its comments. All offsets in the text stay valid.
 
     Attributes:
-        text: the text, with the same length and line breaks as the original.
-        unclosed: offset of a ``/*`` without an end; ``None`` if all comments have an end.
+        text: the statement's text without comments. Its length and line breaks are those of the
+            original text.
+        unclosed: offset of a ``/*`` whose comment is never closed. The value is ``None`` if every
+            comment is closed.
     """
 
     text: str
@@ -47,7 +49,7 @@ class Blanked:
 
 
 def blank_comments(text: str) -> Blanked:
-    """Replaces ``--`` comments and nested ``/* */`` comments by blanks, except inside quotes."""
+    """Replaces comments by blanks: ``--`` comments, and ``/* */`` comments, which can be nested."""
     pieces: list[str] = []
     unclosed = None
     end = 0
@@ -76,18 +78,18 @@ def _close_of_block(text: str, start: int) -> int | None:
 
 
 def unquote_name(token: str) -> str:
-    """The name inside backquotes. A doubled backquote becomes one backquote."""
+    """The name that a token quotes with backquotes. A doubled backquote becomes one backquote."""
     return token[1:-1].replace("``", "`")
 
 
 def unquote_string(token: str) -> str:
-    r"""The value of a string literal, with Spark's rules for escapes; ``r'...'`` has no escapes."""
+    r"""The value of a string literal by Spark's rules; ``r'...'`` contains no escapes."""
     if token[0] in "rR":
         return token[2:-1]
     quote = token[0]
     body = token[1:-1]
-    # A doubled quote becomes one quote. The pattern skips a backslash and the next character
-    # together, so that \\'' is read correctly.
+    # A doubled quote becomes one quote. The pattern matches a backslash together with the next
+    # character. So it does not mistake the second half of an escape, as in \\'', for a quote.
     body = re.sub(
         rf"\\.|{quote}{quote}",
         lambda m: quote if m[0] == quote * 2 else m[0],
@@ -95,7 +97,8 @@ def unquote_string(token: str) -> str:
         flags=re.DOTALL,
     )
     value = _ESCAPE.sub(_unescape, body)
-    # \\ud83d\\ude00 is a surrogate pair; a lone surrogate is not valid text.
+    # The escapes \\ud83d\\ude00 are a surrogate pair, which becomes one character. A lone surrogate
+    # is invalid, so this line replaces it.
     return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 

@@ -1,4 +1,4 @@
-"""Statement context: the session, settings, environment and callbacks that a statement needs."""
+"""Statement context: the session, settings, stores and callbacks with which a statement runs."""
 
 from __future__ import annotations
 
@@ -38,25 +38,25 @@ _MOST = 2**31 - 1
 
 
 class Background(Protocol):
-    """Automatic refreshes, which run in the background without a statement."""
+    """The automatic refreshes of tables, which run in the background."""
 
     def state(self, database: str, table: str) -> str:
-        """A table's refresh state: ``refreshing``, ``failed: why``, ``stale: why`` or ""."""
+        """The table's state: ``refreshing``, ``failed: why``, ``stale: why``, or else ""."""
         ...
 
     def clear(self, database: str, table: str) -> None:
-        """Clears the failure of a table after a successful refresh."""
+        """Removes the error of a table's last refresh, after a successful refresh."""
         ...
 
 
 class Laps:
-    """A stopwatch that starts when the statement starts."""
+    """A stopwatch, which starts when the statement starts."""
 
     def __init__(self) -> None:
         self._from = time.monotonic()
 
     def lap(self) -> float:
-        """Seconds since the previous lap, or since the start."""
+        """Seconds since the previous call of this method, or since the statement's start."""
         before, self._from = self._from, time.monotonic()
         return self._from - before
 
@@ -66,16 +66,16 @@ class StatementContext:
     """The context in which one statement runs.
 
     Attributes:
-        driver: entry point of the gateway.
-        spark_context: PySpark's view of the driver's context.
-        session: the user's session, a py4j object.
-        environment: the stores, clock and limits of operations.
-        settings: the settings of the session.
-        send_code: at its first call, sends the code of builds to executors.
-        invalidate: makes scans reload an index, given its folder.
-        background: the automatic refreshes.
-        cache: the cache of index files that scans read.
-        tests: the results of ADVISE's tests of columns, for the page in Spark's web UI.
+        driver: the entry point of the driver's gateway, a py4j object.
+        spark_context: the driver's SparkContext, as a PySpark object.
+        session: the user's session, as a py4j object.
+        environment: the stores, checks and callbacks that operations on indexes use.
+        settings: Sieve's settings in the user's session.
+        send_code: sends Sieve's code to the executors at the first call. Later calls do nothing.
+        invalidate: takes an index's folder, and makes later scans read the index's newest version.
+        background: the automatic refreshes of tables.
+        cache: the front end's cache of index files.
+        tests: the results of ADVISE's tests of columns. The page in Spark's web UI shows them.
         watch: measures the time that the statement spends on each index.
     """
 
@@ -92,30 +92,31 @@ class StatementContext:
     watch: Laps = field(default_factory=Laps)
 
     def table(self, name: commands.TableName, *, jobs: bool = True) -> CatalogTable:
-        """The table that a statement names, resolved in a copy of the user's session.
+        """The table that a statement names, as a copy of the user's session sees it.
 
-        The copy has settings for builds, which do not affect the user's own session.
+        The copy has additional settings for builds. They do not affect the user's own session.
 
         Args:
-            name: the name as typed.
-            jobs: whether the statement may run Spark jobs: builds, and the job by which Spark lists
-                many partitions.
+            name: the table's name as typed.
+            jobs: whether the statement may run Spark jobs. Two things need jobs: builds, and
+                Spark's listing of a table with many partitions.
         """
         return open_table(self.driver, *self._sessions(jobs=jobs), name.parts)
 
     def registered(self, name: commands.TableName) -> RegisteredTable:
-        """The table as the catalog describes it, even if its files are lost or unreadable."""
+        """The table as the catalog describes it. The table's files may be missing or unreadable."""
         return open_registered(self.driver, *self._sessions(jobs=False), name.parts)
 
     def _sessions(self, *, jobs: bool) -> tuple[SparkSession, Any]:
-        """A copy of the user's session with build settings, as a PySpark and as a py4j object."""
+        """A copy of the user's session with settings for builds, as a PySpark and a py4j object."""
         session = self.session.cloneSession()
-        # The current catalog of a new copy is the session catalog.
+        # In a new copy of a session, the session catalog is the current catalog. So this code sets
+        # the user's current catalog and database.
         if (holder := self.session.catalog().currentCatalog()) != SESSION:
             session.catalog().setCurrentCatalog(holder)
             session.catalog().setCurrentDatabase(self.session.catalog().currentDatabase())
-        # A build groups only a few lines per task by file, so more shuffle partitions than slots
-        # would bring no benefit.
+        # A shuffle of a build moves only a few rows per task. So more shuffle partitions than slots
+        # would only add tasks.
         slots = session.sparkContext().defaultParallelism()
         conf = {**_BUILD_CONF, "spark.sql.shuffle.partitions": str(slots)}
         if jobs:
@@ -127,11 +128,11 @@ class StatementContext:
         return attach.wrap_session(self.spark_context, session), session
 
     def plan_column(self, table: Sequence[str], column: Column) -> None:
-        """Raises any error that Spark raises when this user plans a query of the column."""
+        """Plans a query of a column as the user, and raises Spark's error if the user may not."""
         plan_column(attach.wrap_session(self.spark_context, self.session), table, column)
 
     def check_executors(self, table: CatalogTable, types: Sequence[str]) -> None:
-        """Raises UnavailableError if executors cannot build indexes of columns of these types."""
+        """Raises UnavailableError if executors cannot build indexes on columns of these types."""
         self.environment.describe_job("asking the executors")
         executor_setup.check_executors(self.spark_context)
         if any(
@@ -142,7 +143,7 @@ class StatementContext:
             )
 
     def indexes(self, table: RegisteredTable) -> dict[str, RegisteredIndex]:
-        """The indexes of a table by name."""
+        """The indexes of a table, by name."""
         info = table.info
         return list_indexes(info.registrations, info.malformed, info.identity, self.environment)
 
@@ -150,10 +151,10 @@ class StatementContext:
 def kind_option(
     raw: Mapping[str, commands.OptionValue],
 ) -> tuple[str | None, dict[str, commands.OptionValue]]:
-    """Splits a statement's options into the option ``kind`` and the others.
+    """Splits a statement's options into the value of ``kind`` and all other options.
 
     Raises:
-        InvalidInputError: the kind is unknown.
+        InvalidInputError: the value of ``kind`` is unknown.
     """
     kind = raw.get("kind")
     if kind is not None and str(kind).lower() not in KINDS:
@@ -166,15 +167,15 @@ def kind_option(
 
 
 def options_of(raw: Mapping[str, commands.OptionValue], base: IndexOptions) -> IndexOptions:
-    """Parses a statement's options; options that are not given keep their values in ``base``.
+    """Parses a statement's options. All other options keep their values in ``base``.
 
-    Raises InvalidInputError.
+    Raises InvalidInputError if an option or its value is invalid.
     """
     return parse_options({key: str(value) for key, value in raw.items()}, base)
 
 
 def database_of(namespace: commands.Namespace | None, context: StatementContext) -> str:
-    """Resolves a namespace to a database, in the form of `TableIdentity.namespace`."""
+    """The database that ``namespace`` names, written like `TableIdentity.namespace`."""
     catalog = context.session.catalog()
     parts = (str(catalog.currentDatabase()),) if namespace is None else namespace.parts
     holder = str(catalog.currentCatalog()) if len(parts) == 1 else parts[0]

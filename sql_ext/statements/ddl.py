@@ -1,4 +1,4 @@
-"""DDL statements: create, refresh, optimize, drop and alter indexes."""
+"""DDL statements, which create, refresh, optimize, drop and alter indexes."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ from sql_ext.statements.declared import build_missing, find_missing, undeclare
 
 
 def create(command: commands.CreateIndex, context: StatementContext) -> list[Row]:
-    """``CREATE SIEVE INDEX``: a row per existing index (IF NOT EXISTS) and per new index."""
+    """``CREATE SIEVE INDEX``: one row per new index, and per index that IF NOT EXISTS left."""
     kind, given = kind_option(command.options)
     options = options_of(given, IndexOptions())
     table = context.table(command.table)
@@ -54,7 +54,8 @@ def create(command: commands.CreateIndex, context: StatementContext) -> list[Row
     present = {name: index for name, index in there.items() if not is_gone(index)}
     replaced = {w.name: there[w.name] for w in wanted if command.replace and w.name in there}
     for old in replaced.values():
-        # An unreachable index may have been dropped, so CREATE cannot replace it.
+        # If Sieve cannot read an index, the index may already have been dropped. So CREATE raises
+        # an error instead of replacing such an index.
         check_reachable(old)
     if command.if_not_exists:
         unchanged = [
@@ -91,7 +92,7 @@ def create(command: commands.CreateIndex, context: StatementContext) -> list[Row
         )
         for old in replaced.values():
             context.invalidate(old.directory)
-        # All indexes become visible together, so the last index's time includes this step.
+        # All new indexes become visible in one step, whose time counts as time of the last index.
         laps[-1] += context.watch.lap()
         outcomes += [
             Outcome(
@@ -113,7 +114,7 @@ def _advise_of_other(
     manifest: Manifest,
     context: StatementContext,
 ) -> None:
-    """Adds advice if an existing index, which IF NOT EXISTS keeps, differs from the request."""
+    """Adds advice if the index that IF NOT EXISTS left differs from the requested index."""
     if manifest.column != wanted.column.key:
         column = shown(table.info.name_of(manifest.column))
         context.environment.advice.add(
@@ -131,14 +132,14 @@ def _advise_of_other(
 
 
 def refresh(command: commands.RefreshIndex, context: StatementContext) -> list[Row]:
-    """``REFRESH SIEVE INDEX``: one row per index."""
+    """``REFRESH SIEVE INDEX``: updates indexes, and returns one row per index."""
     table = context.table(command.table)
     column = None if command.column is None else _named(table, command.column)
     name = None if command.name is None else command.name.lower()
     followed = follow(table, context)
     indexes = context.indexes(table)
     present = {known for known, one in indexes.items() if not is_gone(one)}
-    # Another tool can have removed a registration, for example by rewriting the table object.
+    # A registration can be missing because another tool replaced the table's properties.
     lost = len(present) < max(1, len(indexes)) if name is None else name not in present
     if lost and (adopted := reregister(table, indexes, context.environment)):
         for index in adopted:
@@ -168,25 +169,25 @@ def refresh(command: commands.RefreshIndex, context: StatementContext) -> list[R
 
 
 def optimize(command: commands.OptimizeIndex, context: StatementContext) -> list[Row]:
-    """``OPTIMIZE SIEVE INDEX``: one row per index."""
+    """``OPTIMIZE SIEVE INDEX``: merges the runs of indexes, and returns one row per index."""
     table = context.table(command.table)
     chosen = select(context.indexes(table), table.info.label, command.name, None)
     return bring_up(table, chosen, RefreshMode.COMPACT, context)
 
 
 def follow(table: CatalogTable, context: StatementContext) -> frozenset[str]:
-    """Updates the indexes of a renamed or moved table; returns the names of the updated indexes."""
+    """Updates the indexes of a table that was renamed or moved, and returns their names."""
     followed: set[str] = set()
 
     def exists(identity: TableIdentity) -> bool:
         try:
             other = context.table(commands.TableName(identity.name))
         except SieveError:
-            # The name now belongs to an object that cannot have an index.
+            # Now an object has this name that cannot have an index, such as a view.
             return False
         except (Py4JError, PySparkException) as error:
-            # An index may follow to another table only if the old table no longer exists. If a
-            # look-up fails for another reason, the old table can still exist.
+            # An index may move from its old table to this table only if the old table no longer
+            # exists. Any other error of the look-up leaves open whether the old table exists.
             if "SIEVE_UNKNOWN_TABLE" not in conditions(error):
                 raise
             return False
@@ -211,11 +212,11 @@ def bring_up(
     context: StatementContext,
     followed: AbstractSet[str] = frozenset(),
 ) -> list[Row]:
-    """Refreshes indexes of a table, and returns the rows of REFRESH.
+    """Refreshes the chosen indexes of a table, and returns the rows of REFRESH.
 
     Args:
-        followed: names of indexes for which this statement has already published a version after a
-            rename or move of the table.
+        followed: names of the indexes that `follow` has updated in this statement. Their rows say
+            ``refreshed`` even if the table's files have not changed.
     """
     refreshable = [
         index for index in only_usable(chosen) if not dropped_column(table.info, index.manifest)
@@ -236,7 +237,8 @@ def bring_up(
             outcomes.append(Outcome(manifest, change, context.watch.lap()))
         context.invalidate(index.directory)
     _announce(table)
-    # Raises a conflict of one index only after all other indexes are refreshed.
+    # If the refresh of an index failed by a conflict, raises this error only now, after the refresh
+    # of all other indexes.
     if conflict is not None:
         raise conflict
     context.background.clear(table.info.identity.namespace, table.info.identity.table)
@@ -246,11 +248,12 @@ def bring_up(
 
 
 def drop(command: commands.DropIndex, context: StatementContext) -> list[Row]:
-    """``DROP SIEVE INDEX``: the names of the dropped indexes."""
+    """``DROP SIEVE INDEX``: deletes indexes, and returns the names of the deleted indexes."""
     try:
         table, chosen = _to_drop(command, context)
         broken = [index.name for index in chosen if isinstance(index, Malformed)]
-        # If DROP removed only the malformed registration, REFRESH would register the index again.
+        # If DROP only removed a malformed registration, a later REFRESH would find the index's
+        # folder and register the index again. So this code first repairs the registration.
         if broken and reregister(table, context.indexes(table), context.environment, broken):
             table, chosen = _to_drop(command, context)
     except InvalidInputError as error:
@@ -271,8 +274,8 @@ def _to_drop(
     by_column = command.column is not None or bool(table.info.declared)
     computed = command.column is not None and expression_of(command.column.parts) is not None
     if computed or (by_column and table.info.provider == "delta"):
-        # The user may have renamed columns. If the table is unreadable, the code uses the names in
-        # the files.
+        # The user may have renamed columns, so this code reads the table's current column names. If
+        # the table is unreadable, the code uses the column names in the files.
         with contextlib.suppress(SieveError, Py4JError, PySparkException):
             table = context.table(command.table, jobs=False)
     if command.column is None:
@@ -285,12 +288,12 @@ def _to_drop(
 
 
 def _named(table: CatalogTable, column: commands.ColumnPath) -> tuple[str, ...]:
-    """The path of a column, which may no longer exist, or of an expression."""
+    """The path of a column, which may have been dropped, or of an expression."""
     return column.parts if expression_of(column.parts) is None else table.column(column.parts).path
 
 
 def alter(command: commands.AlterIndex, context: StatementContext) -> list[Row]:
-    """``ALTER SIEVE INDEX``: one row with the index and its state."""
+    """``ALTER SIEVE INDEX``: changes an index, and returns one row with its name and state."""
     table = context.registered(command.table)
     (registered,) = select(context.indexes(table), table.info.label, command.name, None)
     index = usable(registered)
@@ -308,15 +311,15 @@ def alter(command: commands.AlterIndex, context: StatementContext) -> list[Row]:
 
 
 def _register_refresh(table: RegisteredTable, index: Usable, manifest: Manifest) -> None:
-    """Updates the registration if the option ``refresh`` of the index has changed."""
+    """Updates an index's registration if the index's option ``refresh`` has changed."""
     registered = replace(index.registration, follows=manifest.options.refresh == AUTO)
     if registered != index.registration:
         table.register(index.name, registered)
 
 
 def _announce(table: RegisteredTable) -> None:
-    """Refreshes the registrations in the caches of this driver's sessions, if possible."""
-    # The statement has already succeeded. Without this refresh, scans notice the statement's change
-    # later.
+    """Refreshes this driver's cache of the table's registrations, if possible."""
+    # The statement has already succeeded, so a failure here is no error. Scans then only notice the
+    # statement's change later.
     with contextlib.suppress(UnavailableError):
         table.refresh_registry()

@@ -1,13 +1,14 @@
-"""Declared indexes: a table's properties list indexes, and Sieve builds the missing ones.
+"""Declared indexes: table properties list a table's indexes, and Sieve builds missing ones.
 
-A dropped table loses its properties and its indexes. Some jobs, for example of dbt, drop and
-recreate a table in each run. These jobs declare the indexes in the statement that creates the
-table::
+If a table is dropped, its properties and its indexes are lost. Some jobs, such as jobs of dbt, drop
+and recreate a table in each run. Such a job can declare the indexes in the statement that creates
+the table::
 
     CREATE TABLE orders USING parquet
     TBLPROPERTIES ('sieve.columns' = 'id, customer.id', 'sieve.options' = 'budget = "2%"') AS ...
 
-Sieve builds declared indexes that are missing, and does not change or drop existing indexes.
+Sieve builds declared indexes that do not exist yet. A declaration never changes or drops an
+existing index.
 """
 
 from __future__ import annotations
@@ -39,8 +40,9 @@ class Refused:
     """A declared index that Sieve cannot build.
 
     Attributes:
-        name: the name that the index would have; None if the declaration is unreadable.
-        advice: a text that describes why Sieve cannot build the index.
+        name: the name that the index would have. The value is None if the declaration is
+            unreadable.
+        advice: the reason why Sieve cannot build the index, as text.
     """
 
     name: str | None
@@ -49,12 +51,12 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class MissingIndexes:
-    """The declared indexes that a table does not have.
+    """The declared indexes of a table that do not exist.
 
     Attributes:
-        wanted: indexes that Sieve can build.
-        options: the options of these indexes.
-        refused: indexes that Sieve cannot build.
+        wanted: those of the indexes that Sieve can build.
+        options: the options with which Sieve builds them.
+        refused: those of the indexes that Sieve cannot build.
     """
 
     wanted: tuple[Wanted, ...] = ()
@@ -62,7 +64,7 @@ class MissingIndexes:
     refused: tuple[Refused, ...] = ()
 
     def select(self, name: str | None, column: Sequence[str] | None) -> MissingIndexes:
-        """Selects indexes by name or column, ignoring case; selects all if both are None."""
+        """Selects indexes by name or column, ignoring case. If both are None, selects all."""
         if name is None and column is None:
             return self
         wanted = tuple(
@@ -75,7 +77,7 @@ class MissingIndexes:
 
 
 def find_missing(table: CatalogTable, indexes: Mapping[str, RegisteredIndex]) -> MissingIndexes:
-    """Compares a table's declaration with its indexes; ``refused`` reports wrong declarations."""
+    """Finds the declared indexes that a table lacks, and reports errors in the declaration."""
     declared = table.info.declared
     refused = [_unknown(key) for key in sorted(declared) if key not in _KEYS]
     try:
@@ -92,8 +94,8 @@ def find_missing(table: CatalogTable, indexes: Mapping[str, RegisteredIndex]) ->
         kind, given = kind_option(parse_options(text) if text else {})
         options = options_of(given, options)
     except InvalidInputError as error:
-        # If an option is wrong, Sieve builds no index, because an index with unintended options
-        # would remain.
+        # If an option is wrong, Sieve builds no index. An index with other options than intended
+        # would stay, because declarations do not change existing indexes.
         refused.append(_unreadable(DECLARED_OPTIONS, error))
         paths = ()
     for path in paths:
@@ -119,22 +121,22 @@ def build_missing(
     indexes: Mapping[str, RegisteredIndex],
     context: StatementContext,
 ) -> tuple[list[Outcome], list[Refused]]:
-    """Builds declared indexes, one by one.
+    """Builds the missing declared indexes, one after the other.
 
     Args:
-        missing: the indexes to build.
-        name: name of the table.
-        indexes: the indexes that the table had when ``missing`` was computed.
+        missing: the indexes to build, from `find_missing`.
+        name: the table's name.
+        indexes: the table's indexes that `find_missing` compared with the declaration.
 
     Returns:
-        The outcomes of built indexes, and the indexes that Sieve could not build.
+        The outcome of each built index, and the indexes that Sieve could not build.
     """
     built: list[Outcome] = []
     refused = list(missing.refused)
     if not missing.wanted:
         return built, refused
-    # A DROP removes the column from the declaration first. So this code reads the declaration
-    # again, and builds no index that a concurrent DROP has removed.
+    # Before a DROP deletes an index, it removes the column from the declaration. This code reads
+    # the declaration again, so it does not rebuild an index that a concurrent DROP deletes.
     table = context.table(name)
     names = {one.name for one in missing.wanted}
     wanted = [one for one in find_missing(table, indexes).wanted if one.name in names]
@@ -154,10 +156,10 @@ def build_missing(
 
 
 def _refresh_other(wanted: Wanted, name: TableName, context: StatementContext) -> Outcome | None:
-    """Refreshes the index that a concurrent statement built on the same column.
+    """Refreshes the index that a concurrent statement has built on the same column, if any.
 
-    A REFRESH right after a write can run at the same time as the automatic refresh. Both statements
-    then build the same index.
+    If a user's REFRESH directly follows a write, it can run at the same time as the automatic
+    refresh. Then both try to build the same index.
     """
     table = context.table(name)
     for index in only_usable(context.indexes(table).values()):
@@ -170,16 +172,17 @@ def _refresh_other(wanted: Wanted, name: TableName, context: StatementContext) -
 
 
 def undeclare(table: RegisteredTable, dropped: Sequence[RegisteredIndex]) -> None:
-    """Removes columns from a table's declaration, so that no refresh builds their indexes again.
+    """Removes the columns of dropped indexes from the declaration, so no refresh rebuilds them.
 
     Raises:
-        UnavailableError: the metastore refuses or does not answer, and nothing has changed.
+        UnavailableError: the metastore rejected the change or did not answer. The declaration is
+            unchanged.
     """
     columns = [one.registration.column for one in dropped]
     try:
         paths = _columns(table.info.declared.get(DECLARED_COLUMNS, ""))
     except InvalidInputError:
-        # No refresh builds an index from a malformed declaration.
+        # No refresh builds an index from a malformed declaration, so nothing needs to be removed.
         return
     left = [
         path

@@ -1,4 +1,4 @@
-"""Result rows of DESCRIBE (an index's properties, size and staleness) and of ESTIMATE."""
+"""Result rows of ESTIMATE, and of DESCRIBE: the properties, size and staleness of an index."""
 
 from __future__ import annotations
 
@@ -39,21 +39,21 @@ _KINDS = {
 }
 
 _WHOLE = {"delta": "files of Delta tables", "hudi": "file slices of Hudi tables"}
-"""For each format, the kind of files that Spark always reads as a whole."""
+"""Maps a table format to the kind of its files, which Spark never reads in ranges."""
 
 _SHOWN = {"new": "new", "racy": "new", "changed": "changed", "unproven": "unproven"}
-"""File statuses as DESCRIBE shows them; every other status counts as indexed."""
+"""Maps a file's status to DESCRIBE's name for it. Every other status counts as indexed."""
 
 
 def index_bytes(manifest: Manifest) -> int:
-    """Bytes of a version: its runs and its file list."""
+    """The size of an index version in bytes: its runs and its file list."""
     return sum(run.bytes for run in manifest.runs) + sum(
         part.length for part in manifest.locations.parts
     )
 
 
 def shown_instant(manifest: Manifest) -> str:
-    """The time of the indexed snapshot; for a Delta table also the number of its commit."""
+    """The time of the indexed snapshot, and for a Delta table also the snapshot's version."""
     if manifest.commit is None or manifest.format_name != "delta":
         return manifest.instant
     return f"{manifest.instant} (version {manifest.commit.version})"
@@ -62,10 +62,10 @@ def shown_instant(manifest: Manifest) -> str:
 def advice(
     expected: Sequence[Expected], files: int, bytes_total: int, *, mapped: bool = False
 ) -> str | None:
-    """Advice on an index that skips less than half of the bytes; None for any other index.
+    """Advice on an index that helps little or not at all. None for an index that helps.
 
     Args:
-        mapped: whether the index has a map.
+        mapped: whether the index contains a segment of the shape `map`.
     """
     found = benefit(expected, files, bytes_total)
     if found is None or found is Benefit.HELPS:
@@ -98,7 +98,7 @@ def advice(
 
 
 def advice_on(manifest: Manifest) -> str | None:
-    """Advice on the index of a version, with the statement to run; None for no advice."""
+    """Advice on an index, with the statement that the user should run. None without advice."""
     return ". ".join(_problems(manifest)) or None
 
 
@@ -120,8 +120,8 @@ def _problems(manifest: Manifest) -> Iterator[str]:
         )
         return
     if kind_of(manifest.column) == SUBSTRING:
-        # A query for a substring looks up several keys at once, so the reads for one key do not
-        # predict the query's reads.
+        # A query for a substring looks up several keys at once. So the expected reads for one key
+        # do not predict the reads of such a query.
         return
     stats = manifest.stats
     words = advice(
@@ -138,7 +138,7 @@ def _problems(manifest: Manifest) -> Iterator[str]:
 def _of_granularity(
     options: IndexOptions, format_name: str, parts: Mapping[str, str]
 ) -> str | None:
-    """Advice if the options request ranges, but scans of the table cannot read ranges."""
+    """Advice if the options request ranges, but Spark reads this table's files only as a whole."""
     if options.granularity != "range" or not reads_whole_files(format_name, parts):
         return None
     what = _WHOLE.get(format_name, "text files with such records, encoding or separator")
@@ -155,12 +155,15 @@ def describe_rows(
     doing: str,
     unreadable: str | None = None,
 ) -> Iterator[tuple[str, str]]:
-    """Yields pairs of a property and its value, both as text.
+    """Yields the properties of an index: pairs of a name and a value, both as text.
 
     Args:
-        extended: whether to compare the index with the current table.
-        doing: state of the table's automatic refresh; usually empty.
-        unreadable: the reason why Spark cannot read the table; None if Spark can read it.
+        extended: whether to add the properties of EXTENDED, which need a listing of the table's
+            files.
+        doing: the state of the table's automatic refresh. If there is nothing to report, it is
+            empty.
+        unreadable: the reason why Spark cannot read the table. The value is None if Spark can read
+            it.
     """
     yield "index", index.name
     yield "table", table.info.label
@@ -226,7 +229,7 @@ def _expected(stats: BuildStats) -> Iterator[tuple[str, str]]:
 
 
 def estimate_row(table: CatalogTable, column: Column, estimate: Estimate) -> Row:
-    """ESTIMATE's row for an index on a column."""
+    """The row of ESTIMATE for an index on one column."""
     asked = estimate.asked
     present = next((kind.files for kind in estimate.expected if kind.kind == "present"), None)
     read = present if asked is None else float(asked.files)
@@ -245,7 +248,7 @@ def estimate_row(table: CatalogTable, column: Column, estimate: Estimate) -> Row
 
 
 def frontier_row(table: CatalogTable, column: Column, estimate: Estimate) -> Row:
-    """ESTIMATE EXTENDED's row for an index on a column at one budget."""
+    """The row of ESTIMATE EXTENDED for an index on one column with one budget."""
     read = {kind.kind: kind for kind in estimate.expected}
     kinds: list[float | int | None] = []
     for name in _KINDS:
@@ -268,7 +271,7 @@ def frontier_row(table: CatalogTable, column: Column, estimate: Estimate) -> Row
 
 
 def _advice_on_estimate(table: CatalogTable, estimate: Estimate, *, always: bool) -> str | None:
-    """Advice on an estimated index; without ``always``, only advice on an index without effect."""
+    """Advice on an estimated index. If ``always`` is false, only about options without effect."""
     info, asked, options = table.info, estimate.asked, estimate.options
     if asked is not None and not asked.understood:
         return "this index has no part in the predicate"
@@ -306,7 +309,7 @@ def _extended(table: CatalogTable, index: Usable, doing: str) -> Iterator[tuple[
     yield "nans", str(stats.nans)
     yield "build seconds", f"{stats.seconds:.3f}"
     yield "built by", f"Sieve {manifest.created_by.sieve} on Spark {manifest.created_by.spark}"
-    # A REFRESH, which `reader_problem` could recommend, does not help after a DROP COLUMN.
+    # `reader_problem` can recommend a REFRESH. After a DROP COLUMN, a REFRESH does not help.
     problem = None if dropped_column(table.info, manifest) else reader_problem(table.info, manifest)
     yield "reader", problem or "unchanged"
     yield "path", index.directory
@@ -323,13 +326,13 @@ def _coding(encoder: Encoder) -> str:
 
 
 def stale(counts: Counter[str]) -> str:
-    """The text ``stale: n files`` for the counts of `against_now`; "" for a current index."""
+    """The text ``stale: n files``, from the counts of `against_now`. "" for a current index."""
     behind = counts["new"] + counts["changed"]
     return f"stale: {behind} files" if behind else ""
 
 
 def against_now(table: CatalogTable, index: Usable) -> Counter[str]:
-    """Counts files by status against the current table: indexed, new, changed, gone or unproven."""
+    """Compares an index with the table's current files, and counts the files by their status."""
     known = read_locations(index.store, index.directory, index.manifest)
     files = table.files()
     counts = Counter({"indexed": 0, "new": 0, "changed": 0})

@@ -1,4 +1,4 @@
-"""Dispatch: a mapping from each type of command record to the function that runs it."""
+"""Dispatch: calls the function that runs a command, by the type of the command record."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ def execute(command: commands.Command, statement: StatementContext) -> list[Row]
     """Runs a command and returns its rows.
 
     Raises:
-        SieveError, Py4JJavaError: the command failed; no partial change remains.
+        SieveError, Py4JJavaError: the command failed. Each index is in its state before or after
+        the command.
     """
     return _FUNCTIONS[type(command)](command, statement)
 

@@ -1,4 +1,4 @@
-"""Finds the expressions in a statement's column list. Spark then parses the expressions."""
+"""Finds the expressions in a statement's column list. Spark's parser later parses each of them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 MARK: Final = "\x02"
-"""Replaces each character of an expression, so that all offsets are unchanged."""
+"""The character that replaces each character of an expression. All offsets stay the same."""
 
 _LISTING: Final = re.compile(r"\s*(?:CREATE|REFRESH|DROP|ESTIMATE)\b", re.IGNORECASE)
 _TOKEN: Final = re.compile(
@@ -17,16 +17,16 @@ _OPERATOR: Final = re.compile(
     r"(?:IS|NOT|AND|OR|CASE|DIV|I?LIKE|RLIKE|IN|BETWEEN)\b|.*?\s(?:IS|AND|OR|DIV|I?LIKE|RLIKE)\s",
     re.IGNORECASE | re.DOTALL,
 )
-"""Matches an expression whose operators are words, such as ``a IS NULL`` or ``NOT a``."""
+"""Matches an expression whose operator is a word, such as ``a IS NULL`` or ``NOT a``."""
 _NAME: Final = re.compile(r"(?:\w|[.\s]|`[^`]*`)*|['\"].*|[^\w]*|[^`]*`[^`]*", re.DOTALL)
-"""Matches text that is no expression: names, and errors, which the grammar then reports."""
+"""Matches text that is no expression: a name, or a syntax error, which the grammar reports."""
 
 
 def mark_expressions(text: str) -> str:
-    """Replaces each expression in the first list of a statement by characters `MARK`.
+    """Replaces each expression in the first parenthesised list of a statement by `MARK` characters.
 
     Args:
-        text: a statement with blanks in place of comments.
+        text: a statement in which blanks have replaced the comments.
     """
     if not _LISTING.match(text):
         return text
@@ -35,10 +35,11 @@ def mark_expressions(text: str) -> str:
 
 
 def mark_list(text: str, start: int = 0) -> str:
-    """Replaces each expression in a list of columns by characters `MARK`.
+    """Replaces each expression in a list of columns by `MARK` characters.
 
     Args:
-        start: the offset of the list, which ends at its closing parenthesis or with the text.
+        start: the offset at which the list starts. The list ends at its closing parenthesis or,
+            without one, at the end of the text.
     """
     pieces, depth, begun = [text[:start]], 0, start
     for found in _TOKEN.finditer(text, start):

@@ -1,9 +1,9 @@
-"""The tables of the statement parser, which the build of Sieve computes.
+"""The LALR tables of the statement parser, which Sieve's own build computes and stores.
 
-Lark needs a sixth of a second to compute the LALR tables of ``grammar.lark``, which would delay the
-first statement of each driver. Loading stored tables takes two milliseconds. The file with the
-tables is in the folder of the jars, and Sieve trusts this file as it trusts the jars. If the file
-is missing, or is for another grammar or another release of Lark, the parser computes the tables.
+Lark needs a sixth of a second to compute the LALR tables of ``grammar.lark``. This would delay the
+first statement of each driver, whereas loading stored tables takes two milliseconds. The file with
+the tables is in the folder of the jars, and Sieve trusts both alike. If the file is missing, or
+belongs to another grammar or release of Lark, this module computes the tables.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ import lark
 from lark import Lark
 
 NAMES: Final = ("table", "namespace", "column", "columns", "option_list")
-"""The start rules of the grammar, other than the rule for a statement."""
+"""The grammar's start rules in addition to ``start``, which parses a whole statement."""
 
 _PACKAGE = resources.files("sql_ext")
 
 
 def load_grammar() -> Lark:
-    """The parser of ``grammar.lark``. The start rule can be ``start`` or one of `NAMES`."""
+    """The parser of ``grammar.lark``. Its start rules are ``start`` and those of `NAMES`."""
     try:
         stored = _PACKAGE.joinpath("jars", "grammar.tables").read_bytes()
     except OSError:
@@ -35,13 +35,13 @@ def load_grammar() -> Lark:
 
 
 def from_tables(stored: bytes) -> Lark | None:
-    """The parser with stored tables. None if the tables are for another grammar or another Lark."""
+    """The parser with stored tables. None if they belong to another grammar or release of Lark."""
     mark, _, tables = stored.partition(b"\n")
     return Lark.load(io.BytesIO(tables)) if mark == _mark() else None
 
 
 def compute_grammar() -> Lark:
-    """The parser, with newly computed tables."""
+    """The parser with tables that Lark computes now."""
     return Lark(
         _text(),
         parser="lalr",
@@ -52,20 +52,20 @@ def compute_grammar() -> Lark:
 
 
 def encode_tables() -> bytes:
-    """The tables as bytes. The first line identifies the grammar and the release of Lark."""
+    """Computes the tables as bytes. The first line identifies the grammar and Lark's release."""
     sink = io.BytesIO()
     compute_grammar().save(sink)
     return _mark() + b"\n" + sink.getvalue()
 
 
 def keywords(grammar: str) -> list[str]:
-    """The keywords of the grammar: all keywords in its rule ``keyword``, and ON."""
+    """The keywords of the grammar: those in its rule ``keyword``, and also ON."""
     _, _, listed = grammar.partition("?keyword:")
     return ["ON", *re.findall(r"[A-Z]+", listed.partition("\n\n")[0])]
 
 
 def _text() -> str:
-    """The grammar with a terminal for each keyword. A terminal matches only whole words."""
+    """The grammar's text, plus a terminal for each keyword, which matches only a whole word."""
     grammar = _PACKAGE.joinpath("statements", "grammar.lark").read_text(encoding="utf-8")
     return grammar + "".join(f"{word}.1: /{word}\\b/i\n" for word in keywords(grammar))
 

@@ -1,4 +1,4 @@
-"""VACUUM statements delete files of past index versions, and indexes that have no table."""
+"""VACUUM statements, which delete files of old index versions, and indexes without a table."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sql_ext.statements.context import Row, StatementContext, database_of
 
 
 def vacuum(command: commands.VacuumIndex, context: StatementContext) -> list[Row]:
-    """``VACUUM SIEVE INDEX``: one row per index."""
+    """``VACUUM SIEVE INDEX``: deletes files of old versions, and returns one row per index."""
     table = context.registered(command.table)
     chosen = select(context.indexes(table), table.info.label, command.name, None)
     retention = context.settings.retention if command.hours is None else Retention(1, command.hours)
@@ -30,7 +30,7 @@ def vacuum(command: commands.VacuumIndex, context: StatementContext) -> list[Row
 
 
 def vacuum_root(command: commands.VacuumIndexes, context: StatementContext) -> list[Row]:
-    """``VACUUM SIEVE INDEXES``: one row per deleted index."""
+    """``VACUUM SIEVE INDEXES``: deletes orphans, and returns one row per deleted index."""
     if (
         context.spark_context.getConf().get("spark.sql.catalogImplementation", "in-memory")
         != "hive"
@@ -43,7 +43,7 @@ def vacuum_root(command: commands.VacuumIndexes, context: StatementContext) -> l
         )
     database = database_of(command.namespace, context)
     floor_ms = FLOOR_MS if command.hours is None else int(command.hours * HOUR_MS)
-    # Lists the tables twice, because one list can lack a table during its rename.
+    # Lists the database's tables twice, because a list can lack a table that is being renamed.
     suspects = {orphan.folder for orphan in _orphans(database, floor_ms, context)}
     rows: list[Row] = []
     for orphan in _orphans(database, floor_ms, context) if suspects else []:
@@ -51,7 +51,7 @@ def vacuum_root(command: commands.VacuumIndexes, context: StatementContext) -> l
             continue
         context.environment.check_cancelled()
         context.environment.changing()
-        # No table refers to these indexes, so no scan reads the files during the deletion.
+        # No table registers this index, so no scan reads its files during the deletion.
         delete_index(context.environment.open_store(orphan.folder), orphan.folder)
         context.invalidate(orphan.folder)
         rows.append((orphan.name, orphan.table.table, orphan.why, orphan.folder))

@@ -1,4 +1,4 @@
-"""The parser of ``grammar.lark``, and functions that read names and literals in parse trees."""
+"""The parser of ``grammar.lark``, and code that reads names and literals from its parse trees."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ Node = Tree[Token]
 
 @cache
 def grammar() -> Lark:
-    """The parser. The start rule can be ``start`` or one of `grammar_tables.NAMES`."""
+    """The parser. Its start rule can be ``start`` or one of `grammar_tables.NAMES`."""
     return load_grammar()
 
 
 class Words:
-    """Reads names and literals from the parse trees of one text."""
+    """Reads names and literals from the parse trees of one statement's text."""
 
     def __init__(self, text: str) -> None:
         self._text = text
 
     def path(self, node: Node | Token, longest: int | None) -> tuple[str, ...]:
-        """Up to ``longest`` parts of a name; for an expression, the expression's key."""
+        """The parts of a name, at most ``longest``; or an expression's key."""
         assert isinstance(node, Tree)
         tokens = [child for child in node.children if isinstance(child, Token)]
         if tokens[0].type == "EXPRESSION":
@@ -50,7 +50,7 @@ class Words:
         return tuple(map(identifier, tokens))
 
     def options(self, tree: Node) -> dict[str, OptionValue]:
-        """Options by lower-case key."""
+        """The values of options, by lower-case name."""
         options: dict[str, OptionValue] = {}
         (pairs,) = tree.find_data("option_list")
         for pair in pairs.children:
@@ -69,7 +69,7 @@ class Words:
         return ".".join(self.path(key, None)).lower()
 
     def value(self, tree: Node | Token) -> OptionValue:
-        """The value of a literal. The value of a word without quotes is the word itself."""
+        """The value of a literal. A word without quotes stands for itself."""
         assert isinstance(tree, Tree)
         if tree.data == "string":
             return string_of(tree)
@@ -81,42 +81,42 @@ class Words:
         return str(token)
 
     def number(self, token: Token) -> int | float:
-        """The value of a NUMBER."""
+        """The value of a token NUMBER."""
         digits = token.rstrip("BbDdFfLlSsYy")
         number = float(digits)
         if not math.isfinite(number):
             raise self.error(token, "this number is too large.")
-        # A float loses digits beyond 2^53, so whole numbers are parsed as integers.
+        # A float cannot represent every integer above 2^53, so whole numbers become integers.
         return int(digits) if digits.lstrip("+-").isdecimal() else number
 
     def error(self, token: Token, message: str) -> InvalidInputError:
-        """A syntax error that points at a token."""
+        """A syntax error with this message, which points at a token."""
         return syntax_error(self._text, token.start_pos or 0, message, len(token))
 
 
 def _on_a_line(sql: str) -> str:
-    """An expression's SQL without comments.
+    """The SQL of an expression, without comments.
 
-    If the SQL has no quotes, a single blank replaces each run of blanks and line breaks.
+    If the SQL contains no quotes, one blank replaces each sequence of blanks and line breaks.
     """
     text = blank_comments(sql).text.strip()
     return text if re.search("['\"`]", text) else " ".join(text.split())
 
 
 def first_token(node: Node | Token) -> Token:
-    """The first token below a node."""
+    """The first token in the text of a node."""
     while isinstance(node, Tree):
         node = node.children[0]
     return node
 
 
 def identifier(token: Node | Token) -> str:
-    """The name in a token, without its quotes."""
+    """The name that a token contains, without quotes."""
     assert isinstance(token, Token)
     return unquote_name(token) if token.type == "QUOTED" else str(token)
 
 
 def string_of(tree: Node | Token) -> str:
-    """The concatenated value of adjacent string literals."""
+    """The concatenated values of adjacent string literals."""
     assert isinstance(tree, Tree)
     return "".join(unquote_string(str(token)) for token in tree.children)

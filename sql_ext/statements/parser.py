@@ -1,7 +1,7 @@
-"""Parser: converts the text of a statement to a command record, by ``grammar.lark``.
+"""Parser: converts a statement's text to a command record, with the grammar ``grammar.lark``.
 
-The grammar accepts or rejects the text. `_Reader` converts the parse tree to a record, and checks
-rules that the grammar cannot express.
+The grammar accepts or rejects the text. `_Reader` then converts the parse tree to a record, and
+checks further rules that the grammar cannot express.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 
 def parse_statement(text: str) -> Command:
-    """Parses one SIEVE statement; ignores semicolons at its end.
+    """Parses one SIEVE statement, and ignores semicolons at its end.
 
     Args:
         text: the text of the statement as the user typed it.
 
     Raises:
-        InvalidInputError: ``SIEVE_SYNTAX_ERROR``, with line, column, the offending line over a
-            caret, the token found and the tokens expected.
+        InvalidInputError: the statement is wrong (``SIEVE_SYNTAX_ERROR``). The message contains the
+            position, the found token, the expected tokens, and the wrong line above a caret.
     """
     blanked = blank_comments(text)
     try:
@@ -48,14 +48,14 @@ def parse_statement(text: str) -> Command:
 
 
 def parse_columns(text: str) -> tuple[ColumnPath, ...]:
-    """Parses a column list as in CREATE. Raises InvalidInputError if the text is wrong."""
+    """Parses a column list as in CREATE. Raises InvalidInputError if its syntax is wrong."""
     words = Words(text)
     columns = _part(mark_list(text), "columns").children
     return tuple(ColumnPath(words.path(one, None)) for one in columns)
 
 
 def parse_options(text: str) -> dict[str, OptionValue]:
-    """Parses key-value pairs as in OPTIONS. Raises InvalidInputError if the text is wrong."""
+    """Parses options as in OPTIONS (...). Raises InvalidInputError if their syntax is wrong."""
     return Words(text).options(_part(text, "option_list"))
 
 
@@ -67,7 +67,7 @@ def _part(text: str, rule: str) -> Node:
 
 
 def _left_to_spark(statement: Node, command: Command) -> bool:
-    """True if the end of the statement is text that Spark parses, including its comments."""
+    """Whether the statement ends with text whose comments Spark itself parses."""
     if statement.data == "call":
         return False
     return isinstance(command, commands.ExplainSieve) or (
@@ -98,17 +98,18 @@ def _never_closed(text: str, at: int) -> InvalidInputError:
 
 
 class _Reader(Words):
-    """Converts a parse tree to a command record. Checks rules that the grammar cannot express."""
+    """Converts a parse tree to a command record, and checks rules beyond the grammar."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
-        # For each member of the record, the token at which an error message points.
+        # Maps each member of the record to the token that an error message about it points at.
         self._places: dict[str, Token] = {}
 
     def read(self, tree: Node) -> Command:
-        # Keywords are tokens without further content, and every other part is a tree.
+        # In a parse tree, each keyword is a token, and every other part is a tree. This code needs
+        # only the trees.
         parts = {str(child.data): child for child in tree.children if isinstance(child, Tree)}
-        # `_Reader` has a method for each rule of the grammar that is a statement.
+        # Each statement's rule in the grammar has a method of the same name in `_Reader`.
         command: Command = getattr(self, str(tree.data))(tree, parts)
         if (wrong := problem(command)) is not None:
             member, sentence = wrong
@@ -160,7 +161,7 @@ class _Reader(Words):
         return commands.ShowIndexes(*self._scope(parts))
 
     def _scope(self, parts: dict[str, Node]) -> tuple[TableName | None, Namespace | None]:
-        """The table or the database to which a statement is limited."""
+        """The table or the database to which the statement applies, if it names one."""
         if "of_table" in parts:
             return TableName(self.path(_last(parts["of_table"]), 3)), None
         if "of_namespace" in parts:
@@ -211,7 +212,8 @@ class _Reader(Words):
         table, name = self._table(parts), self._name(parts)
         extended = "extended" in parts
         if not extended and name is not None:
-            # Users must write an index of the name EXTENDED in backquotes.
+            # EXTENDED without backquotes is the keyword. To name an index EXTENDED, users write
+            # backquotes.
             word = first_token(parts["name"])
             if word.upper() == "EXTENDED":
                 extended, name = True, None
@@ -233,7 +235,7 @@ class _Reader(Words):
         return self._text[self._query_start(tree) :].rstrip()
 
     def _margin(self, tree: Node) -> str:
-        """The text before the query, with a blank in place of each character except line breaks."""
+        """The text before the query, in which blanks replace all characters except line breaks."""
         return re.sub(r"[^\r\n]", " ", self._text[: self._query_start(tree)])
 
     def _query_start(self, tree: Node) -> int:

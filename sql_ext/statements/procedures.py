@@ -1,4 +1,4 @@
-"""The procedures ``CALL sieve.name(...)``; each procedure runs one statement."""
+"""The procedures that ``CALL sieve.name(...)`` runs; each of them runs one SIEVE statement."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ class Parameter:
     """A parameter of a procedure.
 
     Attributes:
-        name: the name that users write.
+        name: the parameter's name in SQL.
         kind: the kind of the argument's value.
-        field: the member of the command record that gets the value.
-        required: whether the argument is required.
+        field: the member of the command record that receives the argument's value.
+        required: whether every call must contain the argument.
     """
 
     name: str
@@ -33,12 +33,12 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Procedure:
-    """A procedure and its parameters in positional order.
+    """A procedure, with its parameters in the order of positional arguments.
 
     Attributes:
-        make: makes the command record from its members.
-        parameters: parameters that can be given by position or by name.
-        options: whether the procedure accepts the options of an index, each by name.
+        make: creates the command record from the record's members.
+        parameters: the parameters whose arguments can be given by position or by name.
+        options: whether the procedure also accepts each option of an index as a named argument.
     """
 
     make: Callable[..., commands.Command]
@@ -47,33 +47,33 @@ class Procedure:
 
     @property
     def names(self) -> list[str]:
-        """The names of all parameters and options."""
+        """The names of all parameters, and of all options if the procedure accepts options."""
         own = [parameter.name for parameter in self.parameters]
         return own + (sorted(OPTION_NAMES) if self.options else [])
 
     def parameter(self, name: str) -> Parameter | None:
-        """The parameter with a name. None for an option or an unknown name."""
+        """The parameter with this name. None if the name belongs to an option or is unknown."""
         return next((one for one in self.parameters if one.name == name), None)
 
     def missing(self, given: Mapping[str, Any]) -> list[str]:
-        """The names of required parameters without an argument."""
+        """The names of the required parameters for which the call has no argument."""
         return [one.name for one in self.parameters if one.required and one.name not in given]
 
 
 def unknown_procedure(name: str) -> str:
-    """The message for an unknown procedure."""
+    """The error message for an unknown procedure."""
     return f"there is no procedure sieve.{name}{_nearest(name, list(PROCEDURES))} {_all()}"
 
 
 def unknown_argument(procedure: str, name: str) -> str:
-    """The message for an argument that a procedure does not have."""
+    """The error message for a named argument that the procedure does not accept."""
     names = PROCEDURES[procedure].names
     problem = f"sieve.{procedure} has no argument {name}{_nearest(name, names)}"
     return f"{problem} Its arguments are {', '.join(names)}."
 
 
 def too_many(procedure: str) -> str:
-    """The message for too many positional arguments."""
+    """The error message for too many positional arguments."""
     names = [parameter.name for parameter in PROCEDURES[procedure].parameters]
     return (
         f"sieve.{procedure} takes at most {len(names)} arguments by position: {', '.join(names)}."
@@ -81,7 +81,7 @@ def too_many(procedure: str) -> str:
 
 
 def missing_arguments(procedure: str, names: Sequence[str]) -> str:
-    """The message for missing required arguments."""
+    """The error message for missing required arguments."""
     shown = ", ".join(f"{name} => ..." for name in names)
     return f"sieve.{procedure} needs {' and '.join(names)}: CALL sieve.{procedure}({shown})."
 

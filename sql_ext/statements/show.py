@@ -52,7 +52,7 @@ from sql_ext.statements.describe import (
 
 
 def show(command: commands.ShowIndexes, context: StatementContext) -> list[Row]:
-    """``SHOW SIEVE INDEXES``: one row per index."""
+    """``SHOW SIEVE INDEXES``: lists indexes, with one row per index."""
     if command.table is not None:
         table = context.registered(command.table)
         indexes = list(context.indexes(table).values())
@@ -91,7 +91,7 @@ def show(command: commands.ShowIndexes, context: StatementContext) -> list[Row]:
 
 @dataclass(frozen=True, slots=True)
 class _Glance:
-    """The name of an index's column in the table, and a text about the freshness of the index."""
+    """The current name of an index's column, and a text that says whether the index is stale."""
 
     column: tuple[str, ...]
     fresh: str
@@ -111,7 +111,7 @@ def _looked_at(
     indexes: Sequence[RegisteredIndex],
     context: StatementContext,
 ) -> list[_Glance]:
-    """Column and freshness of each index of a table. Lists the files if the table can be read."""
+    """The glance at each index of a table. If Spark can read the table, lists the table's files."""
     try:
         table = context.table(name)
         return [_glance(table, index, _freshness(table, index, context)) for index in indexes]
@@ -121,7 +121,7 @@ def _looked_at(
 
 
 def _unread(indexes: Sequence[RegisteredIndex], fresh: str) -> list[_Glance]:
-    """Column and freshness of indexes; Sieve does not read their table, or cannot read it."""
+    """The glances at indexes whose table Sieve does not read or cannot read."""
     return [_Glance(index.registration.column, fresh) for index in indexes]
 
 
@@ -132,7 +132,7 @@ def _unreadable(error: Exception) -> str:
 def _at_a_glance(
     identity: TableIdentity, indexes: Sequence[RegisteredIndex], context: StatementContext
 ) -> list[_Glance]:
-    """Column and freshness of each index of a table, as far as no Spark job is needed."""
+    """The glance at each index of a table, as far as Sieve can determine it without Spark jobs."""
     doing = context.background.state(identity.namespace, identity.table)
     if doing or not any(isinstance(index, Ready) for index in indexes):
         return _unread(indexes, doing)
@@ -140,12 +140,12 @@ def _at_a_glance(
     try:
         table = context.table(name, jobs=False)
         if table.info.format_name in UNCHANGING:
-            # Listing the files can need a job, so this code compares the time of the last commit
-            # instead.
+            # A listing of these files can need a Spark job. So this code compares the time of the
+            # table's last commit with the index instead.
             return [_glance(table, index, _behind_commits(table, index)) for index in indexes]
         return [_glance(table, index, _freshness(table, index, context)) for index in indexes]
     except (SieveError, Py4JError, PySparkException) as error:
-        # A table that this user cannot read must not hide other tables.
+        # Even if this user cannot read one table, SHOW must list the indexes of the other tables.
         return _unread(indexes, _unreadable(error))
 
 
@@ -157,14 +157,14 @@ def _behind_commits(table: CatalogTable, index: RegisteredIndex) -> str:
 
 
 def _freshness(table: CatalogTable, index: RegisteredIndex, context: StatementContext) -> str:
-    """``refreshing``, ``failed: why`` or ``stale: n files``; "" for a current index."""
+    """The state of the table's automatic refresh, or else ``stale: n files`` or "" (current)."""
     doing = context.background.state(table.info.identity.namespace, table.info.identity.table)
     if doing or not isinstance(index, Ready | Disabled):
         return doing
     try:
         return stale(against_now(table, index))
     except SieveError:
-        # SHOW lists damaged and unreachable indexes, too.
+        # SHOW lists an index even if Sieve cannot read the index's file list.
         return ""
 
 
@@ -187,7 +187,7 @@ def _shown(index: RegisteredIndex, identity: TableIdentity, glance: _Glance) -> 
 
 
 def versions(command: commands.ShowVersions, context: StatementContext) -> list[Row]:
-    """``SHOW SIEVE VERSIONS``: one row per version, newest first."""
+    """``SHOW SIEVE VERSIONS``: lists the versions of indexes, the newest version first."""
     table = context.registered(command.table)
     chosen = select(context.indexes(table), table.info.label, command.name, None)
     return [
@@ -209,7 +209,7 @@ def versions(command: commands.ShowVersions, context: StatementContext) -> list[
 
 
 def describe(command: commands.DescribeIndex, context: StatementContext) -> list[Row]:
-    """``DESCRIBE SIEVE INDEX``: one row per property."""
+    """``DESCRIBE SIEVE INDEX``: describes one index, with one row per property."""
     registered = context.registered(command.table)
     (index,) = select(context.indexes(registered), registered.info.label, command.name, None)
     identity = registered.info.identity
@@ -222,7 +222,7 @@ def describe(command: commands.DescribeIndex, context: StatementContext) -> list
 
 
 def explain(command: commands.ExplainSieve, context: StatementContext) -> list[Row]:
-    """``EXPLAIN SIEVE``: one row per scan."""
+    """``EXPLAIN SIEVE``: describes the scans of a query, with one row per scan."""
     scans = json.loads(
         context.driver.explain().query(context.session, command.margin + command.query)
     )
@@ -249,7 +249,7 @@ def explain(command: commands.ExplainSieve, context: StatementContext) -> list[R
 
 
 def estimate(command: commands.EstimateIndex, context: StatementContext) -> list[Row]:
-    """``ESTIMATE SIEVE INDEX``: one row per column, or with EXTENDED per column and budget."""
+    """``ESTIMATE SIEVE INDEX``: one row per column. With EXTENDED, one per column and budget."""
     kind, given = kind_option(command.options)
     options = options_of(given, IndexOptions())
     table = context.table(command.table)
@@ -258,7 +258,8 @@ def estimate(command: commands.EstimateIndex, context: StatementContext) -> list
         check_wanted(table, Wanted(default_name(column), column), options)
     asked = None
     if command.predicate is not None:
-        # Spark parses the user's text with the user's permissions.
+        # Spark parses and plans the user's predicate in the user's session, with the user's
+        # permissions.
         predicate = command.margin + command.predicate
         name = list(command.table.parts)
         keys = json.dumps([column.key for column in columns if column.computed])
@@ -276,7 +277,7 @@ def estimate(command: commands.EstimateIndex, context: StatementContext) -> list
 
 
 def _check_summary(index: str, checked: Sequence[CheckedFile]) -> Row:
-    """An index's row: the number of files by status. The index is ``ok`` if any file is ``ok``."""
+    """The summary row of an index, with the number of files by status. ``ok`` if any file is."""
     counts = Counter(one.status for one in checked)
     detail = ", ".join(f"{count} {status}" for status, count in counts.most_common())
     whole = OK if OK in counts or not counts else counts.most_common(1)[0][0]
@@ -284,9 +285,10 @@ def _check_summary(index: str, checked: Sequence[CheckedFile]) -> Row:
 
 
 def check(command: commands.CheckIndex, context: StatementContext) -> list[Row]:
-    """``CHECK SIEVE INDEX``: a summary per index, then the files that are not ok, or all files.
+    """``CHECK SIEVE INDEX``: per index, a summary row and then the rows of files.
 
-    The statement fails if queries with an index would lose a row.
+    The rows list the files that are not ok, or with EXTENDED all files. The statement fails if
+    queries that use an index would lose a row.
     """
     table = context.table(command.table)
     chosen = select(context.indexes(table), table.info.label, command.name, None)
@@ -297,14 +299,14 @@ def check(command: commands.CheckIndex, context: StatementContext) -> list[Row]:
     checked: list[CheckedFile] = []
     for index in checkable:
         if not index.manifest.changed_parts(table.info.fingerprint_parts):
-            # The report of a loss contains a key, so the user must have permission to query the
-            # column.
+            # If an index would lose a row, the error message contains a key of this row. So the
+            # user must have permission to query the column.
             column = indexed_column(table.info, index.manifest)
             context.plan_column(command.table.parts, column)
         checked += check_index(table, index, command.sample, context.environment)
     refuse_losses(table.info.label, checked)
     for one in chosen:
-        # Reports an unusable index only after all other indexes are checked.
+        # Raises an error for an unusable index only now, after the check of all other indexes.
         indexed_column(table.info, usable(one).manifest)
     rows: list[Row] = []
     for index in checkable:

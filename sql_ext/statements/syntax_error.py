@@ -1,4 +1,4 @@
-"""Syntax errors with the position, the token found and the tokens expected, in words of SQL."""
+"""Syntax errors, which name the position, the found token, and the expected SQL tokens."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ STATEMENTS = (
 )
 
 _NEAR = 0.8
-"""The minimum similarity at which words count as misspelt words of a statement."""
+"""From this similarity on (0 to 1), words count as the misspelt first words of a statement."""
 
 _SHOWN_WIDTH = 96
 _WORDS = {
@@ -45,9 +45,9 @@ _WORDS = {
     "QUERY": "a query",
     "$END": "the end of the statement",
 }
-# If a name is expected, too, a message omits these expected literals.
+# Where the grammar expects a name or one of these literals, the message mentions only the name.
 _LITERALS = {"STRING", "NUMBER", "EXPRESSION"}
-# The kind of name that is expected after a word.
+# Maps a word or sign to the kind of name that the grammar expects after it.
 _NAMES = {
     "ON": "a table name",
     "TABLE": "a table name",
@@ -63,14 +63,14 @@ _NAMES = {
 
 
 def syntax_error(text: str, at: int, message: str, length: int = 1) -> InvalidInputError:
-    """The error, which quotes the wrong line.
+    """A syntax error, whose message quotes the wrong line.
 
-    Carets mark ``length`` characters from offset ``at``.
+    Below this line, carets mark ``length`` characters from offset ``at``.
     """
     at = min(at, len(text))
     line_start = max(text.rfind("\n", 0, at), text.rfind("\r", 0, at)) + 1
     line = re.split(r"[\r\n]", text[line_start:], maxsplit=1)[0]
-    # Lines are counted as in an editor: \r\n is one line break.
+    # Counts lines as an editor does: \r\n is one line break.
     number = len(re.findall(r"\r\n|\r|\n", text[:line_start])) + 1
     column = at - line_start
     return InvalidInputError(
@@ -83,18 +83,19 @@ def unexpected(text: str, at: int, found: str, kind: str, expected: Iterable[str
     """The message for an unexpected token.
 
     Args:
-        text: the statement with blanks in place of comments.
-        at: offset of the token.
-        found: the token's text.
-        kind: the token's terminal in the grammar; ``$END`` if the text ends too early.
-        expected: the terminals that are possible at this position.
+        text: the statement, in which blanks have replaced the comments.
+        at: the offset of the unexpected token.
+        found: the text of the unexpected token.
+        kind: the token's terminal in the grammar. The value is ``$END`` if the text ends too early.
+        expected: the terminals that the grammar allows at this position.
     """
     expected = set(expected) - {"SEMICOLON"}
     keywords = sorted(word for word in expected if word.isalpha() and word not in _WORDS)
     places = [_WORDS[word] for word in _WORDS if word in expected]
     if "WORD" in expected:
         names = _name_expected(text[:at], expected)
-        # Nearly every keyword can be a name, so a list of all keywords would not be useful.
+        # Nearly every keyword can also be a name here. So the message lists no keyword other than
+        # ON.
         keywords = ["ON"] if "ON" in expected else []
         places = [names, *(_WORDS[word] for word in _WORDS if word in expected - _LITERALS)]
     elif len(keywords) + len(places) > 1 and "DOT" in expected:
@@ -115,7 +116,7 @@ def unexpected(text: str, at: int, found: str, kind: str, expected: Iterable[str
 
 
 def _nearest_statement(text: str) -> str | None:
-    """The statement whose first words are most similar to the first words of a text."""
+    """The statement whose first words are most similar to those of the text, if similar enough."""
     words = _words(text)
 
     def likeness(statement: str) -> float:
@@ -161,12 +162,12 @@ def _hint(text: str, at: int, found: str, expected: set[str]) -> str:
 
 
 def _words(text: str) -> list[str]:
-    """The words of a text in upper case, without OR REPLACE, which only CREATE can contain."""
+    """The words of a text in upper case. Omits OR REPLACE, so that CREATE SIEVE INDEX matches."""
     return re.sub(r"\bOR\s+REPLACE\s+", "", text.upper()).split()
 
 
 def _is_ours(before: str, expected: set[str]) -> bool:
-    """Returns whether the words before the position already determine the statement."""
+    """Returns whether the text before the error already shows which statement the user means."""
     words = _words(before)
     return len(words) > 2 or (len(words) == 2 and words[1] != "SIEVE") or "QUERY" in expected
 
@@ -178,7 +179,7 @@ def _either(choices: list[str]) -> str:
 
 
 def _pointed(line: str, column: int, length: int) -> str:
-    """The part of the line around the position, and a second line with carets."""
+    """The part of a line around the column, and below it a line with carets."""
     left = max(0, min(column - _SHOWN_WIDTH // 2, len(line) - _SHOWN_WIDTH))
     shown = "".join(c if c.isprintable() else " " for c in line[left : left + _SHOWN_WIDTH])
     column -= left

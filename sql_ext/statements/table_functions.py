@@ -1,4 +1,4 @@
-"""Table functions: the SQL functions in FROM whose rows the front end computes."""
+"""Table functions: SQL functions in a FROM clause. The front end computes their rows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from udfs import files, segments, status
 from udfs.inspection import inspect_index as inspection
 
 Arguments = Mapping[str, Any]
-"""Arguments by parameter name. Names of tables and databases are split into their parts."""
+"""The arguments of a call, by parameter name. A name of a table or database is a list of parts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +25,8 @@ class TableFunction:
     """A table function.
 
     Attributes:
-        columns: names and Spark SQL types of the function's columns.
-        rows: computes the function's rows from the arguments and the context of a statement.
+        columns: the name and the Spark SQL type of each result column.
+        rows: computes the result rows from the arguments and a statement context.
     """
 
     columns: commands.ResultColumns
@@ -34,10 +34,10 @@ class TableFunction:
 
 
 def call(body: Mapping[str, Any], context: StatementContext) -> Mapping[str, Any]:
-    """The columns and rows of the function that a request names.
+    """Runs the table function that a request names, and returns its columns and rows.
 
     Args:
-        body: ``name`` and ``arguments``.
+        body: the request's body, with ``name`` (the function's) and ``arguments``.
     """
     function = FUNCTIONS[body["name"]]
     return {"columns": function.columns, "rows": function.rows(body["arguments"], context)}
@@ -54,10 +54,10 @@ def _inspection(given: Arguments, context: StatementContext) -> Sequence[Row]:
 
 
 def _index_with_keys(given: Arguments, context: StatementContext) -> Usable:
-    """The index that the arguments name, for a table function that returns keys of this index.
+    """The index that the arguments name, for a table function that returns the index's keys.
 
-    Raises an error if the user lacks the permission to query the column, because this user must not
-    see the column's keys.
+    If the user lacks the permission to query the indexed column, raises an error, because the keys
+    are values of this column.
     """
     table = context.table(_table(given))
     (index,) = select(context.indexes(table), table.info.label, given["index"], None)
@@ -67,8 +67,8 @@ def _index_with_keys(given: Arguments, context: StatementContext) -> Usable:
 
 
 def _files(given: Arguments, context: StatementContext) -> Sequence[Row]:
-    # This line raises an error for a relation that is not a table with files. The user's own
-    # session plans the scan.
+    # This line only raises an error if the name is not that of a table with files. The scan below
+    # is planned in the user's own session.
     context.table(_table(given))
     scan = context.driver.explain().files(context.session, given["table"], given["predicate"])
     return list(files.file_rows(json.loads(scan)))
@@ -105,7 +105,7 @@ def _table(given: Arguments) -> commands.TableName:
 def _answer_of(
     statement: type[commands.Command], command: Callable[[Arguments], commands.Command]
 ) -> TableFunction:
-    """A table function that runs a statement and returns its rows."""
+    """A table function that runs a statement and returns the statement's rows."""
     return TableFunction(
         statement.result_columns, lambda given, context: execute(command(given), context)
     )

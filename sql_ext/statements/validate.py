@@ -1,4 +1,4 @@
-"""Validation of command records, with the same rules for statements and procedure calls."""
+"""Validates command records. The same rules apply to statements and to procedure calls."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Final
 from sql_ext.statements import commands
 
 _Rule = tuple[Callable[[Any], bool], str, str]
-"""A test that is true if a record is wrong, the wrong member, and the message."""
+"""A function that returns True for a wrong record, the record's wrong member, and the message."""
 
 _TWO_SELECTORS: Final[_Rule] = (
     lambda record: record.name is not None and record.column is not None,
@@ -72,7 +72,7 @@ _RULES: Final[dict[type, tuple[_Rule, ...]]] = {
 
 
 def problem(command: commands.Command) -> tuple[str, str] | None:
-    """The invalid member of the record, and the error message. None if the record is valid."""
+    """The invalid member of a record, and the error message. None if the record is valid."""
     for wrong, member, sentence in _RULES.get(type(command), ()):
         if wrong(command):
             return member, sentence
