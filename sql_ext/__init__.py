@@ -1,1 +1,1 @@
-"""The parts of Sieve that users meet: statements, hooks into Spark, and the command line."""
+"""The parts of Sieve that users call: SQL statements, hooks into Spark, and the command line."""
