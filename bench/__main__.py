@@ -1,4 +1,4 @@
-"""``python -m bench``: lists the benchmarks and runs a benchmark by name."""
+"""``python -m bench``: lists the benchmarks, or runs the named benchmark."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ BENCHES = {
 
 
 def main() -> None:
-    """Prints the list of benchmarks, or runs ``python -m bench <name> [OPTIONS]``."""
+    """Prints the list of benchmarks, or runs the benchmark that the command line names."""
     if len(sys.argv) > 1 and sys.argv[1] in BENCHES:
         name = sys.argv.pop(1)
         runpy.run_module(f"bench.{name.replace('-', '_')}", run_name="__main__")

@@ -1,4 +1,4 @@
-"""Checks whether two answers of a query have the same rows."""
+"""Checks whether two runs of a query returned the same rows."""
 
 from __future__ import annotations
 
@@ -9,11 +9,14 @@ from typing import Any
 from pyspark.sql import Row
 
 RELATIVE = 1e-9
-"""The sum of floats depends on the order in which Spark reads the files."""
+"""The tolerance for floats. A sum of floats depends on the order in which Spark reads files."""
 
 
 def same_rows(one: Sequence[Row], other: Sequence[Row]) -> bool:
-    """Returns whether two answers have the same rows in any order; floats can differ a little."""
+    """Returns whether two answers contain the same rows in any order.
+
+    Floats may differ by `RELATIVE`.
+    """
     if len(one) != len(other):
         return False
     pairs = zip(sorted(one, key=_order), sorted(other, key=_order), strict=True)
@@ -23,12 +26,15 @@ def same_rows(one: Sequence[Row], other: Sequence[Row]) -> bool:
 
 
 def same_first_column(one: Sequence[Row], other: Sequence[Row]) -> bool:
-    """Returns whether the first columns, the ORDER BY keys, are equal; tied rows can differ."""
+    """Returns whether two answers have equal ORDER BY keys, the first column.
+
+    Tied rows can differ.
+    """
     return [row[0] for row in one] == [row[0] for row in other]
 
 
 def _order(row: Row) -> tuple[list[str], list[float]]:
-    """The sort key of a row, in which floats come last, so that floats only break ties."""
+    """The sort key of a row: first all other values, then the floats, which only break ties."""
     exact = [repr(value) for value in row if not isinstance(value, float)]
     return exact, [value for value in row if isinstance(value, float)]
 

@@ -1,26 +1,26 @@
-"""Cost of building an index, by table size: ``make bench-build``.
+"""Measures the cost of CREATE SIEVE INDEX for tables of several sizes: ``make bench-build``.
 
-The table has one column of ascending 64-bit keys, but 1 % of the rows have a random key. The table
-has a Parquet file for every 100,000 rows, but at most 2,000 files. With ``--scattered`` the keys
-are unique ids in random order, and the index is a map. A row of this table has 50 bytes, and a file
-has 7,776 rows. With ``--strings`` the keys are MD5 sums of these ids, as text. Each size runs in a
-new Spark application. The output shows:
+By default, the table has one column of ascending 64-bit keys, except that 1 % of the rows have a
+random key. It has a Parquet file for every 100,000 rows, but at most 2,000 files. With
+``--scattered``, the keys are unique ids in random order, and the index is a map. Each row of this
+table has 50 bytes, and each file has 7,776 rows. With ``--strings``, the keys are the MD5 sums of
+these ids, as text. The benchmark measures each size in a new Spark application. The output shows:
 
-- seconds of the query ``SELECT input_file_name(), min(c), max(c) FROM t GROUP BY 1``, and of CREATE
-  SIEVE INDEX. Every build needs at least the work of this query. Each number is the smaller of two
-  runs. A warm-up precedes the queries, and a DROP precedes the second CREATE. On a busy machine,
-  CPU seconds are more reliable than wall-clock seconds.
-- seconds of each step of CREATE in Spark jobs, and seconds of the driver outside of jobs.
-- peak resident memory (VmHWM) of the driver's JVM, the front end and the largest Python worker,
-  before the first CREATE and after the second. Executors run inside the driver's JVM. The JVM's
-  peak depends on the maximum size of the heap (3 GB) more than on the required memory. Spark starts
-  a Python worker for each core.
-- the bytes of the index and the files that a query reads, according to DESCRIBE.
-- with ``--scattered`` or ``--strings``, microseconds of CPU per key for three things. These are the
-  whole CREATE, a CREATE without a map (intervals, with a budget of 1 %), and the tasks that make
-  the map. This process runs these tasks without Spark. The CPU time of the whole CREATE minus that
-  of the CREATE without a map is the cost of the map. For the map, the build reads the column again,
-  and Spark shuffles pairs of a hash and a file.
+- the seconds of CREATE SIEVE INDEX, and of the query ``SELECT input_file_name(), min(c), max(c)
+  FROM t GROUP BY 1``. Every build does at least the work of this query. Each number is the smaller
+  of two runs. A warm-up precedes the queries, and a DROP precedes the second CREATE. On a busy
+  machine, CPU seconds are more reliable than wall-clock seconds.
+- the seconds that each step of CREATE spends in Spark jobs, and the seconds outside of jobs.
+- the peak resident memory (VmHWM) of the driver's JVM, the front end and the largest Python worker,
+  before the first CREATE and after the second. The executors run inside the driver's JVM. The JVM's
+  peak depends more on the heap's maximum size (3 GB) than on the memory that the build needs. Spark
+  starts one Python worker per core.
+- the size of the index in bytes, and the number of files that a query reads, both from DESCRIBE.
+- with ``--scattered`` or ``--strings``, the CPU microseconds per key of three things. The first is
+  the whole CREATE. The second is a CREATE without a map (intervals, with a budget of 1 %). The
+  difference of these two is the cost of the map, for which the build reads the column again and
+  shuffles pairs of a hash and a file. The third is only the tasks that build the map, which this
+  process runs without Spark.
 """
 
 from __future__ import annotations
@@ -60,11 +60,11 @@ TOLD = (
 )
 QUERY = "SELECT input_file_name(), min(c), max(c) FROM t GROUP BY 1"
 CREATE = "CREATE SIEVE INDEX ON t (c)"
-# With the budget `auto`, a build without a map can make a second attempt, but a build with a map
-# makes only one. With this fixed budget, both builds make one attempt and are comparable.
+# With the budget `auto`, a build without a map can try twice, but a build with a map tries only
+# once. With this fixed budget, both builds try once, so their times are comparable.
 INTERVALS = "shape = 'intervals', budget = '1%'"
 _KEY = "CASE WHEN id % 100 = 7 THEN pmod(xxhash64(id), {rows}) ELSE id END AS c"
-# Bytes of disk space per row, including space that Spark needs while it writes the table.
+# Bytes of disk space per row of each table, including the space that Spark needs to write it.
 _BYTES_A_ROW = {"ascending": 12, "scattered": 64, "strings": 64}
 _NUMBER = re.compile(r"[0-9.]+")
 
@@ -74,17 +74,15 @@ class Built:
     """The measurements of one table size.
 
     Attributes:
-        rows, files: number of rows and number of files of the table.
-        query: seconds of the query for the minimum and maximum key of each file.
-        query_cpu: CPU seconds of that query in all processes.
-        create: seconds of CREATE.
-        create_cpu: CPU seconds of CREATE in all processes.
-        steps: seconds of CREATE in the jobs of each step; ``driver`` is the time outside of jobs.
-        before: peak MB before CREATE, of the largest process of each role.
-        after: peak MB after CREATE, of the largest process of each role.
-        told: the numbers in the answer of DESCRIBE, by property.
-        intervals: seconds and CPU seconds of a CREATE without a map; empty if not measured.
-        tasks_cpu: CPU seconds of the tasks that make the map, run without Spark.
+        rows, files: the table's number of rows and number of files. query: wall-clock seconds of
+        the query for the minimum and maximum key of each file. query_cpu: CPU seconds of this query
+        in all processes. create: wall-clock seconds of CREATE. create_cpu: CPU seconds of CREATE in
+        all processes. steps: seconds of the Spark jobs of each step of CREATE. The entry ``driver``
+        is the time outside of jobs. before: peak memory before CREATE, in MB, of the largest
+        process of each role. after: peak memory after CREATE, in MB, of the largest process of each
+        role. told: the numbers that DESCRIBE returns, by property. intervals: wall-clock and CPU
+        seconds of a CREATE without a map. Empty if not measured. tasks_cpu: CPU seconds of the
+        tasks that build the map, if they run without Spark.
     """
 
     rows: int
@@ -102,7 +100,7 @@ class Built:
 
 
 def main() -> None:
-    """Measures every size and prints one table."""
+    """Measures each table size and prints one table."""
     parser = argparse.ArgumentParser(prog="python -m bench build", description=__doc__)
     parser.add_argument("--rows", type=int, nargs="+", default=list(SIZES))
     keys = parser.add_mutually_exclusive_group()
@@ -135,14 +133,14 @@ def main() -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """The table: number of rows, and kind of keys (`ascending`, `scattered` or `strings`)."""
+    """The indexed table: its number of rows, and its kind of keys."""
 
     rows: int
     keys: str
 
     @property
     def scattered(self) -> bool:
-        """Returns whether the keys are unique and in random order."""
+        """Whether the keys are unique and in random order."""
         return self.keys != "ascending"
 
     @property
@@ -177,7 +175,7 @@ def _size(table: _Table, options: str, console: Console) -> Built:
 
 
 def _side(name: str, table: _Table, options: str) -> str:
-    """Runs this module with ``--side`` in a new process; returns the last line of the output."""
+    """Runs this module with ``--side`` in a new process. Returns the last line of its output."""
     command = [sys.executable, "-m", "bench.build", "--side", name, "--rows", str(table.rows)]
     command += [*([f"--{table.keys}"] if table.scattered else []), "--options", options]
     ended = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
@@ -193,8 +191,8 @@ def _write(table: _Table) -> None:
     spark = start_session(table.folder / "spark", {}, indexed=False)
     if table.scattered:
         ids = spark.range(0, table.rows).repartition(table.files, sf.xxhash64("id"))
-        # Hashes pad each row to about 50 bytes. The size of a row matters because the default
-        # budget is a share of the table's bytes.
+        # Further columns with hashes bring each row to about 50 bytes. The size of a row matters,
+        # because the default budget of an index is a share of the table's bytes.
         text, rest = sf.col("id").cast("string"), sf.xxhash64("id", sf.lit(1)).alias("q")
         if table.keys == "strings":
             keys = ids.select(
@@ -207,7 +205,7 @@ def _write(table: _Table) -> None:
     else:
         keys = spark.range(0, table.rows, 1, table.files)
         keys = keys.selectExpr(_KEY.format(rows=table.rows))
-    # Overwrite mode deletes the files that an interrupted write has left in the folder.
+    # Overwrite mode deletes the files that an interrupted earlier write has left in the folder.
     keys.write.mode("overwrite").parquet((table.folder / "data").as_uri())
     spark.stop()
 
@@ -221,7 +219,7 @@ def _measure(table: _Table, options: str) -> None:
         spark.sql(f"CREATE TABLE t USING parquet LOCATION '{path}'")
         spark.sql(QUERY).collect()
         query = min(timed(lambda: spark.sql(QUERY).collect()) for _ in range(2))
-        # SHOW SIEVE INDEXES starts the front end.
+        # This statement starts the front end before the measurement.
         spark.sql("SHOW SIEVE INDEXES ON t").collect()
         before = memory.now()
         first = _create(spark, create_index)
@@ -242,7 +240,7 @@ def _measure(table: _Table, options: str) -> None:
 
 
 def _create(spark: SparkSession, statement: str) -> tuple[tuple[float, float], dict[str, float]]:
-    """Runs a CREATE; returns its wall-clock and CPU seconds, and the wall-clock seconds by step."""
+    """Runs a CREATE. Returns its wall-clock and CPU seconds, and its wall-clock seconds by step."""
     known = len(_jobs(spark))
     seconds, cpu = timed(lambda: spark.sql(statement).collect())
     steps: dict[str, float] = {}
@@ -253,9 +251,9 @@ def _create(spark: SparkSession, statement: str) -> tuple[tuple[float, float], d
 
 
 def _jobs(spark: SparkSession) -> list[tuple[str, float]]:
-    """The description and seconds of each job so far, oldest job first."""
+    """The description and the seconds of each Spark job so far, the oldest job first."""
     context: Any = spark.sparkContext._jsc.sc()  # noqa: SLF001 - no public API
-    # The store receives the events of completed jobs with a delay.
+    # Spark's status store receives the events of completed jobs with a delay.
     context.listenerBus().waitUntilEmpty()
     found = context.statusStore().jobsList(None)
     jobs = sorted((found.apply(k) for k in range(found.size())), key=lambda job: int(job.jobId()))
@@ -269,7 +267,7 @@ def _jobs(spark: SparkSession) -> list[tuple[str, float]]:
 
 
 def _properties(spark: SparkSession) -> dict[str, float]:
-    """For each property, the number at the beginning of its value."""
+    """The properties from DESCRIBE whose value begins with a number, each with this number."""
     rows = spark.sql("DESCRIBE SIEVE INDEX EXTENDED c_sieve ON t").collect()
     numbers = {name: _NUMBER.match(value) for name, value in rows if name in TOLD}
     return {name: float(number[0].rstrip(".")) for name, number in numbers.items() if number}

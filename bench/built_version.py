@@ -1,8 +1,8 @@
-"""Writes a version of an index to disk with Sieve's library, without Spark and without a table.
+"""Writes an index version to disk with Sieve's own code, but without Spark or a table.
 
-The locations are files or ranges of files. The domain of keys is divided into one part per
-location. Location i has all keys of part i, as in a table whose rows are in order of time. Each
-file also has short intervals at random positions, like the intervals of late rows.
+The version covers files, or ranges of files, which are its locations. The domain of keys is divided
+into one part per location, and location i covers all keys of part i. Tables whose rows are in order
+of time look like this. Each file also has short intervals at random keys, like those of late rows.
 """
 
 from __future__ import annotations
@@ -43,24 +43,24 @@ from sieve.storage.local import LocalStore
 
 SPAN = 1 << 40
 EACH = 20
-"""Number of intervals of each file."""
+"""The number of intervals that each file has in the index."""
 RANGE_BYTES = 128 << 20
-# Number of intervals of each run file. A task of a build receives half a million intervals, and
-# keeps about this many.
+# The number of intervals in each file of the run. A build's task receives half a million intervals,
+# and merges them into about so many.
 _INTERVALS_A_FILE = 250_000
-# At this price, bytes of the index cost so little that the plan merges no intervals.
+# At this cost per byte, the bytes of the index cost so little that no intervals are merged.
 _PRICE = 1e-9
 TABLE = "hdfs://namenode:8020/warehouse/shop.db/orders"
 
 
 @dataclass(frozen=True, slots=True)
 class CountingStore(LocalStore):
-    """A local store that records the size of each file that it reads."""
+    """A local store, which records the size of each file that it reads."""
 
     sizes: list[int] = field(default_factory=list)
 
     def read(self, uri: str, limit: int = READ_LIMIT) -> bytes:
-        """Reads a file and records its size."""
+        """Reads a file, and records the file's size."""
         data = LocalStore.read(self, uri, limit)
         self.sizes.append(len(data))
         return data
@@ -68,13 +68,13 @@ class CountingStore(LocalStore):
 
 @dataclass(frozen=True, slots=True)
 class BuiltVersion:
-    """A version on disk.
+    """An index version on disk.
 
     Attributes:
-        root: root folder of the indexes.
-        manifest: manifest of the version.
-        entries: number of intervals in the version's run.
-        seconds: time to make the version.
+        root: the root, which contains the index's folder.
+        manifest: the version's manifest.
+        entries: the number of intervals in the version's run.
+        seconds: the time that it took to write the version.
     """
 
     root: Path
@@ -84,7 +84,7 @@ class BuiltVersion:
 
 
 def make_version(root: Path, n_files: int, ranges: int = 1) -> BuiltVersion:
-    """Writes a version below `root`; each file has `ranges` ranges, from 1 to `EACH`."""
+    """Writes a version below `root`. Each file has `ranges` ranges, a number from 1 to `EACH`."""
     started = time.perf_counter()
     folder = root / str(uuid := IndexUuid("0b9f3c1e-5a55-4b1c-9d0e-0123456789ab"))
     run_id = RunId(secrets.token_hex(16))
@@ -128,14 +128,15 @@ def make_version(root: Path, n_files: int, ranges: int = 1) -> BuiltVersion:
 
 
 def _stretches(n_files: int, ranges: int) -> Iterator[list[Segment]]:
-    """The segments of each run file; run files cover consecutive parts of the domain."""
+    """The segments of each file of the run. The files cover consecutive parts of the key domain."""
     rng = np.random.default_rng(n_files)
     n_locations = n_files * ranges
     own = SPAN // n_locations
     n = n_files * EACH
     first = rng.integers(0, SPAN - own, n)
     last = first + rng.integers(0, own // 50, n)
-    # Each of the first `ranges` intervals of a file covers the part of the domain of one location.
+    # Each of a file's first `ranges` intervals covers the whole part of the domain that belongs to
+    # one location.
     place = np.arange(n) % EACH
     location = np.arange(n) // EACH * ranges + place % ranges
     is_own = place < ranges
@@ -162,8 +163,8 @@ def _run_file(segments: list[Segment]) -> bytes:
 
 
 def built_list(n: int, ranges: int = 1) -> Locations:
-    """A list of files below `TABLE`; each range of a file has `EACH` rows."""
-    # The order is the order of a listing: the files of a folder are adjacent.
+    """The file list of a table in folder `TABLE`. Each range of a file has `EACH` rows."""
+    # The files are in the order in which a store lists them: the files of a folder are adjacent.
     names = sorted(f"day={k % 365}/part-{k:05d}-{k:032x}.c000.snappy.parquet" for k in range(n))
     ones = np.ones(n, np.int64)
     cut = None

@@ -1,16 +1,17 @@
 """Compares Sieve on a Spark cluster with Sieve in a single Spark process: ``make bench-cluster``.
 
-A Thrift server runs in four ways. In the first way, two threads of the server's process execute the
-tasks (``local[2]``). In the second way, two executors in separate processes execute the tasks
-(``local-cluster[2,1,2048]``). The third and the fourth way are like the second way, but table and
-index are on HDFS or on S3. The servers of HDFS and S3 run on this machine. Each way has the same
-table of 1,000,000 rows in 100 files. The queries use the protocol of JDBC drivers and BI tools.
+The benchmark runs a Thrift server in four set-ups. In the first, two threads of the server's
+process execute the tasks (``local[2]``). In the second, two executors in separate processes execute
+the tasks (``local-cluster[2,1,2048]``). The third is like the second, but table and index are on
+HDFS. In the fourth, table and index are on S3. The servers of HDFS and S3 run on this machine. Each
+set-up has the same table of 1,000,000 rows in 100 files. The queries use the protocol of JDBC
+drivers and BI tools.
 
-The output shows the seconds of CREATE SIEVE INDEX, and of a CREATE during which the benchmark kills
-an executor. For a query for one key, the output shows the files read and the median milliseconds,
-without and with the index. After an INSERT, a background refresh indexes the new rows
-(``spark.sieve.refresh.auto``); the output shows the seconds between the end of the INSERT and the
-end of the refresh. The benchmark compares each answer with the generated rows.
+The output shows the seconds of a CREATE SIEVE INDEX, and of another CREATE during which the
+benchmark kills an executor. For a query for one key, the output shows the number of files read and
+the median milliseconds, without and with the index. After an INSERT, a background refresh indexes
+the new rows (``spark.sieve.refresh.auto``). The output shows the seconds from the end of the INSERT
+to the end of this refresh. The benchmark compares each query's rows with the rows that it wrote.
 """
 
 from __future__ import annotations
@@ -42,7 +43,8 @@ PORT = 19091
 ROWS, FILES, NEW, RUNS = 1_000_000, 100, 5_000, 7
 _EXECUTOR = "CoarseGrainedExecutorBackend"
 _THREADS, _PROCESSES = "local[2]", "local-cluster[2,1,2048]"
-# `r` permutes the ids below 1,000,003, because this modulus is prime.
+# Because the modulus 1,000,003 is prime, `r` has a different value in each row whose id is below
+# it.
 _QUERY = "SELECT id, r FROM t WHERE r = {key}"
 _ROWS = "SELECT id, id * 7919 % 1000003 AS r FROM range({first}, {end}, 1, {files})"
 _STEP = 104_729
@@ -51,13 +53,13 @@ _DEADLINE, _POLL = 120.0, 0.5
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """One way to run the server.
+    """One set-up of the server.
 
     Attributes:
-        name: name in the printed table.
-        master: master URL of Spark.
-        location: location of the database; empty for the warehouse on the local disk.
-        settings: settings of Spark.
+        name: the set-up's name in the printed table.
+        master: Spark's master URL.
+        location: the database's location. Empty for the warehouse on the local disk.
+        settings: Spark settings of this set-up.
     """
 
     name: str
@@ -68,9 +70,9 @@ class Way:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The measurements of one setup; the docstring of the module explains each figure.
+    """The measurements of one set-up. The module's docstring explains each figure.
 
-    `killed` is None for the way without separate executors.
+    `killed` is None for the set-up without separate executors.
     """
 
     create: float
@@ -81,7 +83,7 @@ class Measured:
 
 
 def main() -> None:
-    """Measures each way and prints one table."""
+    """Measures each set-up and prints one table."""
     parser = argparse.ArgumentParser(prog="make bench-cluster", description=__doc__)
     parser.add_argument("--local", action="store_true", help="without HDFS and S3")
     args = parser.parse_args()
@@ -123,7 +125,7 @@ def _ways(started: ExitStack, *, far: bool) -> Iterator[Way]:
 
 @contextmanager
 def _server(way: Way) -> Iterator[None]:
-    """Starts a Thrift server, with its own metastore, in a new folder."""
+    """Within the block, runs a Thrift server with its own metastore in a new folder."""
     folder = FOLDER / "server"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -173,7 +175,7 @@ def _measure(way: Way) -> Measured:
 
 
 def _ask(cursor: Any, *, enabled: bool) -> tuple[int, float]:
-    """The files read and the median milliseconds of a query for one key, after a warm-up query."""
+    """The number of files read and the median milliseconds of queries for one key, when warm."""
     cursor.execute(f"SET spark.sieve.enabled = {str(enabled).lower()}")
     times = []
     for number in range(RUNS + 1):
@@ -184,7 +186,7 @@ def _ask(cursor: Any, *, enabled: bool) -> tuple[int, float]:
 
 
 def _key(row: int) -> int:
-    """The key of a row. The inserted rows repeat keys of the first rows."""
+    """The key in row number ``row``. The inserted rows repeat the keys of the first rows."""
     return row * 7919 % 1_000_003
 
 

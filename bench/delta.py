@@ -1,17 +1,17 @@
-"""Compares Sieve with Delta's own ways to skip files: files read, bytes read and time.
+"""Compares Sieve with Delta's own ways to skip files, by files read, bytes read and time.
 
 The tables are the demo's two lineitem tables, converted to Delta with statistics. Each table has
-400 files, in order of arrival or of order key, with 2 % late rows. The demo's queries run on these
-tables with Delta alone and with Sieve. The queries also run on two rewritten copies of each table,
-with about the same number of files. One copy is Z-ordered by the queried columns, and the other
-copy is liquid-clustered by these columns. Each way must return the same rows. For each query, the
-output shows the files read and the number of files that hold a match. A last line lists the queries
-that are slower with Sieve than with Delta alone, if the difference exceeds the spread of Delta's
-times.
+400 files. One table is in order of arrival, and the other in order of order keys; 2 % of the rows
+are late. The demo's queries run on these tables with Delta alone and with Sieve. They also run on
+two rewritten copies of each table, which have about the same number of files. One copy is Z-ordered
+by the queried columns, and the other copy is liquid-clustered by them. All ways must return the
+same rows. For each query, the output shows the number of files read, and the number of files that
+contain a matching row. A last line lists the queries that are slower with Sieve than with Delta
+alone by more than the spread of Delta's times.
 
-Then UPDATE and MERGE statements change rows by order key, in turn with and without the index. A
-REFRESH follows each statement that runs with the index. After each statement, the benchmark
-restores the table. At the end, queries read the table's first version. Times are medians.
+Then UPDATE and MERGE statements change rows by their order keys, in turn without and with the
+index. After each statement with the index, a REFRESH runs. After each statement, the benchmark
+restores the table. At the end, queries read the table's first version. All times are medians.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ _WAYS = {
     "liquid clustering": ("_liquid", False),
     "Sieve": ("", True),
 }
-"""For each way to skip: the suffix of the table's name, and true if the index is on."""
+"""Maps each way to skip files to the suffix of its table's name, and to whether Sieve is on."""
 
 
 @dataclass(slots=True)
 class Measured:
-    """The measurements of a query with one way: files and bytes read, and seconds of each run."""
+    """The measurements of a query with one way to skip: files read, bytes read, and seconds."""
 
     files: int = 0
     bytes: int = 0
@@ -56,21 +56,21 @@ class Measured:
 
     @property
     def median(self) -> float:
-        """The median seconds of a run."""
+        """The median of the runs' seconds."""
         return statistics.median(self.seconds)
 
     def is_slower(self, other: Measured) -> bool:
-        """Returns whether this way is slower than `other` by more than the spread of `other`."""
+        """Returns whether this way is slower than `other`, by more than the spread of `other`."""
         return self.median - other.median > max(other.seconds) - min(other.seconds)
 
     @property
     def cells(self) -> tuple[str, str, str]:
-        """The cells of the printed table: files, megabytes, milliseconds."""
+        """The printed table's cells for this way: files, megabytes and milliseconds."""
         return str(self.files), f"{self.bytes / 1e6:,.1f}", f"{self.median * 1000:,.0f}"
 
 
 class Bench:
-    """The Delta tables, and the measurements on them."""
+    """Creates the Delta tables and measures queries and commits on them."""
 
     def __init__(self, spark: SparkSession, console: Console, scale: int, rounds: int) -> None:
         self.spark = spark
@@ -79,7 +79,10 @@ class Bench:
         self.rounds = rounds
 
     def make(self) -> Table:
-        """Creates all tables and indexes; returns a table of the seconds that each took."""
+        """Creates all tables and indexes.
+
+        Returns a table with the seconds that each of them took.
+        """
         shown = Table(box=box.SIMPLE, title="made")
         for column in ("", "s", "files", "index KB"):
             shown.add_column(column, justify="right" if column else "left")
@@ -103,7 +106,7 @@ class Bench:
         return shown
 
     def queries(self) -> Table:
-        """Runs the demo's queries with every way; returns a table of the measurements."""
+        """Runs the demo's queries with each way to skip. Returns a table of the measurements."""
         shown = Table(box=box.SIMPLE, title="queries")
         shown.add_column("", no_wrap=True)
         shown.add_column("hold a\nmatch", justify="right")
@@ -124,9 +127,9 @@ class Bench:
         return shown
 
     def commits(self) -> Table:
-        """Changes rows by key without and with the index; returns a table of the seconds.
+        """Changes rows by key without and with the index. Returns a table of the seconds.
 
-        A REFRESH follows each change that runs with the index.
+        After each change with the index, a REFRESH runs.
         """
         shown = Table(box=box.SIMPLE, title=f"commits to {BY_ORDER}")
         for column in ("", "files\nremoved", "files\nadded", "without\ns", "with\ns", "REFRESH\ns"):
@@ -157,7 +160,7 @@ class Bench:
         return shown
 
     def travel(self) -> Table:
-        """Queries the table's first version without and with the index."""
+        """Queries the table's first version without and with the index. Returns a table."""
         shown = Table(box=box.SIMPLE, title=f"{BY_ORDER} VERSION AS OF 0")
         for column in ("", "Delta alone\nfiles", "\nMB", "\nms", "Sieve\nfiles", "\nMB", "\nms"):
             shown.add_column(column, justify="right" if column else "left")
@@ -172,7 +175,10 @@ class Bench:
         return shown
 
     def measure(self, query: Query, ways: dict[str, tuple[str, bool]]) -> dict[str, Measured]:
-        """Runs a query with each way in turn, after a warm-up round; exits if the rows differ."""
+        """Runs a query with each way in turn, after a warm-up round.
+
+        Exits if the ways' rows differ.
+        """
         measured = {way: Measured() for way in ways}
         rows: dict[str, Counter[str]] = {}
         for number in range(self.rounds + 1):
@@ -193,11 +199,14 @@ class Bench:
         return measured
 
     def _commit(self, statement: str) -> Sequence[str]:
-        """Runs a statement in turn without and with the index; restores the table each time."""
+        """Runs a statement in turn without and with the index.
+
+        Restores the table after each run.
+        """
         seconds: dict[str, list[float]] = {"off": [], "on": [], "refresh": []}
         version = self._newest()["version"]
         for number in range(self.rounds):
-            # The second run finds more in Delta's caches than the first run, so the order
+            # The second of two runs finds more data in Delta's caches than the first. So the order
             # alternates.
             for way in ("off", "on") if number % 2 == 0 else ("on", "off"):
                 self.spark.conf.set(SWITCH, str(way == "on").lower())
@@ -206,7 +215,7 @@ class Bench:
                 if way == "on":
                     seconds["refresh"].append(self._timed(f"REFRESH SIEVE INDEX ON {BY_ORDER}"))
                 self.spark.sql(f"RESTORE TABLE {BY_ORDER} TO VERSION AS OF {version}").collect()
-                # This refresh indexes the restored files before the next run.
+                # Indexes the restored files before the next run.
                 self.spark.sql(f"REFRESH SIEVE INDEX ON {BY_ORDER}").collect()
         self.spark.conf.set(SWITCH, "true")
         removed = metrics.get("numRemovedFiles", metrics.get("numTargetFilesRemoved"))
@@ -223,7 +232,7 @@ class Bench:
         )
 
     def _holding(self, query: Query) -> int:
-        """Number of files with a row that satisfies the query's conditions."""
+        """The number of files that contain a row for which the query's conditions are true."""
         holding = "SELECT count(DISTINCT _metadata.file_path) FROM {} WHERE {}"
         ((files,),) = self.spark.sql(holding.format(query.table, query.where)).collect()
         return int(files)
@@ -238,12 +247,12 @@ class Bench:
 
 
 def _slower(titles: Sequence[str]) -> str:
-    """The text below a table of queries: the queries that are slower with Sieve."""
+    """The caption of a table of queries, which lists the queries that are slower with Sieve."""
     return f"slower with Sieve than with Delta alone: {', '.join(titles) or 'none'}"
 
 
 def main() -> None:
-    """Measures everything and prints the tables."""
+    """Runs all measurements and prints their tables."""
     parser = argparse.ArgumentParser(prog="make bench-delta ARGS=...", description=__doc__)
     parser.add_argument("--scale", type=int, default=1, help="TPC-H scale factor (default: 1)")
     parser.add_argument(

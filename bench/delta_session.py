@@ -1,4 +1,4 @@
-"""A Spark session with Delta and Sieve, and Delta tables of TPC-H's lineitem for benchmarks."""
+"""Starts a Spark session with Delta and Sieve, and creates Delta tables for benchmarks."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ HOME = Path(__file__).resolve().parent.parent
 _SMALL = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.shuffle.partitions": "4",
-    # By default, Delta reads its log in 50 tasks, which take longer than a small commit.
+    # By default, Delta reads its log in 50 tasks, which take more time than a small commit itself.
     "spark.databricks.delta.snapshotPartitions": "2",
 }
 
 
 @contextmanager
 def passing_session(folder: Path) -> Iterator[SparkSession]:
-    """Starts a session with the settings of `sieve sql --delta`, in a temporary folder.
+    """Within the block, runs a session with the settings of `sieve sql --delta` in a new folder.
 
-    The session uses the jars that the make target downloads.
+    Afterwards deletes the folder. The session uses the jars that ``make bench-delta`` downloads.
     """
     shutil.rmtree(folder, ignore_errors=True)
     spark = find_spark(os.environ)
@@ -50,18 +50,21 @@ def passing_session(folder: Path) -> Iterator[SparkSession]:
 
 
 def convert(spark: SparkSession, table: str, files: Path, folder: Path) -> None:
-    """Creates a Delta table in a new folder, with hard links to existing Parquet files."""
+    """Creates a Delta table from Parquet files.
+
+    The table's folder contains hard links to the files.
+    """
     shutil.copytree(files, folder, copy_function=os.link)
     spark.sql(f"CREATE TABLE {table} USING parquet LOCATION '{folder.as_uri()}'")
     spark.sql(f"CONVERT TO DELTA {table}").collect()
 
 
 def rewrite(spark: SparkSession, table: str, copy: str, *statements: str) -> None:
-    """Makes a shallow clone of a table, and rewrites the clone into about as many files.
+    """Creates a shallow clone of a table, and rewrites the clone to about as many files.
 
     Args:
         spark: the session.
-        table: name of the table.
+        table: name of the table to clone.
         copy: name of the clone.
         statements: the statements that rewrite the clone.
     """

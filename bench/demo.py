@@ -1,8 +1,8 @@
-"""Demo: TPC-H's lineitem with and without Sieve, ``make demo``.
+"""Demo: queries of TPC-H's lineitem with and without Sieve, ``make demo``.
 
-Generates the data (once per scale), indexes the tables, and runs queries with the index off and on.
-Prints a table with the files read and the time of each query. A second table, for large files, also
-shows the ranges read and the number of tasks.
+Generates the data (once per scale factor), indexes the tables, and runs queries with the index off
+and on. Prints a table that shows the files read and the time of each query. Another printed table
+is about the queries of large files, and also shows the ranges read and the number of tasks.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ ROUNDS = 5
 INDEXES = (
     (BY_DATE, "l_shipdate, l_receiptdate"),
     (BY_ORDER, "l_orderkey"),
-    # This index is deliberately useless: every file has all 50 values of l_quantity.
+    # This index is deliberately useless, because every file contains all 50 values of l_quantity.
     (BY_ORDER, "l_quantity"),
     (LARGE, "l_orderkey"),
 )
@@ -42,7 +42,7 @@ FOLDER = HOME / "build" / "demo"
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One run of a query with the index on or off: its rows, files read, and scan tasks."""
+    """One run of a query, with the index on or off: its rows, files read, and scan tasks."""
 
     rows: Counter[str]
     files: int
@@ -50,7 +50,7 @@ class Side:
 
 
 class Demo:
-    """The demo at one scale; prints its progress."""
+    """Runs the demo's steps at one scale factor, and prints the progress."""
 
     def __init__(self, console: Console, scale: int) -> None:
         self.console = console
@@ -58,7 +58,10 @@ class Demo:
 
     @contextmanager
     def step(self, title: str) -> Iterator[Callable[[float], None]]:
-        """Shows a progress bar on a terminal while the block runs, then a line with the time."""
+        """While the block runs, shows a progress bar on a terminal.
+
+        Then prints a line with the time.
+        """
         started = time.monotonic()
         bar = Progress(
             TextColumn("  {task.description}"),
@@ -75,7 +78,7 @@ class Demo:
         self.console.print(f"  [green]✓[/green] {title} [dim]{seconds:.1f} s[/dim]")
 
     def data(self) -> dict[str, Path]:
-        """The folders with the tables' files."""
+        """Generates the tables' files, unless they exist. Returns the folder of each table."""
         folder = FOLDER / "data" / f"scale-{self.scale}"
         folder.mkdir(parents=True, exist_ok=True)
         found = {table: folder / table for table in (BY_DATE, BY_ORDER, LARGE)}
@@ -95,7 +98,7 @@ class Demo:
         return found
 
     def session(self, data: dict[str, Path]) -> SparkSession:
-        """A Spark session with the tables in a new metastore."""
+        """Starts a Spark session whose new metastore contains the tables."""
         with self.step("Spark with an embedded Hive metastore"):
             for old in ("metastore_db", "spark-warehouse", "derby.log"):
                 path = FOLDER / old
@@ -107,14 +110,14 @@ class Demo:
         return spark
 
     def index(self, spark: SparkSession) -> None:
-        """Runs all CREATE statements of the demo."""
+        """Creates all indexes of the demo."""
         for table, columns in INDEXES:
             statement = f"CREATE SIEVE INDEX ON {table} ({columns})"
             with self.step(f"[bold]{statement}[/bold]"):
                 spark.sql(statement).collect()
 
     def measure(self, spark: SparkSession, data: dict[str, Path]) -> list[report.Measured]:
-        """Runs all queries, each with the index off and on in turn."""
+        """Measures all queries, each of them with the index off and on in turn."""
         queries = demo_queries(self.scale)
         footers = {table: Footers(folder) for table, folder in data.items()}
         with self.step(f"{len(queries)} queries, {ROUNDS} times each without and with") as say:
@@ -126,10 +129,9 @@ class Demo:
 
 
 def _measure(spark: SparkSession, query: Query, by_footers: int) -> report.Measured:
-    """Runs a query with the index off and on.
+    """Measures a query with the index off and on.
 
-    The first run with the index off and the first run with the index on are warm-ups. All runs must
-    return the same rows.
+    For each of the two, the first run is a warm-up. All runs must return the same rows.
     """
     _switch(spark, on=False)
     holding = (
@@ -186,13 +188,14 @@ def _compare(query: Query, without: Counter[str], with_: Counter[str]) -> None:
 
 
 def main() -> None:
-    """Runs the demo."""
+    """Runs the demo: generates data, creates indexes, measures queries, and prints the results."""
     parser = argparse.ArgumentParser(prog="make demo ARGS=...", description=__doc__)
     parser.add_argument("--scale", type=int, default=1, help="TPC-H scale factor (default: 1)")
     scale = parser.parse_args().scale
     if scale < 1:
         parser.error("--scale is a whole number of 1 or more")
-    # Without a terminal, the width is unknown; the table needs at least 100 characters.
+    # Without a terminal, the width of the output is unknown. The table needs at least 100
+    # characters.
     width = None if sys.stdout.isatty() else 120
     console = Console(width=width, highlight=False)
     demo = Demo(console, scale)

@@ -1,9 +1,9 @@
-"""TPC-H orders as Hudi tables: updates, a compaction, snapshot and time-travel queries.
+"""Demo: Sieve on Hudi tables of TPC-H's orders, with updates, a compaction and time travel.
 
-A copy-on-write table and a merge-on-read table have the same orders. The file slices of each table
-are in order of arrival, and 2 % of the orders arrive late. After each change of a table, the same
-queries run without and with the index, on the current snapshot and as of the first commit. Each
-query must return the same rows without and with the index.
+A copy-on-write table and a merge-on-read table contain the same orders. In each table, the file
+slices are in order of arrival, and 2 % of the orders arrive late. After each change of a table, the
+same queries run without and with the index. They read the current snapshot, and the snapshot of the
+first commit. Each query must return the same rows without and with the index.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ _TYPES = (
 
 
 class Demo:
-    """The demo; prints its progress."""
+    """Runs the demo's steps, and prints the progress."""
 
     def __init__(self, console: Console, spark: SparkSession) -> None:
         self.console = console
         self.spark = spark
 
     def run(self, orders: Path) -> None:
-        """Runs all changes and queries on both tables."""
+        """Creates both tables, and runs all changes and queries on each of them."""
         self.spark.read.parquet(str(orders)).createOrReplaceTempView("raw")
         for kind, words in KINDS.items():
             self.console.print(f"\n  [bold]orders_{kind}[/bold], {words}")
@@ -83,7 +83,7 @@ class Demo:
         self.console.print(table)
 
     def _step(self, title: str, work: Callable[[], object]) -> None:
-        """Runs a step and prints a line with its time."""
+        """Runs a step, and prints a line with the step's time."""
         started = time.monotonic()
         with self.console.status(title):
             work()
@@ -103,7 +103,7 @@ class Demo:
         )
 
     def _ask(self, table: Table, when: str, name: str) -> None:
-        """Adds the results of every query, on the current snapshot and as of the first commit."""
+        """Runs every query on the current and the first snapshot. Adds the results to a table."""
         first = instants(self.spark, name)[0]
         key = self.spark.sql("SELECT max(o_orderkey) FROM raw").collect()[0][0] // 64 * 32 + 1
         for words, then in (("now", ""), ("first commit", f"TIMESTAMP AS OF '{first}'")):
@@ -123,7 +123,7 @@ class Demo:
 
     def _slices(self, query: str, *, on: bool) -> tuple[Counter[str], int]:
         self.spark.conf.set(SWITCH, str(on).lower())
-        # Hudi's own data skipping is off, so that only the index skips slices.
+        # Turns Hudi's own data skipping off, so that only the index skips slices.
         with settings(self.spark, hoodie__enable__data__skipping="false"):
             frame = self.spark.sql(query)
             rows = Counter(map(repr, frame.collect()))
@@ -140,7 +140,7 @@ def _table() -> Table:
 
 
 def main() -> None:
-    """Runs the demo."""
+    """Runs the demo: generates the orders, and runs all steps on both tables."""
     parser = argparse.ArgumentParser(prog="make demo-hudi ARGS=...", description=__doc__)
     parser.add_argument(
         "--scale", type=float, default=0.1, help="TPC-H scale factor (default: 0.1)"

@@ -1,8 +1,8 @@
-"""Memory of the driver's dictionary of files, without Spark: ``python -m bench dictionary``.
+"""Measures the memory of the driver's dictionary of files: ``python -m bench dictionary``.
 
-A JVM without Spark parses the dictionary from the front end's JSON. The size of the dictionary is
-the growth of the used heap, after full garbage collections. The output also shows the size that the
-driver assumes for its cache.
+A JVM without a Spark application parses the dictionary from the front end's JSON. The dictionary's
+size is the amount by which the used heap grows, measured after full garbage collections. The output
+also shows the size with which the driver's cache counts the dictionary.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from sieve.reader.placement import place
 from sql_ext.frontend.pruning import dictionary_to_wire
 
 _COPIES = 4
-"""Number of dictionaries in memory at once; with many, other objects on the heap hardly count."""
+"""The number of dictionaries in memory at once. With several, other objects matter less."""
 
 
 def main() -> None:
-    """Measures the dictionary for each number of files, without and with ranges."""
+    """Measures the dictionary for each number of files and of ranges per file."""
     parser = argparse.ArgumentParser(prog="python -m bench dictionary", description=__doc__)
     parser.add_argument("--files", type=int, nargs="+", default=[10_000, 100_000, 1_000_000])
     parser.add_argument("--ranges", type=int, nargs="+", default=[1, 8])
     args = parser.parse_args()
     jar = shim_jar(find_spark(os.environ))
-    # The heap must also hold the JSON text, which is several times larger than the dictionary.
+    # The heap must also have room for the JSON text, which is several times the dictionary's size.
     os.environ["PYSPARK_SUBMIT_ARGS"] = (
         f"--driver-class-path {jar} --driver-memory 2g pyspark-shell"
     )
@@ -65,7 +65,7 @@ def _measure(jvm: Any, n: int, ranges: int) -> tuple[str, ...]:
 
 
 def _used(jvm: Any) -> int:
-    """Used heap in bytes, after full garbage collections in Python and in the JVM."""
+    """The bytes of the JVM's used heap, after full garbage collections in Python and in the JVM."""
     gc.collect()
     time.sleep(1)
     runtime = jvm.java.lang.Runtime.getRuntime()

@@ -1,10 +1,11 @@
-"""Encoders of strings: distinct codes, files read per key, and time, on one core without Spark.
+"""Compares encoders of strings by distinct codes, files read per key, and time, without Spark.
 
-A file has neighbouring values, but one row in a hundred is in a random file. The benchmark builds
-an index of shape `auto` within a budget for each of three kinds of codes. The first kind is the
-eight bytes after the prefix that all values share. The second kind comes from the encoder that a
-build would choose from a sample; the encoder's split points count toward the budget. The third kind
-is the rank of the value, which is different for every value.
+Each file contains neighbouring values, except that one row in a hundred is in a random file. For
+each of three kinds of key codes, the benchmark builds an index of shape `auto` within a budget. The
+first kind is the eight bytes that follow the common prefix of all values. The second kind comes
+from the encoder that a build would choose from a sample. This encoder's split points use part of
+the budget. The third kind is the rank of the value among all values, so equal codes mean equal
+values. The benchmark runs on one core.
 """
 
 from __future__ import annotations
@@ -36,16 +37,16 @@ STRAYS = 0.01
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The measurements of one kind of values under one encoder.
+    """The measurements of one encoder with one kind of values.
 
     Attributes:
         values: name of the kind of values.
         encoder: name of the encoder.
-        points: number of the encoder's split points.
-        bytes: bytes of the split points.
-        apart: number of distinct codes, divided by the number of distinct values.
-        files: mean number of files read for a key that occurs.
-        nanoseconds: CPU time to encode one value.
+        points: the encoder's number of split points.
+        bytes: the size of the split points in bytes.
+        apart: the number of distinct codes divided by the number of distinct values.
+        files: the mean number of files that a query reads for a key that occurs.
+        nanoseconds: the CPU time in which the encoder encodes one value.
     """
 
     values: str
@@ -58,7 +59,7 @@ class Measured:
 
 
 def main() -> None:
-    """Measures every kind of values and prints a table."""
+    """Measures all encoders with each kind of values, and prints a table."""
     parser = argparse.ArgumentParser(prog="python -m bench encoders", description=__doc__)
     parser.add_argument("--rows", type=int, default=500_000)
     parser.add_argument("--files", type=int, default=100)
@@ -74,7 +75,7 @@ def main() -> None:
 
 
 def measure(name: str, args: argparse.Namespace) -> list[Measured]:
-    """Measures the prefix, the chosen encoder and the ranks on one kind of values."""
+    """Measures the three kinds of codes with one kind of values."""
     values = texts(name, args.rows)
     rng = np.random.default_rng(1)
     rows = len(values)
@@ -109,7 +110,10 @@ def measure(name: str, args: argparse.Namespace) -> list[Measured]:
 
 
 def _read(column: Column, asked: npt.NDArray[np.int64], budget: float) -> float:
-    """Mean number of files read for the keys of some rows; exits if a row's file is missing."""
+    """The mean number of files read for the keys of some rows.
+
+    Exits if the index omits a row's file.
+    """
     query_model = sample(column)
     index = shaped(column, query_model, cut(column, query_model, budget), "auto", budget)
     keys: Codes = column.codes[asked]
@@ -120,7 +124,7 @@ def _read(column: Column, asked: npt.NDArray[np.int64], budget: float) -> float:
 
 
 def _nanoseconds(encoder: Encoder, values: pa.Array) -> float:
-    """CPU nanoseconds to encode a value, in batches of the size that Spark sends."""
+    """The CPU nanoseconds per encoded value, if the batches are as large as Spark's."""
     batches = [values.slice(at, BATCH) for at in range(0, len(values), BATCH)]
     encoder.encode(batches[0])
     start = time.process_time()

@@ -1,8 +1,9 @@
-"""Accuracy of ESTIMATE SIEVE INDEX against the built index: ``python -m bench estimate``.
+"""Compares ESTIMATE SIEVE INDEX with the index that CREATE builds: ``python -m bench estimate``.
 
-Each column of the rivals benchmark becomes a Parquet table. The benchmark compares the estimated
-and the real index: the bytes, and the files read for a present key, an absent key and a short
-range. The benchmark also compares the estimated seconds of the build with the real seconds.
+The benchmark writes each column of `bench.rivals` to a Parquet table. It compares the estimated and
+the real size of the index in bytes, and the estimated and the real number of files read for a
+present key, an absent key and a short range. It also compares the estimated and the real seconds of
+the build.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ _NUMBER = re.compile(r"[0-9.]+")
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """One column: estimated and real values by property, and the seconds of each statement."""
+    """The estimated and the real properties of a column's index, and the statements' seconds."""
 
     column: str
     before: dict[str, float]
@@ -49,7 +50,7 @@ class Described:
 
 
 def main() -> None:
-    """Estimates and builds an index on each column; prints the results of both."""
+    """Estimates and builds an index on each column, and prints both results."""
     parser = argparse.ArgumentParser(prog="python -m bench estimate", description=__doc__)
     parser.add_argument("--rows", type=int, default=4_000_000)
     parser.add_argument("--files", type=int, default=100)
@@ -61,8 +62,8 @@ def main() -> None:
     spark = start_session(FOLDER, {})
     console = Console(width=None if sys.stdout.isatty() else 130, highlight=False)
     with console.status("starting Python on both sides"):
-        # Both statements run on a small table first, so that the first column's seconds exclude
-        # one-time work.
+        # Runs both statements on a small table first, so that the seconds of the first column do
+        # not include one-time work.
         spark.sql("CREATE TABLE warm USING parquet AS SELECT id AS k FROM range(1000)")
         _described(spark, "warm", "warm", args.budget)
     found = []
@@ -110,7 +111,7 @@ def _described(spark: SparkSession, table: str, name: str, budget: str) -> Descr
 
 
 def _properties(spark: SparkSession, statement: str) -> dict[str, float]:
-    """For each property, the number at the beginning of its value, if there is one."""
+    """The properties whose value begins with a number, each with this number."""
     found = {}
     for name, value in spark.sql(statement).collect():
         if number := _NUMBER.match(value):

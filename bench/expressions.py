@@ -1,9 +1,10 @@
-"""Indexes on expressions, tuples, elements and substrings: ``make bench-expressions``.
+"""Measures indexes on expressions, tuples, elements and substrings: ``make bench-expressions``.
 
 The indexed values are in random order. For two expressions and a tuple, the table also has a
-generated column. An ordinary index on this column answers the same question as the index on the
-expression. Spark alone and Sieve run in turn. The lower bound is the number of files that hold a
-matching row. The bytes are the input of Spark's tasks.
+generated column with the same values. So the benchmark can compare the index on the expression with
+an ordinary index on the generated column. Each query runs in turn with Spark alone and with Sieve.
+The lower bound of the files read is the number of files that contain a matching row. The output
+shows the input bytes of Spark's tasks.
 """
 
 from __future__ import annotations
@@ -51,12 +52,13 @@ _GENERATED = {
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A question: a predicate on an expression, and the same predicate on its generated column.
+    """A predicate on an expression, and an equivalent predicate on its generated column.
 
     Attributes:
-        index: the text between the parentheses of CREATE; empty if an earlier case has the index.
-        column: the generated column; the indexed column itself if a row has many keys.
-        by_column: the predicate on the generated column; empty if there is no generated column.
+        index: the text between the parentheses of CREATE. Empty if an earlier case creates the
+            index.
+        column: the generated column. If a row has many keys, this is the indexed column itself.
+        by_column: the predicate on the generated column. Empty if there is no generated column.
     """
 
     title: str
@@ -68,13 +70,13 @@ class Case:
 
     @property
     def name(self) -> str:
-        """The name of the index."""
+        """The name of the index on the expression."""
         return f"of_{self.column}"
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The number of files that hold a match, and the figures of both predicates."""
+    """The number of files that contain a matching row, and the figures of both predicates."""
 
     least: int
     expression: Turns
@@ -82,7 +84,7 @@ class Measured:
 
 
 def main() -> None:
-    """Creates the table and the indexes, measures each question, and prints two tables."""
+    """Creates the table and the indexes, measures each predicate, and prints two tables."""
     parser = argparse.ArgumentParser(prog="python -m bench expressions", description=__doc__)
     parser.add_argument("--rows", type=int, default=4_000_000)
     parser.add_argument("--files", type=int, default=200)
@@ -117,12 +119,12 @@ def _write(spark: SparkSession, rows: int, files: int) -> None:
             f"(SELECT id, {own} FROM (SELECT id, {_UUID} AS uuid_of "
             f"FROM range(0, {rows}, 1, {files})))"
         )
-    # Sieve considers a file stable two seconds after its last change.
+    # Waits, because Sieve considers a file stable two seconds after its last change.
     time.sleep(2.1)
 
 
 def _cases(spark: SparkSession) -> list[Case]:
-    """The questions. Most constants in these questions are values of one row."""
+    """The predicates to measure. Most of their constants are the values of one row."""
     row = spark.sql("SELECT * FROM events WHERE id = 4242").first()
     assert row is not None
     email, user, tenant, code = row.email_lower, row.user_id, row.tenant, row.code
@@ -147,7 +149,7 @@ def _cases(spark: SparkSession) -> list[Case]:
 
 
 def _builds(spark: SparkSession, cases: list[Case]) -> Table:
-    """Creates and times the indexes, after an untimed CREATE that starts the Python workers."""
+    """Creates the indexes and measures the times. An untimed CREATE first starts Python workers."""
     spark.sql("CREATE SIEVE INDEX ON events (id)").collect()
     table = _table(
         "index", "CREATE, s", "generated\ncolumn, s", "min, max of\nthe column, s", "size,\nMB"

@@ -1,8 +1,8 @@
-"""The second table of ``make bench-start``: times of CREATE, cold and warm, and of a query.
+"""Prints the second table of ``make bench-start``: times of cold and warm CREATE statements.
 
-The benchmark measures each column in a new Spark application, which begins with the cold CREATE.
-Another application, without Sieve, measures only the query. The table has 100 files and 1 million
-rows.
+The indexed table has 100 files and 1 million rows. For each of its columns, the benchmark starts a
+new Spark application, whose first statement is the cold CREATE. Each application also runs a query
+for the column's minimum and maximum. Another application, without Sieve, runs only this query.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _SETTLED_S = 2.5
 
 
 def report() -> None:
-    """Measures each column in a new Spark application, and prints one table."""
+    """Measures each column of the table in a new Spark application, and prints one table."""
     table = Table("column", "start", "min, max: first", "warm", "CREATE: first", "second", "warm")
     with tempfile.TemporaryDirectory() as folder:
         _side(folder, "write")
@@ -66,7 +66,7 @@ def _seconds(run: Callable[[], object]) -> float:
 
 
 def _measure(folder: Path, what: str) -> list[float]:
-    """The seconds to start Spark, and the seconds of each further step."""
+    """The seconds that Spark needs to start, and then the seconds of each step."""
     started = time.perf_counter()
     spark = start_session(folder / what, {}, indexed=what in COLUMNS)
     start = time.perf_counter() - started

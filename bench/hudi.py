@@ -1,17 +1,19 @@
-"""Compares Hudi's own data skipping with Sieve on Hudi tables: slices read, and time.
+"""Compares Sieve with Hudi's own data skipping on Hudi tables, by slices read and time.
 
-A copy-on-write table and a merge-on-read table each have ``--rows`` rows in ``--slices`` file
-slices. An UPDATE has changed one row in ten. The record key ``k`` is a random string. Column ``c``
-ascends with the slices, but 2 % of the rows have a random value. The queries are a point query and
-a short range on ``c``, a point query on ``k``, and the point query on ``c`` as of the first commit.
+The benchmark uses a copy-on-write table and a merge-on-read table. Each of them has ``--rows`` rows
+in ``--slices`` file slices, and an UPDATE has changed one row in ten. The record key ``k`` is a
+random string. The values of column ``c`` ascend with the slices, except that 2 % of the rows have a
+random value. There are four queries: a point query on ``c``, a short range on ``c``, a point query
+on ``k``, and the point query on ``c`` as of the first commit.
 
-Each table has three copies: a plain copy, which Sieve also indexes; a copy with Hudi's column
-statistics; and a copy with Hudi's record-level index and a secondary index on ``c``. All copies
-must return the same rows.
+Each table has three copies: a plain copy, which Sieve indexes; a copy with Hudi's column
+statistics; and a copy with Hudi's record-level index and Hudi's secondary index on ``c``. Queries
+of all copies must return the same rows.
 
-Times are medians of five runs; each round runs all ways in turn. A write is an upsert of 1,000
-rows, of which 100 have existing keys. For Sieve, a write is the upsert to the plain copy and a
-REFRESH.
+Each round runs all ways to skip in turn, and the times are medians of five rounds. The benchmark
+also measures a write to each copy: an upsert of 1,000 rows, of which 100 have existing keys. The
+output shows the time of Sieve's REFRESH after the write to the plain copy, in addition to the time
+of this write.
 """
 
 from __future__ import annotations
@@ -47,8 +49,8 @@ _COPIES = {
     "stats": QUIET | {"hoodie.metadata.index.column.stats.enable": "true"},
     "keyed": QUIET | {"hoodie.metadata.record.index.enable": "true"},
 }
-# Hudi's CREATE INDEX supports concurrent writers, so it needs a lock provider even without such
-# writers.
+# Hudi's CREATE INDEX supports concurrent writers. So it requires a lock provider, even if there is
+# only one writer.
 _LOCK = "org.apache.hudi.client.transaction.lock.InProcessLockProvider"
 _ROWS = (
     "SELECT hex(xxhash64(id)) AS k, "
@@ -59,7 +61,7 @@ _ROWS = (
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """A way to skip slices, with the copy of the table to read and the supported queries."""
+    """A way to skip slices, the table's copy that it reads, and the queries that it supports."""
 
     label: str
     copy: str
@@ -67,7 +69,7 @@ class Way:
     sieve: bool
     queries: tuple[str, ...]
     folders: tuple[str, ...] = ()
-    """The partitions of Hudi's metadata table that store the way's index."""
+    """The partitions of Hudi's metadata table that contain this way's index."""
 
 
 _POINT, _RANGE, _KEY, _PAST = "point on c", "range on c", "point on key", "point on c, earlier"
@@ -83,19 +85,19 @@ WAYS = (
 
 @dataclass(slots=True)
 class Measured:
-    """The measurements of a query with one way: slices read, and the seconds of each run."""
+    """The measurements of a query with one way to skip: slices read, and seconds of each run."""
 
     slices: int = 0
     seconds: list[float] = field(default_factory=list)
 
     @property
     def median(self) -> float:
-        """The median seconds of a run."""
+        """The median of the runs' seconds."""
         return statistics.median(self.seconds)
 
 
 class Bench:
-    """The tables of one kind (copy-on-write or merge-on-read)."""
+    """Creates and measures the copies of one kind of table: copy-on-write or merge-on-read."""
 
     def __init__(self, spark: SparkSession, kind: str, rows: int, slices: int) -> None:
         self.spark = spark
@@ -107,13 +109,14 @@ class Bench:
         self.key = str(spark.sql(f"SELECT hex(xxhash64({rows // 2 + 1}L))").collect()[0][0])
 
     def table(self, copy: str) -> str:
-        """The table name of a copy."""
+        """The name of the table that is this copy."""
         return f"{self.kind}_{copy}"
 
     def make(self) -> None:
-        """Creates and updates all copies; indexes the plain copy.
+        """Creates and updates all copies, and indexes the plain copy.
 
-        The plain copy gets its Sieve index before its update, and a REFRESH after all updates.
+        Sieve's index on the plain copy is created before the update, and refreshed after all
+        updates.
         """
         for copy, properties in _COPIES.items():
             name = self.table(copy)
@@ -133,7 +136,7 @@ class Bench:
         self._refresh()
 
     def write(self) -> None:
-        """Runs the timed write on each copy."""
+        """Writes rows to each copy, and measures the times. Then refreshes Sieve's index."""
         with settings(self.spark, hoodie__spark__sql__insert__into__operation="upsert"):
             rows = self._rows(self.rows - 100, self.rows + 900, 3)
             for copy in _COPIES:
@@ -143,15 +146,15 @@ class Bench:
         self.refreshed = self._refresh()
 
     def measure(self) -> dict[tuple[str, str], Measured]:
-        """Runs every query with every way that supports the query.
+        """Measures every query with each way that supports the query.
 
-        Returns the measurements by the name of the query and the label of the way.
+        The result's keys are pairs of the query's name and the way's label.
         """
         measured: dict[tuple[str, str], Measured] = {}
         for query in _ALL:
             ways = [way for way in WAYS if query in way.queries]
             rows: dict[str, Counter[str]] = {}
-            # The first round is a warm-up.
+            # The first round is a warm-up, whose times do not count.
             for number in range(ROUNDS + 1):
                 for way in ways:
                     one = measured.setdefault((query, way.label), Measured())
@@ -163,7 +166,7 @@ class Bench:
         return measured
 
     def index_bytes(self, way: Way) -> int:
-        """Bytes that a way to skip stores in addition to the table."""
+        """The bytes that a way to skip stores on disk in addition to the table."""
         if way.sieve:
             shown = self.spark.sql(f"SHOW SIEVE INDEXES ON {self.table(way.copy)}").collect()
             return sum(row["bytes"] for row in shown)
@@ -224,7 +227,7 @@ def _shown(bench: Bench, measured: dict[tuple[str, str], Measured]) -> Table:
 
 
 def main() -> None:
-    """Measures both kinds of tables and prints a table for each kind."""
+    """Measures both kinds of Hudi tables, and prints a table of results for each kind."""
     parser = argparse.ArgumentParser(prog="make bench-hudi ARGS=...", description=__doc__)
     parser.add_argument("--rows", type=int, default=100_000)
     parser.add_argument("--slices", type=int, default=20)

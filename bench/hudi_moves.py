@@ -1,16 +1,16 @@
-"""Updates of an indexed Hudi column: slices with a match and slices read, after each update.
+"""Measures how many slices queries read after updates of an indexed column of a Hudi table.
 
-A copy-on-write table and a merge-on-read table each have ``--rows`` rows in ``--slices`` file
-slices. At first, the indexed column ``c`` equals the row's id and ascends with the slices. An
-update moves a row by setting ``c`` to the id plus half of the number of rows, modulo the number of
-rows. The first update moves 2 % of the rows of all slices. The second update moves 90 % of the rows
-of the first quarter of the slices. The third update moves 90 % of the rows of the other slices.
-There are four kinds of queries: for a value that a row has left, for a value to which a row has
-moved, for the value of a row that never moves, and for a short range. All of these rows are in the
-first quarter of the slices. The printed table shows the mean over the four queries of each kind.
+The benchmark uses a copy-on-write table and a merge-on-read table. Each of them has ``--rows`` rows
+in ``--slices`` file slices. At first, the indexed column ``c`` equals the row's id and ascends with
+the slices. An update *moves* a row: it sets ``c`` to the id plus half of the number of rows, modulo
+the number of rows. The first update moves 2 % of the rows, in all slices. The second update moves
+90 % of the rows in the first quarter of the slices. The third update moves 90 % of the rows in the
+other slices. There are four kinds of queries: for the old value of a moved row, for the new value
+of a moved row, for the value of a row that never moves, and for a short range. All queried rows are
+in the first quarter of the slices. For each kind, the printed table shows the mean of four queries.
 
 Each query must return the same rows with and without the index. The columns *held* show the number
-of slices with a matching row, which is the lower bound of the slices read.
+of slices that contain a matching row. Each query must read at least these slices.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ QUESTIONS = 4
 
 
 class Bench:
-    """A table and the measurements on it."""
+    """Creates one Hudi table, and runs the updates and queries on it."""
 
     def __init__(self, spark: SparkSession, kind: str, rows: int, slices: int) -> None:
         self.spark = spark
@@ -45,7 +45,7 @@ class Bench:
         self.table = _table(f"{KINDS[kind]}: {rows:,} rows in {slices} slices")
 
     def run(self) -> Table:
-        """Runs all changes and queries on the table."""
+        """Runs all updates and queries, and returns the printed table."""
         own = {"type": self.kind, "primaryKey": "id", "preCombineField": "ts"} | QUIET
         told = ", ".join(f"'{key}' = '{value}'" for key, value in own.items())
         self.spark.sql(
@@ -80,7 +80,7 @@ class Bench:
         )
 
     def _show(self, words: str, work: Callable[[], object]) -> None:
-        """Makes a change, and adds a line with the slices that queries read after the change."""
+        """Runs an update, and adds a row with the slices that queries read after the update."""
         started = time.perf_counter()
         work()
         took = time.perf_counter() - started
@@ -97,7 +97,10 @@ class Bench:
         )
 
     def _questions(self) -> dict[str, list[str]]:
-        """The conditions of each kind; the rows are spread over the first quarter of the slices."""
+        """The conditions of each kind of query.
+
+        Their rows are spread over the first quarter of slices.
+        """
         rows = [(k * 2 + 1) * self.rows // (8 * QUESTIONS) // 50 * 50 for k in range(QUESTIONS)]
         return {
             "left": [f"c = {row + 3}" for row in rows],
@@ -107,7 +110,7 @@ class Bench:
         }
 
     def _ask(self, condition: str) -> tuple[int, int]:
-        """Returns the number of slices that hold a match, and the number of slices read."""
+        """Returns the number of slices with a matching row, and the number of slices read."""
         query = f"SELECT id, c, split(_hoodie_file_name, '_')[0] AS slice FROM {self.name} WHERE "
         found = {}
         for on in ("false", "true"):
@@ -132,7 +135,7 @@ def _table(title: str) -> Table:
 
 
 def main() -> None:
-    """Measures both kinds of tables and prints a table for each kind."""
+    """Measures both kinds of Hudi tables, and prints a table of results for each kind."""
     parser = argparse.ArgumentParser(prog="python -m bench hudi-moves", description=__doc__)
     parser.add_argument("--rows", type=int, default=40_000)
     parser.add_argument("--slices", type=int, default=16)

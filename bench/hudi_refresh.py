@@ -1,14 +1,14 @@
-"""REFRESH of a Hudi merge-on-read table after commits of several sizes and kinds.
+"""Measures REFRESH of a Hudi merge-on-read table after commits of several kinds.
 
-The table has ``--rows`` rows in ``--parts`` partitions with one file slice each, and an index on
-one column. A REFRESH follows each commit. The commits are an UPDATE in one partition, an UPDATE in
-all partitions, a MERGE in all partitions, and a compaction. Hudi logs only the assigned columns of
-the MERGE, so the next REFRESH reads whole slices. For each commit, the output shows the changed
-slices, the changed rows, and the rows that REFRESH read. The output also shows the seconds of
-REFRESH, and the ratio of these seconds to the seconds of CREATE.
+The table has ``--rows`` rows in ``--parts`` partitions. Each partition has one file slice, and one
+column is indexed. There are four commits: an UPDATE in one partition, an UPDATE in all partitions,
+a MERGE in all partitions, and a compaction. After each commit, the benchmark runs a REFRESH. For
+the MERGE, Hudi logs only the columns that it assigns, so the next REFRESH reads whole slices. For
+each commit, the output shows the numbers of changed slices, of changed rows, and of rows that
+REFRESH read. It also shows the seconds of REFRESH, and their ratio to the seconds of CREATE.
 
-After each UPDATE and MERGE, a query for a changed key must return the same rows with and without
-the index.
+After each UPDATE and MERGE, a query for a changed key must return the same rows with the index as
+without it.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from sieve.storage.local import LocalStore
 FOLDER = HOME / "build" / "bench-hudi-refresh"
 NAME = "logged"
 SHARE = 100
-"""An UPDATE or MERGE changes one row in this many."""
+"""An UPDATE or MERGE changes one row in so many."""
 
 
 class Bench:
-    """The table and the measurements on it."""
+    """Creates the Hudi table, and measures REFRESH on it."""
 
     def __init__(self, spark: SparkSession, rows: int, parts: int) -> None:
         self.spark = spark
@@ -49,7 +49,7 @@ class Bench:
         self.whole = 0.0
 
     def run(self) -> Table:
-        """Runs all commits on the table."""
+        """Runs all commits and refreshes, and returns the printed table."""
         own = {"type": "mor", "primaryKey": "id", "preCombineField": "ts"} | QUIET
         told = ", ".join(f"'{key}' = '{value}'" for key, value in own.items())
         self.spark.sql(
@@ -122,7 +122,7 @@ class Bench:
 
 
 def main() -> None:
-    """Measures all commits and prints a table."""
+    """Measures the REFRESH after each commit, and prints a table."""
     parser = argparse.ArgumentParser(prog="python -m bench hudi-refresh", description=__doc__)
     parser.add_argument("--rows", type=int, default=2_000_000)
     parser.add_argument("--parts", type=int, default=20)

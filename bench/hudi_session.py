@@ -1,4 +1,4 @@
-"""A Spark session with Hudi and Sieve, and Hudi tables for benchmarks."""
+"""Starts a Spark session with Hudi and Sieve, and writes Hudi tables for benchmarks."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ QUIET = {
     "hoodie.metadata.index.column.stats.enable": "false",
     "hoodie.metadata.index.partition.stats.enable": "false",
 }
-"""Table properties that turn off Hudi's statistics and services."""
+"""Table properties that turn off Hudi's statistics and its automatic compaction."""
 
 
 def start_hudi_session(folder: Path) -> SparkSession:
-    """Starts a session with the settings of `sieve sql --hudi` and the downloaded Hudi bundle."""
+    """Starts a session with the settings of `sieve sql --hudi`, and the downloaded Hudi bundle."""
     spark = find_spark(os.environ)
     bundles = sorted((HOME / "build" / "hudi").glob(f"hudi-spark{spark.line}-bundle_*.jar"))
     if not bundles:
@@ -44,7 +44,7 @@ def start_hudi_session(folder: Path) -> SparkSession:
 
 @contextmanager
 def passing_session(folder: Path) -> Iterator[SparkSession]:
-    """Starts a Hudi session in a temporary folder."""
+    """Within the block, runs a Hudi session in a new folder. Afterwards deletes the folder."""
     shutil.rmtree(folder, ignore_errors=True)
     session = start_hudi_session(folder)
     try:
@@ -56,7 +56,7 @@ def passing_session(folder: Path) -> Iterator[SparkSession]:
 
 @contextmanager
 def settings(spark: SparkSession, **values: str) -> Iterator[None]:
-    """Changes settings within the block; in a name, two underscores stand for a dot."""
+    """Changes settings within the block. In a setting's name, two underscores stand for a dot."""
     keys = {key.replace("__", "."): value for key, value in values.items()}
     before = {key: spark.conf.get(key, None) for key in keys}
     for key, value in keys.items():
@@ -72,7 +72,7 @@ def settings(spark: SparkSession, **values: str) -> Iterator[None]:
 
 
 def fill(spark: SparkSession, table: str, query: str) -> None:
-    """Inserts the rows of a query in one commit, with one slice per partition of the query."""
+    """Inserts a query's rows in one commit, with one slice per partition of the query's result."""
     with settings(
         spark,
         hoodie__spark__sql__insert__into__operation="bulk_insert",
@@ -82,23 +82,23 @@ def fill(spark: SparkSession, table: str, query: str) -> None:
 
 
 def compact(spark: SparkSession, table: str) -> None:
-    """Compacts all slices that have log files."""
+    """Compacts all file slices that have log files."""
     with settings(spark, hoodie__compact__inline__max__delta__commits="1"):
         spark.sql(f"CALL run_compaction(op => 'schedule', table => '{table}')").collect()
     spark.sql(f"CALL run_compaction(op => 'run', table => '{table}')").collect()
-    # Hudi's services do not invalidate a session's cached slices, so the session would read the old
-    # slices.
+    # Hudi's compaction does not invalidate the list of slices that the session has cached. Without
+    # this statement, the session would read the old slices.
     spark.sql(f"REFRESH TABLE {table}")
 
 
 def folder_of(spark: SparkSession, table: str) -> Path:
-    """The folder of a table."""
+    """The folder that contains a table's files."""
     facts = {row[0]: row[1] for row in spark.sql(f"DESCRIBE EXTENDED {table}").collect()}
     return Path(facts["Location"].removeprefix("file:"))
 
 
 def instants(spark: SparkSession, table: str) -> list[str]:
-    """The instants of a table's completed commits in order, in the form of TIMESTAMP AS OF."""
+    """The instants of a table's completed commits, in order. TIMESTAMP AS OF accepts them."""
     timeline = folder_of(spark, table) / ".hoodie" / "timeline"
     kinds = (".commit", ".deltacommit", ".replacecommit")
     done = (path.stem for path in timeline.iterdir() if path.name.endswith(kinds))

@@ -1,4 +1,4 @@
-"""Settings of a session with Iceberg, and Iceberg tables of existing Parquet files."""
+"""The settings of a session with Iceberg, and code that makes Iceberg tables of Parquet files."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from sieve.client.spark_home import find_spark
 from sql_ext.launcher.launch import ICEBERG_EXTENSION, iceberg_settings, shipped_settings
 
 FETCHED = Path(__file__).resolve().parent.parent / "build" / "peers"
-"""The folder of the jars that `make bench-peers` downloads."""
+"""The folder to which `make bench-peers` downloads jars."""
 
 
 def iceberg_conf(*, indexed: bool) -> Mapping[str, str]:
-    """Settings like those of `sieve sql --iceberg`, with the downloaded jar.
+    """The settings of `sieve sql --iceberg`, but with the downloaded Iceberg jar.
 
     Args:
-        indexed: true if Spark also loads Sieve.
+        indexed: whether Spark also loads Sieve.
 
     Raises:
-        SystemExit: the jar is missing.
+        SystemExit: no Iceberg jar for this Spark has been downloaded.
     """
     spark = find_spark(os.environ)
     jars = [str(jar) for jar in FETCHED.glob(f"iceberg-spark-runtime-{spark.line}_*.jar")]
@@ -39,15 +39,15 @@ def iceberg_conf(*, indexed: bool) -> Mapping[str, str]:
 def add_files(
     spark: SparkSession, name: str, columns: str, files: Path, folder: Path, more: str = ""
 ) -> None:
-    """Makes an Iceberg table of Parquet files.
+    """Creates an Iceberg table from existing Parquet files.
 
     Args:
         spark: the session.
-        name: name of the new table: catalog, namespace, table.
-        columns: the columns with their types, in parentheses.
-        files: the folder of the files.
-        folder: the folder of the table's own links to the files; the folder does not exist.
-        more: clauses of CREATE TABLE.
+        name: the new table's name, with catalog and namespace.
+        columns: the table's columns and their types, in parentheses.
+        files: the folder that contains the Parquet files.
+        folder: the folder for the table's hard links to the files. It must not exist yet.
+        more: further clauses of CREATE TABLE.
     """
     shutil.copytree(files, folder, copy_function=os.link)
     spark.sql(f"CREATE TABLE {name} {columns} USING iceberg {more}")

@@ -1,4 +1,4 @@
-"""Runs a query in several modes in turn, so that a busy machine slows all modes alike."""
+"""Runs a query in several modes in turn, so that other load slows all modes alike."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ from bench.task_totals import TaskMeter, TaskTotals
 
 @dataclass(frozen=True, slots=True)
 class Turns:
-    """The cost of a query in several modes, by name of the mode.
+    """The cost of a query in each of several modes. The dictionaries' keys are the modes' names.
 
     Attributes:
-        files: number of files that the query's scans read.
-        tasks: input and CPU time of the query's tasks in the last run.
-        ms: median milliseconds of a run.
-        spread: the slowest run divided by the fastest.
-        differing: a mode whose rows differ from the rows of the first mode; None if there is none.
+        files: the number of files that the query's scans read.
+        tasks: the input and the CPU time of the query's tasks in the last run.
+        ms: the median milliseconds of a run.
+        spread: the time of the slowest run divided by the time of the fastest run.
+        differing: a mode whose rows differ from the rows of the first mode. The value is None if no
+            mode's rows differ.
     """
 
     files: dict[str, int]
@@ -44,11 +45,11 @@ def in_turns(
 
     Args:
         spark: the session.
-        text: text of the query.
-        modes: settings of the session by name of the mode.
-        runs: number of timed runs of each mode, after an untimed first run that compiles the query;
-            with 0, the first run is timed.
-        same: function that returns whether two answers are the same.
+        text: the query's SQL text.
+        modes: the session settings of each mode, by the mode's name.
+        runs: the number of timed runs in each mode. An untimed run, which compiles the query,
+            precedes them. If ``runs`` is 0, the only run is timed.
+        same: a function that returns whether two answers count as equal.
     """
     files: dict[str, int] = {}
     tasks: dict[str, TaskTotals] = {}

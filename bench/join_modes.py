@@ -1,4 +1,4 @@
-"""The modes of the join benchmarks, and Spark settings that change how Spark joins."""
+"""The modes of the join benchmarks, and Spark settings that select other join algorithms."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ MODES = {
     "constants": {"spark.sieve.join.pruning": "off", "spark.sieve.strict": "true"},
     "Sieve": {"spark.sieve.strict": "true"},
 }
-# Without adaptive execution, Spark does not merge the default 200 shuffle partitions, and a
-# cartesian product of two sides with 200 partitions each has 40,000 tasks.
+# Without adaptive execution, Spark does not merge the 200 shuffle partitions that it uses by
+# default. A cartesian product of two such sides would have 40,000 tasks, so this mode uses 8
+# partitions.
 _STATIC = {"spark.sql.adaptive.enabled": "false", "spark.sql.shuffle.partitions": "8"}
 SETTINGS = {
     "AQE, broadcasts": {},

@@ -1,12 +1,13 @@
-"""Joins in which keys of one table select the files of another: ``make bench-joins``.
+"""Measures joins in which one table's keys select the files of another: ``make bench-joins``.
 
-``star`` (the default) has a small star schema and queries for these joins. ``tpch`` and ``tpcds``
-are the 22 queries of TPC-H and the 99 queries of TPC-DS. Each query runs in three modes in turn:
-Spark alone (``spark.sieve.enabled = false``), Sieve that skips only by constants of the query
-(``spark.sieve.join.pruning = off``), and Sieve that skips by join keys, too.
-``--without-constants`` omits the second mode. For TPC, the benchmark sums the bytes of all tasks,
-because the metrics of the final plan lack the stages that adaptive execution has dropped. Parquet's
-vectored reads are off, because Spark's byte counters miss vectored reads of a local file system.
+There are three suites. ``star`` (the default) is a small star schema with queries that join its
+tables. ``tpch`` and ``tpcds`` are the 22 queries of TPC-H and the 99 queries of TPC-DS. Each query
+runs in three modes in turn. The first mode is Spark alone (``spark.sieve.enabled = false``). In the
+second mode, Sieve skips files only by constants in the query (``spark.sieve.join.pruning = off``).
+In the third mode, Sieve also skips files by join keys. ``--without-constants`` omits the second
+mode. For TPC, the benchmark sums the bytes of all tasks, because the final plan's metrics lack the
+stages that adaptive execution has dropped. Parquet's vectored reads are off, because Spark does not
+count the bytes of vectored reads from a local file system.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from bench.tpc_report import head, line, shares, summary
 
 
 def main() -> None:
-    """Measures every query; the exit code is 0 if all modes return equal rows."""
+    """Measures every query. The exit code is 0 if all modes return equal rows."""
     parser = argparse.ArgumentParser(prog="python -m bench joins", description=__doc__)
     parser.add_argument("suite", nargs="?", choices=["star", "tpch", "tpcds"], default="star")
     parser.add_argument("--runs", type=int, default=5, help="of each query in each mode")
@@ -60,7 +61,7 @@ def main() -> None:
     if args.suite == "star":
         star.measure(console, args.rows, args.runs)
         return
-    # PySpark would log a query's error with the whole query and two stack traces
+    # Otherwise PySpark logs each error of a query with the whole query and two stack traces.
     logging.disable()
     modes = MODES | {"Sieve": MODES["Sieve"] | {"spark.sieve.join.pruning": args.pruning}}
     if args.without_constants:

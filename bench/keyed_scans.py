@@ -1,4 +1,4 @@
-"""Finds the scans that skipped files by join keys or by results of subqueries."""
+"""Finds scans that skipped files by join keys or by the result of a subquery."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from bench.session import SWITCH, scans_of, with_settings
 
 @dataclass(frozen=True, slots=True)
 class KeyedScan:
-    """A scan that used join keys or the result of a subquery to skip files.
+    """A scan that skipped files by join keys or by the result of a subquery.
 
     Attributes:
-        table: name of the table.
-        columns: the columns that the scan's filters compare with these values.
-        read: number of files that the scan read.
-        least: number of files with a row that has one of the values and that satisfies the constant
-            filters on indexed columns.
+        table: the scanned table's name.
+        columns: the columns that the scan's filters compare with the keys or with this result.
+        read: the number of files that the scan read.
+        least: the number of files that contain a row that the scan needs. Such a row matches one of
+            the keys or results, and satisfies the constant filters on indexed columns.
     """
 
     table: str
@@ -30,11 +30,11 @@ class KeyedScan:
 
 
 class KeyedScans:
-    """Finds keyed scans, and counts the files that contain the keys.
+    """Finds keyed scans in executed queries, and counts the files that such scans need.
 
     Args:
         spark: the session.
-        indexed: the indexed columns of each table.
+        indexed: the indexed columns, by the table's name.
     """
 
     def __init__(self, spark: SparkSession, indexed: Mapping[str, Collection[str]]) -> None:
@@ -43,7 +43,7 @@ class KeyedScans:
         self._counted: dict[tuple[str, str], int] = {}
 
     def of(self, frame: DataFrame) -> Iterator[KeyedScan]:
-        """Yields the scans of an executed query that used join keys or results of subqueries."""
+        """Yields those scans of an executed query that skipped by join keys or subquery results."""
         filters = self._spark._jvm.org.apache.spark.sql.sieve.plan.RunTimeFilters  # noqa: SLF001
         for scan in scans_of(frame):
             if scan.getClass().getSimpleName() != "SieveScan":
@@ -84,7 +84,7 @@ def _columns(expression: Any) -> list[str]:
 
 
 def _sql(expression: Any) -> str:
-    """The SQL text of a predicate, without table aliases, because these differ between filters."""
+    """The SQL text of a predicate. Omits table aliases, because they differ between filters."""
     text = str(expression.sql())
     for attribute in _items(expression.references().toSeq()):
         text = text.replace(attribute.sql(), f"`{attribute.name()}`")

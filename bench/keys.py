@@ -1,10 +1,10 @@
-"""Time to turn the keys of a join into a list of files: ``python -m bench keys``.
+"""Measures the time from join keys to a list of files: ``python -m bench keys``.
 
 The indexed table has 10,000 files with random keys. The benchmark joins this table with small
-tables of 10,000 to 1,000,000 keys. For each small table, the output shows two times of a warm
-driver. The first is the time to make a filter from the unsorted join keys. The second is the time
-of the front-end call that finds the files for the filter. This call includes request, transfer,
-look-up and answer.
+tables of 10,000 to 1,000,000 keys. For each small table, the output shows two times, measured in a
+warm driver. The first is the time in which the driver makes a filter from the unsorted join keys.
+The second is the time of the call to the front end, which finds the files for this filter. The
+call's time includes the request, its transfer, the look-up and the answer.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ FOLDER = Path(__file__).resolve().parent.parent / "build" / "bench-keys"
 
 
 def main() -> None:
-    """Prints the median and the minimum of the rounds, in milliseconds."""
+    """Measures both times, and prints the median and the minimum of the rounds in milliseconds."""
     parser = argparse.ArgumentParser(prog="python -m bench keys", description=__doc__)
     parser.add_argument("--rounds", type=int, default=20)
     rounds = parser.parse_args().rounds
@@ -45,7 +45,7 @@ def main() -> None:
         _write(FOLDER / "t" / f"{number}.parquet", rng.integers(0, DOMAIN, EACH))
     for n in KEYS:
         _write(FOLDER / f"keys{n}" / "0.parquet", rng.integers(0, DOMAIN, n))
-    # With these settings, each scan sends a request to the front end and waits for the answer.
+    # With these settings, each scan asks the front end and waits for the answer.
     settings = {"spark.sieve.strict": "true", "spark.sieve.prune.timeout": "60s"}
     spark = start_session(FOLDER / "spark", settings)
     for name in ("t", *(f"keys{n}" for n in KEYS)):
@@ -77,7 +77,7 @@ def _median_and_least(times: Sequence[float]) -> tuple[str, str]:
 
 
 def _filters(spark: SparkSession, n: int, rounds: int) -> list[float]:
-    """Milliseconds that the driver needs to make a filter from the values of a broadcast."""
+    """The milliseconds, per round, in which the driver makes a filter from `n` broadcast values."""
     jvm: Any = spark._jvm  # noqa: SLF001 - no public API
     rows = spark.range(1)._jdf  # noqa: SLF001 - no public API
     key = rows.queryExecution().analyzed().output().head()
@@ -94,7 +94,7 @@ def _filters(spark: SparkSession, n: int, rounds: int) -> list[float]:
 
 
 def _calls(spark: SparkSession, n: int, rounds: int) -> list[float]:
-    """Milliseconds of the front-end call of a join with `n` keys, in rounds after a warm-up."""
+    """The milliseconds, per round, of the front-end call of a join with `n` keys."""
     times = []
     for _ in range(rounds + 1):
         before = _status(spark)

@@ -1,12 +1,14 @@
-"""Tables of large files for ``make bench-ranges``: their columns, layouts, formats and queries.
+"""The tables of large files for ``make bench-ranges``, and the queries that run on them.
 
-A row has about a hundred bytes. A file has `GROUPS` row groups (in ORC, stripes). The columns are:
+A row has about a hundred bytes. A file has `GROUPS` row groups, or stripes in ORC. The columns are:
 
-- ``id``: unique keys in random order, so every file and row group spans the whole domain;
-- ``day``: ascends with the rows, except for 2 % late rows, so each file covers a few days;
-- ``sorted_id``: the keys of ``id``, sorted within each file; every file spans the whole domain;
-- ``block``: the number of a block; the table has 1,000 blocks of rows in random order;
-- ``pad``: text that brings the row to a hundred bytes.
+- ``id``: unique keys in random order, so that every file and row group spans the whole domain;
+- ``day``: a day that ascends with the rows, except for 2 % late rows, so that a file covers a few
+  days;
+- ``sorted_id``: the keys of ``id``, but sorted within each file, so that every file spans the whole
+  domain;
+- ``block``: the number of the row's block. The table consists of 1,000 blocks in random order;
+- ``pad``: text that pads the row to a hundred bytes.
 """
 
 from __future__ import annotations
@@ -33,29 +35,30 @@ FORMATS = ("parquet", "orc", "csv")
 
 _PAD = 68
 _LATE = 50
-"""One row in this many is late."""
+"""One row in so many is late."""
 _PAGE = 20_000
-"""Number of rows in a Parquet page, as in Spark's files."""
+"""The number of rows in a Parquet page, which is the same as in files that Spark writes."""
 
 Ids = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
 class Large:
-    """The files of a table: format, rows of each file, and number of files."""
+    """The files of a table: their format, the number of rows of each file, and the number of
+    files."""
 
     kind: str
     rows: int
     files: int
 
     def ids(self, number: int) -> Ids:
-        """Unique keys in random order: an odd multiplier permutes the numbers below 2^48."""
+        """Unique keys in random order. An odd multiplier permutes the numbers below 2^48."""
         serial = np.arange(number * self.rows, (number + 1) * self.rows, dtype=np.uint64)
         mixed = serial * np.uint64(0x9E37_79B9_7F4B) % np.uint64(1 << 48)
         return (mixed ^ (mixed >> np.uint64(24))).astype(np.int64)
 
     def write(self, folder: Path, number: int) -> None:
-        """Writes one file."""
+        """Writes the file with this number."""
         folder.mkdir(parents=True, exist_ok=True)
         random, rows = np.random.default_rng(number), self.rows
         serial = np.arange(number * rows, (number + 1) * rows)
@@ -89,7 +92,10 @@ class Large:
             pv.write_csv(table, path, pv.WriteOptions(include_header=False))
 
     def least(self, folder: Path, out: Path, matches: pc.Expression) -> int:
-        """Writes each row group with a match as a separate file; returns the number of files."""
+        """Writes each row group that contains a match to a file of its own.
+
+        Returns their number.
+        """
         shutil.rmtree(out, ignore_errors=True)
         out.mkdir()
         found = 0
@@ -110,14 +116,15 @@ class Large:
         else:
             names = [column.split()[0] for column in SCHEMA.split(", ")]
             table = pv.read_csv(path, pv.ReadOptions(column_names=names))
-            # Sieve divides text files into ranges of 8 MB, so this function does, too.
+            # Sieve divides text files into ranges of 8 MB. So this function divides them in the
+            # same way.
             each = -(-len(table) * (8 << 20) // path.stat().st_size)
             yield from (table.slice(k, each) for k in range(0, len(table), each))
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A query: its title, its WHERE clause, and this clause as an Arrow expression."""
+    """A query: its title, its WHERE clause, and the same condition as an Arrow expression."""
 
     title: str
     where: str
@@ -125,9 +132,9 @@ class Query:
 
 
 def queries(table: Large) -> Iterator[Query]:
-    """Queries for points, a list of ten keys, ranges, half of the rows, and all rows.
+    """Yields queries for one key, ten keys, ranges, half of the rows, and all rows.
 
-    The keys are the same in each run, because a fixed seed selects them.
+    Each run queries the same keys, because a fixed seed selects them.
     """
     random = np.random.default_rng(1)
     keys = [

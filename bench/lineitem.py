@@ -1,14 +1,15 @@
-"""TPC-H's lineitem in three file layouts, with late rows as in practice.
+"""Writes TPC-H's lineitem in three file layouts, with late rows as they occur in practice.
 
-``lineitem_by_date`` is split into files by the day on which a row arrives. A row arrives on its
-ship date, except that 2 % of the rows arrive 1 to 730 days later. The chance that a late row is
-more than d days late is 1/d. Half of the late rows arrive within 2 days, nine in ten within 10
-days, and one in a hundred after more than three months. ``lineitem_by_order`` is split by order
-key, except that 2 % of the orders are in a random later file. ``lineitem_large`` has the rows of
-``lineitem_by_order`` in the same order, in four large files.
-
-A hash of a row's key decides whether the row is late, so every run at the same scale makes the same
+The files of ``lineitem_by_date`` contain the rows in order of arrival. A row arrives on its ship
+date, except that 2 % of the rows arrive 1 to 730 days later. A late row is more than d days late
+with probability 1/d. So half of the late rows arrive within 2 days, nine in ten within 10 days, and
+one in a hundred after more than three months. The files of ``lineitem_by_order`` contain the rows
+in order of their order keys, except that 2 % of the orders are in a random later file.
+``lineitem_large`` contains the rows of ``lineitem_by_order`` in the same order, but in four large
 files.
+
+A hash of a row's key decides whether the row is late. So every run at the same scale writes the
+same files.
 """
 
 from __future__ import annotations
@@ -35,19 +36,19 @@ LARGE = "lineitem_large"
 
 _BATCH = 1 << 19
 _ROWS_HELD = 60_000
-"""Number of buffered rows of an output file that become a row group."""
+"""If the buffer of an output file contains so many rows, they are written as a row group."""
 
 Numbers = npt.NDArray[np.int64]
 Say = Callable[[float], None]
 
 
 def cut(raw: Path, table: str, scale: int, say: Say) -> Path:
-    """Creates the files of one table, unless they exist; returns the folder of the files.
+    """Creates the files of one table, unless they exist. Returns the folder that contains them.
 
     Args:
-        raw: the raw table; the result is a folder next to it.
-        table: name of the table to create, `BY_DATE` or `BY_ORDER`.
-        scale: scale factor of the raw table.
+        raw: the file of the raw table. The new folder is next to it.
+        table: the name of the table to create, `BY_DATE` or `BY_ORDER`.
+        scale: the scale factor of the raw table.
         say: progress callback, which gets the completed share, 0 to 1.
     """
     target = raw.parent / table
@@ -66,10 +67,10 @@ def cut(raw: Path, table: str, scale: int, say: Say) -> Path:
 
 
 def join_files(folder: Path, say: Say) -> Path:
-    """Creates the folder of `LARGE`: each row group has the rows of four files of `BY_ORDER`.
+    """Creates the files of `LARGE`. Each row group has the rows of four files of `BY_ORDER`.
 
     Args:
-        folder: folder of `BY_ORDER`; the result is a folder next to it.
+        folder: the folder of `BY_ORDER`. The new folder is next to it.
         say: progress callback, which gets the completed share, 0 to 1.
     """
     target = folder.parent / LARGE
@@ -96,7 +97,7 @@ def join_files(folder: Path, say: Say) -> Path:
 
 
 def order_key(number: int) -> int:
-    """The key of the n-th order; TPC-H uses the first 8 of every 32 keys (specification, 4.2.3)."""
+    """The key of order number n. TPC-H uses the first 8 of every 32 keys (specification, 4.2.3)."""
     return (number >> 3 << 5) | (number & 7)
 
 
@@ -105,7 +106,7 @@ def _order_number(keys: Numbers) -> Numbers:
 
 
 def _uniform(keys: Numbers, stream: int) -> npt.NDArray[np.float64]:
-    """Uniform numbers in [0, 1): the last mixing step of SplitMix64, applied to the keys."""
+    """Uniform pseudorandom numbers in [0, 1), from SplitMix64's last mixing step of each key."""
     with np.errstate(over="ignore"):
         x = keys.astype(np.uint64) * np.uint64(8) + np.uint64(stream)
         x = x * np.uint64(0x9E3779B97F4A7C15)
@@ -116,11 +117,11 @@ def _uniform(keys: Numbers, stream: int) -> npt.NDArray[np.float64]:
 
 
 def _arrival(rows: pa.RecordBatch) -> npt.NDArray[np.float64]:
-    """Arrival time of each row, in days."""
+    """The arrival time of each row, in days."""
     shipped = rows["l_shipdate"].cast(pa.int32()).to_numpy().astype(np.float64)
     lines = rows["l_orderkey"].to_numpy() * 8 + rows["l_linenumber"].to_numpy()
     late = _uniform(lines, 1) < LATE_SHARE
-    # The inverse of the tail 1/d turns a uniform number into a delay of 1 to 730 days.
+    # The inverse of the tail probability 1/d turns a uniform number into a delay of 1 to 730 days.
     draw = _uniform(lines, 2) * (1 - 1 / LATEST_DAYS)
     return shipped + _uniform(lines, 3) + np.where(late, 1 / (1 - draw), 0)
 
@@ -136,7 +137,7 @@ def _batches(raw: Path, columns: list[str] | None = None) -> Iterator[pa.RecordB
 
 
 def _arrival_edges(raw: Path) -> npt.NDArray[np.float64]:
-    """Arrival times that split the rows into files of about equal size."""
+    """The arrival times at which a new file begins, so that files have about equal sizes."""
     columns = ["l_orderkey", "l_linenumber", "l_shipdate"]
     arrivals = np.concatenate([_arrival(rows) for rows in _batches(raw, columns)])
     return np.quantile(arrivals, np.arange(1, FILES) / FILES)
@@ -157,7 +158,7 @@ def _file_by_order(rows: pa.RecordBatch, scale: int) -> Numbers:
 def _write(
     raw: Path, folder: Path, file_of: Callable[[pa.RecordBatch], Numbers], order: str, say: Say
 ) -> None:
-    """Writes rows to `FILES` files in bounded memory; sorts each row group by one column."""
+    """Writes rows to `FILES` files in bounded memory. Sorts each row group by one column."""
     total, seen = pq.ParquetFile(raw).metadata.num_rows, 0
     held: list[list[pa.RecordBatch]] = [[] for _ in range(FILES)]
     counts = np.zeros(FILES, np.int64)

@@ -1,9 +1,10 @@
-"""Latency of index look-ups, for 1,000 to 1,000,000 files: ``make bench-lookup``.
+"""Measures the latency of index look-ups, for 1,000 to 1,000,000 files: ``make bench-lookup``.
 
-A look-up finds the files for one predicate in the index. A request is the front end's complete work
-for a scan: it parses JSON and predicate, looks up, and writes a bitmap. A cold look-up is the first
-after the version has been opened; the operating system has the index files in its page cache. In a
-warm look-up, Sieve has cached everything that the query needs. The benchmark uses no Spark.
+A *look-up* finds the files for one predicate in the index. A *request* is the front end's complete
+work for a scan: parsing the JSON and the predicate, the look-up, and writing the answer's bitmap. A
+look-up is *cold* if it is the first one after the version was opened, but the operating system has
+the index files in its page cache. A look-up is *warm* if Sieve has cached all data that the look-up
+needs. The benchmark runs without Spark.
 """
 
 from __future__ import annotations
@@ -38,11 +39,11 @@ from sql_ext.frontend.request_queue import Request
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
 LISTED = 10_000
 COLD_ROUNDS = 5
-# This cache of Sieve is larger than any measured version needs.
+# The size of Sieve's cache in bytes, which suffices for every measured version.
 ROOM = 4 << 30
 
 POINT, RANGE, LIST = "one key", "0.05 % of the keys", f"IN of {LISTED:,} keys"
-# For too many join keys, the driver sends this number of ranges instead.
+# If a join has too many keys, the driver sends so many ranges instead of the keys.
 RANGED = 1_000
 RANGES = f"{RANGED:,} ranges"
 KINDS = (POINT, RANGE, LIST, RANGES)
@@ -50,9 +51,9 @@ KINDS = (POINT, RANGE, LIST, RANGES)
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The times of one kind of query in ms; a pair of numbers is p50 and p99.
+    """The times of one kind of query in milliseconds. A pair consists of p50 and p99.
 
-    `cpu` is the CPU time of the thread that looks up; other load hardly affects it.
+    `cpu` is the CPU time of the thread that runs the look-up. Other load hardly affects it.
     """
 
     locations: int
@@ -68,7 +69,7 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """The time to open a version, which reads the file list."""
+    """The time to open a version, that is, to read its file list."""
 
     milliseconds: float
     list_bytes: int
@@ -76,7 +77,7 @@ class Opened:
 
 
 def main() -> None:
-    """Measures every size, and prints a table for each size."""
+    """Measures each number of files, and prints a table for each of them."""
     parser = argparse.ArgumentParser(prog="python -m bench lookup", description=__doc__)
     parser.add_argument("--locations", type=int, nargs="+", default=list(SIZES), help="files")
     parser.add_argument("--ranges", type=int, default=1, help="ranges of each file")
@@ -85,7 +86,7 @@ def main() -> None:
     args = parser.parse_args()
     console = Console(width=None if sys.stdout.isatty() else 110, highlight=False)
     found: list[Measured] = []
-    # As in the front end, garbage collection ignores the objects that exist so far.
+    # Excludes the existing objects from garbage collection, as the front end does.
     gc.freeze()
     for n in args.locations:
         with tempfile.TemporaryDirectory() as folder:
@@ -127,7 +128,7 @@ def _open(version: BuiltVersion) -> tuple[OpenVersion, Opened]:
 
 
 def _cold(version: BuiltVersion, kind: str, rng: np.random.Generator) -> tuple[float, float, float]:
-    """Medians of the first look-up after opening: milliseconds, files read and bytes read."""
+    """The medians of milliseconds, files read and bytes read of cold look-ups."""
     found = []
     for _ in range(COLD_ROUNDS):
         index, opened = _open(version)
@@ -141,7 +142,7 @@ def _cold(version: BuiltVersion, kind: str, rng: np.random.Generator) -> tuple[f
 
 
 def predicate_of(kind: str, rng: np.random.Generator) -> dict[str, Any]:
-    """A predicate with random keys, in the form that the driver sends."""
+    """A predicate with random keys, in the JSON form in which the driver sends predicates."""
     key = int(rng.integers(0, SPAN))
     if kind == POINT:
         return {"op": "=", "col": ["id"], "value": key}
@@ -163,7 +164,7 @@ def _between(low: int, high: int) -> dict[str, Any]:
 
 
 def _required(index: OpenVersion, predicate: dict[str, Any]) -> KeyRanges:
-    """The key ranges of a predicate."""
+    """The key ranges that can satisfy a predicate."""
     if predicate["op"] in ("=", "in"):
         leaf = parse(predicate)
         assert isinstance(leaf, Leaf)
@@ -174,7 +175,7 @@ def _required(index: OpenVersion, predicate: dict[str, Any]) -> KeyRanges:
 
 
 def service_of(version: BuiltVersion) -> Callable[[str], str]:
-    """Returns a function that does all of the front end's work for one warm request."""
+    """Returns a function that answers a request as a warm front end does."""
     service = PruneService(Roots(None), Pruner(lambda _: CountingStore(), 1 << 26))
 
     def serve(text: str) -> str:
@@ -187,7 +188,7 @@ def service_of(version: BuiltVersion) -> Callable[[str], str]:
 
 
 def request_of(version: BuiltVersion, predicate: dict[str, Any], room: int = ROOM) -> str:
-    """A request in the form that the driver sends; `room` is the size of the cache in bytes."""
+    """A request as JSON text, as the driver sends it. `room` is the cache's size in bytes."""
     manifest = version.manifest
     registration = {
         "format": 1,
@@ -215,7 +216,7 @@ def times_of(
     asked: Sequence[object],
     clock: Callable[[], float] = time.perf_counter,
 ) -> list[float]:
-    """The milliseconds of each call."""
+    """The milliseconds of the call with each argument."""
     times = []
     for one in asked:
         started = clock()
@@ -225,7 +226,7 @@ def times_of(
 
 
 def percentiles(times: Sequence[float]) -> tuple[float, float]:
-    """The percentiles p50 and p99."""
+    """The percentiles p50 and p99 of some times."""
     return float(np.percentile(times, 50)), float(np.percentile(times, 99))
 
 

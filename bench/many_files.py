@@ -1,19 +1,19 @@
-"""CREATE SIEVE INDEX on a table of many tiny files: ``python -m bench many-files``.
+"""Measures CREATE SIEVE INDEX on tables of many tiny files: ``python -m bench many-files``.
 
 Executors run in separate processes (``local-cluster[2,1,2048]``), so the driver's memory does not
-include the memory of executors. Each size runs in a new Spark application. The table has ascending
-keys in Parquet files of ``--rows`` rows. With ``--partitions``, the metastore has that number of
-partitions. The output shows the following figures:
+include the executors' memory. The benchmark measures each number of files in a new Spark
+application. The table has ascending keys, in Parquet files of ``--rows`` rows. ``--partitions`` is
+the number of the table's partitions in the metastore. The output shows the following figures:
 
-- milliseconds to plan a scan, without and with the index: the first plan, and later plans. The
-  first plan without the index lists the files.
-- seconds of CREATE and of the query ``SELECT input_file_name(), min(id), max(id) FROM t GROUP BY
-  1``, and CPU milliseconds of all processes per file.
-- the driver's live heap after garbage collection, before and after CREATE. Before CREATE, the
-  driver has listed the table.
-- the peak resident memory of the front end, and the bytes of the index per file.
+- the milliseconds to plan a scan for the first time and later, both without and with the index.
+  Without the index, the first planning lists the files.
+- the seconds of CREATE, and of the query ``SELECT input_file_name(), min(id), max(id) FROM t GROUP
+  BY 1``; for both, also the CPU milliseconds of all processes per file.
+- the driver's live heap after garbage collections, before and after CREATE. The driver has already
+  listed the table's files before CREATE.
+- the front end's peak resident memory, and the index's bytes per file.
 
-A second run with a hundred times ``--rows`` shows the cost of more keys.
+To see the cost of more keys, run the benchmark again with a hundred times as many ``--rows``.
 """
 
 from __future__ import annotations
@@ -50,13 +50,12 @@ class Measured:
     """The measurements of one table size.
 
     Attributes:
-        files, rows: number of files and number of rows of the table.
-        listing, bare: ms of the first plan of a scan and of a later plan, without an index.
-        opening, indexed: ms of the first plan that consults the index and of a later plan.
-        query, create: wall-clock seconds, and CPU seconds of all processes.
-        heap: MB of the driver's live heap before and after CREATE.
-        front_end: peak MB of the front end before and after CREATE.
-        index: bytes of the index.
+        files, rows: the table's number of files and number of rows. listing, bare: milliseconds to
+        plan a scan without an index, for the first time and later. opening, indexed: milliseconds
+        to plan a scan with the index, for the first time and later. query, create: pairs of
+        wall-clock seconds, and CPU seconds of all processes. heap: size of the driver's live heap
+        before and after CREATE, in MB. front_end: peak memory of the front end before and after
+        CREATE, in MB. index: size of the index in bytes.
     """
 
     files: int
@@ -73,7 +72,7 @@ class Measured:
 
 
 def main() -> None:
-    """Measures each size and prints one table."""
+    """Measures each number of files and prints one table."""
     parser = argparse.ArgumentParser(prog="python -m bench many-files", description=__doc__)
     parser.add_argument("--files", type=int, nargs="+", default=list(SIZES))
     parser.add_argument("--rows", type=int, default=4, help="of each file")
@@ -101,7 +100,7 @@ def main() -> None:
 
 
 def _spread(folder: Path, partitions: int) -> None:
-    """Moves the files into the folders of the partitions in turn, if there are partitions."""
+    """Distributes the files to the folders of the partitions, if there are partitions."""
     for number in range(partitions):
         (folder / f"p={number}").mkdir()
     if partitions:
@@ -115,8 +114,8 @@ def _spread(folder: Path, partitions: int) -> None:
 def _measure(files: int, rows: int, *, partitioned: bool) -> None:
     with PeakMemory() as memory:
         settings = {"spark.master": MASTER, "spark.pyspark.python": sys.executable}
-        # Spark's cache of file listings has 250 MB by default. This cache would hide the smaller
-        # effects that the benchmark measures.
+        # By default, Spark's cache of file listings can use 250 MB. A full cache would hide the
+        # smaller amounts of memory that the benchmark measures.
         settings["spark.sql.hive.filesourcePartitionFileCacheSize"] = "1"
         spark = start_session(FOLDER / "spark", settings)
         path = (FOLDER / "data").as_uri()
@@ -125,7 +124,7 @@ def _measure(files: int, rows: int, *, partitioned: bool) -> None:
         spark.sql(f"CREATE TABLE t ({columns}) USING parquet {by} LOCATION '{path}'")
         if partitioned:
             spark.sql("MSCK REPAIR TABLE t")
-        # The job starts the executors without Python workers, and SHOW starts the front end.
+        # This job starts the executors, but no Python workers. SHOW starts the front end.
         spark.range(1000).repartition(4).count()
         spark.sql("SHOW SIEVE INDEXES ON t").collect()
         listing, bare = _plans(spark)
@@ -142,13 +141,13 @@ def _measure(files: int, rows: int, *, partitioned: bool) -> None:
 
 
 def _plans(spark: SparkSession) -> tuple[float, float]:
-    """Milliseconds of the next plan of a scan for one key, and the median of later plans."""
+    """The milliseconds to plan the next scan for one key, and the median of later scans."""
     times = [planned(spark, f"SELECT * FROM t WHERE id = {key}") for key in range(_PLANS)]
     return times[0], statistics.median(times[_PLANS // 2 :])
 
 
 def live_heap(spark: SparkSession) -> float:
-    """The size of the live objects in the driver's heap, in MB."""
+    """The size of the live objects in the driver's heap, in MB, after a garbage collection."""
     jvm: Any = spark._jvm  # noqa: SLF001 - no public API
     runtime = jvm.java.lang.Runtime.getRuntime()
     jvm.java.lang.System.gc()
@@ -159,7 +158,7 @@ def live_heap(spark: SparkSession) -> float:
 
 
 def by_size(title: str, found: Sequence[Any], rows: Mapping[str, Callable[[Any], str]]) -> Table:
-    """A table with one column for each number of files."""
+    """A printed table with one column for each number of files."""
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
     table.add_column(title, no_wrap=True)
     for one in found:

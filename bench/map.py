@@ -1,8 +1,9 @@
-"""Hash maps (static functions from keys to files): size, files read, time to build and look up.
+"""Measures hash maps from keys to files: size, files read, and the time of build and look-up.
 
-Keys are unique and random, like UUIDs. Each key is in one file; for the last map, each key is in
-two files. A segment of a map has about a million hashes. The benchmark looks up 10,000 present or
-absent hashes at a time, on one core and without Spark.
+A hash map is a static function, in segments of about a million hashes. The keys are unique and
+random, like UUIDs. Each key is in one file, but for the last map, each key is in two files. Each
+look-up asks for 10,000 hashes that are all present or all absent. The benchmark runs on one core
+and without Spark.
 """
 
 from __future__ import annotations
@@ -32,7 +33,10 @@ ROUNDS = 10
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The measurements of one map: bytes per key, times in seconds, files read per key."""
+    """The measurements of one map.
+
+    Times are in seconds; `present` and `absent` are files per key.
+    """
 
     files: int
     keys: int
@@ -45,7 +49,7 @@ class Measured:
 
 
 def main() -> None:
-    """Measures maps of several numbers of files and prints a table."""
+    """Measures maps with several numbers of files, and prints a table."""
     parser = argparse.ArgumentParser(prog="python -m bench map", description=__doc__)
     parser.add_argument("--keys", type=int, default=10_000_000)
     parser.add_argument("--files", type=int, nargs="+", default=[1_000, 100_000])
@@ -58,7 +62,7 @@ def main() -> None:
 
 
 def measure(keys: int, files: int, bits: int, repeats: int) -> Measured:
-    """Measures a map of distinct keys; each key occurs `repeats` times, in random files."""
+    """Measures a map of distinct keys. Each key occurs `repeats` times, in random files."""
     rng = np.random.default_rng(keys + files)
     hashes = np.repeat(np.sort(hash_codes(np.arange(keys))), repeats)
     locations = rng.integers(0, files, len(hashes), np.int32)
@@ -84,16 +88,16 @@ def measure(keys: int, files: int, bits: int, repeats: int) -> Measured:
 
 
 def cpu_seconds_of_tasks(keys: int, files: int, *, text: bool) -> float:
-    """CPU seconds of the tasks that make the maps of a build, on one core, without Spark.
+    """The CPU seconds of the tasks in which a build makes its maps, on one core, without Spark.
 
-    The tasks encode, hash, sort, pack and place the keys. In a build, the JVM hashes strings. So
-    for string keys, these tasks get hashes. The time excludes Spark's work: to read the column, and
-    to shuffle the packed pairs.
+    The tasks encode, hash, sort, pack and place the keys. In a build, the JVM hashes strings, so
+    for string keys this function passes hashes to the tasks. The time excludes Spark's own work,
+    which is reading the column and shuffling the packed pairs.
 
     Args:
-        keys: number of unique keys, in random order.
-        files: number of files, each with an equal share of the keys.
-        text: true if the keys are strings.
+        keys: the number of keys, which are unique and in random order.
+        files: the number of files. Each file contains an equal share of the keys.
+        text: whether the keys are strings.
     """
     given = np.random.default_rng(1).permutation(keys).astype(np.int64)
     if text:
@@ -114,12 +118,12 @@ def cpu_seconds_of_tasks(keys: int, files: int, *, text: bool) -> float:
 
 
 def _read(segments: list[MapSegment], hashes: npt.NDArray[np.uint64]) -> int:
-    """Total number of files read, if each hash is looked up in a separate query."""
+    """The sum of the files read by one query per hash."""
     return sum(len(segment.matches(hashes)[0]) for segment in segments)
 
 
 def _hashing() -> float:
-    """Seconds to hash a long list of strings."""
+    """The seconds to hash a long list of strings."""
     rng = np.random.default_rng(0)
     values = [rng.bytes(18).hex().encode() for _ in range(ASKED)]
     start = time.perf_counter()

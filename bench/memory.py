@@ -1,4 +1,4 @@
-"""Peak memory, CPU time and reads of the descendants of this process, from Linux's /proc."""
+"""Reads peak memory, CPU time and read bytes of this process's descendants from Linux's /proc."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _EVERY: Final = 0.2
 
 
 class PeakMemory:
-    """Peak resident memory (VmHWM) of the descendants of this process, by role.
+    """Records the peak resident memory (VmHWM) of this process's descendants, by role.
 
-    The kernel keeps the peak of a process only until the process ends, so this class polls the
-    peaks. Polling misses the growth between the last poll and the end of such a process.
+    When a process ends, the kernel forgets its peak. So this class polls the peaks of running
+    processes. It misses growth between the last poll and the end of a process.
     """
 
     def __init__(self) -> None:
@@ -42,7 +42,7 @@ class PeakMemory:
         self._thread.join()
 
     def now(self) -> dict[str, float]:
-        """Peak MB so far of the largest process of each role."""
+        """The peak memory so far, in MB, of the largest process of each role."""
         for pid in _descendants(os.getpid()):
             try:
                 command = (pid / "cmdline").read_bytes()
@@ -61,9 +61,9 @@ class PeakMemory:
 
 
 def cpu_seconds() -> float:
-    """CPU time of all descendants of this process, including ended processes.
+    """The CPU seconds of all descendants of this process, including ended processes.
 
-    Unlike wall-clock time, CPU time hardly depends on other load of the machine.
+    Other load of the machine affects CPU time far less than wall-clock time.
     """
     ticks = 0
     for pid in _descendants(os.getpid()):
@@ -71,23 +71,23 @@ def cpu_seconds() -> float:
             fields = (pid / "stat").read_text().rpartition(")")[2].split()
         except OSError:
             continue
-        # These fields are user and system time of the process itself, and of its child processes
-        # that have ended.
+        # These four fields are the user time and the system time of the process, and then the same
+        # times of its ended child processes.
         ticks += sum(map(int, fields[11:15]))
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def timed(run: Callable[[], object]) -> tuple[float, float]:
-    """Wall-clock seconds of a call, and CPU seconds of the descendants of this process."""
+    """The wall-clock seconds of a call, and the CPU seconds of this process's descendants."""
     started, cpu = time.perf_counter(), cpu_seconds()
     run()
     return time.perf_counter() - started, cpu_seconds() - cpu
 
 
 def read_bytes() -> int:
-    """Bytes that the living descendants of this process have read from any source.
+    """The bytes that this process's running descendants have read, from files or elsewhere.
 
-    Spark's own counters miss Iceberg's reads and vectored reads from a local disk.
+    Spark's own counters include neither Iceberg's reads nor vectored reads from a local disk.
     """
     total = 0
     for pid in _descendants(os.getpid()):

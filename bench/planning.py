@@ -1,10 +1,11 @@
-"""Overhead of Sieve in the planning of a scan: ``make bench-planning``.
+"""Measures the time that Sieve adds to the planning of a scan: ``make bench-planning``.
 
-Planning covers everything from the query's text to the list of files that its tasks will read,
-including the listing of the table and the index look-up. No data file is read. The table's files
-have four rows each, or with ``--ranges`` four rows in each row group. The listing is cached, as in
-any session after its first query. With ``--iceberg``, the tables are Iceberg tables of these files
-without bounds of columns, and all sessions load Iceberg.
+Planning comprises all steps from the query's text to the list of files that its tasks will read. It
+includes the listing of the table's files and the look-up in the index. The benchmark reads no data
+file. Each file of the table has four rows, or with ``--ranges`` four rows in each row group. The
+file listing is cached, as in any session after its first query. With ``--iceberg``, all sessions
+load Iceberg, and the tables are Iceberg tables that consist of these files but lack bounds of
+columns.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ MODES = (PLAIN, UNINDEXED, DISABLED, POINT, NOTHING)
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """The size of a measurement."""
+    """The parameters of one measurement, such as the number of files."""
 
     files: int
     ranges: int
@@ -55,12 +56,12 @@ class Run:
 
     @property
     def keys(self) -> int:
-        """Number of rows."""
+        """The number of rows, which equals the number of distinct keys."""
         return ROWS * self.ranges * self.files
 
 
 def main() -> None:
-    """Measures every size and prints one table per size."""
+    """Measures each number of files, and prints one table for each of them."""
     parser = argparse.ArgumentParser(prog="python -m bench planning", description=__doc__)
     parser.add_argument("--files", type=int, nargs="+", default=list(SIZES))
     parser.add_argument("--ranges", type=int, default=1, help="row groups of each file")
@@ -82,7 +83,7 @@ def main() -> None:
 
 
 class Side:
-    """A Spark in a separate process that plans queries on request and reports the time."""
+    """A Spark application in another process. It plans queries on request and reports the time."""
 
     def __init__(self, name: str, *, iceberg: bool) -> None:
         self._process = subprocess.Popen(
@@ -94,13 +95,13 @@ class Side:
         self._line()
 
     def plan(self, mode: str, key: int) -> float:
-        """Milliseconds to plan a query."""
+        """The milliseconds to plan a query for `key`."""
         assert self._process.stdin is not None
         print(json.dumps([mode, key]), file=self._process.stdin, flush=True)
         return float(self._line())
 
     def end(self) -> None:
-        """Stops the process."""
+        """Ends the application's process."""
         self._process.communicate(timeout=60)
 
     def _line(self) -> str:
@@ -112,15 +113,15 @@ class Side:
 
 
 def _measure(run: Run) -> dict[str, list[float]]:
-    """Milliseconds of each kind of query.
+    """The milliseconds of each query, by kind of query.
 
-    The kinds alternate, so that the load of the machine is the same for all kinds.
+    Queries of different kinds alternate, so that other load affects all kinds alike.
     """
     plain, sieve = Side("plain", iceberg=run.iceberg), Side("sieve", iceberg=run.iceberg)
     times: dict[str, list[float]] = {mode: [] for mode in MODES}
     for k, key in enumerate(_keys(run)):
-        # The order rotates, so that a kind does not always follow the same other kind. Both JVMs
-        # plan the same number of queries in total.
+        # The order of the kinds rotates, so that a kind does not always run after the same other
+        # kind. In total, both JVMs plan the same number of queries.
         for mode in (MODES * 2)[k % len(MODES) : k % len(MODES) + len(MODES)]:
             side, repeats = (plain, len(MODES) - 1) if mode == PLAIN else (sieve, 1)
             for again in range(repeats):
@@ -138,10 +139,11 @@ def _keys(run: Run) -> list[int]:
 
 
 def _cold(run: Run) -> tuple[float, float]:
-    """Times a driver's first scan with an index, which starts the front end, and the next scan."""
+    """The times of a driver's first scan with an index, which starts the front end, and the
+    next."""
     side = Side("cold", iceberg=run.iceberg)
-    # Before the measurement, some queries warm up the metastore, the listings and Spark itself.
-    # Sieve does not cause the costs of this warm-up.
+    # These unmeasured queries warm up the metastore, the file listings and Spark itself, because
+    # Sieve does not cause these costs.
     for key in range(5):
         side.plan(UNINDEXED, key)
         side.plan(DISABLED, key)
@@ -151,7 +153,7 @@ def _cold(run: Run) -> tuple[float, float]:
 
 
 def make_files(folder: Path, files: int, rows: int, group: int) -> None:
-    """Makes files of `rows` rows each, with ascending keys and `group` rows in each row group."""
+    """Writes files of `rows` rows with ascending keys. Each row group has `group` rows."""
     folder.mkdir(parents=True)
 
     def make(number: int) -> None:
@@ -169,8 +171,8 @@ def make_files(folder: Path, files: int, rows: int, group: int) -> None:
 
 def _serve(name: str, *, iceberg: bool) -> None:
     folder = FOLDER / ("plain" if name == "plain" else "sieve")
-    # A scan that was not pruned must fail here, because its planning would look fast. Files are cut
-    # at every row group, even if the row group is small.
+    # In strict mode, a scan fails if it gets no answer from the index. Otherwise its planning would
+    # look fast. With the second setting, every row group is a range, even a small one.
     own = {} if name == "plain" else {"spark.sieve.strict": "true", "spark.sieve.range.bytes": "1"}
     conf = iceberg_conf(indexed=name != "plain") if iceberg else {}
     spark = start_session(folder, conf | own, indexed=name != "plain")
@@ -203,10 +205,11 @@ def _add(spark: SparkSession, table: str) -> None:
 
 
 def planned(spark: SparkSession, sql: str) -> float:
-    """Milliseconds from a query's text to the list of files that its tasks will read."""
+    """The milliseconds to plan a query, from its text to the list of files that its tasks will
+    read."""
     started = time.perf_counter()
     frame = spark.sql(sql)
-    # Building the RDD lists the files and packs them into tasks; no job runs.
+    # The creation of the RDD lists the files and packs them into tasks, but runs no job.
     frame._jdf.queryExecution().toRdd().getNumPartitions()  # noqa: SLF001 - no public API
     return (time.perf_counter() - started) * 1000
 

@@ -1,4 +1,4 @@
-"""The demo's queries, and the number of files that min/max statistics of Parquet cannot skip."""
+"""The demo's queries, and the number of files that Parquet's min/max statistics cannot skip."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SUMS = "count(*), sum(l_extendedprice * (1 - l_discount))"
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A condition on a column: the inclusive ranges that satisfy it, and its text in SQL."""
+    """A condition on a column: its SQL text, and the inclusive ranges of values that satisfy it."""
 
     column: str
     ranges: tuple[tuple[Any, Any], ...]
@@ -29,11 +29,11 @@ class Query:
     """One query of the demo.
 
     Attributes:
-        title: description in words.
-        table: name of the table.
+        title: a description of the query in words.
+        table: the table's name.
         select: the select list.
-        conditions: conditions on indexed columns, joined by AND.
-        rest: further conditions, on columns without an index.
+        conditions: the conditions on indexed columns, which AND combines.
+        rest: SQL text of further conditions, on columns without an index.
     """
 
     title: str
@@ -44,34 +44,34 @@ class Query:
 
     @property
     def where(self) -> str:
-        """The text after WHERE."""
+        """The SQL text after WHERE."""
         return " AND ".join(c.sql for c in self.conditions) + self.rest
 
     @property
     def sql(self) -> str:
-        """The whole query."""
+        """The SQL text of the whole query."""
         return f"SELECT {self.select} FROM {self.table} WHERE {self.where}"
 
 
 def equal(column: str, value: Any) -> Condition:
-    """``column = value``."""
+    """The condition ``column = value``."""
     return Condition(column, ((value, value),), f"{column} = {_literal(value)}")
 
 
 def one_of(column: str, values: Sequence[Any]) -> Condition:
-    """``column IN (values)``."""
+    """The condition ``column IN (values)``."""
     texts = ", ".join(_literal(v) for v in values)
     return Condition(column, tuple((v, v) for v in values), f"{column} IN ({texts})")
 
 
 def between(column: str, low: Any, high: Any) -> Condition:
-    """``column BETWEEN low AND high``."""
+    """The condition ``column BETWEEN low AND high``."""
     text = f"{column} BETWEEN {_literal(low)} AND {_literal(high)}"
     return Condition(column, ((low, high),), text)
 
 
 def demo_queries(scale: int) -> tuple[Query, ...]:
-    """Point and range queries with fixed keys and dates, chosen without regard to the result."""
+    """Point and range queries. Their keys and dates are fixed, and not chosen to favour Sieve."""
     day, late_day = date(1995, 3, 15), date(1996, 11, 5)
     orders = ORDERS_PER_SCALE * scale
     spread = [order_key(orders * k // 11) for k in range(1, 11)]
@@ -110,13 +110,13 @@ def demo_queries(scale: int) -> tuple[Query, ...]:
 
 
 class Footers:
-    """Minimum and maximum of each column in each file of a folder."""
+    """The minimum and the maximum of each column in each file of a folder."""
 
     def __init__(self, folder: Path) -> None:
         self._files = [_bounds(path) for path in sorted(folder.glob("*.parquet"))]
 
     def left_by(self, query: Query) -> int:
-        """Number of files that a query cannot skip by the minimum and maximum of each column."""
+        """The number of files that the query cannot skip by each column's minimum and maximum."""
         return sum(
             all(
                 any(

@@ -1,12 +1,13 @@
-"""Queries that read parts of large files: ``make bench-ranges``.
+"""Measures queries that read only some ranges of large files: ``make bench-ranges``.
 
-`bench.large_files` describes the table. Each query runs in several modes in turn: Spark alone, an
-index of whole files (``granularity = 'file'``), and an index of ranges (``granularity = 'auto'``,
-the default). The lower bound is a fourth mode: Spark alone on files that contain only the row
-groups with a match. ``--bloom`` adds a mode in which Spark alone reads a copy of the table with
-Parquet's Bloom filters on the unique keys. Before the timed runs of a query, the fast modes run for
-15 seconds, so that the JVM compiles their code. The output also shows the rows and tasks of the
-scan.
+`bench.large_files` describes the table. Each query runs in several modes in turn. In the first
+mode, Spark runs without Sieve. In the second, Spark uses an index of whole files (``granularity =
+'file'``). In the third, Spark uses an index of ranges (``granularity = 'auto'``, the default). The
+fourth mode is the lower bound: Spark without Sieve reads files that contain only the row groups
+with a matching row. With ``--bloom``, there is another mode: Spark without Sieve reads a copy of
+the table that has Parquet's Bloom filters on the unique keys. Before the timed runs of a query, the
+fast modes run for 15 seconds, so that the JVM compiles their code. The output also shows the number
+of rows and tasks of the scan.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ MODES: Mapping[str, Mapping[str, str]] = {
     "least": {SWITCH: "false"},
 }
 _WARM_UP = 15.0
-"""Seconds of untimed runs of a query in the `_FAST` modes, so that the JVM compiles the code."""
+"""The seconds for which a query runs untimed in the `_FAST` modes, for the JVM's compiler."""
 _FAST = ("ranges", "least")
 _TASKS = ("Spark", "ranges")
 
@@ -50,10 +51,10 @@ class Measured:
     """The measurements of a query.
 
     Attributes:
-        groups: number of row groups with a match.
-        ms: median milliseconds, by mode.
-        rows: number of rows that the scan returns, by mode.
-        tasks: number of tasks of the scan, by mode.
+        groups: number of row groups that contain a matching row.
+        ms: the median milliseconds in each mode.
+        rows: the number of rows that the scan returns in each mode.
+        tasks: the number of the scan's tasks in each mode.
     """
 
     groups: int
@@ -106,13 +107,13 @@ def main() -> None:
 def _create(
     spark: SparkSession, kind: str, columns: Sequence[str], indexes: Mapping[str, str]
 ) -> list[str]:
-    """Creates tables over the same files, and their indexes; returns a line about each index."""
+    """Creates tables of the same files, and their indexes. Returns a line about each index."""
     lines = []
     for name in ("plain", *indexes):
         _table(spark, name, kind, FOLDER / "data")
     time.sleep(2.1)  # A file is stable two seconds after its last change.
     whole = _bytes(FOLDER / "data")
-    # This untimed build starts Python on the executors.
+    # This untimed build starts the executors' Python workers.
     spark.sql("CREATE SIEVE INDEX warm ON plain (block)").collect()
     spark.sql("DROP SIEVE INDEX warm ON plain").collect()
     for column in columns:
@@ -134,9 +135,9 @@ def _create(
 
 
 def _bloom(spark: SparkSession, large: Large) -> str:
-    """Writes a copy with Bloom filters on the unique keys; returns a line about the copy."""
+    """Writes a copy with Bloom filters on the unique keys. Returns a line about the copy."""
     started = time.perf_counter()
-    # One task rewrites one file, so that files and row groups stay the same.
+    # Each task rewrites one whole file, so that the copy has the same files and row groups.
     with with_settings(spark, {SWITCH: "false", "spark.sql.files.maxPartitionBytes": "1g"}):
         writer = spark.table("plain").write.option("compression", "zstd")
         for column in ("id", "sorted_id"):
@@ -190,7 +191,7 @@ def _measure(
     for turn in range(runs + 1):
         for mode in modes:
             seconds = run(mode)
-            if turn:  # The first run of a mode compiles its code.
+            if turn:  # In a mode's first run, the JVM compiles code.
                 times[mode].append(seconds * 1000)
     assert len(answers) == 1, f"the modes give different rows: {query.where}: {answers}"
     medians = {mode: statistics.median(some) for mode, some in times.items()}

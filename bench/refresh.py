@@ -1,19 +1,20 @@
-"""Times REFRESH after changes of a few files, and a full build; counts commits per second.
+"""Measures REFRESH after changes of a few files, a full build, and commits per second.
 
-The table has 1,000 Parquet files of 20,000 rows (``--rows``). The only column has ascending 64-bit
-keys, but 1 % of the rows have a random key. For each number in ``--changed``, the benchmark
-replaces this number of files. Then the benchmark times REFRESH, and REFRESH with FULL. REFRESH
-waits until the newest file is stable. The time of REFRESH includes this wait, and the output also
-shows the wait separately.
+The table has 1,000 Parquet files of 20,000 rows (``--rows``). Its only column has ascending 64-bit
+keys, except that 1 % of the rows have a random key. For each number in ``--changed``, the benchmark
+replaces so many files, and then measures the times of REFRESH and of REFRESH with FULL. REFRESH
+waits until the newest file is stable. Its time includes this wait, which the output also shows in a
+column of its own.
 
-The benchmark measures commits per second with 1, 4 and 8 writers. Writers are processes that
-publish versions of the same index on a local file system as fast as they can. A commit has three
-steps: plan, render, and create-if-absent. After a conflict, a writer plans again, based on the
-version of the other writer.
+The benchmark also measures commits per second with 1, 4 and 8 writers. The writers are processes
+that publish versions of the same index on a local file system, as fast as they can. A commit has
+three steps: planning the version, rendering its manifest, and creating the manifest's file if it is
+absent. After a conflict, a writer plans its version again, based on the version of the other
+writer.
 
-With ``--locations N``, the benchmark starts no Spark, and measures only how a version's list of N
-files is written after some files have changed. The output shows the bytes and the time of two
-writes: the whole list, and a delta that readers apply to the previous list.
+With ``--locations N``, the benchmark starts no Spark. It only measures how Sieve writes a version's
+list of N files after some of these files have changed. The output shows the bytes and the time of
+two kinds of write: the whole list, and a delta that readers apply to the previous list.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ _PUBLISHING_S = 5.0
 
 
 def main() -> None:
-    """Measures refreshes and commits, and prints two tables."""
+    """Measures refreshes and commits, and prints a table for each."""
     parser = argparse.ArgumentParser(prog="python -m bench refresh", description=__doc__)
     parser.add_argument("--rows", type=int, default=20_000, help="of each file")
     parser.add_argument("--changed", type=int, nargs="+", default=list(CHANGED))
@@ -115,7 +116,7 @@ def _files(spark: SparkSession) -> list[Path]:
 
 
 def _change(spark: SparkSession, count: int) -> None:
-    """Replaces some files by new files with the same rows."""
+    """Replaces `count` files by new files with the same rows."""
     for path in sorted(_files(spark))[:count]:
         shutil.copyfile(path, path.with_name(f"new-{time.time_ns()}.parquet"))
         path.unlink()
@@ -124,7 +125,7 @@ def _change(spark: SparkSession, count: int) -> None:
 
 
 def _young(spark: SparkSession) -> float:
-    """Seconds until the newest file is stable."""
+    """The seconds until the newest file is stable."""
     stable = max(stable_from(int(path.stat().st_mtime * 1000)) for path in _files(spark))
     return max(0.0, stable / 1000 - time.time())
 
@@ -156,7 +157,7 @@ def _lists(n: int, changed: list[int]) -> Table:
 
 
 def _stored(folder: str, now: Locations, before: Stored) -> tuple[LocationsRef, float]:
-    """Writes a file list; returns a reference to the list, and the milliseconds of the write."""
+    """Writes a file list. Returns a reference to the list, and the milliseconds of the write."""
     store, directory = LocalStore(), f"file:{folder}"
     for name in ("locations", "intents"):
         store.mkdirs(f"{directory}/{name}")
@@ -176,7 +177,7 @@ def _versions() -> Table:
 
 
 def _publish(writers: int) -> int:
-    """Number of versions that concurrent writers publish within `_PUBLISHING_S` seconds."""
+    """The number of versions that concurrent writers publish within `_PUBLISHING_S` seconds."""
     with tempfile.TemporaryDirectory() as folder:
         first = make_version(Path(folder), 1000).manifest
         end = time.time() + 1 + _PUBLISHING_S
@@ -191,11 +192,12 @@ def _publish(writers: int) -> int:
 def _write(
     directory: str, first: Manifest, number: int, end: float, told: SimpleQueue[int]
 ) -> None:
-    """Publishes versions from the writers' common start until `end`; reports their number."""
+    """Publishes versions from the writers' common start time until `end`. Reports their number."""
     time.sleep(max(0.0, end - _PUBLISHING_S - time.time()))
     store, base, made = LocalStore(), first, 0
     while time.time() < end:
-        # Each round sets different options, because a version without a change is not published.
+        # Each version sets other options than the version before, because Sieve does not publish a
+        # version without a change.
         change = SetOptions(IndexOptions("sieve", error=1 + (made * 8 + number) % 1000))
 
         def plan(newest: Manifest | None, change: SetOptions = change) -> Manifest:

@@ -1,4 +1,4 @@
-"""The demo's output: its queries, its indexes, one EXPLAIN SIEVE, and commands to try next."""
+"""Prints the demo's results: queries, indexes, one EXPLAIN SIEVE, and commands to try next."""
 
 from __future__ import annotations
 
@@ -20,14 +20,15 @@ _ORDER = {
     BY_ORDER: "files in order of order key, 2 % of the orders in a later file",
 }
 _NARROW = 100
-"""Width of the table without the column WHERE, which gets the rest of a wider terminal."""
+"""The width of the table of queries without the column WHERE. On a wider terminal, that column uses
+the remaining width."""
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The figures of a query: rows that match, files that each method reads, and median seconds.
+    """The figures of a query: matching rows, files that each method reads, and median seconds.
 
-    `tasks`, `ranges` and `bytes` are pairs: the number without the index, and with the index.
+    `tasks`, `ranges` and `bytes` are pairs of the number without and the number with the index.
     """
 
     query: Query
@@ -44,7 +45,7 @@ class Measured:
 
 
 def headline(console: Console, scale: int) -> None:
-    """Prints the introduction."""
+    """Prints a line that names the data of the demo."""
     console.print()
     console.print(
         f"[bold]Sieve[/bold] on TPC-H lineitem at scale {scale}: "
@@ -102,7 +103,7 @@ def results(console: Console, measured: Sequence[Measured]) -> None:
 
 
 def _ranges(console: Console, measured: Sequence[Measured]) -> None:
-    """Prints the table of queries on large files; the ranges are row groups."""
+    """Prints the table of queries on large files. Its ranges are row groups."""
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False, collapse_padding=True)
     table.add_column("\nquery", no_wrap=True)
     for title in (
@@ -138,7 +139,7 @@ def _ranges(console: Console, measured: Sequence[Measured]) -> None:
 
 
 def indexes(console: Console, spark: SparkSession, made: Sequence[tuple[str, str]]) -> None:
-    """Prints the size and expected skipping of each index, and advice on a useless index."""
+    """Prints each index's size and expected skipping, and the advice on a useless index."""
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
     for title in ("table", "index"):
         table.add_column(f"\n{title}", no_wrap=True)
@@ -186,7 +187,7 @@ def indexes(console: Console, spark: SparkSession, made: Sequence[tuple[str, str
 
 
 def explained(console: Console, spark: SparkSession, sql: str) -> None:
-    """Prints one EXPLAIN SIEVE, one line per column."""
+    """Prints the result of one EXPLAIN SIEVE, with one line per result column."""
     console.print()
     console.print(f"[bold]EXPLAIN SIEVE[/bold] {sql}")
     for row in spark.sql(f"EXPLAIN SIEVE {sql}").collect():
@@ -198,7 +199,7 @@ def explained(console: Console, spark: SparkSession, sql: str) -> None:
 
 
 def next_lines(console: Console, folder: Path, seconds: float) -> None:
-    """Prints three commands to try, which use the demo's metastore."""
+    """Prints three commands that the user can try, with the demo's metastore."""
     console.print()
     console.print(f"[dim]Done in {seconds:.0f} s. The tables are still there; go on with[/dim]")
     console.print()

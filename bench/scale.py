@@ -1,10 +1,10 @@
-"""Costs of an index of 1,000 to 1,000,000 files, without Spark: ``make bench-scale``.
+"""Measures the costs of indexes of 1,000 to 1,000,000 files: ``make bench-scale``.
 
-Each size runs in a separate process, and the process measures its own memory. The first request to
-a front end opens the index. Later requests are for random keys. The front end's cache has the
-default size. For REFRESH, the benchmark measures only work outside of Spark. This work reads the
-list of files, and writes the list with new times for 100 files. ``docs/benchmarks.md`` has the
-figures.
+The benchmark runs without Spark. It measures each number of files in another process, and each
+process measures its own memory. The first request to the front end opens the index. Later requests
+are for random keys. The front end's cache has its default size. For REFRESH, the benchmark measures
+only work outside of Spark: it reads the list of files, and writes it with new modification times
+for 100 files. ``docs/benchmarks.md`` contains the figures.
 """
 
 from __future__ import annotations
@@ -51,13 +51,13 @@ _MS = 1e3
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The measurements of one size.
+    """The measurements of an index of one number of files.
 
-    Times are in ms. Names with `cpu` mean CPU time, which other load hardly affects; other names
-    mean wall-clock time.
+    Times are in milliseconds. A name with `cpu` means CPU time, which other load hardly affects.
+    The other times are wall-clock times.
 
-    `held` is the number of bytes in the cache after the first request. `grown` is the growth of the
-    process during this request, in bytes.
+    `held` is the size of the cache in bytes after the first request. `grown` is the number of bytes
+    by which the process grows during this request.
     """
 
     files: int
@@ -81,7 +81,7 @@ class Measured:
 
 
 def main() -> None:
-    """Measures every size, prints a table for each size, and draws a picture."""
+    """Measures each number of files, prints a table for each of them, and draws a picture."""
     parser = argparse.ArgumentParser(prog="python -m bench scale", description=__doc__)
     parser.add_argument("--files", type=int, nargs="+", default=list(SIZES))
     parser.add_argument("--ranges", type=int, default=8, help="ranges of each file")
@@ -145,7 +145,7 @@ def _measure(n: int, ranges: int, rounds: int) -> Measured:
 
 
 def _refresh(version: BuiltVersion) -> tuple[float, float, int]:
-    """Measures a read of the file list, and a write of the list with `CHANGED` new times."""
+    """Measures reading the file list and writing it with `CHANGED` new modification times."""
     store, directory = LocalStore(), f"file:{version.root}/{version.manifest.index}"
     store.mkdirs(f"{directory}/intents")
 
@@ -161,14 +161,14 @@ def _refresh(version: BuiltVersion) -> tuple[float, float, int]:
 
 
 def _timed(run: Callable[[], _T]) -> tuple[float, float, _T]:
-    """Returns CPU milliseconds of this process, wall-clock milliseconds, and the result."""
+    """Calls a function. Returns CPU and wall-clock milliseconds, and the function's result."""
     cpu, clock = time.process_time(), time.perf_counter()
     result = run()
     return (time.process_time() - cpu) * _MS, (time.perf_counter() - clock) * _MS, result
 
 
 def _resident() -> int:
-    """Resident bytes of this process, after the allocators have released freed memory."""
+    """The resident memory of this process in bytes, after allocators have released free memory."""
     gc.collect()
     ctypes.CDLL("libc.so.6").malloc_trim(0)
     pa.default_memory_pool().release_unused()
@@ -205,7 +205,7 @@ def _table(one: Measured) -> Table:
 
 
 def _draw(found: list[Measured]) -> Figure:
-    """Draws CPU milliseconds, and bytes per file, against the number of files, in two panels."""
+    """Draws two panels: CPU milliseconds and bytes per file, each against the number of files."""
     figure = Figure(figsize=(11, 4.2), layout="constrained")
     times, sizes = figure.subplots(1, 2)
     files = [one.files for one in found]

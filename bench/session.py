@@ -1,4 +1,4 @@
-"""Starts quiet Spark sessions with an embedded metastore, and reads metrics of executed plans."""
+"""Starts Spark sessions with an embedded metastore, and reads metrics of executed queries."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ SWITCH = "spark.sieve.enabled"
 def start_session(
     folder: Path, settings: Mapping[str, str], *, indexed: bool = True
 ) -> SparkSession:
-    """Starts a local session as `sieve sql` does, with metastore and warehouse in a folder.
+    """Starts a local session as `sieve sql` does, with metastore and warehouse in `folder`.
 
     Args:
-        folder: the working folder; the JVM writes its output to ``spark.log`` in this folder.
-        settings: settings that override the defaults.
-        indexed: true if Spark loads Sieve.
+        folder: the session's working folder, in which the JVM writes its output to ``spark.log``.
+        settings: Spark settings that override the defaults.
+        indexed: whether Spark loads Sieve.
     """
     folder.mkdir(parents=True, exist_ok=True)
     shipped = shipped_settings(find_spark(os.environ), os.environ)
@@ -53,7 +53,7 @@ def start_session(
 
 @contextmanager
 def _output_to(log: Path) -> Iterator[None]:
-    """Within the block, redirects the output of this process and its new children to a log."""
+    """Within the block, redirects the output of this process and its new children to a file."""
     sys.stdout.flush()
     sys.stderr.flush()
     kept = [os.dup(1), os.dup(2)]
@@ -70,7 +70,7 @@ def _output_to(log: Path) -> Iterator[None]:
 
 @contextmanager
 def with_settings(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
-    """Sets a session's settings within the block, and unsets these settings afterwards."""
+    """Within the block, sets settings of a session. Afterwards unsets these settings."""
     for key, value in settings.items():
         spark.conf.set(key, value)
     try:
@@ -81,22 +81,22 @@ def with_settings(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[
 
 
 def files_read(frame: DataFrame) -> int:
-    """Sum of the metric "number of files read" over the scans of an executed query."""
+    """The metric "number of files read", summed over the scans of an executed query."""
     return _summed(frame, "numFiles")
 
 
 def bytes_read(frame: DataFrame) -> int:
-    """Sum of the metric "size of files read" over the scans of an executed query."""
+    """The metric "size of files read", summed over the scans of an executed query."""
     return _summed(frame, "filesSize")
 
 
 def rows_scanned(frame: DataFrame) -> int:
-    """Rows that the scans of an executed query return, before any filter."""
+    """The number of rows that the scans of an executed query return, before any filter."""
     return _summed(frame, "numOutputRows")
 
 
 def scan_tasks(frame: DataFrame) -> int:
-    """Number of tasks of the scans of an executed query."""
+    """The number of tasks of the scans of an executed query."""
     return sum(scan.inputRDD().getNumPartitions() for scan in scans_of(frame))
 
 
@@ -107,7 +107,7 @@ def _summed(frame: DataFrame, metric: str) -> int:
 def scans_of(
     frame: DataFrame, kinds: Collection[str] = ("FileSourceScanExec", "SieveScan")
 ) -> Iterator[Any]:
-    """The file scans of an executed query, without scans that adaptive execution has dropped."""
+    """The file scans of an executed query, except those that adaptive execution has dropped."""
     return _scans(frame._jdf.queryExecution().executedPlan(), kinds)  # noqa: SLF001 - no public API
 
 

@@ -1,11 +1,13 @@
-"""CREATE over a simulated scan of up to a million files: ``python -m bench simulated-scan``.
+"""Measures builds whose scan of up to a million files is simulated: ``python -m bench
+simulated-scan``.
 
-The rows come from `range`, and each row contains the number of its file. No file exists, and Spark
-lists no file. The other steps are those of a build: sample, read and cut the column, write and
-measure the run, and store the list of files. Executors run in separate processes, and this process
-does the work of the front end. For each number of files, the output shows the seconds, and the CPU
-milliseconds of all processes per file. The output also shows by how much the peak memory of this
-process grows during the build, and the driver's live heap before and after the build.
+Spark's `range` generates the rows, and each row contains the number of its file. The files do not
+exist, and Spark lists no files. All other steps are those of a real build: sampling, reading and
+cutting the column, writing and measuring the run, and storing the list of files. Executors run in
+separate processes, and this process does the front end's work. For each number of files, the output
+shows the seconds of the build, and the CPU milliseconds of all processes per file. It also shows by
+how much this process's peak memory grows during the build, and the driver's live heap before and
+after the build.
 """
 
 from __future__ import annotations
@@ -47,14 +49,14 @@ _FILES_A_TASK = 5_000
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The measurements of one number of files.
+    """The measurements of a build with one number of files.
 
     Attributes:
-        files: number of files.
-        create: seconds, and CPU seconds of all processes.
-        grown: peak growth of this process in bytes.
-        heap: MB of the driver's live heap before and after the build.
-        index: bytes of the run and of the list of files.
+        files: the number of simulated files.
+        create: the build's wall-clock seconds, and its CPU seconds in all processes.
+        grown: the bytes by which the build raises this process's peak memory.
+        heap: size of the driver's live heap before and after the build, in MB.
+        index: size of the run and of the list of files, in bytes.
     """
 
     files: int
@@ -92,7 +94,8 @@ def _measure(n: int, rows: int, *, scattered: bool) -> Measured:
     os.environ["PYSPARK_PYTHON"] = sys.executable
     settings = {
         "spark.master": MASTER,
-        # In a session with a front end, Sieve itself adds this setting.
+        # In a session with a front end, the front end sends Sieve's package to the executors
+        # instead.
         "spark.executorEnv.PYTHONPATH": str(FOLDER.parent.parent),
     }
     spark = start_session(FOLDER / "spark", settings)
@@ -100,7 +103,7 @@ def _measure(n: int, rows: int, *, scattered: bool) -> Measured:
     frame = spark.range(0, n * rows, 1, max(2, n // _FILES_A_TASK)).selectExpr(
         f"{key} AS id", f"cast(id div {rows} AS int) AS {LOCATION}"
     )
-    # The job starts the executors.
+    # This job starts the executors before the measurement.
     spark.range(1000).repartition(4).count()
     files = [
         DataFile(f"{_ROOT}/day={k * 365 // n}/part-{k:07d}.parquet", _FILE_BYTES, 1_760_000_000_000)
@@ -120,7 +123,7 @@ def _measure(n: int, rows: int, *, scattered: bool) -> Measured:
 
 
 def _create(frame: DataFrame, files: list[DataFile], store: LocalStore, directory: str) -> int:
-    """Builds and stores the contents of a version; returns their bytes."""
+    """Builds and stores the run and the file list of a version. Returns their size in bytes."""
     tiling = whole_files([file.length for file in files])
     built = build_run(
         frame, Column(("id",), "bigint"), tiling, IndexOptions(), store, directory,
@@ -134,7 +137,7 @@ def _create(frame: DataFrame, files: list[DataFile], store: LocalStore, director
 
 
 def _peak() -> int:
-    """Peak resident memory of this process in bytes."""
+    """The peak resident memory of this process, in bytes."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 

@@ -1,12 +1,13 @@
-"""Joins of a star schema in which keys select files of the fact table: ``make bench-joins``.
+"""Measures joins of a star schema in which keys select files: ``make bench-joins``.
 
-The fact table ``sales`` has 200 files in order of arrival. Rows arrive in order of their day, but 2
-% of the rows arrive up to thirty days late. The customer of a row is random. The dimension tables
-are ``days`` and ``customers``. Each query runs in three modes in turn: Spark alone
-(``spark.sieve.enabled = false``), Sieve that skips only by constants of the query
-(``spark.sieve.join.pruning = off``), and Sieve that skips by join keys, too. The output counts only
-files of ``sales``. The lower bound is the number of files with a row that has a join partner. The
-benchmark gets this number from ``_metadata.file_path``.
+The fact table ``sales`` has 200 files in order of arrival. Rows arrive in order of their day,
+except that 2 % of the rows arrive up to thirty days late. Each row has a random customer. The
+dimension tables are ``days`` and ``customers``. Each query runs in three modes in turn. The first
+mode is Spark alone (``spark.sieve.enabled = false``). In the second mode, Sieve skips files only by
+constants in the query (``spark.sieve.join.pruning = off``). In the third mode, Sieve also skips
+files by join keys. The output counts only the files of ``sales``. The lower bound is the number of
+files that contain a row of the join's result. The benchmark gets this number from
+``_metadata.file_path``.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ FILES = 200
 DAYS = 4_000
 CUSTOMERS = 100_000
 FOLDER = Path(__file__).resolve().parent.parent / "build" / "bench-joins"
-# The filter ``kind = 'fair'`` selects four of 4,000 days, which have a thousandth of the rows.
+# The filter ``kind = 'fair'`` selects four of 4,000 days, and so a thousandth of the rows.
 QUERIES = {
     "star, 0.1 % of the rows": "sales JOIN days ON sales.day = days.day WHERE days.kind = 'fair'",
     "star with two dimensions": (
@@ -49,9 +50,9 @@ class Measured:
     """The measurements of a query.
 
     Attributes:
-        least: number of files with a row that has a join partner.
-        files: number of files read, by mode.
-        ms: median milliseconds, by mode.
+        least: the number of files that contain a row of the join's result.
+        files: the number of files read in each mode.
+        ms: the median milliseconds in each mode.
     """
 
     least: int
@@ -63,12 +64,12 @@ def measure(console: Console, rows: int, runs: int) -> None:
     """Measures every query and prints a table.
 
     Args:
-        console: the console to print to.
-        rows: number of rows of each file.
-        runs: number of runs of each query in each mode.
+        console: the console on which the function prints the table.
+        rows: the number of rows of each file.
+        runs: the number of runs of each query in each mode.
     """
     shutil.rmtree(FOLDER, ignore_errors=True)
-    # In strict mode, a time-out fails the query; this time-out is long enough for a busy machine.
+    # This time-out suffices on a busy machine. In strict mode, a query fails after a time-out.
     spark = start_session(FOLDER, {"spark.sieve.prune.timeout": "10s"})
     try:
         with console.status("writing the tables"):
@@ -112,7 +113,8 @@ def _measure(spark: SparkSession, query: str, runs: int) -> Measured:
 
 
 def files_read_of_others(spark: SparkSession, query: str) -> int:
-    """The number of files read of the dimension tables, which is the same in every mode."""
+    """The number of files that a query reads from dimension tables, which is the same in all
+    modes."""
     frame = spark.sql(f"SELECT count(*), sum(amount) FROM {query}")
     frame.collect()
     return files_read(frame) - FILES

@@ -1,8 +1,8 @@
-"""``make bench-start``: the time that Sieve adds to the first answer of a new driver.
+"""``make bench-start``: measures the time that Sieve adds to a new driver's first answer.
 
-Commands run in turn, each in a new process and folder. The benchmark compares two commands within
-the same round, because a busy machine slows both commands alike. CPU times include all descendants
-of the command's process.
+Each round runs all commands in turn, each command in a new process and a new folder. The benchmark
+compares two commands only within a round, because other load slows both of them alike. A command's
+CPU time includes all descendants of its process.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ PAIRS = {
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """CPU and wall-clock seconds of a command."""
+    """The CPU seconds and the wall-clock seconds of a command."""
 
     wall: float
     cpu: float
@@ -49,7 +49,7 @@ class Taken:
 
 
 def main() -> None:
-    """Runs the pairs of commands in turn, and prints the differences between their times."""
+    """Runs all commands in turn, and prints the differences in time between pairs of commands."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--before", help="the command sieve of another checkout, to compare with")
@@ -76,17 +76,18 @@ def main() -> None:
 
 
 def adopt_orphans() -> None:
-    """Makes this process the parent of grandchildren that outlive their parents.
+    """Makes this process the parent of each descendant whose own parent has ended.
 
-    Otherwise the benchmark would miss the CPU time of the front end, which outlives its driver.
+    The front end ends after its driver, so the benchmark would otherwise miss its CPU time.
     """
     ctypes.CDLL(None, use_errno=True).prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def measured(command: Sequence[str]) -> Taken:
-    """Runs a command, and waits until all processes of the command have ended."""
+    """Runs a command, waits until all of its processes have ended, and returns its times."""
     with tempfile.TemporaryDirectory() as folder:
-        # The new folder has no class archive of this user and no metastore of an earlier run.
+        # The new folder contains neither the user's class archive nor a metastore of an earlier
+        # run.
         environment = os.environ | {"XDG_CACHE_HOME": folder}
         before, started = children_cpu(), time.perf_counter()
         subprocess.run(command, cwd=folder, env=environment, check=True, capture_output=True)
@@ -97,7 +98,7 @@ def measured(command: Sequence[str]) -> Taken:
 
 
 def reap() -> bool:
-    """Waits for one adopted process; returns False if there is no such process."""
+    """Waits until an adopted process ends. Returns False if there is no such process."""
     try:
         os.wait()
     except ChildProcessError:
@@ -106,7 +107,7 @@ def reap() -> bool:
 
 
 def children_cpu() -> float:
-    """CPU seconds of all processes that this process has waited for."""
+    """The CPU seconds of all ended processes for which this process has waited."""
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime
 
@@ -115,7 +116,7 @@ def report(
     taken: Mapping[tuple[str, str], Sequence[Taken]],
     pairs: Mapping[str, tuple[tuple[str, str], tuple[str, str]]],
 ) -> None:
-    """Prints the median times of each command, and the median difference of each pair."""
+    """Prints each command's median times, and each pair's median difference."""
     table = Table("", "CPU, s", "wall, s")
     for (program, sql), each in taken.items():
         table.add_row(f"{program}: {sql}", *medians(each))
@@ -127,7 +128,7 @@ def report(
 
 
 def medians(each: Sequence[Taken]) -> tuple[str, str]:
-    """Median CPU and wall-clock seconds, with minimum and maximum."""
+    """The median CPU and wall-clock seconds as text, each with its minimum and maximum."""
 
     def shown(values: list[float]) -> str:
         return f"{statistics.median(values):.1f} ({min(values):.1f} to {max(values):.1f})"

@@ -1,4 +1,4 @@
-"""Input and CPU time of a session's tasks, from Spark's own status store."""
+"""Sums the input and the CPU time of a session's tasks, from Spark's own status store."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 COUNTED_READS = {"spark.hadoop.parquet.hadoop.vectored.io.enabled": "false"}
-"""Settings that make Spark count the bytes that it reads from Parquet files on a local disk."""
+"""With these settings, Spark counts all bytes that it reads from Parquet files on a local disk."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskTotals:
-    """Number of tasks, and their input bytes, input rows and CPU milliseconds."""
+    """The number of some tasks, and the sums of their input bytes, input rows and CPU time."""
 
     tasks: int
     bytes: int
@@ -22,9 +22,9 @@ class TaskTotals:
 
 
 class TaskMeter:
-    """Sums the metrics of the stages that have begun since the last call.
+    """Sums the metrics of the stages that are new since the previous sum.
 
-    Spark stores a limited number of stages, so callers must read the meter after each query.
+    Spark stores only a limited number of stages, so callers must read the meter after each query.
     """
 
     def __init__(self, spark: SparkSession) -> None:
@@ -33,7 +33,7 @@ class TaskMeter:
         self._last = stages.apply(0).stageId() if stages.size() else -1
 
     def since_last(self) -> TaskTotals:
-        """The totals of the stages that are new since the last call."""
+        """The totals of the stages that are new since the previous call of this method."""
         stages, last = self._stages(), self._last
         tasks = size = rows = cpu_ns = 0
         for k in range(stages.size()):
@@ -48,7 +48,7 @@ class TaskMeter:
         return TaskTotals(tasks, size, rows, cpu_ns / 1e6)
 
     def _stages(self) -> Any:
-        """All stages that Spark still stores, newest first."""
+        """All stages that Spark still stores, the newest stage first."""
         self._context.listenerBus().waitUntilEmpty()  # task metrics arrive as events
         store = self._context.statusStore()
         defaults = (getattr(store, f"stageList$default${k}")() for k in range(2, 6))

@@ -1,4 +1,4 @@
-"""Generates distinct strings of kinds that are common in tables."""
+"""Generates distinct strings of several kinds that are common in tables, such as URLs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _words(rng: Rng, count: int, shortest: int, longest: int) -> Words:
 
 
 def _some(rng: Rng, words: Words, rows: int, skew: float = 1.0) -> pa.Array:
-    """A word for each row; some words are far more frequent than others."""
+    """One of the words for each row. Some words are far more frequent than others."""
     weights = 1 / np.arange(1, len(words) + 1) ** skew
     return pa.array(words[rng.choice(len(words), rows, p=weights / weights.sum())])
 
@@ -72,7 +72,7 @@ def _orders(rng: Rng, rows: int) -> pa.Array:
 
 
 def _names(rng: Rng, rows: int) -> pa.Array:
-    """Names of three to eight characters each, drawn from 3,000 Chinese characters."""
+    """Names of three to eight characters, which are drawn from 3,000 Chinese characters."""
     signs = rng.choice(np.arange(0x4E00, 0x9FA5), 3000, replace=False)
     weights = 1 / np.arange(1, 3001)
     drawn = signs[rng.choice(3000, (rows, 8), p=weights / weights.sum())].astype("<u4")
@@ -106,7 +106,7 @@ TEXTS: Final[Mapping[str, Callable[[Rng, int], pa.Array]]] = {
 
 
 def texts(name: str, rows: int) -> pa.Array:
-    """About `rows` distinct values of one kind, ascending."""
+    """About `rows` distinct strings of one kind, in ascending order."""
     rng = np.random.default_rng(list(TEXTS).index(name))
     distinct = TEXTS[name](rng, rows).unique()
     return distinct.take(pc.sort_indices(distinct))

@@ -1,9 +1,9 @@
-"""Top-k queries, MIN and MAX: ``make bench-topk``.
+"""Measures top-k queries, MIN and MAX: ``make bench-topk``.
 
 The table has 1,000 files in order of arrival, and the ids of the rows ascend. In 2 % of the rows,
 the time is up to thirty minutes earlier than in the neighbouring rows. Amounts and keys are random.
-Each query runs with Spark alone (``spark.sieve.enabled = false``) and with Sieve in turn. The lower
-bound is the number of files that hold a row of the result or a row that ties with the result. The
+Each query runs in turn with Spark alone (``spark.sieve.enabled = false``) and with Sieve. The lower
+bound is the number of files that contain a row of the result, or a row that ties with one. The
 benchmark gets this number from ``_metadata.file_path``.
 """
 
@@ -31,7 +31,8 @@ MODES = {"Spark alone": {SWITCH: "false"}, "Sieve": {"spark.sieve.strict": "true
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A query, and a predicate that selects the rows of its result and all ties."""
+    """A query, and a predicate that selects the rows of its result and all rows that tie with
+    them."""
 
     text: str
     rows: str
@@ -70,9 +71,9 @@ class Measured:
     """The measurements of a query.
 
     Attributes:
-        least: number of files with a row of the result or a tie.
-        files: number of files read, by mode.
-        ms: median milliseconds, by mode.
+        least: the number of files that contain a row of the result, or a row that ties with one.
+        files: the number of files read in each mode.
+        ms: the median milliseconds in each mode.
     """
 
     least: int
@@ -88,7 +89,7 @@ def main() -> None:
     args = parser.parse_args()
     console = Console(width=None if sys.stdout.isatty() else 130, highlight=False)
     shutil.rmtree(FOLDER, ignore_errors=True)
-    # In strict mode, a time-out fails the query; this time-out is long enough for a busy machine.
+    # This time-out suffices on a busy machine. In strict mode, a query fails after a time-out.
     spark = start_session(FOLDER, {"spark.sieve.prune.timeout": "10s"})
     try:
         with console.status("writing the table"):

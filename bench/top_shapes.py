@@ -1,12 +1,12 @@
-"""Top-k queries, MIN and MAX for each type, index shape and order: ``make bench-topk``.
+"""Measures top-k queries, MIN and MAX for several types, shapes and orders: ``make bench-topk``.
 
-The table has three columns of each type. *clustered* ascends with the files. *late* is like
-*clustered*, but 2 % of the rows are late by up to a tenth of the table. *random* has random values.
-Each query runs with an index of each shape. The output compares the files that a query reads with
-the files that the query needs. A top-k query needs the files that hold a row of the result or a
-tie. MIN and MAX need one file. A query for a range of 0.1 % of the rows needs the files whose
-minimum and maximum match the range. The goal of a query is to read at most 1.2 times the needed
-files plus one.
+The table has three columns of each type. The values of *clustered* ascend with the files. *late* is
+like *clustered*, except that 2 % of the rows are late by up to a tenth of the table. *random* has
+random values. Each query runs with an index of each shape. The output compares the number of files
+that a query reads with the number of files that the query needs. A top-k query needs the files that
+contain a row of the result, or a row that ties with one. MIN and MAX need one file. A query for a
+range of 0.1 % of the rows needs the files whose minimum and maximum overlap with the range. A query
+meets the goal if it reads at most 1.2 times the needed files plus one.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ GOAL, MORE = 1.2, 1
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The files that a query read, and the files that it needs."""
+    """The number of files that a query has read, and the number of files that it needs."""
 
     column: str
     shape: str
@@ -60,7 +60,7 @@ class Measured:
 
     @property
     def meets_goal(self) -> bool:
-        """Returns whether the query reads at most the files that the goal allows."""
+        """Whether the query has read at most as many files as the goal allows."""
         return self.read <= GOAL * self.least + MORE
 
 
@@ -83,7 +83,7 @@ def main() -> None:
         for shape in args.shapes:
             names = [name for name in rows.columns if name != "file"]
             with console.status(f"indexing, shape {shape}"):
-                # A map needs more than the default budget if many files share the same keys.
+                # If many files contain the same keys, a map needs more than the default budget.
                 budget = ", budget = '20MB'" if shape == "map" else ""
                 options = f"OPTIONS (shape = '{shape}'{budget})"
                 spark.sql(f"CREATE SIEVE INDEX ON t ({', '.join(names)}) {options}").collect()
@@ -147,7 +147,7 @@ def _measure(spark: SparkSession, rows: pd.DataFrame, name: str, shape: str) -> 
 
 
 def _plain(value: object) -> object:
-    """A value of a pandas column as Spark returns it."""
+    """The value of a pandas column, as the Python object that Spark returns."""
     if isinstance(value, pd.Timestamp):
         return value.to_pydatetime()
     return value.item() if hasattr(value, "item") else value
@@ -160,7 +160,7 @@ def _sql(value: object) -> str:
 
 
 def _bounds_bytes(files: int) -> list[float]:
-    """For each file list on disk, the bytes per file of the stored minimum and maximum values."""
+    """The size of the stored minimum and maximum values in each file list, in bytes per file."""
     sizes = []
     for path in FOLDER.glob("**/locations/*.parquet"):
         group = pq.read_metadata(path).row_group(0)

@@ -1,7 +1,7 @@
-"""Runs TPC-DS and TPC-H in three modes: Spark alone, Sieve without join keys, and Sieve.
+"""Runs TPC-DS and TPC-H in three modes: Spark, Sieve without join keys, and Sieve with them.
 
-`bench.tpc_data` describes the fact tables. A key or date column of these tables has an index if a
-query uses the column.
+`bench.tpc_data` describes the fact tables. If a query uses a key column or date column, this column
+is indexed.
 """
 
 from __future__ import annotations
@@ -33,15 +33,16 @@ _LIMIT = re.compile(r"\s+LIMIT\s+\d+\s*$", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The measurements of a query under one group of Spark settings.
+    """The measurements of a query under one of the `SETTINGS` of Spark.
 
     Attributes:
-        number: number of the query in its suite.
-        turns: figures of the query; None if the query failed.
-        scans: scans that used values known at run time; empty in all settings but the first.
-        unkeyed: scans of indexed tables that used no such values, each with the reasons from
-            EXPLAIN SIEVE; empty in all settings but the first.
-        fault: the mode with different rows, or an error; empty if there is no fault.
+        number: the query's number in its suite.
+        turns: the figures of the query. The value is None if the query failed.
+        scans: the scans that skipped files by values that are known only at run time. Measured only
+            under the first of the settings, and otherwise empty.
+        unkeyed: the scans of indexed tables that used no such values, each with the reasons from
+            EXPLAIN SIEVE. Also measured only under the first of the settings.
+        fault: the mode whose rows differ, or an error. Empty if there is no fault.
     """
 
     number: int
@@ -52,7 +53,7 @@ class Measured:
 
 
 class Suite:
-    """A session with a suite's tables, and indexes for all or some of its queries."""
+    """A session with the tables of a suite, and with indexes for all or some of its queries."""
 
     def __init__(
         self,
@@ -63,7 +64,8 @@ class Suite:
         console: Console,
     ) -> None:
         self._modes = modes
-        # Spark quotes names with backticks; DuckDB's texts have double quotes.
+        # The queries' texts come from DuckDB, which quotes names with double quotes. Spark quotes
+        # names with backquotes.
         self._texts = {
             number: text.replace('"', "`")
             for number, text in query_texts(suite).items()
@@ -75,8 +77,8 @@ class Suite:
             status.update("starting Spark")
             self._folder = FOLDER / f"session-{suite}-{scale:g}"
             shutil.rmtree(self._folder, ignore_errors=True)
-            # In strict mode, a time-out fails the query; this time-out is long enough for a busy
-            # machine.
+            # This time-out suffices on a busy machine. In strict mode, a query fails after a
+            # time-out.
             own = {"spark.sieve.prune.timeout": "10s", "spark.driver.memory": "6g"}
             self.spark = start_session(self._folder, COUNTED_READS | own)
             self._indexed: dict[str, list[str]] = {}
@@ -86,12 +88,12 @@ class Suite:
         self._scans = KeyedScans(self.spark, self._indexed)
 
     def close(self) -> None:
-        """Stops the session; the data files stay."""
+        """Stops the session and deletes its folder, but not the data files."""
         self.spark.stop()
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def measure(self, setting: str, runs: int) -> Iterator[Measured]:
-        """Measures each query in the given setting, one of `SETTINGS`."""
+        """Measures each query under one of the `SETTINGS`, which `setting` names."""
         first = setting == next(iter(SETTINGS))
         with with_settings(self.spark, SETTINGS[setting]):
             for number, text in self._texts.items():
@@ -99,12 +101,13 @@ class Suite:
                 self._release()
 
     def _release(self) -> None:
-        """Collects garbage in Python and the JVM, so that Spark drops broadcasts of old queries."""
+        """Collects garbage in Python and in the JVM, so that Spark drops old queries'
+        broadcasts."""
         gc.collect()
         self.spark._jvm.java.lang.System.gc()  # noqa: SLF001 - no public API
 
     def _add(self, folder: Path, named: Collection[str]) -> None:
-        """Adds a table, and an index on each key or date column whose name is in `named`."""
+        """Creates a table, and an index on each key or date column whose name is in `named`."""
         spark, name = self.spark, folder.name
         spark.sql(f"CREATE TABLE {name} USING parquet LOCATION '{folder}'")
         columns = [c for c in spark.table(name).columns if _KEY.fullmatch(c) and c in named]
@@ -124,7 +127,8 @@ class Suite:
         return Measured(number, turns, scans, unkeyed, fault)
 
     def _differs(self, text: str, modes: Mapping[str, Mapping[str, str]]) -> bool:
-        """Returns whether the modes' rows differ without LIMIT, which may select any tied rows."""
+        """Returns whether the modes' rows differ without LIMIT, which may choose among tied
+        rows."""
         whole = _LIMIT.sub("", text)
         return whole == text or in_turns(self.spark, whole, modes, 0).differing is not None
 
@@ -144,9 +148,9 @@ class Suite:
 
 
 def _reason(error: PySparkException | Py4JJavaError) -> str:
-    """The first line of an error.
+    """The first line of an error's message.
 
-    For a Java error without a Python class, the result also has the first lines of all causes.
+    If PySpark has no class for a Java error, the result also contains the first line of each cause.
     """
     if isinstance(error, PySparkException):
         return str(error).strip().splitlines()[0][:200]

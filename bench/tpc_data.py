@@ -1,9 +1,9 @@
-"""Writes TPC-DS and TPC-H as Parquet files, with rows from DuckDB's generators.
+"""Writes TPC-DS and TPC-H as Parquet files. DuckDB's extensions generate the rows.
 
-A fact table has 200 files in order of arrival. Rows arrive in order of their day, but 2 % of the
-rows arrive up to 30 days late. Rows without a day arrive at a random time. Every other table is one
-file. The generator extensions come from PyPI, because `INSTALL tpcds` needs access to a DuckDB
-server.
+Each fact table has 200 files in order of arrival. Rows arrive in order of their day, except that 2
+% of the rows arrive up to 30 days late. A row without a day arrives at a random time. Every other
+table is one file. The extensions are packages from PyPI, because `INSTALL tpcds` needs access to a
+server of DuckDB.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import duckdb
 
 FILES = 200
 
-# The fact tables of each suite, with an expression that returns the day of a row as an integer.
+# The fact tables of each suite, each with a SQL expression for the day of a row as an integer.
 ARRIVALS: Mapping[str, Mapping[str, str]] = {
     "tpcds": {
         "store_sales": "ss_sold_date_sk",
@@ -40,15 +40,15 @@ Say = Callable[[str], None]
 
 
 def generate(root: Path, suite: str, scale: float, say: Say) -> Path:
-    """Generates a suite's tables, each in its own folder, and returns the common folder.
+    """Generates a suite's tables, each in a folder of its own. Returns the folder of all tables.
 
-    Reuses earlier files.
+    If an earlier call has generated the same tables, does nothing.
 
     Args:
-        root: folder of all scales.
-        suite: "tpcds" or "tpch".
-        scale: the scale factor; 1 is about 1 GB of text.
-        say: callback for the progress, which gets the current step in words.
+        root: the folder for all suites and scale factors.
+        suite: the suite's name, "tpcds" or "tpch".
+        scale: the scale factor. With 1, the tables have about 1 GB as text.
+        say: a callback that receives a text about the current step.
     """
     target = root / f"{suite}-{scale:g}"
     if target.exists():
@@ -74,7 +74,7 @@ def generate(root: Path, suite: str, scale: float, say: Say) -> Path:
 
 
 def query_texts(suite: str) -> dict[int, str]:
-    """The texts of a suite's queries by number, in DuckDB's dialect."""
+    """The SQL texts of a suite's queries in DuckDB's dialect, by query number."""
     with _connected(suite, Path(":memory:")) as connection:
         rows = connection.execute(f"SELECT query_nr, query FROM {suite}_queries()").fetchall()
     return {number: text.strip().rstrip(";") for number, text in rows}
@@ -82,7 +82,7 @@ def query_texts(suite: str) -> dict[int, str]:
 
 @contextmanager
 def _connected(suite: str, path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A connection that has loaded the suite's extension."""
+    """Within the block, opens a connection to DuckDB that has loaded the suite's extension."""
     package = Path(str(resources.files(f"duckdb_extension_{suite}")))
     (extension,) = package.glob(f"extensions/v{duckdb.__version__}/*.duckdb_extension")
     with duckdb.connect(str(path)) as connection:
@@ -93,7 +93,7 @@ def _connected(suite: str, path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
 def _write_fact(
     connection: duckdb.DuckDBPyConnection, name: str, arrival: str, folder: Path
 ) -> None:
-    """Writes a table in order of arrival to files with equal numbers of rows."""
+    """Writes a fact table in order of arrival, to files with equal numbers of rows."""
     late = "IF(hash(rowid, 1) % 50 = 0, hash(rowid, 2) % 30, 0)"
     days = f"(SELECT min({arrival}), max({arrival}) FROM {name}) days(low, high)"
     day = (

@@ -1,7 +1,7 @@
-"""Draws the bytes and the time of each TPC-DS or TPC-H query with Sieve, as shares.
+"""Draws each TPC-DS or TPC-H query's bytes and time with Sieve, as shares of those without.
 
-The bytes are a share of the bytes without skipping by join keys, and the time is a share of the
-time of Spark alone.
+The bytes are divided by the bytes that the query reads if Sieve does not use join keys. The time is
+divided by the query's time with Spark alone.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ _SKIPPING, _WHOLE = "#2a9d8f", "#c9c9c9"
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """The shares of one query with Sieve.
+    """The shares of one query.
 
     Attributes:
-        number: number of the query.
-        bytes: bytes that the tasks read, divided by the bytes that they read if Sieve skips only by
-            constants.
-        time: time of the query, divided by its time with Spark alone.
+        number: the query's number in its suite.
+        bytes: the bytes that the query's tasks read with Sieve, divided by the bytes that they read
+            if Sieve skips only by constants.
+        time: the query's time with Sieve, divided by its time with Spark alone.
     """
 
     number: int
@@ -32,7 +32,7 @@ class Shares:
 
 
 def draw(title: str, queries: Sequence[Shares]) -> Figure:
-    """Draws two panels of bars, one bar per query, in order of the share of bytes."""
+    """Draws two panels with one bar per query, in order of the queries' shares of bytes."""
     ordered = sorted(queries, key=lambda one: (one.bytes, one.time))
     figure = Figure(figsize=(max(6, 0.13 * len(ordered)), 5), layout="constrained")
     above, below = figure.subplots(2, 1, sharex=True)

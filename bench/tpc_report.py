@@ -1,4 +1,4 @@
-"""The report of TPC-DS and TPC-H runs: a line per query during the run, and a summary."""
+"""Prints the results of TPC-DS and TPC-H: a line after each query, and a summary."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ from bench.tpc_data import FILES
 from bench.tpc_picture import Shares
 
 SLOWER = 1.03
-"""A query counts as slower if its time ratio exceeds this factor and the other mode's spread."""
+"""A query counts as slower than in another mode if the ratio of its times exceeds both this factor
+and the spread in the other mode."""
 FEWER = 0.99
-"""A query counts as reading fewer bytes if its share is below this. Spark sometimes rereads
-footers."""
+"""A query counts as reading fewer bytes if its share of bytes is below this number. The number is
+below 1, because Spark sometimes reads a footer twice."""
 _WIDTH = 8
 _SIEVE, _SPARK = "Sieve", "Spark alone"
 
 
 def head(console: Console, setting: str, modes: Sequence[str]) -> None:
-    """Prints the titles of the columns; each kind of figure has one column per mode."""
+    """Prints the titles of the columns. Each kind of figure has one column per mode."""
     console.print(f"\n[bold]{setting}[/bold]: {', '.join(modes)}")
     kinds = "   ".join(f"{kind:<{_WIDTH * len(modes)}}" for kind in ("files", "MB", "ms"))
     console.print(
@@ -32,7 +33,7 @@ def head(console: Console, setting: str, modes: Sequence[str]) -> None:
 
 
 def line(console: Console, one: Measured) -> None:
-    """Prints the figures of a query."""
+    """Prints the line of a query."""
     turns = one.turns
     if turns is None:
         console.print(f"{one.number:>5}   [red]{one.fault}[/red]", soft_wrap=True)
@@ -47,7 +48,7 @@ def line(console: Console, one: Measured) -> None:
 
 
 def summary(console: Console, measured: Sequence[Measured]) -> None:
-    """Prints figures over all queries of a setting."""
+    """Prints the figures that summarise all queries under one of Spark's settings."""
     done = [(one, one.turns) for one in measured if one.turns is not None]
     if not done:
         return
@@ -81,7 +82,7 @@ def summary(console: Console, measured: Sequence[Measured]) -> None:
 
 
 def _unpruned(console: Console, done: Sequence[tuple[Measured, Turns]]) -> None:
-    """Prints why queries read no fewer bytes than without join keys, if there are reasons."""
+    """For each query that reads no fewer bytes with join keys, prints the known reasons."""
     for one, turns in done:
         if _share(turns) >= FEWER and (one.scans or one.unkeyed):
             useless = [f"{s.table} (keys that occur in every file)" for s in one.scans]
@@ -91,7 +92,7 @@ def _unpruned(console: Console, done: Sequence[tuple[Measured, Turns]]) -> None:
 
 
 def shares(measured: Sequence[Measured]) -> list[Shares]:
-    """The shares that the picture shows."""
+    """The shares of all queries, which the picture shows."""
     return [
         Shares(one.number, _share(one.turns), one.turns.ms[_SIEVE] / one.turns.ms[_SPARK])
         for one in measured
@@ -112,7 +113,7 @@ def _times(console: Console, done: Sequence[tuple[Measured, Turns]], other: str)
 
 
 def _partners(console: Console, measured: Sequence[Measured]) -> None:
-    """Prints how many files the scans with join keys read, and how many hold a join partner."""
+    """Prints how many files the scans with join keys read, and how many contain a joining row."""
     scans = [s for one in measured for s in one.scans if s.read < FILES]
     if scans:
         read, least = sum(s.read for s in scans), sum(s.least for s in scans)
@@ -124,13 +125,13 @@ def _partners(console: Console, measured: Sequence[Measured]) -> None:
 
 
 def _share(turns: Turns) -> float:
-    """The bytes that Sieve reads, divided by the bytes that the mode before Sieve reads."""
+    """The bytes that a query reads in the last mode, Sieve, divided by those in the mode before."""
     *_, before, _ = (totals.bytes for totals in turns.tasks.values())
     return turns.tasks[_SIEVE].bytes / before if before else 1.0
 
 
 def _others(done: Sequence[tuple[Measured, Turns]]) -> Sequence[str]:
-    """All modes except the last, which is Sieve."""
+    """The names of all modes except the last, which is Sieve."""
     *others, _ = done[0][1].ms
     return others
 

@@ -1,23 +1,24 @@
-"""Throughput and latency of many users of one Thrift server: ``make bench-users``.
+"""Measures throughput and latency of many users of one Thrift server: ``make bench-users``.
 
-The benchmark starts a real metastore and a real Thrift server as a user would. In each run, 32
-sessions query single keys of a table of 1,000 files for 40 seconds. The first run does not use the
-index, and the second run uses it. In the third run, four more sessions create, refresh and drop
-indexes of the same table. In the first round of runs, each session sends a query every four
-seconds, as people do, and each of the four writers starts a cycle every 20 seconds. In the second
-round, each session sends the next query as soon as it has the answer. An unmeasured warm-up
-precedes both rounds. The warm-up is the third run, four times as long. A JVM without warm-up spends
-most of its time on compilation.
+The benchmark starts a real metastore and a real Thrift server, as a user would. For 40 seconds, 32
+sessions query single keys of a table of 1,000 files. The benchmark does this in three runs. In the
+first run, queries do not use the index, and in the other two they do. In the third run, four
+further sessions (writers) create, refresh and drop indexes of the same table. There are two rounds
+of these three runs. In the first round, each session sends a query every four seconds, as people
+do, and each writer starts a cycle every 20 seconds. In the second round, each session sends its
+next query as soon as it has received an answer. Before both rounds, a run like the third, but four
+times as long, warms up the server without measurement. Without it, the JVM would spend most of the
+time on compilation.
 
-The output shows queries per second, the milliseconds of a query, and the latency of front-end calls
-according to ``sieve_status()``. Percentiles of this latency are over the last 256 calls, and the
-maximum is over all calls since the start of the server. In the second round, the sessions need far
+The output shows the queries per second, the milliseconds of a query, and the latency of front-end
+calls according to ``sieve_status()``. The percentiles of this latency cover the last 256 calls. The
+maximum covers all calls since the server's start. In the second round, the sessions would use far
 more than two cores, so this round measures an overloaded server.
 
-By default, tasks run in threads of the server's process, so each task uses a core that planning
-needs. With ``--apart``, tasks run in an executor process of Spark's standalone cluster, with the
-lowest priority. Such tasks get only the CPU time that server, metastore and clients leave, so the
-server works as if the tasks ran on other machines.
+By default, tasks run in threads of the server's process, so they compete with planning for the
+cores. With ``--apart``, tasks run in an executor process of Spark's standalone cluster, with the
+lowest priority. Such tasks get only the CPU time that the server, the metastore and the clients do
+not use. So the server works as if the tasks ran on other machines.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ PORTS = {"metastore": 19083, "thriftserver": 19090, "master": 19077, "worker": 1
 
 
 def main() -> None:
-    """Starts the servers, measures, prints one table, and stops the servers."""
+    """Starts the servers, measures all runs, prints one table, and stops the servers."""
     parser = argparse.ArgumentParser(prog="python -m bench users", description=__doc__)
     parser.add_argument("--seconds", type=float, default=40.0)
     parser.add_argument(
@@ -85,7 +86,10 @@ def _sieve(*args: str) -> str:
 
 @contextmanager
 def _cluster() -> Iterator[str]:
-    """Starts Spark's standalone cluster with one worker; yields its URL."""
+    """Within the block, runs Spark's standalone cluster with one worker.
+
+    Yields the master's URL.
+    """
     spark, url = find_spark(os.environ), f"spark://localhost:{PORTS['master']}"
     master = ["master.Master", "--host", "localhost", "--port", PORTS["master"]]
     worker = ["worker.Worker", "--webui-port", PORTS["worker"], "--memory", "2g", url]
@@ -98,8 +102,9 @@ def _cluster() -> Iterator[str]:
             started.callback(servers.stop, server)
             group = Path(f"/proc/{server.pid}/autogroup")
             if priority and group.exists():
-                # If Linux schedules by session (autogroup), the priority of a process has an effect
-                # only within its session. The executors belong to the worker's session.
+                # If Linux schedules by session (autogroup), a process's priority has an effect only
+                # within its session. So this line lowers the priority of the worker's whole
+                # session, to which the executors belong.
                 group.write_text(str(priority))
         yield url
 
@@ -110,9 +115,9 @@ def _connection() -> Iterator[Any]:
     try:
         yield connection
     finally:
-        # This closes only the socket, because Hive sometimes never answers CloseSession. If the
-        # first session that registers functions has failed on a class that Spark lacks, later
-        # sessions wait.
+        # Closes only the socket, because the server sometimes never answers CloseSession. This
+        # happens if the first session that registers Hive's functions has failed, because Spark
+        # lacks a class. Later sessions then wait forever.
         connection._transport.close()  # noqa: SLF001 - no public API
 
 
@@ -167,7 +172,7 @@ def _status() -> dict[str, int]:
 
 
 def _run(seconds: float, *, enabled: bool, writers: int, pauses: bool) -> list[float]:
-    """Milliseconds of each query; without pauses, a session starts the next query at once."""
+    """Runs all sessions, and returns the milliseconds of each query of the readers."""
     end = time.monotonic() + seconds
     ask, change = (_PAUSE_S, _WRITERS_PAUSE_S) if pauses else (0.0, 0.0)
     with ThreadPoolExecutor(READERS + writers) as pool:

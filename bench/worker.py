@@ -1,9 +1,8 @@
-"""CPU time of a Spark Python worker between two tasks, with and without `arrow_jobs`.
+"""Measures a Spark Python worker's CPU time between tasks, with and without `arrow_jobs`.
 
-Spark invalidates the import caches before each task, and collects garbage after each task. The
-benchmark does both in a process with the imports of a build's worker. The imports come from the
-same archives as in a worker. No Spark job runs. The benchmark measures CPU time, which other load
-on the machine hardly affects.
+Before each task, a worker invalidates Python's import caches, and after each task, it collects
+garbage. The benchmark does both in a process that has imported the modules of a build's worker,
+from the same archives. It runs no Spark job. Other load of the machine hardly affects the CPU time.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ TIMES = 20
 
 
 def main() -> None:
-    """Prints milliseconds of CPU per task."""
+    """Prints the CPU milliseconds between two tasks, without and with `arrow_jobs`."""
     parser = argparse.ArgumentParser(prog="bench worker", description=__doc__)
     parser.parse_args()
     spark = find_spark({})
@@ -39,11 +38,11 @@ def main() -> None:
 
 
 def _between_tasks() -> float:
-    """Mean milliseconds of CPU between two tasks."""
+    """The mean CPU milliseconds between two tasks."""
     started = time.process_time()
     for _ in range(TIMES):
         importlib.invalidate_caches()
-        # To search for a missing module, Python lists the files of every archive.
+        # This search for a missing module makes Python list the files of every archive.
         importlib.util.find_spec(f"absent_{Path(__file__).stem}")
         gc.collect()
     return (time.process_time() - started) / TIMES * 1000
