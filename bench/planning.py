@@ -139,8 +139,7 @@ def _keys(run: Run) -> list[int]:
 
 
 def _cold(run: Run) -> tuple[float, float]:
-    """The times of a driver's first scan with an index, which starts the front end, and the
-    next."""
+    """The milliseconds to plan a driver's first scan with an index, and then the next scan."""
     side = Side("cold", iceberg=run.iceberg)
     # These unmeasured queries warm up the metastore, the file listings and Spark itself, because
     # Sieve does not cause these costs.
@@ -205,8 +204,7 @@ def _add(spark: SparkSession, table: str) -> None:
 
 
 def planned(spark: SparkSession, sql: str) -> float:
-    """The milliseconds to plan a query, from its text to the list of files that its tasks will
-    read."""
+    """The milliseconds from a query's text to the list of files that its tasks will read."""
     started = time.perf_counter()
     frame = spark.sql(sql)
     # The creation of the RDD lists the files and packs them into tasks, but runs no job.

@@ -20,8 +20,7 @@ _ORDER = {
     BY_ORDER: "files in order of order key, 2 % of the orders in a later file",
 }
 _NARROW = 100
-"""The width of the table of queries without the column WHERE. On a wider terminal, that column uses
-the remaining width."""
+"""The width of the table without the column WHERE, which uses the rest of a wider terminal."""
 
 
 @dataclass(frozen=True, slots=True)

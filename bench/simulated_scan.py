@@ -1,5 +1,4 @@
-"""Measures builds whose scan of up to a million files is simulated: ``python -m bench
-simulated-scan``.
+"""Measures builds from a simulated scan of many files: ``python -m bench simulated-scan``.
 
 Spark's `range` generates the rows, and each row contains the number of its file. The files do not
 exist, and Spark lists no files. All other steps are those of a real build: sampling, reading and

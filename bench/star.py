@@ -113,8 +113,7 @@ def _measure(spark: SparkSession, query: str, runs: int) -> Measured:
 
 
 def files_read_of_others(spark: SparkSession, query: str) -> int:
-    """The number of files that a query reads from dimension tables, which is the same in all
-    modes."""
+    """The number of dimension tables' files that a query reads, which is the same in all modes."""
     frame = spark.sql(f"SELECT count(*), sum(amount) FROM {query}")
     frame.collect()
     return files_read(frame) - FILES

@@ -101,8 +101,7 @@ class Suite:
                 self._release()
 
     def _release(self) -> None:
-        """Collects garbage in Python and in the JVM, so that Spark drops old queries'
-        broadcasts."""
+        """Collects garbage in Python and the JVM, so that Spark drops old queries' broadcasts."""
         gc.collect()
         self.spark._jvm.java.lang.System.gc()  # noqa: SLF001 - no public API
 
@@ -127,8 +126,7 @@ class Suite:
         return Measured(number, turns, scans, unkeyed, fault)
 
     def _differs(self, text: str, modes: Mapping[str, Mapping[str, str]]) -> bool:
-        """Returns whether the modes' rows differ without LIMIT, which may choose among tied
-        rows."""
+        """Returns whether rows still differ without LIMIT, which may choose among tied rows."""
         whole = _LIMIT.sub("", text)
         return whole == text or in_turns(self.spark, whole, modes, 0).differing is not None
 

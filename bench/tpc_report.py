@@ -14,11 +14,9 @@ from bench.tpc_data import FILES
 from bench.tpc_picture import Shares
 
 SLOWER = 1.03
-"""A query counts as slower than in another mode if the ratio of its times exceeds both this factor
-and the spread in the other mode."""
+"""A query counts as slower with Sieve if the ratio of times exceeds this and the other's spread."""
 FEWER = 0.99
-"""A query counts as reading fewer bytes if its share of bytes is below this number. The number is
-below 1, because Spark sometimes reads a footer twice."""
+"""A query counts as reading fewer bytes only below this share, as Spark may reread footers."""
 _WIDTH = 8
 _SIEVE, _SPARK = "Sieve", "Spark alone"
 

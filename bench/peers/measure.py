@@ -1,4 +1,4 @@
-"""Measures the queries of each system (files, bytes, time) and the cost of each system's writes."""
+"""Measures each system's queries (files, bytes, time), and the cost of its tables and writes."""
 
 from __future__ import annotations
 
@@ -20,23 +20,21 @@ from bench.session import files_read, scans_of, with_settings
 from bench.task_totals import TaskMeter
 
 _LONG = 10.0
-"""A query gets three runs instead of `RUNS` if a run takes longer than this number of seconds."""
+"""If a run takes longer than so many seconds, the query runs three times instead of `RUNS`."""
 RUNS = 7
 _METASTORE = "metastore_db"
 
 
 @dataclass(frozen=True, slots=True)
 class QueryCost:
-    """The measurements of a query by one system.
+    """The measurements of a query on one system.
 
     Attributes:
-        table, query, system: names of the table, the query and the system.
-        files: number of files that the query's scans read.
-        bytes: bytes that all processes read for the query, including planning; the median of the
-            query's runs.
-        tasks: number of tasks of the query's jobs.
-        ms: median milliseconds.
-        spread: the slowest run divided by the fastest.
+        table, query, system: the names of the table, the query and the system. files: the number of
+        files that the query's scans read. bytes: the bytes that all processes read to plan and run
+        the query, as the median of the runs. tasks: the number of tasks of the query's jobs. ms:
+        the median milliseconds of a run. spread: the time of the slowest run divided by the time of
+        the fastest run.
     """
 
     table: str
@@ -51,7 +49,7 @@ class QueryCost:
 
 @dataclass(frozen=True, slots=True)
 class TableCost:
-    """The cost of a system's table: seconds to make it, bytes rewritten, and additional bytes."""
+    """The cost of a system's table: seconds to make it, rewritten bytes, and additional bytes."""
 
     table: str
     system: str
@@ -65,12 +63,12 @@ class Written:
     """The measurements of a write to a system's table.
 
     Attributes:
-        system: name of the system.
-        kind: "append", "update" or "merge".
-        seconds: seconds of the statement, and of the refresh after it.
-        read: bytes that all processes read for the statement.
-        bytes: all bytes written for the statement and the refresh.
-        right: true if a query found the new rows before any refresh.
+        system: the system's name.
+        kind: the kind of write: "append", "update" or "merge".
+        seconds: the seconds of the statement, plus those of the refresh after it.
+        read: the bytes that all processes read while the statement ran.
+        bytes: the bytes that the statement and the refresh wrote.
+        right: whether a query found the new rows even before the refresh.
     """
 
     system: str
@@ -82,11 +80,10 @@ class Written:
 
 
 def make(spark: SparkSession, system: System, table: Dataset, root: Path) -> TableCost:
-    """Makes a system's table in its own folder below `root`."""
+    """Makes a system's table in a new folder below `root`, and measures the cost."""
     before = _sizes(root)
     started = time.perf_counter()
-    # Hudi encodes special characters of a folder's name a second time, so the name has no special
-    # characters.
+    # Hudi encodes special characters of a folder's name twice. So the folder's name contains none.
     own = re.sub(r"\W+", "_", f"{system.name} {table.name}")
     system.make(spark, table, root / "tables" / own)
     took = time.perf_counter() - started
@@ -106,17 +103,18 @@ def ask(
     asked: Sequence[System],
     versions: Mapping[str, str] | None = None,
 ) -> Sequence[QueryCost]:
-    """Runs a query by each system in turn, after a round that warms up and compares the rows.
+    """Runs a query on each system in turn. An unmeasured first round compares the systems' rows.
 
     Args:
         spark: the session.
         query: the query.
-        table: the table.
-        asked: the systems.
-        versions: for each system, the SQL text that follows the table's name; None for no text.
+        table: the queried table.
+        asked: the systems to measure.
+        versions: the SQL text that follows the table's name, by system. If the value is None, no
+            text follows.
 
     Raises:
-        SystemExit: the rows of two systems differ.
+        SystemExit: two systems returned different rows.
     """
     meter = TaskMeter(spark)
     expected: Sequence[Row] | None = None
@@ -145,8 +143,8 @@ def ask(
     found = []
     for name, each in times.items():
         files, tasks = counted[name]
-        # The count of bytes of an ended process is lost, and the count of a new process includes
-        # its start.
+        # The count of bytes is too small if a process has ended, and too large if a process has
+        # started. So this code takes the median of the runs.
         size = int(statistics.median(read[name]))
         ms, spread = statistics.median(each) * 1000, max(each) / min(each)
         found.append(QueryCost(table.name, query.name, name, files, size, tasks, ms, spread))
@@ -160,15 +158,16 @@ def write(
     root: Path,
     texts: Mapping[str, tuple[str, str]],
 ) -> Sequence[Written]:
-    """Appends, updates and merges rows of a system's table.
+    """Appends, updates and merges rows of a system's table, and measures the cost of each write.
 
     Args:
         spark: the session.
-        system: the system.
-        table: name of the table.
-        root: folder of everything that is written.
-        texts: for each kind of write, the statement and a query that counts the resulting rows; the
-            query returns 0 if they are invisible; `{t}` is the table.
+        system: the system to measure.
+        table: the table's name.
+        root: the folder that contains all files of the system's tables and indexes.
+        texts: for each kind of write, the statement, and a query that counts the new rows. The
+            query returns 0 if they are not visible. In both texts, `{t}` stands for the table's
+            name.
     """
     written = []
     for kind, (statement, check) in texts.items():
@@ -190,7 +189,7 @@ def write(
 
 
 def _files(frame: DataFrame) -> int:
-    """Number of files that the scans of an executed query read, Iceberg's scans included."""
+    """The number of files that all scans of an executed query read, including Iceberg's scans."""
     total = files_read(frame)
     for scan in scans_of(frame, ("BatchScanExec",)):
         total += scan.metrics().apply("resultDataFiles").value()
@@ -204,7 +203,7 @@ def _is_metadata(path: Path) -> bool:
 
 
 def _sizes(root: Path) -> dict[Path, tuple[int, int]]:
-    """Size and number of links of each file of a table or an index."""
+    """The size and the number of links of each file of tables and indexes below a folder."""
     files = (path for path in root.rglob("*") if path.is_file())
     stats = ((path, path.lstat()) for path in files if _METASTORE not in path.parts)
     return {path: (stat.st_size, stat.st_nlink) for path, stat in stats}

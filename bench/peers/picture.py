@@ -1,4 +1,4 @@
-"""Draws the bytes that queries of `bench.peers` read, in percent of the bytes without skipping."""
+"""Draws the bytes that queries of `bench.peers` read, in percent of those without skipping."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _INCHES_A_QUERY, _INCHES_A_SYSTEM = 0.27, 1.05
 
 
 def draw(reports: Mapping[str, Report]) -> Figure:
-    """Draws a panel per minor version of Spark, with a row per query and a column per system.
+    """Draws a panel per release of Spark, with a row per query and a column per system.
 
-    The panel omits queries that one of the systems cannot answer, such as time travel.
+    The panel omits queries that not all of its systems can answer, such as time travel.
     """
     systems = [list(dict.fromkeys(e.system for e in r.asked)) for r in reports.values()]
     asked = [

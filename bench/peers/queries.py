@@ -1,4 +1,4 @@
-"""The queries of the peers benchmark; most of them use keys that occur in the tables."""
+"""The queries of the comparison. Most of them look for keys that occur in the tables."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from bench.lineitem import order_key
 from bench.peers.data import Dataset
 
 KEY = "one key"
-"""Name of the query that also runs on an earlier version of the table."""
+"""The name of the query that also runs on an earlier version of the table."""
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A query of the benchmark.
+    """A query of the comparison.
 
     Attributes:
-        name: description of the query in words.
-        text: text of the query, with `{t}` for the table's name.
+        name: a description of the query in words.
+        text: the SQL text of the query, in which `{t}` stands for the table's name.
     """
 
     name: str
@@ -29,11 +29,11 @@ class Query:
 
 
 def queries_of(table: Dataset, scale: int) -> Sequence[Query]:
-    """The queries of a table.
+    """The queries that run on a table.
 
     Args:
-        table: the table.
-        scale: scale factor of lineitem.
+        table: the queried table.
+        scale: TPC-H's scale factor for lineitem.
     """
     made: Mapping[str, Callable[[], Sequence[Query]]] = {
         "lineitem": lambda: _lineitem(table, scale),
@@ -45,7 +45,7 @@ def queries_of(table: Dataset, scale: int) -> Sequence[Query]:
 
 
 def small_tables(table: Dataset, scale: int) -> Mapping[str, str]:
-    """The small tables that the queries join: table names, and queries that make the tables."""
+    """The small tables with which a table's queries join it: their names and defining queries."""
     if table.name == "lineitem":
         keys = ", ".join(str(order_key(1_500_000 * scale * k // 21)) for k in range(1, 21))
         return {"twenty_orders": f"SELECT explode(array({keys})) AS k"}
@@ -58,12 +58,12 @@ def small_tables(table: Dataset, scale: int) -> Mapping[str, str]:
 
 
 def _rows(table: Dataset) -> str:
-    """Selects the original columns by name, because Hudi adds metadata columns to ``*``."""
+    """Selects all original columns by name, because on Hudi tables ``*`` adds metadata columns."""
     return f"SELECT {', '.join(pq.read_schema(table.files[0]).names)} FROM {{t}}"
 
 
 def _samples(table: Dataset, number: int) -> Sequence[Mapping[str, Sequence[int]]]:
-    """The first eight rows of `number` files, as lists by column."""
+    """The first eight rows of `number` files, each file as lists by column."""
     chosen = table.files[:: len(table.files) // number][:number]
     return [pq.read_table(file).slice(0, 8).to_pydict() for file in chosen]
 
@@ -160,6 +160,6 @@ def _adversarial(table: Dataset) -> Sequence[Query]:
 
 
 def _beside(hot: Sequence[int]) -> str:
-    """``low AND high`` for BETWEEN. The 100 keys start at a key that occurs only once."""
+    """The bounds ``low AND high`` of a BETWEEN, which begins at a key that occurs only once."""
     (own, *_) = (key for key in hot if hot.count(key) == 1)
     return f"{own} AND {own + 100}"

@@ -1,4 +1,4 @@
-"""Prints the report of `bench.peers`: the worst queries, each table, and the systems' costs."""
+"""Prints the report of `bench.peers`: Sieve's worst queries, each table, and all costs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PLAIN, NO_INDEX = "Spark alone", "Hudi, no index"
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The figures of one minor version of Spark: for queries, for tables and for writes."""
+    """The figures of one release of Spark: the costs of queries, of tables and of writes."""
 
     line: str
     asked: list[QueryCost]
@@ -25,7 +25,7 @@ class Report:
     written: list[Written]
 
     def by_query(self) -> Iterator[tuple[tuple[str, str], Mapping[str, QueryCost]]]:
-        """The figures of each query, first by table and query name, then by system."""
+        """Yields the table and name of each query, with the query's figures by system."""
         found: dict[tuple[str, str], dict[str, QueryCost]] = {}
         for each in self.asked:
             found.setdefault((each.table, each.query), {})[each.system] = each
@@ -34,7 +34,7 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class Beaten:
-    """A query, with the costs of Sieve and of the other system that reads the fewest bytes."""
+    """A query: its cost with Sieve, and with the other system that reads the fewest bytes."""
 
     line: str
     table: str
@@ -44,31 +44,31 @@ class Beaten:
 
     @property
     def times(self) -> float:
-        """Sieve's bytes divided by the other system's bytes."""
+        """The bytes that Sieve reads, divided by the bytes that the other system reads."""
         return (self.own.bytes + 1) / (self.other.bytes + 1)
 
 
 def is_sieve(system: str) -> bool:
-    """Returns whether a system's name means Sieve."""
+    """Returns whether the name is that of Sieve or of Sieve on a table format."""
     return system.startswith("Sieve")
 
 
 def baseline(systems: Collection[str]) -> str:
-    """The system that skips nothing; on Spark 3.5, this is the Hudi table without skipping.
+    """The name of the system that skips nothing. On Spark 3.5, this is Hudi without an index.
 
     Args:
-        systems: names of the systems on one minor version of Spark.
+        systems: the names of the systems on one release of Spark.
     """
     return NO_INDEX if NO_INDEX in systems else PLAIN
 
 
 def worst(reports: Mapping[str, Report]) -> Sequence[Beaten]:
-    """All queries, in descending order of Sieve's bytes relative to the best other system."""
+    """All queries, in descending order of Sieve's bytes divided by the best other system's."""
     found = []
     for report in reports.values():
         for (table, query), by in report.by_query():
-            # On Spark 3.5, the system Spark alone reads the original files, which are smaller than
-            # Hudi's.
+            # On Spark 3.5, the system "Spark alone" does not count, because its original files are
+            # smaller than Hudi's.
             without = PLAIN if NO_INDEX in by else ""
             others = (one for name, one in by.items() if not is_sieve(name) and name != without)
             least = min(others, key=lambda one: one.bytes)
@@ -78,7 +78,7 @@ def worst(reports: Mapping[str, Report]) -> Sequence[Beaten]:
 
 
 def print_report(console: Console, reports: Mapping[str, Report]) -> None:
-    """Prints all tables."""
+    """Prints all tables of the report."""
     _print_worst(console, reports)
     for report in reports.values():
         for name in dict.fromkeys(each.table for each in report.asked):

@@ -1,11 +1,11 @@
-"""The systems on Spark 4.1: Sieve and its peers, each set up as its own documentation recommends.
+"""The systems on Spark 4.1, each of which is set up as its own documentation recommends.
 
-Sieve indexes the plain files, and the Iceberg table of these files.
+There are two systems with Sieve: one indexes the plain files, and one indexes the Iceberg table of
+these files.
 
-A system uses the table's original files if it can. Other systems get a copy, which is rewritten to
-the same number of files. If the system sorts or clusters rows, the copy is sorted or clustered by
-the queried columns. If the system only adds something to the files, the copy keeps the order of the
-original.
+A system uses the table's original files if it can. Every other system gets a copy, rewritten to the
+same number of files. If the system sorts or clusters rows, it does so by the queried columns. If
+the system only adds data to the files, the rows of its copy have their original order.
 """
 
 from __future__ import annotations
@@ -32,19 +32,20 @@ _REFRESH = "REFRESH SIEVE INDEX ON {}"
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """A way to skip data.
+    """A system that can skip data, with its set-up for the comparison.
 
     Attributes:
-        name: name in the printed tables.
-        table: the system's SQL name of a table, with `{}` for the table's name.
-        make: makes the system's table; no other system writes to the folder of the table's files.
-        as_they_are: true if the system uses the original files and does not change them.
-        settings: settings of the session while the system's queries run.
-        refresh: the statement after a write, with `{}` for the table's name; empty for no
-            statement.
-        version: SQL text after a table's name that selects the table's present rows even after
-            later changes. None if the rows can neither be changed nor be read as of an earlier
-            time.
+        name: the system's name in the printed tables.
+        table: the SQL name of the system's table, in which `{}` stands for the original table's
+            name.
+        make: makes the system's table in a folder to which no other system writes.
+        as_they_are: whether the system uses the original files without a change.
+        settings: the session's settings while queries of this system run.
+        refresh: the statement that runs after a write, in which `{}` stands for the table's name.
+            Empty if no statement is necessary.
+        version: returns the SQL text that, after a table's name, selects the present rows even
+            after later changes of the table. The value is None if the system supports neither
+            changes of rows nor time travel.
     """
 
     name: str
@@ -56,12 +57,12 @@ class System:
     version: Callable[[SparkSession, str], str] | None = None
 
     def of(self, table: str) -> str:
-        """The system's SQL name of a table."""
+        """The SQL name of the system's table for an original table."""
         return self.table.format(table)
 
 
 def start(folder: Path) -> SparkSession:
-    """Starts a session of Spark 4.1 with Delta, Iceberg and Sieve, each in its own catalog."""
+    """Starts a session of Spark 4.1 with Delta, Iceberg and Sieve."""
     shutil.rmtree(folder, ignore_errors=True)
     spark = find_spark(os.environ)
     found = [jar for name in _JARS for jar in FETCHED.glob(f"{name}.jar")]
@@ -88,7 +89,7 @@ def start(folder: Path) -> SparkSession:
 
 
 def systems() -> Sequence[System]:
-    """The systems: Spark alone, the peers, and at the end Sieve."""
+    """The systems: first Spark alone, then the other systems, and at the end Sieve."""
     return (
         System("Spark alone", "{}", declare, as_they_are=True),
         System("Parquet, sorted", "{}_sorted", _sort),
@@ -125,7 +126,7 @@ def _snapshot(spark: SparkSession, table: str) -> str:
 
 
 def declare(spark: SparkSession, table: Dataset, folder: Path) -> None:
-    """Makes a table of the original files."""
+    """Creates a plain table of the original files."""
     shutil.copytree(table.folder, folder, copy_function=os.link)
     spark.sql(f"CREATE TABLE {table.name} USING parquet LOCATION '{folder.as_uri()}'")
 
@@ -152,7 +153,7 @@ def _save(rows: DataFrame, name: str, folder: Path, options: Mapping[str, str]) 
 
 
 def file_a_task(table: Dataset) -> Mapping[str, str]:
-    """Settings that give a copy as many files as the original, in the same order."""
+    """Settings with which each task copies one file, so the copy has the same files in order."""
     most = str(max(file.stat().st_size for file in table.files) + 1)
     return {
         "spark.sql.files.maxPartitionBytes": most,
@@ -181,19 +182,19 @@ def _add_files(spark: SparkSession, table: Dataset, folder: Path) -> None:
 
 
 def add_to_iceberg(spark: SparkSession, table: Dataset, name: str, folder: Path) -> None:
-    """Makes an Iceberg table of the original files."""
+    """Creates an Iceberg table of the original files."""
     add_files(spark, name, f"({columns_of(spark, table.name)})", table.folder, folder)
 
 
 def columns_of(spark: SparkSession, table: str) -> str:
-    """The columns of a table with their types, as in CREATE TABLE."""
+    """The names and types of a table's columns, in the syntax of CREATE TABLE."""
     return ", ".join(f"{name} {kind}" for name, kind in spark.table(table).dtypes)
 
 
 def _add_iceberg_blooms(spark: SparkSession, table: Dataset, _folder: Path) -> None:
     properties = {f"write.parquet.bloom-filter-enabled.column.{key}": "true" for key in table.keys}
-    # By default, a Bloom filter has a megabyte, which suits larger files. Here a filter has 10 bits
-    # a key.
+    # By default, a Bloom filter has a megabyte, which suits larger files than these. Here, each
+    # filter has 10 bits per key.
     each = spark.table(table.name).count() // len(table.files)
     properties["write.parquet.bloom-filter-max-bytes"] = str(each * 10 // 8)
     _copy_to_iceberg(spark, table, table.name, f"{table.name}_bloom", properties)
@@ -206,7 +207,7 @@ def _sort_iceberg(spark: SparkSession, table: Dataset, _folder: Path) -> None:
 def _copy_to_iceberg(
     spark: SparkSession, table: Dataset, source: str, copy: str, properties: Mapping[str, str]
 ) -> None:
-    """Copies a plain table, file by file."""
+    """Copies a plain table to an Iceberg table, file by file."""
     own = {"write.distribution-mode": "none", "write.spark.fanout.enabled": "false", **properties}
     told = ", ".join(f"'{key}' = '{value}'" for key, value in own.items())
     with with_settings(spark, file_a_task(table)):

@@ -1,8 +1,9 @@
-"""Files and bytes read by Sieve's shapes and by rivals of equal size: ``make bench-rivals``.
+"""Compares Sieve's shapes with other structures of equal size: ``make bench-rivals``.
 
-Sizes are in percent of the column's bytes. All structures use the key codes that a build would
-choose. The numbers of files and bytes are means over six kinds of query with equal weight. The
-benchmark also checks that each structure returns all files with a matching key.
+The benchmark counts the files and the bytes that queries read with each structure. Both numbers are
+means over six kinds of query, which have equal weights. The sizes of structures are in percent of
+the column's bytes. All structures use the key codes that a build would choose. The benchmark also
+checks that no structure omits a file with a matching key.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ FOLDER = Path(__file__).resolve().parents[2] / "build" / "bench-rivals"
 
 
 def main() -> None:
-    """Measures all columns, prints a table per column and the missed goals, and draws a picture."""
+    """Measures all columns. Prints a table per column and the missed goals, and draws a picture."""
     parser = argparse.ArgumentParser(prog="python -m bench rivals", description=__doc__)
     parser.add_argument("--rows", type=int, default=2_000_000)
     parser.add_argument("--files", type=int, default=200)
@@ -53,7 +54,8 @@ def main() -> None:
         transient=True,
         disable=not console.is_terminal,
     ) as progress:
-        # A column has one step per budget, one for the rivals, and one for the budget `auto`.
+        # Each column has one step per budget, one step for the rivals, and one step for the budget
+        # `auto`.
         steps = len(args.budgets) + 2
         bar = progress.add_task("", total=steps * len(args.columns))
         for name in args.columns:
@@ -85,7 +87,7 @@ def _measure(
 
 
 def _keep(args: argparse.Namespace, found: list[Measured], least: dict[str, float]) -> None:
-    """Writes the figures and the picture to files."""
+    """Writes the figures to a JSON file, and the picture to a PNG file."""
     figures = args.json or args.picture.with_suffix(".json")
     for file in (args.picture, figures):
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Builds Sieve's shapes within a budget, by the steps of a distributed build."""
+"""Builds Sieve's shapes within a budget, with the same steps as a distributed build."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ from sieve.segments.weights import weights_at, weights_of
 
 SHAPES = ("intervals", "map", "auto")
 AUTOMATIC = "budget auto"
-"""Name of the structure that a build with the budget `auto` makes."""
+"""The name of the structure that a build with the budget `auto` makes."""
 
 
 class Mapped:
-    """A structure that consists of hash maps from keys to files, and of intervals for ranges."""
+    """A structure of hash maps, which find the files of a key, and intervals, for ranges."""
 
     name = "map"
 
@@ -53,7 +53,10 @@ class Mapped:
         self._maps = [decode_map(payload) for payload in payloads]
 
     def may_hold(self, low: Codes, high: Codes) -> Answer:
-        """For a point, returns the files that both the map and the intervals return."""
+        """Looks up ranges in the intervals.
+
+        For a point, a file must also be in the maps' result.
+        """
         found = self._intervals.may_hold(low, high)
         points = np.flatnonzero(low == high)
         hashes = hash_codes(low[points])
@@ -68,15 +71,16 @@ class Builder:
     """Builds the shapes of one column.
 
     Args:
-        of: the column.
-        exact: a structure that contains every key of every file.
+        of: the column to index.
+        exact: a structure that returns exactly the files that contain a key.
     """
 
     def __init__(self, of: Column, exact: Structure) -> None:
         self._of = of
         self.query_model = sample(of)
         self._hashes: tuple[Hashes, npt.NDArray[np.int32]] | None = None
-        # The sample hashes the codes of values instead of the values.
+        # Unlike a build's sample, this sample contains hashes of the values' codes instead of
+        # hashes of the values.
         drawn = _drawn(of)
         encoder, hashes = Encoder("bigint"), hash_codes(drawn)
         n = len(of.codes)
@@ -86,7 +90,7 @@ class Builder:
         self._hits = self._read(exact)
 
     def within(self, budget: float, wanted: Sequence[str]) -> Iterator[Structure]:
-        """Yields the requested `SHAPES` within a budget in bytes; omits a map that does not fit."""
+        """Yields each wanted shape within a budget in bytes, except a map that does not fit."""
         budget = max(1.0, budget - self._of.encoder)
         intervals = cut(self._of, self.query_model, budget)
         for shape in wanted:
@@ -112,7 +116,7 @@ class Builder:
         return made
 
     def _automatic(self, asked: Profile, options: IndexOptions) -> tuple[Structure, bool]:
-        """The result of one attempt, and whether an attempt with more intervals may pay off."""
+        """One attempt's structure, and whether another attempt with more intervals may pay off."""
         of, payback = self._of, asked.payback(options)
         stop = stop_for(asked, options, self._probes, self._hits)
         threshold = max(payback.price, overprovisioned_threshold(of.files, stop.budget))
@@ -135,7 +139,7 @@ class Builder:
         return (other, False) if costs[1] < costs[0] else (plain, more)
 
     def _auto(self, intervals: Intervals, budget: float) -> Structure:
-        """Chooses like a build: a map if it can pay off and reduces the bytes that probes read."""
+        """Chooses as a build does: a map if it may pay off and probes then read fewer bytes."""
         plain = shaped(self._of, self.query_model, intervals, "auto", budget)
         told = self._expected(plain)
         if not map_may_pay(self._profile, told, len(self._pairs()[0]), int(budget)):
@@ -164,7 +168,7 @@ class Builder:
         return Mapped(lists, payloads, self._of.files)
 
     def _pairs(self) -> tuple[Hashes, npt.NDArray[np.int32]]:
-        """Each key's hash and file, sorted by hash."""
+        """The hash and the file of each key of each file, sorted by hash."""
         if self._hashes is None:
             keys = [codes for codes, _ in self._of.keys_of_files()]
             hashes = hash_codes(np.concatenate(keys))
@@ -177,7 +181,7 @@ class Builder:
         return files_read(self._expected(structure), self._profile.location_bytes)
 
     def _read(self, structure: Structure) -> Counts:
-        """int64[2, k]: number and bytes of the files that a structure returns, for each probe."""
+        """int64[2, k]: for each probe, the number and the bytes of the files that it reads."""
         answer = structure.may_hold(*self._probes.intervals.T)
         return np.stack([np.count_nonzero(answer, axis=1), answer @ self._of.sizes])
 
@@ -196,7 +200,7 @@ class Builder:
 
 
 def sample(column: Column) -> QueryModel:
-    """A query model of random rows; a build draws such a sample before it reads the column."""
+    """A query model from a sample of random rows, as a build draws it before reading the column."""
     return QueryModel.of_sample(_drawn(column))
 
 
@@ -208,7 +212,7 @@ def _drawn(column: Column) -> Codes:
 def cut(
     column: Column, query_model: QueryModel, budget: float, threshold: float | None = None
 ) -> Intervals:
-    """The intervals of each file, cut separately and more finely than the budget allows."""
+    """The intervals of all files, cut file by file, and more than the budget allows."""
     least = overprovisioned_threshold(column.files, budget) if threshold is None else threshold
     parts, weights = [], weights_at(weights_of(column.sizes), np.arange(column.files))
     for file, (codes, rows) in enumerate(column.keys_of_files()):
@@ -220,14 +224,14 @@ def cut(
 def shaped(
     column: Column, query_model: QueryModel, intervals: Intervals, shape: str, budget: float
 ) -> Lists:
-    """A structure without a map, within the budget unless its smallest size exceeds the budget.
+    """A structure without a map. It fits the budget if any such structure does.
 
     Args:
-        column: the column.
-        query_model: the query model of the column's sample.
-        intervals: the intervals of `cut` at this budget.
-        shape: name of the structure.
-        budget: number of bytes.
+        column: the column to index.
+        query_model: the query model from the column's sample.
+        intervals: the intervals that `cut` returned for this budget.
+        shape: the name of the structure.
+        budget: the maximum size of the structure, in bytes.
     """
     planned = plan(intervals, query_model, weights_of(column.sizes))
     *_, segments = fitted(planned, prices_for(column.files, budget), budget)

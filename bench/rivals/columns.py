@@ -1,4 +1,4 @@
-"""The columns of the comparison: generated columns, and TPC-H's columns."""
+"""The columns of the comparison. Some are generated, and the others are columns of TPC-H."""
 
 from __future__ import annotations
 
@@ -22,21 +22,22 @@ from sieve.indexing.column_sample import WANTED
 Codes = npt.NDArray[np.int64]
 Rng = np.random.Generator
 ROW_BYTES: Final = 50
-"""Bytes per row of the table; the budget `auto` weighs the table's bytes against the index's."""
+"""The size of a table's row in bytes. It matters because `auto` depends on the table's size."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Column:
-    """A column's rows and their files.
+    """A column: the key codes of its rows, and the files that contain the rows.
 
     Attributes:
-        name: name for reports.
-        codes: int64[n], key code of each row.
-        file: int32[n], file of each row, 0 to files - 1.
-        files: number of files.
-        width: mean bytes of a value.
-        encoder: bytes of the encoder's data.
-        spread: standard deviation of the logarithm of a file's bytes per row; 0 if all are equal.
+        name: the column's name in reports.
+        codes: int64[n], the key code of each row.
+        file: int32[n], the number of each row's file, from 0 to files - 1.
+        files: the number of files.
+        width: the mean size of a value, in bytes.
+        encoder: the size of the encoder's data, in bytes.
+        spread: the standard deviation of the logarithm of a file's bytes per row. The value is 0 if
+            rows have the same size in all files.
     """
 
     name: str
@@ -49,17 +50,17 @@ class Column:
 
     @property
     def sizes(self) -> npt.NDArray[np.int64]:
-        """int64[files], bytes of each file; in the median file, a row has `ROW_BYTES` bytes."""
+        """int64[files], the size of each file in bytes. The median file has `ROW_BYTES` per row."""
         drawn = np.exp(np.random.default_rng(3).normal(0, self.spread, self.files))
         return (ROW_BYTES * np.bincount(self.file, minlength=self.files) * drawn).astype(np.int64)
 
     @property
     def nbytes(self) -> float:
-        """Bytes of all values."""
+        """The size of all values, in bytes."""
         return self.width * len(self.codes)
 
     def keys_of_files(self) -> Iterator[tuple[Codes, npt.NDArray[np.int64]]]:
-        """Distinct keys of each file, ascending, and the number of rows of each key."""
+        """Yields each file's distinct keys in ascending order, and each key's number of rows."""
         order = np.lexsort((self.codes, self.file))
         codes = self.codes[order]
         bounds = np.searchsorted(self.file[order], np.arange(self.files + 1))
@@ -68,9 +69,10 @@ class Column:
             yield distinct, rows.astype(np.int64)
 
 
-# The goal for each of these columns: with a budget of this percentage of the column's bytes, `auto`
-# reads at most 1.10 times the lower bound of files. An index of such a column can be small, because
-# a file has few keys or few long runs of keys, or only a few rows are late, or the keys are skewed.
+# Maps a column to a budget, in percent of the column's bytes. The goal for such a column is that
+# `auto` with this budget reads at most 1.10 times the lower bound of files. The goal is realistic,
+# because an index on such a column can be small: each file has few keys or few long sequences of
+# keys, or only a few rows are late, or the keys are skewed.
 GOALS: Final[Mapping[str, float]] = {
     "late rows": 1.0,
     "tenant id": 1.0,
@@ -82,7 +84,7 @@ GOALS: Final[Mapping[str, float]] = {
 
 
 def _late(rng: Rng, rows: int, files: int) -> Codes:
-    """Times in ascending order, but one row in a hundred has a random earlier time."""
+    """Ascending times, except that one row in a hundred has a random earlier time."""
     times = np.arange(rows, dtype=np.int64) * 1_000_000 + rng.integers(0, 1_000_000, rows)
     late = rng.random(rows) < 0.01
     times[late] = (times[late] * rng.random(int(late.sum()))).astype(np.int64)
@@ -112,15 +114,15 @@ def _zipf(rng: Rng, rows: int, files: int) -> Codes:
 
 
 def _walk(rng: Rng, rows: int, files: int) -> Codes:
-    """A random walk, like a sensor's.
+    """A random walk, like the values of a sensor.
 
-    A file has nearly all keys between its minimum and maximum.
+    A file contains nearly all keys between its minimum and its maximum.
     """
     return np.cumsum(rng.integers(-10, 11, rows)).astype(np.int64)
 
 
 def _leaps(rng: Rng, rows: int, files: int) -> Codes:
-    """A random walk with such large steps that most keys between two steps do not occur."""
+    """A random walk whose steps are so large that most keys between two values do not occur."""
     return np.cumsum(rng.integers(-1000, 1001, rows)).astype(np.int64)
 
 
@@ -129,13 +131,13 @@ def _uniform(rng: Rng, rows: int, files: int) -> Codes:
 
 
 def _sawtooth(rng: Rng, rows: int, files: int) -> Codes:
-    """Every file spans the whole domain: with n files, file f has the keys f, f + n, f + 2n, ..."""
+    """Every file spans the whole domain. File f of n files has the keys f, f + n, f + 2n, ..."""
     within = np.arange(rows, dtype=np.int64) % (rows // files)
     return within * files + _in_order(rows, files)
 
 
 def _hot(rng: Rng, rows: int, files: int) -> Codes:
-    """Keys in order, except that half of the rows have the same key."""
+    """Ascending keys, except that half of the rows have the same key."""
     keys = np.arange(rows, dtype=np.int64)
     keys[rng.random(rows) < 0.5] = rows // 3
     return keys
@@ -150,7 +152,7 @@ def _uuids(rng: Rng, rows: int, files: int) -> pa.Array:
 
 
 def _urls(rng: Rng, rows: int, files: int) -> pa.Array:
-    """Each file has pages of 100 hosts out of 3,000; some hosts are more frequent than others."""
+    """URLs of 3,000 hosts. Each file has URLs of 100 hosts; some hosts are in more files."""
     words = rng.integers(0, 26, (3000, 9), dtype=np.uint8) + ord("a")
     names = np.ascontiguousarray(words).view("S9").ravel().astype(str)
     weight = 1 / np.arange(1, 3001)
@@ -181,7 +183,7 @@ MADE: Final[Mapping[str, Callable[[Rng, int, int], Codes | pa.Array]]] = {
     "one hot key": _hot,
     "e-mail addresses": _mails,
 }
-# The type of each column, and the bytes per value if the type has a fixed width.
+# The type of each column, and the size of a value in bytes if the type has a fixed size.
 LINEITEM: Final = {
     "l_orderkey": ("bigint", 8),
     "l_shipdate": ("date", 4),
@@ -193,13 +195,14 @@ NAMES: Final = (*MADE, *(f"{column}, {order}" for column in LINEITEM for order i
 
 
 def column(name: str, rows: int, files: int, folder: Path) -> Column:
-    """A column by name; equal arguments return equal rows.
+    """The column with this name. Calls with equal arguments return equal rows.
 
     Args:
         name: one of `NAMES`.
-        rows: number of rows, at most 6,001,215 for TPC-H.
-        files: number of files; their numbers of rows are as equal as possible.
-        folder: folder of TPC-H's lineitem, which is generated if missing.
+        rows: the number of rows. For TPC-H, the maximum is 6,001,215.
+        files: the number of files. They have as equal numbers of rows as possible.
+        folder: the folder of TPC-H's lineitem. If the table is missing there, the function
+            generates it.
     """
     rng = np.random.default_rng(NAMES.index(name))
     if name in MADE:
@@ -222,7 +225,7 @@ def column(name: str, rows: int, files: int, folder: Path) -> Column:
 
 
 def _of_strings(name: str, values: pa.Array, files: int, rng: Rng) -> Column:
-    """A string column; its encoder is the one that a build would choose from a sample."""
+    """A column of strings, encoded by the encoder that a build would choose from a sample."""
     rows = len(values)
     width = pc.mean(pc.binary_length(values)).as_py()
     seen = np.sort(rng.choice(rows, min(WANTED, rows), replace=False))

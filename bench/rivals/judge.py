@@ -1,4 +1,4 @@
-"""Measures how many files the structures of a column read, and checks that no match is missed."""
+"""Measures how many files queries read with a structure, and checks that they miss no match."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ from bench.rivals.structures import Structure, truth
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The measurements of one structure on one column.
+    """The measurements of one structure for one column.
 
     Attributes:
-        column: name of the column.
-        structure: name of the structure.
-        budget: budget in percent; None for structures without a budget.
-        bytes: size in percent of the column's bytes.
-        files: mean number of files read by a query, for each kind of query.
-        mean: mean of the numbers in `files`, over the kinds of query.
-        megabytes: mean megabytes of the files read, over the kinds of query.
+        column: the column's name.
+        structure: the structure's name.
+        budget: the budget in percent of the column's bytes. The value is None for structures
+            without a budget.
+        bytes: the structure's size in percent of the column's bytes.
+        files: the mean number of files that a query reads, by kind of query.
+        mean: the mean of the numbers in `files`.
+        megabytes: the mean megabytes that a query reads. Each kind of query has the same weight.
     """
 
     column: str
@@ -35,7 +36,7 @@ class Measured:
 
 
 class Judge:
-    """Runs queries against structures of one column."""
+    """Measures structures for one column."""
 
     def __init__(self, of: Column, count: int) -> None:
         self._column = of
@@ -44,14 +45,14 @@ class Judge:
         self._truth = {kind: self.exact.may_hold(*q) for kind, q in self._queries.items()}
 
     def least(self) -> float:
-        """Mean number of files that hold a match, over the kinds of query."""
+        """The mean number of files that contain a match. Each kind of query has the same weight."""
         return float(np.mean([answer.sum(axis=1).mean() for answer in self._truth.values()]))
 
     def measured(self, structure: Structure, budget: float | None) -> Measured:
-        """Measures the files that a structure reads.
+        """Measures the files that queries read with a structure.
 
         Raises:
-            SystemExit: the structure omits a file that holds a match.
+            SystemExit: the structure omits a file that contains a match.
         """
         files, read = {}, []
         for kind, (low, high) in self._queries.items():

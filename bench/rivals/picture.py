@@ -1,4 +1,4 @@
-"""Plots files read against bytes: a panel per column, a line per shape, and a dot per rival."""
+"""Plots files read against index size: a panel per column, a line per shape, a dot per rival."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bench.rivals.judge import Measured
 _ACROSS: Final = 4
 _LEAST: Final = "least possible"
 _TOLD: Final = 1.0
-"""A budget in percent; a panel prints the figure of this budget."""
+"""The budget, in percent, whose number of files read is printed in each panel."""
 
 _LINES: Final[Mapping[str, Mapping[str, Any]]] = {
     "auto": {"color": "#0d4d94", "lw": 5, "alpha": 0.45, "marker": "o", "ms": 6.5, "mew": 0},
@@ -35,14 +35,14 @@ _DOTS: Final = {
 
 
 def draw(measured: Sequence[Measured], least: Mapping[str, float], files: int) -> Figure:
-    """Draws the figure; both axes are logarithmic, and all panels share the axis of bytes.
+    """Draws the figure. Both axes are logarithmic, and all panels have the same axis of bytes.
 
     Args:
-        measured: measurements of structures on columns.
-        least: mean number of files that hold a match, by column.
-        files: number of files of each column.
+        measured: the measurements of all structures for all columns.
+        least: the mean number of files that contain a match, by column.
+        files: the number of files, which is the same for each column.
     """
-    # The legend needs one more cell.
+    # In addition to the panels, the legend needs a cell of the grid.
     rows = len(least) // _ACROSS + 1
     figure = Figure(figsize=(13, 1 + 2.4 * rows), dpi=80, layout="constrained")
     panels = figure.subplots(rows, _ACROSS, sharex=True, squeeze=False)
@@ -73,7 +73,7 @@ def draw(measured: Sequence[Measured], least: Mapping[str, float], files: int) -
         fontsize=12 if len(least) % _ACROSS < _ACROSS - 1 else 9,
         frameon=False,
     )
-    # The legend can be wider than its cell.
+    # The legend can be wider than its cell, so the layout must ignore it.
     legend.set_in_layout(False)
     return figure
 
@@ -96,7 +96,7 @@ def _panel(ax: Axes, name: str, measured: Sequence[Measured], least: float) -> N
 
 
 def _in_words(ax: Axes, measured: Sequence[Measured]) -> None:
-    """Prints in a panel the files read with min/max and with `auto`."""
+    """Writes into a panel the number of files read with min/max, and with `auto`."""
     plain = next((m for m in measured if m.structure == "min/max"), None)
     auto = next((m for m in measured if m.structure == "auto" and m.budget == _TOLD), None)
     if plain and auto:
@@ -105,10 +105,10 @@ def _in_words(ax: Axes, measured: Sequence[Measured]) -> None:
 
 
 def _scales(ax: Axes, least: float, files: int) -> None:
-    """Sets logarithmic scales; the scale of bytes is the same in all panels."""
+    """Sets logarithmic scales. The scale of bytes is the same in all panels."""
     ax.set_xscale("log")
     ax.set_yscale("log")
-    # Leaves space for text below the lower bound.
+    # Leaves space for the text below the line of the lower bound.
     ax.set_ylim(least * (least / files) ** 0.6 / 1.8, 1.4 * files)
     ticks = [t for t in (0.1, 0.3, 1, 3, 10, 30, 50, 100, 300, 1000, 3000, 10000) if t <= files]
     for axis, places in ((ax.xaxis, (0.01, 0.1, 1, 10, 100)), (ax.yaxis, [*ticks, files])):

@@ -1,4 +1,4 @@
-"""The six kinds of query of the comparison; a build uses the same kinds for its probes."""
+"""The six kinds of query of the comparison, which are also the kinds of a build's probes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ KINDS = (
 
 
 def queries(column: Column, count: int) -> Mapping[str, tuple[Codes, Codes]]:
-    """The first and last codes of `count` queries, by kind."""
+    """The first and the last key codes of `count` queries of each kind, by kind."""
     rng = np.random.default_rng(2)
     distinct = np.unique(column.codes)
     least, greatest = int(distinct[0]), int(distinct[-1])

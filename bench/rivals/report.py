@@ -1,4 +1,4 @@
-"""The printed report of the comparison."""
+"""Prints the results of the comparison."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from bench.rivals.columns import GOALS
 from bench.rivals.judge import Measured
 from bench.rivals.queries import KINDS
 
-# Tolerances for the number of files that `auto` reads. The first tolerance is relative to the best
-# structure that is no larger than `auto`, and the second is relative to the lower bound.
+# `auto` may read at most so many times the files of the best structure that is no larger than
+# `auto`, and at most so many times the lower bound.
 _SLACK = 1.02
 _NEAR = 1.10
 
@@ -26,7 +26,7 @@ def table(
     least: float,
     budgets: Sequence[float],
 ) -> None:
-    """Prints the table of one column: rivals with their bytes, then shapes by budget."""
+    """Prints the table of one column: first the rivals with their sizes, then shapes by budget."""
     rows = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
     rows.add_column(f"{name}\n[dim]least possible {least:.2f}[/dim]", no_wrap=True)
     rows.add_column("files\nread", justify="right", no_wrap=True)
@@ -51,7 +51,7 @@ def table(
 
 
 def summary(console: Console, measured: Sequence[Measured], least: Mapping[str, float]) -> None:
-    """Prints the goals that `auto` missed, and a comparison for each kind of query."""
+    """Prints the goals that `auto` misses, and a comparison for each kind of query."""
     autos = [m for m in measured if m.structure == "auto"]
     missed = [text for auto in autos for text in _missed(auto, measured, least[auto.column])]
     missed += [text for m in measured if m.structure == AUTOMATIC for text in _dear(m, autos)]
@@ -76,7 +76,7 @@ def _by_kind(kind: str, autos: Sequence[Measured], measured: Sequence[Measured])
 
 
 def _over(kind: str, one: Measured, other: Measured) -> float:
-    """Number of files that `one` reads in excess of `other`, beyond the tolerance."""
+    """The number of files that `one` reads beyond the files of `other` and the tolerance."""
     return one.files[kind] - other.files[kind] * _SLACK
 
 
@@ -95,7 +95,7 @@ def _missed(auto: Measured, measured: Sequence[Measured], least: float) -> Itera
 
 
 def _dear(chosen: Measured, autos: Sequence[Measured]) -> Iterator[str]:
-    """Lines for the columns on which the budget `auto` reads more files than the budget 1 %."""
+    """Yields a line if queries read more files with the budget `auto` than with 1 %."""
     for one in autos:
         if one.column == chosen.column and one.budget == 1 and chosen.mean > one.mean * _SLACK:
             yield f"{one.column}: {AUTOMATIC} reads {chosen.mean:.2f}, 1 % reads {one.mean:.2f}"
@@ -104,7 +104,7 @@ def _dear(chosen: Measured, autos: Sequence[Measured]) -> Iterator[str]:
 def _best(
     auto: Measured, measured: Sequence[Measured], files: Callable[[Measured], float]
 ) -> Measured | None:
-    """The structure, no larger than `auto` and other than `auto`, that reads the fewest files."""
+    """The structure with the fewest files read among those that are no larger than `auto`."""
     budget = auto.budget or 0.0
     others = (
         m

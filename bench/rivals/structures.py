@@ -1,4 +1,4 @@
-"""Rival structures: each has a size, and returns the files that can hold a key of a range."""
+"""Rival structures. Each of them has a size, and finds the files that can hold keys of a range."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ Answer = npt.NDArray[np.bool_]
 
 
 class Structure(Protocol):
-    """A structure in the comparison.
+    """An index structure of the comparison.
 
     Attributes:
-        name: name for reports.
-        nbytes: bytes on disk.
+        name: the structure's name in reports.
+        nbytes: the structure's size on disk, in bytes.
     """
 
     name: str
     nbytes: int
 
     def may_hold(self, low: Codes, high: Codes) -> Answer:
-        """bool[queries, files]: the files that can contain a key in ``[low[i], high[i]]``."""
+        """bool[queries, files]: which files can hold a key in query i's ``[low[i], high[i]]``."""
 
 
 class Lists:
-    """Any structure that is equivalent to intervals of keys for each file."""
+    """A structure whose content is a list of key intervals for each file."""
 
     def __init__(self, name: str, nbytes: int, entries: Entries, files: int) -> None:
         self.name, self.nbytes, self._files = name, nbytes, files
@@ -44,9 +44,10 @@ class Lists:
         self._reach = high
 
     def may_hold(self, low: Codes, high: Codes) -> Answer:
-        """Returns the files with an interval that overlaps with the query.
+        """Returns the files that have an interval that overlaps with the query's range.
 
-        Intervals of a file can overlap, so the search uses the running maximum of their ends.
+        The intervals of a file can overlap each other. So the search uses the running maximum of
+        their ends.
         """
         found = np.zeros((len(low), self._files), np.bool_)
         for file in range(self._files):
@@ -59,12 +60,12 @@ class Lists:
 
 
 def truth(column: Column) -> Lists:
-    """Every key of every file; this structure reads the fewest possible files."""
+    """A structure with every key of every file, with which queries read the fewest files."""
     keys = [codes for codes, _ in column.keys_of_files()]
     files = np.repeat(np.arange(column.files, dtype=np.int32), [len(k) for k in keys])
     codes = np.concatenate(keys)
     distinct, number = np.unique(codes, return_inverse=True)
-    # The size equals that of an inverted list: all keys, and the files of each key.
+    # Its size is that of an inverted list: all distinct keys, and the files of each key.
     order = np.lexsort((files, number))
     packed = (
         pack(np.diff(distinct.view(np.uint64), prepend=np.uint64(0))),
@@ -76,9 +77,9 @@ def truth(column: Column) -> Lists:
 
 
 def k_intervals(column: Column, k: int) -> Lists:
-    """HIndex's first layer: at most k intervals per file, separated by the longest gaps.
+    """The first layer of HIndex: at most k intervals per file, which the longest gaps separate.
 
-    With k = 1, this is min/max.
+    With k = 1, the structure is the minimum and maximum of each file.
     """
     low, high, location = [], [], []
     for file, (codes, _) in enumerate(column.keys_of_files()):
@@ -93,7 +94,7 @@ def k_intervals(column: Column, k: int) -> Lists:
 
 
 def seed_sieve(column: Column, error: int) -> Lists:
-    """Blocks of equal width; in each segment, a line fits the keys within an error bound."""
+    """Sieve's shape `sieve`: blocks of equal width in segments, each a line with bounded error."""
     order = np.lexsort((column.file, column.codes))
     chunk = (column.codes[order], column.file[order], np.ones(len(order), np.int64))
     payloads = [encode_segment(segment) for segment in cut_segments([chunk], error=error)]
@@ -102,7 +103,7 @@ def seed_sieve(column: Column, error: int) -> Lists:
 
 
 def joined(payloads: list[bytes]) -> Entries:
-    """The entries of all segments."""
+    """The entries of all segments, which `payloads` encode."""
     parts = [decode(payload) for payload in payloads]
     return Entries(
         np.concatenate([part.low for part in parts]),
@@ -112,7 +113,7 @@ def joined(payloads: list[bytes]) -> Entries:
 
 
 class Bloom:
-    """A Bloom filter per file, 10 bits per key and 7 hashes, with the file's min and max."""
+    """A Bloom filter per file (10 bits per key, 7 hashes), and the file's minimum and maximum."""
 
     name = "Bloom filter a file"
     _BITS = 10
@@ -129,7 +130,7 @@ class Bloom:
         self.nbytes = self._minmax.nbytes + sum(len(bits) // 8 for bits in self._filters)
 
     def may_hold(self, low: Codes, high: Codes) -> Answer:
-        """Uses the filter for points, and only minimum and maximum for ranges."""
+        """For points, uses the filters and min/max. For ranges, uses only min/max."""
         found = self._minmax.may_hold(low, high)
         points = np.flatnonzero(low == high)
         for file, bits in enumerate(self._filters):
@@ -144,7 +145,7 @@ class Bloom:
 
 
 def _mixed(words: npt.NDArray[np.uint64], stream: int) -> npt.NDArray[np.uint64]:
-    """The last mixing step of SplitMix64."""
+    """The result of SplitMix64's last mixing step for each word."""
     with np.errstate(over="ignore"):
         x = words + np.uint64(stream) * np.uint64(0x9E3779B97F4A7C15)
         x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -153,7 +154,7 @@ def _mixed(words: npt.NDArray[np.uint64], stream: int) -> npt.NDArray[np.uint64]
 
 
 def rivals(column: Column, exact: Lists) -> list[Structure]:
-    """All structures without a budget."""
+    """All structures that have no budget."""
     return [
         k_intervals(column, 1),
         k_intervals(column, 10),

@@ -1,9 +1,9 @@
 """A SQLAlchemy dialect, ``hive+sieve://host:10000/database``, for Spark's Thrift server.
 
-PyHive's dialect expects Hive's answers, but Spark's answers differ. In Spark's answer to SHOW
-TABLES, the first column is the database, and PyHive mistakes the database for the table's name.
-Spark lists views separately from tables, and uses an SQLSTATE to report a missing table. This
-dialect reads Spark's answers and reports Sieve's indexes. The backend name stays ``hive``, because
+PyHive's dialect expects the results that Hive returns, but Spark returns other results. For SHOW
+TABLES, Spark's first column is the database, which PyHive mistakes for the table's name. Spark
+lists views with a statement of its own, and reports a missing table by an SQLSTATE. This dialect
+reads Spark's results, and also reports Sieve's indexes. Its backend name is still ``hive``, because
 tools such as Superset choose their SQL by this name.
 """
 
@@ -19,33 +19,33 @@ _NO_FUNCTION = "42883"
 
 
 class SieveDialect(HiveDialect):  # type: ignore[misc]
-    """PyHive's dialect, changed to read Spark's catalog and to report Sieve's indexes."""
+    """PyHive's dialect with methods that read Spark's catalog and report Sieve's indexes."""
 
     driver = "sieve"
     supports_statement_cache = False
-    # SQLAlchemy 2 calls import_dbapi, and warns if a dialect has only the old name.
+    # SQLAlchemy 2 calls import_dbapi. If a dialect has only dbapi, the method's old name, it warns.
     import_dbapi = HiveDialect.import_dbapi
 
     def get_table_names(self, connection: Any, schema: str | None = None, **_: Any) -> list[str]:
-        """The tables of a database, without views."""
+        """The names of a database's tables, without its views."""
         views = set(self._names(connection, "VIEWS", schema))
         return [name for name in self._names(connection, "TABLES", schema) if name not in views]
 
     def get_view_names(self, connection: Any, schema: str | None = None, **_: Any) -> list[str]:
-        """The permanent views of a database."""
+        """The names of a database's permanent views."""
         return self._names(connection, "VIEWS", schema)
 
     def has_table(
         self, connection: Any, table_name: str, schema: str | None = None, **_: Any
     ) -> bool:
-        """Returns whether a database has a table or view with this name."""
+        """Returns whether a database contains a table or view with this name."""
         names = self._names(connection, "TABLES", schema)
         return table_name.lower() in {name.lower() for name in names}
 
     def get_indexes(
         self, connection: Any, table_name: str, schema: str | None = None, **_: Any
     ) -> list[dict[str, Any]]:
-        """The Sieve indexes of a table; an empty list on a server without Sieve."""
+        """The Sieve indexes of a table. If the server has no Sieve, the list is empty."""
         database = "" if schema is None else _literal(_quoted(schema))
         query = (
             f"SELECT index, column FROM sieve_indexes({database}) "
@@ -60,7 +60,7 @@ class SieveDialect(HiveDialect):  # type: ignore[misc]
         return [{"name": row[0], "column_names": [row[1]], "unique": False} for row in rows]
 
     def do_execute(self, cursor: Any, statement: str, parameters: Any, context: Any = None) -> None:
-        """Sends a statement without parameters unchanged, so that it can contain ``%``."""
+        """Sends a statement that has no parameters as it is, so that it can contain ``%``."""
         raw = not parameters and context is not None and context.compiled is None
         try:
             cursor.execute(statement, None if raw else parameters)
@@ -71,8 +71,8 @@ class SieveDialect(HiveDialect):  # type: ignore[misc]
     def _names(self, connection: Any, kind: str, schema: str | None) -> list[str]:
         place = "" if schema is None else f" IN {_quoted(schema)}"
         rows = _rows(connection, f"SHOW {kind}{place}")
-        # The columns are database, name and temporary. Temporary views are omitted, because only
-        # this session has them.
+        # The columns of a row are the database, the name, and whether the view is temporary. This
+        # code omits temporary views, because only this session can use them.
         return [row[1] for row in rows if not row[2]]
 
     def _get_table_columns(self, connection: Any, table_name: str, schema: str | None) -> list[Any]:
@@ -86,7 +86,7 @@ class SieveDialect(HiveDialect):  # type: ignore[misc]
 
 
 class _Answer:
-    """The server's answer to a failed statement, printed as a message without a stack trace."""
+    """The server's response to a failed statement, which prints only the message and SQLSTATE."""
 
     def __init__(self, answer: Any) -> None:
         self.status = answer.status
@@ -96,7 +96,7 @@ class _Answer:
 
 
 def _show_message_first(error: Exception) -> None:
-    """Shortens PyHive's errors, which show the server's whole answer with a Java stack trace."""
+    """Shortens an error of PyHive, which would print the server's response with a stack trace."""
     answer = error.args[0] if error.args else None
     if getattr(getattr(answer, "status", None), "errorMessage", None):
         error.args = (_Answer(answer), *error.args[1:])
@@ -107,7 +107,7 @@ def _rows(connection: Any, statement: str) -> list[Any]:
 
 
 def _state(error: Any) -> str | None:
-    """The SQLSTATE of a server's error."""
+    """The SQLSTATE with which the server reported an error, or None."""
     (answer, *_) = getattr(error.orig, "args", None) or (None,)
     return getattr(getattr(answer, "status", None), "sqlState", None)
 

@@ -1,7 +1,7 @@
-"""Superset's support for ``spark+sieve://host:10000/database``: Spark's SQL, Sieve's indexes.
+"""An engine spec for Superset and URLs such as ``spark+sieve://host:10000/database``.
 
-Superset's own support for ``hive`` databases does not fit Spark. This support shows the first index
-of a table as the table's partitions, reads the names of views from the wrong column, and truncates
+Superset's own engine spec for ``hive`` does not fit Spark in three points. It shows a table's first
+index as the table's partitions. It reads the names of views from the wrong column. And it truncates
 times with functions that return strings.
 """
 
@@ -13,7 +13,7 @@ from superset.db_engine_specs.spark import SparkEngineSpec
 
 
 class SieveEngineSpec(SparkEngineSpec):  # type: ignore[misc]
-    """Superset's support for Spark, where indexes are not reported as partitions."""
+    """Superset's engine spec for Spark, changed so that it does not show indexes as partitions."""
 
     engine = "spark"
     engine_name = "Apache Spark SQL with Sieve"
@@ -23,15 +23,15 @@ class SieveEngineSpec(SparkEngineSpec):  # type: ignore[misc]
 
     @classmethod
     def get_view_names(cls, database: Any, inspector: Any, schema: str | None) -> set[str]:  # noqa: ARG003
-        """The permanent views of a database, as the dialect lists them."""
+        """The names of a database's permanent views, as the dialect returns them."""
         return set(inspector.get_view_names(schema))
 
     @classmethod
     def get_extra_table_metadata(cls, database: Any, table: Any) -> dict[str, Any]:  # noqa: ARG003
-        """Returns no metadata, so Superset shows no partitions."""
+        """Returns no metadata, so that Superset shows no partitions of a table."""
         return {}
 
     @classmethod
     def where_latest_partition(cls, *_: Any, **__: Any) -> None:
-        """Adds no condition, so a preview reads the whole table."""
+        """Adds no condition on partitions, so that a preview shows rows of the whole table."""
         return

@@ -1,4 +1,4 @@
-"""Draws mutants, runs mypy and the tests that reach each mutant, and lists the survivors."""
+"""Draws mutants, runs mypy and those tests that reach each mutant, and lists the survivors."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ ROOT = Path(__file__).parents[2]
 
 
 def main() -> int:
-    """Fails if more than one in ten mutants survives.
+    """Tests the mutants. The exit code is 1 if more than one in ten mutants survives.
 
-    Some survivors behave like the original code, so no test can kill them. Read each one.
+    No test can kill a mutant that behaves like the original code. So read each survivor.
     """
     parser = argparse.ArgumentParser(prog="mutants", description=__doc__)
     parser.add_argument("--number", type=int, default=100, help="how many to draw")

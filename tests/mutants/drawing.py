@@ -1,6 +1,6 @@
-"""Draws random mutants; each changes one place of the code by an operator of cosmic-ray.
+"""Draws random mutants. Each of them changes one place of the code by a cosmic-ray operator.
 
-``cosmic-ray.toml`` lists the operators that the draw leaves out.
+``cosmic-ray.toml`` lists the operators that this module does not use.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from cosmic_ray.ast import ast_nodes, get_ast
 from cosmic_ray.mutating import mutate_code
 from cosmic_ray.plugins import get_operator, operator_names
 
-# The modules that decide which files a scan skips; other modules of sql_ext need a driver.
+# The modules of sql_ext to mutate, because their unit tests need no driver.
 _DECIDING = (
     "driver/roots driver/settings frontend/pruning statements/comments statements/table_functions "
     "statements/parser statements/syntax_error"
@@ -31,13 +31,13 @@ _GUARDS = ("eq", "frozen", "kw_only", "repr", "slots", "strict")
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """A change of one module.
+    """A change of one place in one module.
 
     Attributes:
-        module: the path of the module below the root.
-        line: the number of the changed line, from 1.
-        before, after: the line's old and new text, without surrounding space.
-        source: the source text of the changed module.
+        module: the module's path, relative to the project's root.
+        line: the number of the changed line. The first line of a module has number 1. before,
+            after: the line's old and new text, without spaces at the ends.
+        source: the whole source text of the module after the change.
     """
 
     module: str
@@ -51,7 +51,7 @@ class Mutant:
 
 
 def draw(root: Path, seed: str, only: str = "") -> Iterator[Mutant]:
-    """The mutants of a seed, in different places of the modules whose path contains ``only``."""
+    """Yields a seed's mutants, at different places of the modules whose path contains ``only``."""
     rng = random.Random(seed)
     places = [(path, *place) for path in _modules(root, only) for place in _places(path)]
     rng.shuffle(places)
@@ -71,7 +71,7 @@ def _modules(root: Path, only: str) -> list[Path]:
 
 
 def _places(path: Path) -> Iterator[tuple[int, list[tuple[str, int]]]]:
-    """For each place that operators can change, the line and these operators."""
+    """Yields the line of each place that operators can change, and these operators."""
     nodes = list(ast_nodes(get_ast(path.read_text())))
     places: dict[tuple[object, object], list[tuple[str, int]]] = defaultdict(list)
     for name in sorted(name for name in operator_names() if not _EXCLUDED.fullmatch(name)):
@@ -90,17 +90,17 @@ def _mutated(source: str, operator: str, occurrence: int) -> str | None:
     try:
         return mutate_code(source, get_operator(operator)(), occurrence)
     except AttributeError:
-        return None  # ExceptionReplacer replaces plain names, and fails at ``module.Error``
+        return None  # ExceptionReplacer supports only plain names, and fails at ``module.Error``
 
 
 class _Bare(ast.NodeTransformer):
-    """Removes code that never runs, and checks that only detect mistakes of programmers."""
+    """Removes code that never runs, and checks that only detect programmers' mistakes."""
 
     def visit_keyword(self, node: ast.keyword) -> ast.AST | None:
         return None if node.arg in _GUARDS else self.generic_visit(node)
 
     def visit_arguments(self, node: ast.arguments) -> ast.AST:
-        """Ignores the markers of keyword-only and positional-only arguments."""
+        """Makes keyword-only and positional-only arguments plain arguments."""
         node.args = [*node.posonlyargs, *node.args, *node.kwonlyargs]
         node.defaults += [default for default in node.kw_defaults if default is not None]
         node.posonlyargs, node.kwonlyargs, node.kw_defaults = [], [], []
@@ -115,7 +115,7 @@ class _Bare(ast.NodeTransformer):
         return self.generic_visit(node)
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
-        """A class without fields is a record if the base class is a record."""
+        """Removes decorators of a subclass without fields, which inherits those of its base."""
         if node.bases and not any(isinstance(part, ast.AnnAssign) for part in node.body):
             node.decorator_list = []
         return self.generic_visit(node)
@@ -129,7 +129,7 @@ class _Bare(ast.NodeTransformer):
 
 
 def _is_python(source: str) -> bool:
-    """cosmic-ray can write invalid Python, such as ``- not`` in place of a minus."""
+    """Whether the source is valid. cosmic-ray can write invalid Python, such as ``- not``."""
     try:
         ast.parse(source)
     except SyntaxError:
@@ -142,7 +142,7 @@ def _same_program(one: str, other: str) -> bool:
 
 
 def _line(source: str, changed: str, line: int) -> str:
-    """The changed line or, if a change adds or removes lines, the first line that differs."""
+    """The changed line's new text, or the first line that differs if the line's number changed."""
     lines = zip(source.splitlines(), changed.splitlines(), strict=False)
     differing = (new for old, new in lines if old != new)
     return next(differing, changed.splitlines()[line - 1]).strip()

@@ -1,4 +1,4 @@
-"""The table of faults planted by hand, each with the test that must detect the fault."""
+"""Plants the faults of ``planted.toml``, and runs the test that must detect each fault."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ ROOT = Path(__file__).parents[2]
 TABLE = Path(__file__).parent / "planted.toml"
 SPARK_35 = ROOT / "build" / "spark-3.5" / "pyspark"
 FORMATS = ("delta", "hudi", "iceberg")
-"""Folders whose tests have a mark of the folder's name, and need jars of this name."""
+"""Folders of tests. Their names are also those of the tests' mark, and of their jars' folder."""
 _CODE = ("sieve", "sql_ext", "udfs")
 _LONGEST_S = 900.0
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A change of one file that makes the code wrong.
+    """A fault: a change of one file that makes the code wrong.
 
     Attributes:
-        file: the base name of the changed Python or Scala file.
-        old: a text that occurs once in the file.
-        new: the faulty replacement of `old`.
-        test: the base name of a test file, or that name with ``::`` and the name of a single test.
+        file: the base name of the Python or Scala file to change.
+        old: the text to replace, which occurs once in the file.
+        new: the faulty text that replaces `old`.
+        test: the base name of a test file. ``::`` and a test's name can follow it.
     """
 
     file: str
@@ -52,7 +52,7 @@ class Fault:
         return _only(self.file, _CODE)
 
     def test_id(self) -> str:
-        """The name of the test in pytest.
+        """The name by which pytest knows the test.
 
         Raises ValueError unless exactly one file has this base name.
         """
@@ -61,7 +61,7 @@ class Fault:
         return f"{path}::{function}" if function else path
 
     def planted(self) -> str:
-        """The text of the file after the fault was planted.
+        """The text of the file with the fault.
 
         Raises ValueError unless `old` occurs exactly once.
         """
@@ -72,13 +72,13 @@ class Fault:
 
 
 def faults() -> Iterator[Fault]:
-    """The faults in the order of the table."""
+    """Yields the faults in the order of the table."""
     for row in tomllib.loads(TABLE.read_text())["fault"]:
         yield Fault(**row)
 
 
 def main(only: str) -> int:
-    """Plants each fault whose file or test contains `only`; returns 1 if a test misses a fault."""
+    """Plants each fault whose file or test contains `only`. Returns 1 if a test misses a fault."""
     ends: Counter[str] = Counter()
     with tempfile.TemporaryDirectory(prefix="sieve-planted-") as folder:
         bench = Bench(ROOT, Path(folder) / "bench")
@@ -104,7 +104,7 @@ def _only(name: str, below: tuple[str, ...]) -> Path:
 
 
 def _end(fault: Fault, bench: Bench) -> tuple[str, list[str]]:
-    """The outcome of the test with the fault, and the lines of output that show failures."""
+    """The outcome of the test with the fault, and those lines of its output that show failures."""
     test, path = fault.test_id(), bench.folder / fault.path()
     kind = next((name for name in FORMATS if test.startswith(f"tests/{name}/")), None)
     if kind and not (ROOT / "build" / kind).exists():
@@ -128,7 +128,7 @@ def _end(fault: Fault, bench: Bench) -> tuple[str, list[str]]:
         shutil.copy2(jar, made)
     log = (bench.folder / "pytest.log").read_text()
     failed = [line for line in log.splitlines() if line.startswith("FAILED ")]
-    # A test that pytest does not find, collect or set up cannot detect the fault.
+    # If pytest cannot find, collect or set up the test, the test has not detected the fault.
     if code not in (0, 1, TIMED_OUT) or (code == 1 and not failed):
         raise SystemExit(f"{fault.test} does not run:\n{log}")
     return {0: "SURVIVES", 1: "killed", TIMED_OUT: "TIMED OUT"}[code], failed

@@ -1,4 +1,4 @@
-"""Runs mypy and the tests that reach a mutant's line, in a copy of the project."""
+"""Runs mypy, and the tests that reach a mutant's line, in a copy of the project."""
 
 from __future__ import annotations
 
@@ -25,20 +25,21 @@ _COPIED = (
     "CHANGELOG.md CONTRIBUTING.md SECURITY.md LICENSE mkdocs.yml Makefile"
 ).split()
 _TESTS = ("tests/unit", "tests/property")
-# No unit test runs this code: it runs in executors or, like the Hadoop store, needs a JVM.
+# These tests run code that no unit test runs, because the code runs in executors or, like the
+# Hadoop store, needs a JVM.
 _SPARK_TESTS = [
     f"tests/spark/test_{name}.py"
     for name in ("hadoop_store", "create", "refresh", "shapes", "completeness", "estimate", "check")
 ]
 _SPARK_S = 1800.0
-# These unit tests start Spark, unlike the other tests in their folder.
+# Unlike the other tests in their folder, these tests start Spark.
 _NEED_SPARK = [
     f"tests/property/test_{name}.py" for name in ("random_tables", "random_joins", "range_tilings")
 ]
 _MOST_TESTS = 150
-# CPU time, which hardly grows on a busy machine, detects a mutant that runs forever. The clock
-# detects a mutant that waits forever. A limit on the address space stops a mutant that fills the
-# memory.
+# A limit of CPU time stops a mutant that runs forever; unlike wall-clock time, CPU time hardly
+# grows on a busy machine. A limit of wall-clock time stops a mutant that waits forever. A limit of
+# the address space stops a mutant that fills the memory.
 _START_CPU_S, _TIMES = 30.0, 3.0
 _MOST_WAITING = 10.0
 _PYTEST = "-q -x -p no:cacheprovider --hypothesis-seed=0 -m".split()
@@ -48,10 +49,10 @@ _OUT_OF_TIME = (-signal.SIGXCPU, -signal.SIGKILL)
 
 
 class Bench:
-    """A copy of the project that tests one mutant at a time.
+    """A copy of the project, in which one mutant at a time is tested.
 
     Attributes:
-        folder: the folder of the copy.
+        folder: the folder that contains the copy.
     """
 
     def __init__(self, root: Path, folder: Path) -> None:
@@ -67,9 +68,10 @@ class Bench:
                 shutil.copy(root / name, folder / name)
 
     def end(self, mutant: Mutant, reach: Reach) -> str:
-        """The result of the unit tests.
+        """Runs the tests that reach a mutant, and returns the result.
 
-        The result is ``killed``, ``by time``, ``SURVIVES`` or ``UNREACHED``.
+        The result is ``killed`` (a test failed), ``by time`` (a limit of time ended the tests),
+        ``SURVIVES`` (all tests passed) or ``UNREACHED`` (no test reaches the mutant).
         """
         rounds = reach.rounds(mutant)
         if not rounds:
@@ -83,14 +85,14 @@ class Bench:
         return "SURVIVES"
 
     def killed_by_types(self, mutant: Mutant) -> bool:
-        """Returns whether mypy, run as in ``make test``, finds an error in the mutant."""
+        """Returns whether mypy, with the options of ``make test``, finds an error in the mutant."""
         with self._planted(mutant):
             return self.mypy() == 1
 
     def killed_on_spark(self, mutant: Mutant) -> bool:
-        """Returns whether some test of a fixed selection of Spark tests fails with the mutant.
+        """Returns whether at least one of the `_SPARK_TESTS` fails with the mutant.
 
-        The selection does not depend on the lines that the tests reach.
+        These tests run for every mutant, because it is unknown which lines they reach.
         """
         with self._planted(mutant):
             return self.pytest(*_SPARK_TESTS, timeout=_SPARK_S) != 0
@@ -111,13 +113,14 @@ class Bench:
         marks: str = MARKS,
         spark: Path | None = None,
     ) -> int:
-        """The exit code of pytest, or TIMED_OUT if pytest has not ended in time.
+        """Runs pytest. Returns its exit code, or TIMED_OUT if pytest did not end in time.
 
         Args:
-            arguments: the arguments of pytest.
+            arguments: further arguments for pytest.
             timeout: the time limit in seconds.
-            marks: the expression of marks that selects some of these tests.
-            spark: the ``pyspark`` folder of another Spark release, if the tests use one.
+            marks: an expression that selects some of these tests by their marks.
+            spark: the ``pyspark`` folder of another Spark release. The value is None if the tests
+                use the default release.
         """
         command = [sys.executable, "-m", "pytest", *_PYTEST, marks, *arguments]
         with (
@@ -149,9 +152,9 @@ class Bench:
         return environment | {"PYTHONPATH": os.pathsep.join(paths)}
 
     def _forked(self, tests: list[str], cpu_seconds: int) -> int:
-        """The exit code of pytest in a fork of a warm interpreter.
+        """Runs pytest in a fork of a warm interpreter, and returns its exit code.
 
-        A signal ends the run after this many CPU seconds.
+        If the run takes more than ``cpu_seconds``, a signal ends it.
         """
         if self._warm is None:
             self._warm = subprocess.Popen(
@@ -162,8 +165,8 @@ class Bench:
                 stdout=subprocess.PIPE,
                 bufsize=0,  # unbuffered, so that `select` sees each line as soon as it arrives
             )
-        # Hypothesis must not begin the next mutant with the example that failed for the previous
-        # one.
+        # Removes the examples that Hypothesis has stored, so that the tests of this mutant do not
+        # begin with an example that failed for the previous mutant.
         shutil.rmtree(self.folder / ".hypothesis", ignore_errors=True)
         asked, told = self._warm.stdin, self._warm.stdout
         assert asked is not None
@@ -182,7 +185,7 @@ class Bench:
             self._warm.communicate()
 
     def mypy(self) -> int:
-        """The exit code of mypy under the project's settings; the cache of mypy is in the copy."""
+        """Runs mypy with the project's settings and a cache in the copy. Returns its exit code."""
         command = [sys.executable, "-m", "mypy"]
         with (self.folder / "mypy.log").open("w") as log:
             return subprocess.run(
@@ -190,13 +193,13 @@ class Bench:
             ).returncode
 
     def warm_types(self) -> None:
-        """Fills the cache of mypy, so that checking a mutant takes seconds."""
+        """Fills mypy's cache, so that mypy checks a mutant within seconds."""
         if self.mypy():
             log = (self.folder / "mypy.log").read_text()
             raise SystemExit(f"{log}\nmypy fails without a mutant")
 
     def measure(self) -> Reach:
-        """Runs all tests once, and records which tests reach which lines."""
+        """Runs all tests once without a mutant, and records which tests reach each line."""
         data, times = self.folder / "coverage", self.folder / "times.xml"
         settings = self.folder / "coverage.ini"
         settings.write_text(f"[run]\ndata_file = {data}\nsource =\n  sieve\n  sql_ext\n")
@@ -212,10 +215,10 @@ class Bench:
 
 
 class Reach:
-    """The tests that reach each line, and the time of each test.
+    """The tests that reach each line, and the time that each test takes.
 
     Args:
-        data: the data that coverage has recorded.
+        data: the database that coverage has recorded.
         times: pytest's JUnit report of the same run.
         folder: the folder in which coverage and pytest ran.
     """
@@ -243,20 +246,20 @@ class Reach:
                 self._seconds[test] += float(case.attrib["time"])
 
     def seconds(self, tests: Iterable[str]) -> float:
-        """The seconds that the given tests or test files take without a mutant."""
+        """The seconds that the given tests or test files take together without a mutant."""
         return sum(self._seconds[test] for test in tests)
 
     def rounds(self, mutant: Mutant) -> list[list[str]]:
-        """The rounds of tests for a mutant, which run one after another.
+        """The rounds of tests for a mutant. The second round runs only if the first round passes.
 
-        The first round consists of the tests that reach the mutant's line, the fastest first. The
-        second round consists of all other unit tests in the same files.
+        The first round consists of the tests that reach the mutant's line, in order of their times.
+        The second round consists of all other unit tests in the same files.
 
-        A test that reaches a module also depends on the code that runs when Python loads the
-        module. Such code can compute a constant in a test file, such as an encoder with tables.
-        Other tests can use this constant without reaching the mutant's line. Python loads a module
-        of records before any test, and no code of the module runs later. For such a module, the
-        tests are all unit tests of the module's package.
+        The second round is necessary because a test file's own constants, such as an encoder with
+        tables, are computed when Python loads the file. A test that uses such a constant depends on
+        the mutant, but does not reach the mutant's line itself. If a module contains only records,
+        its code runs only when Python loads the module, so no test reaches a line. For such a
+        module, the tests are all unit tests of the module's package.
         """
         lines = self._lines[mutant.module]
         tests = set(lines[mutant.line])

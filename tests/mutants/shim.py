@@ -1,4 +1,4 @@
-"""Compiles one changed file of the shim, and replaces the file's classes in a jar."""
+"""Compiles one changed file of the shim, and replaces this file's classes in a copy of the jar."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from sql_ext.launcher.conf_files import find_java
 
 
 def repack(spark: SparkHome, jar: Path, source: Path, made: Path) -> None:
-    """Writes `made`, a copy of the jar in which the classes of one source are newly compiled.
+    """Writes `made`, a copy of the jar with newly compiled classes of one source file.
 
-    The other classes are not compiled again, so a changed signature does not affect them. Compiling
-    one source takes a third of the time of compiling the whole shim.
+    The function does not compile the other classes again, so it must not be used for a change of a
+    signature that they call. It takes a third of the time in which the whole shim compiles.
 
     Raises:
-        subprocess.CalledProcessError: the source does not compile.
+        subprocess.CalledProcessError: the compiler rejects the source file.
     """
     with tempfile.TemporaryDirectory(prefix="sieve-classes-") as folder:
         path = os.pathsep.join([f"{spark.path / 'jars'}/*", str(jar)])

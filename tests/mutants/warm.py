@@ -1,8 +1,9 @@
-"""An interpreter that has loaded the tests' libraries, and forks for each run of pytest.
+"""An interpreter that loads the tests' libraries once, and then forks for each run of pytest.
 
-Loading these libraries takes longer than running most tests. For each run, the interpreter reads
-one line of JSON: ``[arguments, log, CPU seconds]``. At the start of the run, the interpreter writes
-the process id; at the end, it writes the exit code.
+For most tests, loading these libraries takes longer than the test itself. For each run of pytest,
+the interpreter reads one line of JSON from its standard input: ``[arguments, log, CPU seconds]``.
+It writes the process id of the fork to its standard output when the run starts, and the exit code
+when the run ends.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import os
 import resource
 import sys
 
-# The list contains no module of the project, because each mutant must be loaded from its file.
+# This list contains no module of the project, because each run must load the mutant from its file.
 _LIBRARIES = (
     "hypothesis.extra.numpy",
     "lark",
@@ -27,7 +28,7 @@ _MEMORY = 8 << 30
 
 
 def main() -> None:
-    """Serves requests until the input ends."""
+    """Reads requests from the standard input and runs them, until the input ends."""
     for name in _LIBRARIES:
         importlib.import_module(name)
     for line in sys.stdin:
@@ -43,7 +44,7 @@ def main() -> None:
 
 
 def _run(arguments: list[str], log: str, cpu_seconds: int) -> None:
-    """Runs pytest in this process, and then ends the process."""
+    """Runs pytest in this process, which is a fork, and then ends the process."""
     code = 1
     try:
         os.setsid()

@@ -1,4 +1,4 @@
-{# Each run updates 100 accounts and adds 100. The refresh of the index reads only the changed file groups. #}
+{# Each run updates 100 accounts and adds 100 others. The index's refresh reads only the changed file groups. #}
 {{ config(
     enabled=target.name == 'hudi',
     materialized='incremental',

@@ -1,4 +1,4 @@
-{# Each later run overwrites the partition of one day, and keeps the other partition. #}
+{# The first run writes two partitions, one per day. Each later run overwrites only the second partition. #}
 {{ config(
     materialized='incremental',
     incremental_strategy='insert_overwrite',

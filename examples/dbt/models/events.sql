@@ -1,4 +1,4 @@
-{# The first run writes 10,000 rows, and each later run appends 1,000. A refresh reads only the new files. #}
+{# The first run writes 10,000 rows, and each later run appends 1,000. The index's refresh reads only new files. #}
 {{ config(
     materialized='incremental',
     incremental_strategy='append',

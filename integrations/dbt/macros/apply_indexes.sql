@@ -1,13 +1,13 @@
 {#
-  Post-hook: creates, refreshes and drops Sieve indexes, so that a model's table has the indexes of the model's config.
+  Post-hook: creates, refreshes and drops Sieve indexes, so that a model's table has the indexes in the model's config.
 
       config(indexes=[{'columns': ['id'], 'type': 'sieve', 'options': {'budget': '2%'}}])
 
-  The hook creates an index that is missing or has other options, and refreshes each other index of the config. The
-  hook drops an index that an earlier run created and the config no longer lists. Indexes that dbt did not create stay.
-  Entries of other types are for other databases. Each column of an entry gets a separate index. The name of the index
-  is <column>_sieve, unless the entry has a `name`. This is a hook because dbt-spark's materializations never call
-  dbt's own create_indexes.
+  If an index of the config is missing, or has other options than in the config, the hook creates it. The hook
+  refreshes all other indexes of the config. It drops an index that an earlier run created if the config no longer
+  lists the index. It never drops an index that dbt did not create. It ignores entries of other types than `sieve`,
+  which are for other databases. Each column of an entry gets its own index, named <column>_sieve unless the entry
+  contains a `name`. This macro is a hook, because dbt-spark's materializations never call dbt's own create_indexes.
 #}
 {% macro apply_indexes() %}
   {%- if execute and config.get('materialized') not in ['view', 'ephemeral'] -%}
@@ -31,7 +31,7 @@
 {% endmacro %}
 
 
-{# The indexes of a config, by name. The comment of an index has its column and options; later runs compare comments. #}
+{# A config's indexes, by name. Each index's comment contains its column and options, which later runs compare. #}
 {% macro wanted_indexes(entries) %}
   {%- set wanted = {} -%}
   {%- for entry in entries if entry.get('type') == 'sieve' -%}
@@ -45,7 +45,7 @@
       {{ exceptions.raise_compiler_error("Only an index of one column can have a name: " ~ entry) }}
     {%- endif -%}
     {%- for column in entry.columns -%}
-      {#- Sieve converts the names of indexes to lower case. -#}
+      {#- Sieve converts index names to lower case, so this macro does, too. -#}
       {%- set name = (entry.get('name') or (column | replace('`', '') | replace('.', '_')) ~ '_sieve') | lower -%}
       {%- set options = entry.get('options') or {} -%}
       {%- set comment = sieve.by_dbt() ~ tojson({'column': column, 'options': options}, sort_keys=true) -%}
@@ -56,7 +56,7 @@
 {% endmacro %}
 
 
-{# The Sieve indexes of a table, by name: the comment, and whether dbt created the index. #}
+{# The Sieve indexes of a table, by name. For each: its comment, and whether dbt created it. #}
 {% macro present_indexes(relation) %}
   {%- set present = {} -%}
   {%- for row in sieve.procedure('show_indexes', {'table': relation | string}) -%}
@@ -69,13 +69,13 @@
 {% endmacro %}
 
 
-{# The prefix of the comments of indexes that dbt has created. #}
+{# The prefix with which the comment of each index begins that dbt has created. #}
 {% macro by_dbt() %}
   {{ return('made by dbt: ') }}
 {% endmacro %}
 
 
-{# The answer of one of Sieve's procedures. The call passes arguments by name, and strings as SQL literals. #}
+{# Calls one of Sieve's procedures with named arguments, and returns the result. Strings become SQL literals. #}
 {% macro procedure(name, arguments) %}
   {%- set given = [] -%}
   {%- for argument, value in arguments.items() -%}
