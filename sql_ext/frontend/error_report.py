@@ -26,7 +26,7 @@ _GENERAL: Final = "HY000"
 
 @dataclass(frozen=True, slots=True)
 class ErrorReport:
-    """An error as a client sees it.
+    """The error that the front end reports to the client.
 
     Attributes:
         condition: error class, such as ``SIEVE_UNKNOWN_INDEX``.

@@ -41,8 +41,9 @@ Table = tuple[str, str]
 """Database and table name, lower case."""
 
 _REMEMBERED: Final = 256
-# Errors of a refresh if another session drops or renames the table at the same time. The event of
-# this drop or rename updates the table's indexes, so these errors need no action.
+# A refresh fails with one of these errors if another session drops or renames the table at the same
+# time. The event of this drop or rename updates the table's indexes, so these errors need no
+# action.
 _OVERTAKEN: Final = frozenset(
     {
         "TABLE_OR_VIEW_NOT_FOUND",
@@ -55,7 +56,7 @@ _OVERTAKEN: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class _Definition:
-    """The definition of a dropped index. Sieve can create the same index on a new table from it."""
+    """The definition of a dropped index, with which Sieve creates the index on a new table."""
 
     name: str
     column: tuple[str, ...]
@@ -69,9 +70,9 @@ class _Write:
 
     Attributes:
         replaced: whether one of these writes replaced the table.
-        every: whether the refresh covers all indexes of the table. It does if one of the writing
-            sessions has set ``spark.sieve.refresh.auto``. Otherwise, the refresh covers only
-            indexes whose option ``refresh`` is ``auto``.
+        every: whether one of the writing sessions has set ``spark.sieve.refresh.auto``. If so, the
+            refresh covers all indexes of the table. Otherwise, the refresh covers only indexes
+            whose option ``refresh`` is ``auto``.
     """
 
     replaced: bool = False
@@ -100,7 +101,7 @@ class AutoRefresh:
         self._dropped: OrderedDict[Table, list[_Definition]] = OrderedDict()
 
     def state(self, database: str, table: str) -> str:
-        """The state of a table's automatic refresh, or "" after a successful one.
+        """The state of a table's automatic refresh. After a successful refresh, the state is "".
 
         During a refresh, the state is ``refreshing``. After a failed refresh, the state is
         ``failed: why`` if the writing session had set ``spark.sieve.refresh.auto``, or else
@@ -153,8 +154,8 @@ class AutoRefresh:
 
         def check_root(root: str, database: str) -> None:
             # If the database was dropped together with the table, the driver cannot look up the
-            # database's folder. So this function accepts the folder in the event without that
-            # check.
+            # database's folder. So this function accepts the root in the database's folder that the
+            # event names.
             if root.rstrip("/") != own:
                 context.environment.check_root(root, database)
 
@@ -211,8 +212,8 @@ class AutoRefresh:
         try:
             _catch_up(identity, ended, write, context)
         except Exception as error:
-            # No user waits for this refresh, so `state` shows its error instead. A stale index
-            # changes no query's rows.
+            # No user waits for this refresh, so `state` shows its error instead. With a stale
+            # index, queries still return the right rows.
             of = error_report(error)
             what = f"[{of.condition}] {of.message}".partition("\n")[0][:500]
             if _OVERTAKEN & conditions(error):
@@ -226,8 +227,8 @@ class AutoRefresh:
                 why = f"stale: {what}"
                 log.info("the indexes of %s.%s were not refreshed: %s", *key, what)
             if write.replaced:
-                # If another drop of the table saved newer definitions during this refresh, the
-                # newer definitions replace those of the same name.
+                # If another drop of the table has saved newer definitions during this refresh, they
+                # replace older definitions of the same name.
                 with self._lock:
                     self._remember(key, self._dropped.get(key, []), ended)
         with self._lock:

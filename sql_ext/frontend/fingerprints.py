@@ -1,7 +1,7 @@
 """Stores reader fingerprints by hash, so that the driver sends each of them only once.
 
-A reader fingerprint lists the settings and types by which Spark converts bytes to values. It
-includes the table's schema, which can have 100 KB. So a scan sends only the hash of its
+A reader fingerprint lists the settings and types by which Spark converts bytes to values. A
+fingerprint includes the table's schema, which can have 100 KB. So a scan sends only the hash of its
 fingerprint. If the front end does not know this hash, it requests the fingerprint itself from the
 driver.
 """

@@ -26,7 +26,7 @@ Handler = Callable[["Request"], Mapping[str, Any]]
 POLL_MS = 1000
 
 THREADS: Final[Mapping[str, int]] = {
-    # Scans of three hanging stores cannot block so many threads.
+    # If three stores hang, scans that wait for them cannot occupy all of these threads.
     "scan": 32,
     "statement": 16,
     # Answers calls of functions in a query that a statement or another function is planning.

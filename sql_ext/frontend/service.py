@@ -64,7 +64,7 @@ class StatementService:
         self.tests: dict[TableColumn, ColumnTest] = {}
 
     def parse(self, request: Request) -> Mapping[str, Any]:
-        """The result columns of a statement. Raises an error if the syntax is wrong."""
+        """The result columns of a statement. Raises an error if the statement's syntax is wrong."""
         return {"columns": columns_of(_parsed(request.body["text"]))}
 
     def run(self, request: Request) -> Mapping[str, Any]:

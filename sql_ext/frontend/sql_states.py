@@ -1,4 +1,4 @@
-"""The SQLSTATE of each error. The error's condition determines it, or else the error's class.
+"""The SQLSTATE of each error. `OF_CONDITION` lists conditions; else, the error's class counts.
 
 Some clients do not show the condition, and distinguish errors by SQLSTATE. Spark's documentation
 explains all codes in this module.
@@ -42,7 +42,7 @@ OF_CONDITION: Final[Mapping[str, str]] = {
     "SIEVE_UNKNOWN_TABLE": "42P01",
 }
 
-# The first entry applies whose class is the error's class or a base class of it.
+# The first entry whose class matches the error (``isinstance``) determines the SQLSTATE.
 _OF_KIND: Final[tuple[tuple[type[SieveError], str], ...]] = (
     (DeniedError, "42501"),
     (InvalidInputError, "42000"),

@@ -23,7 +23,8 @@ from typing import NamedTuple
 HERE = Path(__file__).resolve().parent
 JARS = HERE.parent / "jars"
 PACKAGE = "org/apache/spark/sql/sieve"
-# The shim's jar includes the contents of these two files. Python uses the same two files.
+# The shim's jar includes the contents of these two files. Sieve's Python code uses the same two
+# files.
 SETTINGS = HERE.parent / "settings.json"
 REASONS = HERE.parents[1] / "sieve" / "reader" / "reason.py"
 # Each entry of a zip file contains a time. If this time is fixed, the same classes always result in
@@ -32,7 +33,7 @@ ZIP_EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
 class Spark(NamedTuple):
-    """A Spark installation. ``line`` is Spark's version as major.minor; ``scala`` is Scala's."""
+    """A Spark installation, with the versions (major.minor) of Spark (``line``) and ``scala``."""
 
     home: Path
     line: str
@@ -53,7 +54,7 @@ def inspect(home: Path) -> Spark:
 
 
 def sources(spark: Spark) -> list[Path]:
-    """The sources for all Sparks, and from ``compat`` those for this release line of Spark."""
+    """The common sources, and for each file name in ``compat`` the source for this Spark line."""
     major = spark.line.split(".")[0]
     nearest = {
         file.name: file
@@ -79,7 +80,7 @@ def reasons() -> str:
 
 
 def compile_to(spark: Spark, files: list[Path], out: Path) -> None:
-    """Runs the Scala compiler from Spark's jars. If it fails, exits with its exit code."""
+    """Runs the Scala compiler from Spark's jars. If the compiler fails, exits with its code."""
     java = Path(os.environ["JAVA_HOME"], "bin", "java") if "JAVA_HOME" in os.environ else "java"
     command = [
         # In a short run, the JVM's optimizing compiler and its parallel garbage collection cost

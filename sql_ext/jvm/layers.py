@@ -27,7 +27,7 @@ _FORMAT: Final = re.compile(r"\b(?:Hudi|Delta|Iceberg)\w*")
 
 
 def faults(sources: Path = HERE) -> Iterator[str]:
-    """Yields a line for each file in a wrong folder, each use of a higher package, and each name.
+    """Yields a line of text for each fault: a wrong folder, a wrong use, or a wrong name.
 
     Args:
         sources: the folder that contains ``src`` and ``compat``.

@@ -269,7 +269,7 @@ for _group in (thriftserver, connect, metastore_group):
 def _become(
     spark: SparkHome, command: list[str], environ: dict[str, str] | None = None
 ) -> NoReturn:
-    """Replaces this process by Spark's (exec). So Spark gets Ctrl-C, and its exit code is ours."""
+    """Replaces this process by the command (exec). So Spark itself gets the terminal and Ctrl-C."""
     sys.stdout.flush()
     os.execve(command[0], command, launch.environment(spark, environ or os.environ))
 

@@ -21,7 +21,8 @@ from sieve.workload.record import Table as TableName
 from sieve.workload.spelling import create_statement, estimate_statement, listed, spelled
 from sieve.workload.suggest import Suggestion, described, suggest
 
-# The width of a report that is not printed to a terminal. Names of usual length fit.
+# The width in characters of a report that is not printed to a terminal. Names of usual length fit
+# into such a report.
 _PIPED_WIDTH = 160
 
 
@@ -76,7 +77,7 @@ def print_report(replay: Replay) -> None:
 
 
 def as_json(replay: Replay) -> str:
-    """The report as JSON, whose sizes and scans per day are plain numbers."""
+    """The report as JSON, in which sizes and rates are plain numbers."""
     return json.dumps(
         {
             "applications": replay.logs,

@@ -70,7 +70,7 @@ def _is_named(artifact: str, user: Settings) -> bool:
 
 
 def hudi_settings(spark: SparkHome, user: Settings) -> Settings:
-    """The settings with which Spark loads Hudi. If the user names no bundle, they include one."""
+    """The settings that make Spark load Hudi, with a Hudi bundle unless the user names one."""
     bundle = f"org.apache.hudi:hudi-spark{spark.line}-bundle_{spark.scala}:{HUDI_VERSION}"
     jars = [jar for jar in user.get("spark.jars", "").split(",") if "hudi-spark" in jar]
     return {
@@ -84,7 +84,7 @@ def hudi_settings(spark: SparkHome, user: Settings) -> Settings:
 
 
 def delta_settings(spark: SparkHome, user: Settings) -> Settings:
-    """The settings with which Spark loads Delta. If the user names no package, they include one.
+    """The settings that make Spark load Delta, with a Delta package unless the user names one.
 
     Raises:
         UnsupportedError: Sieve knows no release of Delta for this Spark.
@@ -104,7 +104,7 @@ def delta_settings(spark: SparkHome, user: Settings) -> Settings:
 
 
 def iceberg_settings(spark: SparkHome, environ: Mapping[str, str], user: Settings) -> Settings:
-    """The settings with which Spark loads Iceberg. If the user names no package, they include one.
+    """The settings that make Spark load Iceberg, with its package unless the user names one.
 
     Raises:
         UnsupportedError: Sieve knows no release of Iceberg for this Spark.
@@ -159,7 +159,7 @@ def shipped_settings(spark: SparkHome, environ: Mapping[str, str]) -> Settings:
 
 @dataclass(frozen=True, slots=True)
 class Terminal:
-    """How `sieve sql` prints rows and the steps of statements.
+    """How `sieve sql` prints rows, and the steps of running statements.
 
     Attributes:
         is_one: True if standard error is a terminal and the arguments contain no ``--silent``.
@@ -202,16 +202,17 @@ def submit_command(
         environ: the user's environment variables.
         args: the user's arguments. If ``main_class`` is None, the first argument that is not an
             option is the script or jar, and the script or jar receives all later arguments.
-        main_class: the Spark class to start, such as a server. It parses the options in ``args``
-            that spark-submit does not know. The value is None for a script or jar of the user.
+        main_class: the Spark class to start, such as the class of a server. This class parses the
+            options in ``args`` that spark-submit does not know. The value is None if ``args`` names
+            a script or jar.
         hudi: whether to configure Hudi.
         delta: whether to configure Delta.
         iceberg: whether to configure Iceberg.
         shown: settings of Spark that replace Sieve's default settings.
 
     Raises:
-        InvalidInputError: the caller requests several table formats. Each of them would replace the
-            session catalog.
+        InvalidInputError: the caller requests several table formats, each of which would replace
+            the session catalog.
         UnsupportedError: this Spark lacks Spark Connect although ``main_class`` needs it, or Sieve
             has no shim jar for this Spark, or knows no release of the table format for this Spark.
     """
@@ -244,7 +245,7 @@ def submit_command(
 
 
 def user_settings(spark: SparkHome, environ: Mapping[str, str], given: Settings) -> Settings:
-    """The user's settings, from ``given`` (the arguments), or else from ``spark-defaults.conf``."""
+    """The user's settings. Those in the arguments (``given``) override ``spark-defaults.conf``."""
     file = given.get("--properties-file") or user_conf_dir(spark, environ) / "spark-defaults.conf"
     return (read_properties(Path(file)) if Path(file).exists() else {}) | given
 
@@ -265,9 +266,10 @@ def split_arguments(args: Sequence[str], *, stop_at_program: bool) -> tuple[Sett
     """Splits spark-submit arguments into settings and the other arguments.
 
     Returns:
-        Two values. The first contains the settings that options set, and the path of the option
-        ``--properties-file`` under this name. The second contains the arguments without the options
-        for list settings, because the launcher merges these settings with Sieve's.
+        A dictionary and a list. The dictionary contains all settings that the arguments set, and
+        under the key ``--properties-file`` the value of this option. The list contains the
+        arguments, except those that set a setting with a list. The launcher merges such settings
+        with Sieve's.
 
     Raises:
         InvalidInputError: one of ``--hudi``, ``--delta`` and ``--iceberg`` comes after an option of

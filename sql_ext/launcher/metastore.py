@@ -73,7 +73,7 @@ def is_embedded(settings: Mapping[str, str], conf_dir: Path) -> bool:
     """Returns whether Spark would open the Derby metastore in its working directory.
 
     Args:
-        settings: the user's settings. They may name a metastore server or database.
+        settings: the user's settings, which may name a metastore server or database.
         conf_dir: the user's configuration folder. If it contains a ``hive-site.xml``, this file is
             assumed to name a metastore.
     """
@@ -85,7 +85,7 @@ def is_embedded(settings: Mapping[str, str], conf_dir: Path) -> bool:
 def refuse_locked_metastore(
     spark: SparkHome, environ: Mapping[str, str], args: Sequence[str]
 ) -> None:
-    """Raises an error if another process already uses the metastore of a program to start.
+    """Raises an error if another process already uses the metastore that a program would open.
 
     Args:
         spark: the Spark that runs the program.
@@ -103,9 +103,10 @@ def refuse_locked_metastore(
 
 
 def refuse_locked(folder: Path) -> None:
-    """Raises an error if another process uses the Derby metastore, which allows only one.
+    """Raises an error if another process uses the Derby metastore in ``folder``.
 
-    Without this check, Derby would reject the second process with about a thousand lines of output.
+    Only one process at a time can use a Derby metastore. Without this check, Derby would reject the
+    second process with about a thousand lines of output.
 
     Raises:
         ConflictError: another process has opened the Derby metastore in ``folder``.

@@ -111,7 +111,7 @@ def start(
 def stop(server: Server) -> None:
     """Stops a server by SIGTERM. If the server still runs after 30 s, sends SIGKILL.
 
-    Then removes the server's record, also if the server had already ended.
+    Afterwards removes the server's record. Does so even if the server had ended before the call.
     """
     for sign, seconds in ((signal.SIGTERM, STOP_SECONDS), (signal.SIGKILL, STOP_SECONDS)):
         if not _is_alive(server):

@@ -1,10 +1,10 @@
-"""``ADVISE SIEVE INDEXES``: suggests which indexes to create, keep or drop, from scans.
+"""``ADVISE SIEVE INDEXES``: suggests indexes to create, keep or drop, from records of scans.
 
 ADVISE reads this driver's record of scans, and the records that other drivers have saved next to
-the indexes (``spark.sieve.history``). It chooses the columns with which scans could skip the most
-bytes. Like ESTIMATE, it tests each of these columns on a sample of the table's files. The answer
-omits columns for which an index cannot help. It also omits tables and columns that the user may not
-query, because their rows would reveal queries of other users.
+the indexes (``spark.sieve.history``). ADVISE chooses the columns whose indexes would let scans skip
+the most bytes. Like ESTIMATE, it tests each of these columns on a sample of the table's files. The
+answer omits columns for which an index cannot help. The answer also omits tables and columns that
+the user may not query, because it would reveal queries of other users.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def _saved(
         root = context.environment.root_for_new(location)
         saved = saved_records(context.environment.open_store(root), root, but, now_ms)
     except (SieveError, Py4JError) as error:
-        # ADVISE then uses only the scans of this driver.
+        # Without the saved records, ADVISE uses only the scans of this driver.
         log.warning("the scans that other drivers have saved cannot be read: %s", error)
         return ()
     if saved.ignored:
@@ -195,9 +195,10 @@ def _existing(
 def _is_wasted(index: RegisteredIndex, work: IndexWork) -> bool:
     """Returns whether an index skips too little to be worth keeping.
 
-    If the build found that no index on this column can help, the scans must have skipped more than
-    `WORTHWHILE_SHARE` of their bytes through this index alone. Otherwise, the index counts as
-    wasted only if `WASTED_SCANS` scans have used it without skipping anything.
+    If the build found that no index on this column can help, the result depends on the scans that
+    used only this index: they must have skipped more than `WORTHWHILE_SHARE` of their bytes.
+    Otherwise, the index is wasted only if `WASTED_SCANS` scans have used it without skipping
+    anything.
     """
     if isinstance(index, Usable) and benefit_of_version(index.manifest) is Benefit.CANNOT:
         return work.skipped_alone <= WORTHWHILE_SHARE * (work.read_alone + work.skipped_alone)

@@ -31,7 +31,7 @@ class Outcome:
 
 
 def change_between(before: Manifest, now: Manifest) -> Change:
-    """How an index has changed between two versions, or ``unchanged`` if the numbers are equal."""
+    """How an index has changed between two versions. ``unchanged`` if they are the same version."""
     return "unchanged" if now.version == before.version else refreshed_or_rebuilt(before, now)
 
 

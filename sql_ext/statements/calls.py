@@ -24,7 +24,7 @@ class CallReader(Words):
     """Converts the parse tree of a procedure call to a command record.
 
     Attributes:
-        places: for each member of the record, the token that an error message about it points at.
+        places: maps each member of the record to the token at which an error message points.
     """
 
     def __init__(self, text: str) -> None:

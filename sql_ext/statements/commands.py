@@ -1,8 +1,8 @@
 """Command records: one frozen record type per SIEVE statement, with the statement's columns.
 
-A record contains the parts of a statement's text. Its ``result_columns`` lists the name and the
-Spark SQL type of each result column. Clients that read results by column name depend on these
-names.
+A record contains the parts of a statement's text. The record's ``result_columns`` lists the name
+and the Spark SQL type of each result column. Clients that read results by column name depend on
+these names.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class RefreshIndex:
 
 @dataclass(frozen=True, slots=True)
 class DropIndex:
-    """``DROP SIEVE INDEX``: deletes indexes by ``name`` or by ``column``; one of them is given."""
+    """``DROP SIEVE INDEX``: deletes the index of this name, or the indexes of this column."""
 
     result_columns: ClassVar[ResultColumns] = _columns(answer_columns.Dropped)
 
@@ -152,7 +152,7 @@ class ShowVersions:
 
 @dataclass(frozen=True, slots=True)
 class OptimizeIndex:
-    """``OPTIMIZE SIEVE INDEX``: merges an index's runs into one run, as CREATE builds it."""
+    """``OPTIMIZE SIEVE INDEX``: merges all runs of an index into one run, as after CREATE."""
 
     result_columns: ClassVar[ResultColumns] = _columns(answer_columns.Built)
 
@@ -220,8 +220,8 @@ class ExplainSieve:
     Attributes:
         query: the text of the query, unchanged. Spark parses it.
         margin: the text before the query, with a blank in place of each character except line
-            breaks. If this text precedes the query, positions in Spark's messages are positions in
-            the whole statement.
+            breaks. Spark parses margin and query together, so positions in its messages are
+            positions in the whole statement.
     """
 
     result_columns: ClassVar[ResultColumns] = _columns(answer_columns.Scan)

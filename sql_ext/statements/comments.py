@@ -6,8 +6,8 @@ import re
 import sys
 from dataclasses import dataclass
 
-# Matches quoted tokens, in which no comment can start, and the starts of comments. A quoted token
-# that is never closed extends to the end of the text.
+# This pattern matches the start of a comment, or a quoted token, in which no comment can start. A
+# quoted token that is never closed extends to the end of the text.
 _TOKENS = re.compile(
     r"""
       (?<!\w) r (?: '[^']*'? | "[^"]*"? )
@@ -89,7 +89,8 @@ def unquote_string(token: str) -> str:
     quote = token[0]
     body = token[1:-1]
     # A doubled quote becomes one quote. The pattern matches a backslash together with the next
-    # character. So it does not mistake the second half of an escape, as in \\'', for a quote.
+    # character. So the pattern does not mistake the second character of an escape, as in \\'', for
+    # a quote.
     body = re.sub(
         rf"\\.|{quote}{quote}",
         lambda m: quote if m[0] == quote * 2 else m[0],

@@ -94,7 +94,7 @@ class StatementContext:
     def table(self, name: commands.TableName, *, jobs: bool = True) -> CatalogTable:
         """The table that a statement names, as a copy of the user's session sees it.
 
-        The copy has additional settings for builds. They do not affect the user's own session.
+        The copy has additional settings for builds, which do not affect the user's own session.
 
         Args:
             name: the table's name as typed.
@@ -128,7 +128,10 @@ class StatementContext:
         return attach.wrap_session(self.spark_context, session), session
 
     def plan_column(self, table: Sequence[str], column: Column) -> None:
-        """Plans a query of a column as the user, and raises Spark's error if the user may not."""
+        """Plans a query of a column as the user.
+
+        If the user may not query it, Spark raises an error.
+        """
         plan_column(attach.wrap_session(self.spark_context, self.session), table, column)
 
     def check_executors(self, table: CatalogTable, types: Sequence[str]) -> None:

@@ -44,7 +44,7 @@ from sql_ext.statements.declared import build_missing, find_missing, undeclare
 
 
 def create(command: commands.CreateIndex, context: StatementContext) -> list[Row]:
-    """``CREATE SIEVE INDEX``: one row per new index, and per index that IF NOT EXISTS left."""
+    """``CREATE SIEVE INDEX``: creates indexes. Returns a row per new or existing index."""
     kind, given = kind_option(command.options)
     options = options_of(given, IndexOptions())
     table = context.table(command.table)
@@ -92,7 +92,8 @@ def create(command: commands.CreateIndex, context: StatementContext) -> list[Row
         )
         for old in replaced.values():
             context.invalidate(old.directory)
-        # All new indexes become visible in one step, whose time counts as time of the last index.
+        # All new indexes become visible in one last step. Its time counts as time of the last
+        # index.
         laps[-1] += context.watch.lap()
         outcomes += [
             Outcome(
@@ -114,7 +115,7 @@ def _advise_of_other(
     manifest: Manifest,
     context: StatementContext,
 ) -> None:
-    """Adds advice if the index that IF NOT EXISTS left differs from the requested index."""
+    """Adds advice if IF NOT EXISTS keeps an index that differs from the requested index."""
     if manifest.column != wanted.column.key:
         column = shown(table.info.name_of(manifest.column))
         context.environment.advice.add(
@@ -183,7 +184,8 @@ def follow(table: CatalogTable, context: StatementContext) -> frozenset[str]:
         try:
             other = context.table(commands.TableName(identity.name))
         except SieveError:
-            # Now an object has this name that cannot have an index, such as a view.
+            # The old table's name now belongs to an object that cannot have an index, such as a
+            # view.
             return False
         except (Py4JError, PySparkException) as error:
             # An index may move from its old table to this table only if the old table no longer
@@ -237,8 +239,8 @@ def bring_up(
             outcomes.append(Outcome(manifest, change, context.watch.lap()))
         context.invalidate(index.directory)
     _announce(table)
-    # If the refresh of an index failed by a conflict, raises this error only now, after the refresh
-    # of all other indexes.
+    # If the refresh of one index ended in a conflict, the other indexes are refreshed first, and
+    # only then does this line raise the error.
     if conflict is not None:
         raise conflict
     context.background.clear(table.info.identity.namespace, table.info.identity.table)
@@ -319,7 +321,7 @@ def _register_refresh(table: RegisteredTable, index: Usable, manifest: Manifest)
 
 def _announce(table: RegisteredTable) -> None:
     """Refreshes this driver's cache of the table's registrations, if possible."""
-    # The statement has already succeeded, so a failure here is no error. Scans then only notice the
-    # statement's change later.
+    # The statement has already succeeded, so a failure of this refresh is no error. Scans then
+    # notice the statement's change somewhat later.
     with contextlib.suppress(UnavailableError):
         table.refresh_registry()

@@ -156,7 +156,7 @@ def build_missing(
 
 
 def _refresh_other(wanted: Wanted, name: TableName, context: StatementContext) -> Outcome | None:
-    """Refreshes the index that a concurrent statement has built on the same column, if any.
+    """If a concurrent statement has built an index on the same column, refreshes that index.
 
     If a user's REFRESH directly follows a write, it can run at the same time as the automatic
     refresh. Then both try to build the same index.

@@ -160,8 +160,8 @@ def describe_rows(
     Args:
         extended: whether to add the properties of EXTENDED, which need a listing of the table's
             files.
-        doing: the state of the table's automatic refresh. If there is nothing to report, it is
-            empty.
+        doing: the state of the table's automatic refresh. The text is empty if no refresh is
+            running or has failed.
         unreadable: the reason why Spark cannot read the table. The value is None if Spark can read
             it.
     """
@@ -271,7 +271,7 @@ def frontier_row(table: CatalogTable, column: Column, estimate: Estimate) -> Row
 
 
 def _advice_on_estimate(table: CatalogTable, estimate: Estimate, *, always: bool) -> str | None:
-    """Advice on an estimated index. If ``always`` is false, only about options without effect."""
+    """Advice on an estimated index. Unless ``always``, only if its options have no effect."""
     info, asked, options = table.info, estimate.asked, estimate.options
     if asked is not None and not asked.understood:
         return "this index has no part in the predicate"

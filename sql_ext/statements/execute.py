@@ -13,8 +13,8 @@ def execute(command: commands.Command, statement: StatementContext) -> list[Row]
     """Runs a command and returns its rows.
 
     Raises:
-        SieveError, Py4JJavaError: the command failed. Each index is in its state before or after
-        the command.
+        SieveError, Py4JJavaError: the command failed. Each index is either unchanged or completely
+        changed.
     """
     return _FUNCTIONS[type(command)](command, statement)
 

@@ -2,8 +2,8 @@
 
 Lark needs a sixth of a second to compute the LALR tables of ``grammar.lark``. This would delay the
 first statement of each driver, whereas loading stored tables takes two milliseconds. The file with
-the tables is in the folder of the jars, and Sieve trusts both alike. If the file is missing, or
-belongs to another grammar or release of Lark, this module computes the tables.
+the tables is in the folder of the jars, and Sieve trusts this file as it trusts the jars. If the
+file is missing, or belongs to another grammar or release of Lark, this module computes the tables.
 """
 
 from __future__ import annotations

@@ -102,7 +102,7 @@ class _Reader(Words):
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
-        # Maps each member of the record to the token that an error message about it points at.
+        # Maps each member of the record to the token at which an error message points.
         self._places: dict[str, Token] = {}
 
     def read(self, tree: Node) -> Command:

@@ -111,7 +111,7 @@ def _looked_at(
     indexes: Sequence[RegisteredIndex],
     context: StatementContext,
 ) -> list[_Glance]:
-    """The glance at each index of a table. If Spark can read the table, lists the table's files."""
+    """Looks at each index of a table. Lists the table's files if Spark can read the table."""
     try:
         table = context.table(name)
         return [_glance(table, index, _freshness(table, index, context)) for index in indexes]
@@ -121,7 +121,7 @@ def _looked_at(
 
 
 def _unread(indexes: Sequence[RegisteredIndex], fresh: str) -> list[_Glance]:
-    """The glances at indexes whose table Sieve does not read or cannot read."""
+    """The glances at indexes if Sieve does not read their table, or cannot read it."""
     return [_Glance(index.registration.column, fresh) for index in indexes]
 
 
@@ -132,7 +132,7 @@ def _unreadable(error: Exception) -> str:
 def _at_a_glance(
     identity: TableIdentity, indexes: Sequence[RegisteredIndex], context: StatementContext
 ) -> list[_Glance]:
-    """The glance at each index of a table, as far as Sieve can determine it without Spark jobs."""
+    """Looks at each index of a table without Spark jobs, so that SHOW of a database is fast."""
     doing = context.background.state(identity.namespace, identity.table)
     if doing or not any(isinstance(index, Ready) for index in indexes):
         return _unread(indexes, doing)
@@ -277,7 +277,7 @@ def estimate(command: commands.EstimateIndex, context: StatementContext) -> list
 
 
 def _check_summary(index: str, checked: Sequence[CheckedFile]) -> Row:
-    """The summary row of an index, with the number of files by status. ``ok`` if any file is."""
+    """The summary row of an index: the number of its files by status, and an overall status."""
     counts = Counter(one.status for one in checked)
     detail = ", ".join(f"{count} {status}" for status, count in counts.most_common())
     whole = OK if OK in counts or not counts else counts.most_common(1)[0][0]
@@ -285,7 +285,7 @@ def _check_summary(index: str, checked: Sequence[CheckedFile]) -> Row:
 
 
 def check(command: commands.CheckIndex, context: StatementContext) -> list[Row]:
-    """``CHECK SIEVE INDEX``: per index, a summary row and then the rows of files.
+    """``CHECK SIEVE INDEX``: returns a summary row per index, and then rows of files.
 
     The rows list the files that are not ok, or with EXTENDED all files. The statement fails if
     queries that use an index would lose a row.

@@ -47,7 +47,7 @@ _WORDS = {
 }
 # Where the grammar expects a name or one of these literals, the message mentions only the name.
 _LITERALS = {"STRING", "NUMBER", "EXPRESSION"}
-# Maps a word or sign to the kind of name that the grammar expects after it.
+# Maps a word or a punctuation mark to the kind of name that the grammar expects after it.
 _NAMES = {
     "ON": "a table name",
     "TABLE": "a table name",

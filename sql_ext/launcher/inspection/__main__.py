@@ -12,7 +12,7 @@ import sieve
 
 
 def main(table: str, index: str, output: str) -> None:
-    """Writes an index's picture to the file ``output``. ``table`` and ``index`` are SQL names."""
+    """Writes an index's picture to a file. ``table`` and ``index`` are names as in SQL."""
     spark = SparkSession.builder.appName("sieve inspect").getOrCreate()
     try:
         picture = sieve.inspect(spark, table, index)
