@@ -26,9 +26,10 @@ def same_rows(one: Sequence[Row], other: Sequence[Row]) -> bool:
 
 
 def same_first_column(one: Sequence[Row], other: Sequence[Row]) -> bool:
-    """Returns whether two answers have equal ORDER BY keys, the first column.
+    """Returns whether the first columns of two answers are equal.
 
-    Tied rows can differ.
+    The first column must be the ORDER BY key. The other columns can differ, because LIMIT may
+    choose among tied rows.
     """
     return [row[0] for row in one] == [row[0] for row in other]
 

@@ -1,7 +1,7 @@
 """Measures the cost of CREATE SIEVE INDEX for tables of several sizes: ``make bench-build``.
 
 By default, the table has one column of ascending 64-bit keys, except that 1 % of the rows have a
-random key. It has a Parquet file for every 100,000 rows, but at most 2,000 files. With
+random key. The table has a Parquet file for every 100,000 rows, but at most 2,000 files. With
 ``--scattered``, the keys are unique ids in random order, and the index is a map. Each row of this
 table has 50 bytes, and each file has 7,776 rows. With ``--strings``, the keys are the MD5 sums of
 these ids, as text. The benchmark measures each size in a new Spark application. The output shows:
@@ -133,7 +133,7 @@ def main() -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """The indexed table: its number of rows, and its kind of keys."""
+    """The table to index, described by its number of rows and its kind of keys."""
 
     rows: int
     keys: str

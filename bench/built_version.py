@@ -1,8 +1,9 @@
 """Writes an index version to disk with Sieve's own code, but without Spark or a table.
 
 The version covers files, or ranges of files, which are its locations. The domain of keys is divided
-into one part per location, and location i covers all keys of part i. Tables whose rows are in order
-of time look like this. Each file also has short intervals at random keys, like those of late rows.
+into one part per location, and location i covers all keys of part i. So the version resembles an
+index on a table whose rows are in order of time. Each file also has short intervals at random keys,
+like those of late rows.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ EACH = 20
 """The number of intervals that each file has in the index."""
 RANGE_BYTES = 128 << 20
 # The number of intervals in each file of the run. A build's task receives half a million intervals,
-# and merges them into about so many.
+# and keeps about half of them after merging.
 _INTERVALS_A_FILE = 250_000
 # At this cost per byte, the bytes of the index cost so little that no intervals are merged.
 _PRICE = 1e-9

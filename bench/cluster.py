@@ -175,7 +175,7 @@ def _measure(way: Way) -> Measured:
 
 
 def _ask(cursor: Any, *, enabled: bool) -> tuple[int, float]:
-    """The number of files read and the median milliseconds of queries for one key, when warm."""
+    """The number of files read, and the median milliseconds of warm queries for one key."""
     cursor.execute(f"SET spark.sieve.enabled = {str(enabled).lower()}")
     times = []
     for number in range(RUNS + 1):

@@ -1,8 +1,8 @@
 """Demo: queries of TPC-H's lineitem with and without Sieve, ``make demo``.
 
 Generates the data (once per scale factor), indexes the tables, and runs queries with the index off
-and on. Prints a table that shows the files read and the time of each query. Another printed table
-is about the queries of large files, and also shows the ranges read and the number of tasks.
+and on. Prints a table that shows the files read and the time of each query. For the queries of
+large files, prints another table, which also shows the ranges read and the number of tasks.
 """
 
 from __future__ import annotations
@@ -131,7 +131,8 @@ class Demo:
 def _measure(spark: SparkSession, query: Query, by_footers: int) -> report.Measured:
     """Measures a query with the index off and on.
 
-    For each of the two, the first run is a warm-up. All runs must return the same rows.
+    The first run with the index off, and the first run with the index on, are warm-ups. All runs
+    must return the same rows.
     """
     _switch(spark, on=False)
     holding = (

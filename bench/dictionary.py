@@ -2,7 +2,7 @@
 
 A JVM without a Spark application parses the dictionary from the front end's JSON. The dictionary's
 size is the amount by which the used heap grows, measured after full garbage collections. The output
-also shows the size with which the driver's cache counts the dictionary.
+also shows the size that the driver's cache assumes for the dictionary.
 """
 
 from __future__ import annotations

@@ -109,7 +109,7 @@ class Bench:
         self.key = str(spark.sql(f"SELECT hex(xxhash64({rows // 2 + 1}L))").collect()[0][0])
 
     def table(self, copy: str) -> str:
-        """The name of the table that is this copy."""
+        """The name of a copy's table."""
         return f"{self.kind}_{copy}"
 
     def make(self) -> None:

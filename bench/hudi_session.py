@@ -98,7 +98,7 @@ def folder_of(spark: SparkSession, table: str) -> Path:
 
 
 def instants(spark: SparkSession, table: str) -> list[str]:
-    """The instants of a table's completed commits, in order. TIMESTAMP AS OF accepts them."""
+    """The instants of a table's completed commits, in order, as text for TIMESTAMP AS OF."""
     timeline = folder_of(spark, table) / ".hoodie" / "timeline"
     kinds = (".commit", ".deltacommit", ".replacecommit")
     done = (path.stem for path in timeline.iterdir() if path.name.endswith(kinds))

@@ -1,6 +1,7 @@
 """The tables of large files for ``make bench-ranges``, and the queries that run on them.
 
-A row has about a hundred bytes. A file has `GROUPS` row groups, or stripes in ORC. The columns are:
+A row has about a hundred bytes. A file has `GROUPS` row groups; if its format is ORC, it has so
+many stripes. The columns are:
 
 - ``id``: unique keys in random order, so that every file and row group spans the whole domain;
 - ``day``: a day that ascends with the rows, except for 2 % late rows, so that a file covers a few
@@ -91,9 +92,9 @@ class Large:
             pv.write_csv(table, path, pv.WriteOptions(include_header=False))
 
     def least(self, folder: Path, out: Path, matches: pc.Expression) -> int:
-        """Writes each row group that contains a match to a file of its own.
+        """Writes each row group that contains a match to a separate file.
 
-        Returns their number.
+        Returns the number of files.
         """
         shutil.rmtree(out, ignore_errors=True)
         out.mkdir()

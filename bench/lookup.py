@@ -2,9 +2,9 @@
 
 A *look-up* finds the files for one predicate in the index. A *request* is the front end's complete
 work for a scan: parsing the JSON and the predicate, the look-up, and writing the answer's bitmap. A
-look-up is *cold* if it is the first one after the version was opened, but the operating system has
-the index files in its page cache. A look-up is *warm* if Sieve has cached all data that the look-up
-needs. The benchmark runs without Spark.
+look-up is *cold* if it is the first one after the version was opened. Even then, the operating
+system has the index files in its page cache. A look-up is *warm* if Sieve has cached all data that
+the look-up needs. The benchmark runs without Spark.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ COLD_ROUNDS = 5
 ROOM = 4 << 30
 
 POINT, RANGE, LIST = "one key", "0.05 % of the keys", f"IN of {LISTED:,} keys"
-# If a join has too many keys, the driver sends so many ranges instead of the keys.
+# If a join has too many keys, the driver sends ranges of keys instead. This is their number.
 RANGED = 1_000
 RANGES = f"{RANGED:,} ranges"
 KINDS = (POINT, RANGE, LIST, RANGES)
@@ -53,7 +53,7 @@ KINDS = (POINT, RANGE, LIST, RANGES)
 class Measured:
     """The times of one kind of query in milliseconds. A pair consists of p50 and p99.
 
-    `cpu` is the CPU time of the thread that runs the look-up. Other load hardly affects it.
+    `cpu` is the CPU time of the thread that runs the look-up. Other load hardly affects this time.
     """
 
     locations: int

@@ -5,7 +5,7 @@ include the executors' memory. The benchmark measures each number of files in a 
 application. The table has ascending keys, in Parquet files of ``--rows`` rows. ``--partitions`` is
 the number of the table's partitions in the metastore. The output shows the following figures:
 
-- the milliseconds to plan a scan for the first time and later, both without and with the index.
+- the milliseconds of a scan's first planning and of later plannings, without and with the index.
   Without the index, the first planning lists the files.
 - the seconds of CREATE, and of the query ``SELECT input_file_name(), min(id), max(id) FROM t GROUP
   BY 1``; for both, also the CPU milliseconds of all processes per file.

@@ -33,9 +33,9 @@ ROUNDS = 10
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The measurements of one map.
+    """The measurements of one map. Times are in seconds.
 
-    Times are in seconds; `present` and `absent` are files per key.
+    `present` and `absent` are the numbers of files that a query for such a key reads.
     """
 
     files: int
@@ -118,7 +118,7 @@ def cpu_seconds_of_tasks(keys: int, files: int, *, text: bool) -> float:
 
 
 def _read(segments: list[MapSegment], hashes: npt.NDArray[np.uint64]) -> int:
-    """The sum of the files read by one query per hash."""
+    """The number of files read in total, if each hash is looked up by a separate query."""
     return sum(len(segment.matches(hashes)[0]) for segment in segments)
 
 

@@ -2,9 +2,9 @@
 
 The table has 1,000 Parquet files of 20,000 rows (``--rows``). Its only column has ascending 64-bit
 keys, except that 1 % of the rows have a random key. For each number in ``--changed``, the benchmark
-replaces so many files, and then measures the times of REFRESH and of REFRESH with FULL. REFRESH
-waits until the newest file is stable. Its time includes this wait, which the output also shows in a
-column of its own.
+replaces that number of files, and then measures the times of REFRESH and of REFRESH with FULL.
+REFRESH waits until the newest file is stable. Its time includes this wait, which the output also
+shows in a column of its own.
 
 The benchmark also measures commits per second with 1, 4 and 8 writers. The writers are processes
 that publish versions of the same index on a local file system, as fast as they can. A commit has

@@ -102,7 +102,7 @@ def results(console: Console, measured: Sequence[Measured]) -> None:
 
 
 def _ranges(console: Console, measured: Sequence[Measured]) -> None:
-    """Prints the table of queries on large files. Its ranges are row groups."""
+    """Prints the table of queries on large files, whose ranges are row groups."""
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False, collapse_padding=True)
     table.add_column("\nquery", no_wrap=True)
     for title in (

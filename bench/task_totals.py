@@ -13,7 +13,7 @@ COUNTED_READS = {"spark.hadoop.parquet.hadoop.vectored.io.enabled": "false"}
 
 @dataclass(frozen=True, slots=True)
 class TaskTotals:
-    """The number of some tasks, and the sums of their input bytes, input rows and CPU time."""
+    """Totals over some tasks: their number, input bytes, input rows and CPU milliseconds."""
 
     tasks: int
     bytes: int
@@ -22,7 +22,7 @@ class TaskTotals:
 
 
 class TaskMeter:
-    """Sums the metrics of the stages that are new since the previous sum.
+    """Sums the metrics of all stages that are new since the previous call.
 
     Spark stores only a limited number of stages, so callers must read the meter after each query.
     """

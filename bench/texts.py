@@ -22,7 +22,7 @@ def _words(rng: Rng, count: int, shortest: int, longest: int) -> Words:
 
 
 def _some(rng: Rng, words: Words, rows: int, skew: float = 1.0) -> pa.Array:
-    """One of the words for each row. Some words are far more frequent than others."""
+    """Chooses a word for each row. Some words are far more frequent than others."""
     weights = 1 / np.arange(1, len(words) + 1) ** skew
     return pa.array(words[rng.choice(len(words), rows, p=weights / weights.sum())])
 

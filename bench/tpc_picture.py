@@ -1,7 +1,7 @@
-"""Draws each TPC-DS or TPC-H query's bytes and time with Sieve, as shares of those without.
+"""Draws two shares for each TPC-DS or TPC-H query: the share of bytes, and the share of time.
 
-The bytes are divided by the bytes that the query reads if Sieve does not use join keys. The time is
-divided by the query's time with Spark alone.
+The share of bytes is relative to Sieve without join keys. The share of time is relative to Spark
+alone.
 """
 
 from __future__ import annotations

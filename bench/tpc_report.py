@@ -14,9 +14,11 @@ from bench.tpc_data import FILES
 from bench.tpc_picture import Shares
 
 SLOWER = 1.03
-"""A query counts as slower with Sieve if the ratio of times exceeds this and the other's spread."""
+"""A query counts as slower with Sieve if its ratio of times exceeds both this factor and the spread
+of the other mode's runs."""
 FEWER = 0.99
-"""A query counts as reading fewer bytes only below this share, as Spark may reread footers."""
+"""A query counts as reading fewer bytes if its share of bytes is below this number. Spark sometimes
+reads a footer twice, so the number is not exactly 1, but smaller."""
 _WIDTH = 8
 _SIEVE, _SPARK = "Sieve", "Spark alone"
 
@@ -111,7 +113,7 @@ def _times(console: Console, done: Sequence[tuple[Measured, Turns]], other: str)
 
 
 def _partners(console: Console, measured: Sequence[Measured]) -> None:
-    """Prints how many files the scans with join keys read, and how many contain a joining row."""
+    """Prints how many files scans with join keys read, and how many of these contain a match."""
     scans = [s for one in measured for s in one.scans if s.read < FILES]
     if scans:
         read, least = sum(s.read for s in scans), sum(s.least for s in scans)
@@ -123,7 +125,7 @@ def _partners(console: Console, measured: Sequence[Measured]) -> None:
 
 
 def _share(turns: Turns) -> float:
-    """The bytes that a query reads in the last mode, Sieve, divided by those in the mode before."""
+    """The bytes that a query reads with Sieve, divided by those in the mode before Sieve."""
     *_, before, _ = (totals.bytes for totals in turns.tasks.values())
     return turns.tasks[_SIEVE].bytes / before if before else 1.0
 

@@ -2,7 +2,8 @@
 
 Before each task, a worker invalidates Python's import caches, and after each task, it collects
 garbage. The benchmark does both in a process that has imported the modules of a build's worker,
-from the same archives. It runs no Spark job. Other load of the machine hardly affects the CPU time.
+from the same archives. The benchmark runs no Spark job. Other load of the machine hardly affects
+the CPU time.
 """
 
 from __future__ import annotations

@@ -6,12 +6,13 @@ Sieve on Iceberg, and Sieve. They take turns in one session. On Spark 3.5, the s
 alone, Hudi's indexes, and Sieve on Hudi. A system uses the table's original files if it can. Every
 other system gets a rewritten copy with the same number of files.
 
-The report begins with the queries on which Sieve is worst. For each query, it shows the number of
-files that the scans read, the bytes that all processes read, and the number of tasks. It also shows
-the median milliseconds of seven runs, or of three runs if a run takes longer than 10 s. For each
-table, it shows the seconds until the first query can run, the bytes of rewritten rows, and the
-bytes that the system stores in addition to the rows. For the table ``log``, it also shows the cost
-of appending 1 % of the rows, of updating 1 % of the rows, and of a MERGE of 100 keys.
+The report begins with the queries for which Sieve compares worst. For each query, the report shows
+the number of files that the scans read, the bytes that all processes read, and the number of tasks.
+The report also shows the median milliseconds of seven runs, or of three runs if a run takes longer
+than 10 s. For each table, the report shows the seconds until the first query can run, the bytes of
+rewritten rows, and the bytes that the system stores in addition to the rows. For the table ``log``,
+the report also shows the cost of appending 1 % of the rows, of updating 1 % of the rows, and of a
+MERGE of 100 keys.
 """
 
 from __future__ import annotations
@@ -178,8 +179,8 @@ def _writes(
         ),
     }
     written: list[Written] = []
-    # Some systems share a table. Only one of them writes to it, because otherwise each would append
-    # the same rows.
+    # Some systems share a table. Only one of these systems writes to the shared table, because
+    # otherwise each of them would append the same rows.
     tables: set[str] = set()
     for system in reversed(asked):
         name = system.of("log")

@@ -1,4 +1,4 @@
-"""Draws the bytes that queries of `bench.peers` read, in percent of those without skipping."""
+"""Draws the bytes that queries of `bench.peers` read, relative to a system that skips nothing."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def queries_of(table: Dataset, scale: int) -> Sequence[Query]:
 
 
 def small_tables(table: Dataset, scale: int) -> Mapping[str, str]:
-    """The small tables with which a table's queries join it: their names and defining queries."""
+    """The small tables that a table's queries join: their names, and queries that create them."""
     if table.name == "lineitem":
         keys = ", ".join(str(order_key(1_500_000 * scale * k // 21)) for k in range(1, 21))
         return {"twenty_orders": f"SELECT explode(array({keys})) AS k"}
@@ -160,6 +160,6 @@ def _adversarial(table: Dataset) -> Sequence[Query]:
 
 
 def _beside(hot: Sequence[int]) -> str:
-    """The bounds ``low AND high`` of a BETWEEN, which begins at a key that occurs only once."""
+    """The text ``low AND high`` for a BETWEEN. `low` is a key that occurs only once."""
     (own, *_) = (key for key in hot if hot.count(key) == 1)
     return f"{own} AND {own + 100}"

@@ -63,12 +63,12 @@ def baseline(systems: Collection[str]) -> str:
 
 
 def worst(reports: Mapping[str, Report]) -> Sequence[Beaten]:
-    """All queries, in descending order of Sieve's bytes divided by the best other system's."""
+    """All queries, sorted by Sieve's bytes divided by those of the best other system."""
     found = []
     for report in reports.values():
         for (table, query), by in report.by_query():
-            # On Spark 3.5, the system "Spark alone" does not count, because its original files are
-            # smaller than Hudi's.
+            # On Spark 3.5, Sieve is not compared with the system "Spark alone", because this system
+            # reads the original files, which are smaller than Hudi's.
             without = PLAIN if NO_INDEX in by else ""
             others = (one for name, one in by.items() if not is_sieve(name) and name != without)
             least = min(others, key=lambda one: one.bytes)

@@ -43,9 +43,9 @@ class System:
         settings: the session's settings while queries of this system run.
         refresh: the statement that runs after a write, in which `{}` stands for the table's name.
             Empty if no statement is necessary.
-        version: returns the SQL text that, after a table's name, selects the present rows even
-            after later changes of the table. The value is None if the system supports neither
-            changes of rows nor time travel.
+        version: a function that returns SQL text. After a table's name, this text selects the rows
+            that the table contains now, even if the table changes later. The value is None if the
+            system supports neither changes of rows nor time travel.
     """
 
     name: str
@@ -153,7 +153,7 @@ def _save(rows: DataFrame, name: str, folder: Path, options: Mapping[str, str]) 
 
 
 def file_a_task(table: Dataset) -> Mapping[str, str]:
-    """Settings with which each task copies one file, so the copy has the same files in order."""
+    """Settings that make each task copy one file, so a copy has as many files as the original."""
     most = str(max(file.stat().st_size for file in table.files) + 1)
     return {
         "spark.sql.files.maxPartitionBytes": most,

@@ -54,8 +54,8 @@ def main() -> None:
         transient=True,
         disable=not console.is_terminal,
     ) as progress:
-        # Each column has one step per budget, one step for the rivals, and one step for the budget
-        # `auto`.
+        # In the progress bar, each column has one step per budget, one step for the rivals, and one
+        # step for the budget `auto`.
         steps = len(args.budgets) + 2
         bar = progress.add_task("", total=steps * len(args.columns))
         for name in args.columns:

@@ -53,10 +53,7 @@ class Mapped:
         self._maps = [decode_map(payload) for payload in payloads]
 
     def may_hold(self, low: Codes, high: Codes) -> Answer:
-        """Looks up ranges in the intervals.
-
-        For a point, a file must also be in the maps' result.
-        """
+        """Looks up ranges in the intervals. For a point, the maps must return the file, too."""
         found = self._intervals.may_hold(low, high)
         points = np.flatnonzero(low == high)
         hashes = hash_codes(low[points])
@@ -212,7 +209,7 @@ def _drawn(column: Column) -> Codes:
 def cut(
     column: Column, query_model: QueryModel, budget: float, threshold: float | None = None
 ) -> Intervals:
-    """The intervals of all files, cut file by file, and more than the budget allows."""
+    """The intervals of all files, cut file by file. They can be more than the budget allows."""
     least = overprovisioned_threshold(column.files, budget) if threshold is None else threshold
     parts, weights = [], weights_at(weights_of(column.sizes), np.arange(column.files))
     for file, (codes, rows) in enumerate(column.keys_of_files()):
@@ -224,7 +221,9 @@ def cut(
 def shaped(
     column: Column, query_model: QueryModel, intervals: Intervals, shape: str, budget: float
 ) -> Lists:
-    """A structure without a map. It fits the budget if any such structure does.
+    """A structure without a map.
+
+    The structure exceeds the budget only if no smaller structure is possible.
 
     Args:
         column: the column to index.

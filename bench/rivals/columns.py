@@ -50,7 +50,7 @@ class Column:
 
     @property
     def sizes(self) -> npt.NDArray[np.int64]:
-        """int64[files], the size of each file in bytes. The median file has `ROW_BYTES` per row."""
+        """int64[files], the bytes of each file. The median file has `ROW_BYTES` bytes per row."""
         drawn = np.exp(np.random.default_rng(3).normal(0, self.spread, self.files))
         return (ROW_BYTES * np.bincount(self.file, minlength=self.files) * drawn).astype(np.int64)
 
@@ -152,7 +152,7 @@ def _uuids(rng: Rng, rows: int, files: int) -> pa.Array:
 
 
 def _urls(rng: Rng, rows: int, files: int) -> pa.Array:
-    """URLs of 3,000 hosts. Each file has URLs of 100 hosts; some hosts are in more files."""
+    """URLs of 100 out of 3,000 hosts in each file. Some hosts are in more files than others."""
     words = rng.integers(0, 26, (3000, 9), dtype=np.uint8) + ord("a")
     names = np.ascontiguousarray(words).view("S9").ravel().astype(str)
     weight = 1 / np.arange(1, 3001)

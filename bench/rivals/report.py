@@ -13,8 +13,8 @@ from bench.rivals.columns import GOALS
 from bench.rivals.judge import Measured
 from bench.rivals.queries import KINDS
 
-# `auto` may read at most so many times the files of the best structure that is no larger than
-# `auto`, and at most so many times the lower bound.
+# `auto` may read at most `_SLACK` times the files of the best structure that is no larger than
+# `auto`, and at most `_NEAR` times the lower bound.
 _SLACK = 1.02
 _NEAR = 1.10
 
@@ -76,7 +76,7 @@ def _by_kind(kind: str, autos: Sequence[Measured], measured: Sequence[Measured])
 
 
 def _over(kind: str, one: Measured, other: Measured) -> float:
-    """The number of files that `one` reads beyond the files of `other` and the tolerance."""
+    """By how many files `one` exceeds the files of `other` plus the tolerance."""
     return one.files[kind] - other.files[kind] * _SLACK
 
 

@@ -94,7 +94,7 @@ def k_intervals(column: Column, k: int) -> Lists:
 
 
 def seed_sieve(column: Column, error: int) -> Lists:
-    """Sieve's shape `sieve`: blocks of equal width in segments, each a line with bounded error."""
+    """Sieve's shape `sieve`: blocks of equal width. In each segment, a line fits the keys."""
     order = np.lexsort((column.file, column.codes))
     chunk = (column.codes[order], column.file[order], np.ones(len(order), np.int64))
     payloads = [encode_segment(segment) for segment in cut_segments([chunk], error=error)]

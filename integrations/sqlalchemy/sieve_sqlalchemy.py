@@ -23,7 +23,8 @@ class SieveDialect(HiveDialect):  # type: ignore[misc]
 
     driver = "sieve"
     supports_statement_cache = False
-    # SQLAlchemy 2 calls import_dbapi. If a dialect has only dbapi, the method's old name, it warns.
+    # SQLAlchemy 2 calls import_dbapi. If a dialect has only the method's old name, dbapi,
+    # SQLAlchemy warns.
     import_dbapi = HiveDialect.import_dbapi
 
     def get_table_names(self, connection: Any, schema: str | None = None, **_: Any) -> list[str]:

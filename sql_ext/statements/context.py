@@ -130,7 +130,7 @@ class StatementContext:
     def plan_column(self, table: Sequence[str], column: Column) -> None:
         """Plans a query of a column as the user.
 
-        If the user may not query it, Spark raises an error.
+        Spark raises an error if the user may not query it.
         """
         plan_column(attach.wrap_session(self.spark_context, self.session), table, column)
 

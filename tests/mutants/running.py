@@ -92,7 +92,7 @@ class Bench:
     def killed_on_spark(self, mutant: Mutant) -> bool:
         """Returns whether at least one of the `_SPARK_TESTS` fails with the mutant.
 
-        These tests run for every mutant, because it is unknown which lines they reach.
+        All of these tests run, because it is unknown which of them reach the mutant's line.
         """
         with self._planted(mutant):
             return self.pytest(*_SPARK_TESTS, timeout=_SPARK_S) != 0
@@ -252,7 +252,7 @@ class Reach:
     def rounds(self, mutant: Mutant) -> list[list[str]]:
         """The rounds of tests for a mutant. The second round runs only if the first round passes.
 
-        The first round consists of the tests that reach the mutant's line, in order of their times.
+        The first round consists of the tests that reach the mutant's line, the fastest test first.
         The second round consists of all other unit tests in the same files.
 
         The second round is necessary because a test file's own constants, such as an encoder with
