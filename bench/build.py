@@ -74,15 +74,18 @@ class Built:
     """The measurements of one table size.
 
     Attributes:
-        rows, files: the table's number of rows and number of files. query: wall-clock seconds of
-        the query for the minimum and maximum key of each file. query_cpu: CPU seconds of this query
-        in all processes. create: wall-clock seconds of CREATE. create_cpu: CPU seconds of CREATE in
-        all processes. steps: seconds of the Spark jobs of each step of CREATE. The entry ``driver``
-        is the time outside of jobs. before: peak memory before CREATE, in MB, of the largest
-        process of each role. after: peak memory after CREATE, in MB, of the largest process of each
-        role. told: the numbers that DESCRIBE returns, by property. intervals: wall-clock and CPU
-        seconds of a CREATE without a map. Empty if not measured. tasks_cpu: CPU seconds of the
-        tasks that build the map, if they run without Spark.
+        rows, files: the table's number of rows and number of files.
+        query: wall-clock seconds of the query for the minimum and maximum key of each file.
+        query_cpu: CPU seconds of this query in all processes.
+        create: wall-clock seconds of CREATE.
+        create_cpu: CPU seconds of CREATE in all processes.
+        steps: seconds of the Spark jobs of each step of CREATE. The entry ``driver`` is the time
+            outside of jobs.
+        before: peak memory before CREATE, in MB, of the largest process of each role.
+        after: peak memory after CREATE, in MB, of the largest process of each role.
+        told: the numbers that DESCRIBE returns, by property.
+        intervals: wall-clock and CPU seconds of a CREATE without a map. Empty if not measured.
+        tasks_cpu: CPU seconds of the tasks that build the map, if they run without Spark.
     """
 
     rows: int

@@ -74,8 +74,8 @@ class BuiltVersion:
     Attributes:
         root: the root, which contains the index's folder.
         manifest: the version's manifest.
-        entries: the number of intervals in the version's run.
-        seconds: the time that it took to write the version.
+        entries: number of intervals in the version's run.
+        seconds: time that it took to write the version.
     """
 
     root: Path

@@ -66,7 +66,7 @@ def rewrite(spark: SparkSession, table: str, copy: str, *statements: str) -> Non
         spark: the session.
         table: name of the table to clone.
         copy: name of the clone.
-        statements: the statements that rewrite the clone.
+        statements: statements that rewrite the clone.
     """
     detail = spark.sql(f"DESCRIBE DETAIL {table}").collect()[0]
     size = str(detail["sizeInBytes"] // detail["numFiles"])

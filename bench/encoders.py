@@ -43,10 +43,10 @@ class Measured:
         values: name of the kind of values.
         encoder: name of the encoder.
         points: the encoder's number of split points.
-        bytes: the size of the split points in bytes.
-        apart: the number of distinct codes divided by the number of distinct values.
-        files: the mean number of files that a query reads for a key that occurs.
-        nanoseconds: the CPU time in which the encoder encodes one value.
+        bytes: size of the split points in bytes.
+        apart: number of distinct codes divided by the number of distinct values.
+        files: mean number of files that a query reads for a key that occurs.
+        nanoseconds: CPU time in which the encoder encodes one value.
     """
 
     values: str

@@ -55,10 +55,9 @@ class Case:
     """A predicate on an expression, and an equivalent predicate on its generated column.
 
     Attributes:
-        index: the text between the parentheses of CREATE. Empty if an earlier case creates the
-            index.
-        column: the generated column. If a row has many keys, this is the indexed column itself.
-        by_column: the predicate on the generated column. Empty if there is no generated column.
+        index: text between the parentheses of CREATE. Empty if an earlier case creates the index.
+        column: generated column. If a row has many keys, this is the indexed column itself.
+        by_column: predicate on the generated column. Empty if there is no generated column.
     """
 
     title: str

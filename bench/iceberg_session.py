@@ -45,8 +45,8 @@ def add_files(
         spark: the session.
         name: the new table's name, with catalog and namespace.
         columns: the table's columns and their types, in parentheses.
-        files: the folder that contains the Parquet files.
-        folder: the folder for the table's hard links to the files. It must not exist yet.
+        files: folder that contains the Parquet files.
+        folder: folder for the table's hard links to the files. It must not exist yet.
         more: further clauses of CREATE TABLE.
     """
     shutil.copytree(files, folder, copy_function=os.link)

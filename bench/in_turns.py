@@ -19,12 +19,12 @@ class Turns:
     """The cost of a query in each of several modes. The dictionaries' keys are the modes' names.
 
     Attributes:
-        files: the number of files that the query's scans read.
+        files: number of files that the query's scans read.
         tasks: the input and the CPU time of the query's tasks in the last run.
-        ms: the median milliseconds of a run.
-        spread: the time of the slowest run divided by the time of the fastest run.
-        differing: a mode whose rows differ from the rows of the first mode. The value is None if no
-            mode's rows differ.
+        ms: median milliseconds of a run.
+        spread: time of the slowest run divided by the time of the fastest run.
+        differing: a mode whose rows differ from the rows of the first mode. None if no mode's rows
+            differ.
     """
 
     files: dict[str, int]
@@ -46,9 +46,9 @@ def in_turns(
     Args:
         spark: the session.
         text: the query's SQL text.
-        modes: the session settings of each mode, by the mode's name.
-        runs: the number of timed runs in each mode. An untimed run, which compiles the query,
-            precedes them. If ``runs`` is 0, the only run is timed.
+        modes: session settings of each mode, by the mode's name.
+        runs: number of timed runs in each mode. An untimed run, which compiles the query, precedes
+            them. If ``runs`` is 0, the only run is timed.
         same: a function that returns whether two answers count as equal.
     """
     files: dict[str, int] = {}

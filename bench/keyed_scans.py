@@ -18,9 +18,9 @@ class KeyedScan:
     Attributes:
         table: the scanned table's name.
         columns: the columns that the scan's filters compare with the keys or with this result.
-        read: the number of files that the scan read.
-        least: the number of files that contain a row that the scan needs. Such a row matches one of
-            the keys or results, and satisfies the constant filters on indexed columns.
+        read: number of files that the scan read.
+        least: number of files that contain a row that the scan needs. Such a row matches one of the
+            keys or results, and satisfies the constant filters on indexed columns.
     """
 
     table: str
@@ -34,7 +34,7 @@ class KeyedScans:
 
     Args:
         spark: the session.
-        indexed: the indexed columns, by the table's name.
+        indexed: indexed columns, by the table's name.
     """
 
     def __init__(self, spark: SparkSession, indexed: Mapping[str, Collection[str]]) -> None:

@@ -95,8 +95,8 @@ def cpu_seconds_of_tasks(keys: int, files: int, *, text: bool) -> float:
     which is reading the column and shuffling the packed pairs.
 
     Args:
-        keys: the number of keys, which are unique and in random order.
-        files: the number of files. Each file contains an equal share of the keys.
+        keys: number of keys, which are unique and in random order.
+        files: number of files. Each file contains an equal share of the keys.
         text: whether the keys are strings.
     """
     given = np.random.default_rng(1).permutation(keys).astype(np.int64)

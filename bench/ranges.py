@@ -52,9 +52,9 @@ class Measured:
 
     Attributes:
         groups: number of row groups that contain a matching row.
-        ms: the median milliseconds in each mode.
-        rows: the number of rows that the scan returns in each mode.
-        tasks: the number of the scan's tasks in each mode.
+        ms: median milliseconds in each mode.
+        rows: number of rows that the scan returns in each mode.
+        tasks: number of the scan's tasks in each mode.
     """
 
     groups: int

@@ -51,7 +51,7 @@ class Measured:
     """The measurements of a build with one number of files.
 
     Attributes:
-        files: the number of simulated files.
+        files: number of simulated files.
         create: the build's wall-clock seconds, and its CPU seconds in all processes.
         grown: the bytes by which the build raises this process's peak memory.
         heap: size of the driver's live heap before and after the build, in MB.

@@ -50,9 +50,9 @@ class Measured:
     """The measurements of a query.
 
     Attributes:
-        least: the number of files that contain a row of the join's result.
-        files: the number of files read in each mode.
-        ms: the median milliseconds in each mode.
+        least: number of files that contain a row of the join's result.
+        files: number of files read in each mode.
+        ms: median milliseconds in each mode.
     """
 
     least: int
@@ -64,9 +64,9 @@ def measure(console: Console, rows: int, runs: int) -> None:
     """Measures every query and prints a table.
 
     Args:
-        console: the console on which the function prints the table.
-        rows: the number of rows of each file.
-        runs: the number of runs of each query in each mode.
+        console: console on which the function prints the table.
+        rows: number of rows of each file.
+        runs: number of runs of each query in each mode.
     """
     shutil.rmtree(FOLDER, ignore_errors=True)
     # This time-out suffices on a busy machine. In strict mode, a query fails after a time-out.

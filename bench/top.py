@@ -70,9 +70,9 @@ class Measured:
     """The measurements of a query.
 
     Attributes:
-        least: the number of files that contain a row of the result, or a row that ties with one.
-        files: the number of files read in each mode.
-        ms: the median milliseconds in each mode.
+        least: number of files that contain a row of the result, or a row that ties with one.
+        files: number of files read in each mode.
+        ms: median milliseconds in each mode.
     """
 
     least: int

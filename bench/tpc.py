@@ -37,12 +37,12 @@ class Measured:
 
     Attributes:
         number: the query's number in its suite.
-        turns: the figures of the query. The value is None if the query failed.
-        scans: the scans that skipped files by values that are known only at run time. Measured only
+        turns: figures of the query. None if the query failed.
+        scans: scans that skipped files by values that are known only at run time. Measured only
             under the first of the settings, and otherwise empty.
-        unkeyed: the scans of indexed tables that used no such values, each with the reasons from
+        unkeyed: scans of indexed tables that used no such values, each with the reasons from
             EXPLAIN SIEVE. Also measured only under the first of the settings.
-        fault: the mode whose rows differ, or an error. Empty if there is no fault.
+        fault: mode whose rows differ, or an error. Empty if there is no fault.
     """
 
     number: int

@@ -45,9 +45,9 @@ def generate(root: Path, suite: str, scale: float, say: Say) -> Path:
     If an earlier call has generated the same tables, does nothing.
 
     Args:
-        root: the folder for all suites and scale factors.
+        root: folder for all suites and scale factors.
         suite: the suite's name, "tpcds" or "tpch".
-        scale: the scale factor. With 1, the tables have about 1 GB as text.
+        scale: scale factor. With 1, the tables have about 1 GB as text.
         say: a callback that receives a text about the current step.
     """
     target = root / f"{suite}-{scale:g}"

@@ -12,9 +12,9 @@ def generate(folder: Path, table: str, scale: float) -> Path:
     """Returns the path of a raw table, one Parquet file. Generates this file unless it exists.
 
     Args:
-        folder: the folder for all tables of this scale.
+        folder: folder for all tables of this scale.
         table: the table's name in TPC-H.
-        scale: the scale factor.
+        scale: scale factor.
     """
     target = folder / f"{table}.parquet"
     if not target.exists():

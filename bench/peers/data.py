@@ -55,7 +55,7 @@ class Dataset:
 
     Attributes:
         name: the table's name.
-        folder: the folder that contains the table's files.
+        folder: folder that contains the table's files.
         keys: the columns that queries select by. Point queries select by the first column.
     """
 
@@ -80,11 +80,11 @@ def datasets(
     """Returns the tables with these names. Generates their files unless they exist.
 
     Args:
-        names: the tables to return: some of "lineitem", "log", "flights" and "adversarial".
-        root: the folder for all generated files.
+        names: tables to return: some of "lineitem", "log", "flights" and "adversarial".
+        root: folder for all generated files.
         scale: TPC-H's scale factor for lineitem.
-        rows: the number of rows of log, and also of adversarial.
-        console: the console that shows the progress.
+        rows: number of rows of log, and also of adversarial.
+        console: console that shows the progress.
     """
     return [_dataset(name, root, scale, rows, console) for name in names]
 

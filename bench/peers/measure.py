@@ -30,11 +30,13 @@ class QueryCost:
     """The measurements of a query on one system.
 
     Attributes:
-        table, query, system: the names of the table, the query and the system. files: the number of
-        files that the query's scans read. bytes: the bytes that all processes read to plan and run
-        the query, as the median of the runs. tasks: the number of tasks of the query's jobs. ms:
-        the median milliseconds of a run. spread: the time of the slowest run divided by the time of
-        the fastest run.
+        table, query, system: names of the table, the query and the system.
+        files: the number of files that the query's scans read.
+        bytes: the bytes that all processes read to plan and run the query, as the median of the
+            runs.
+        tasks: the number of tasks of the query's jobs.
+        ms: the median milliseconds of a run.
+        spread: the time of the slowest run divided by the time of the fastest run.
     """
 
     table: str
@@ -64,8 +66,8 @@ class Written:
 
     Attributes:
         system: the system's name.
-        kind: the kind of write: "append", "update" or "merge".
-        seconds: the seconds of the statement, plus those of the refresh after it.
+        kind: kind of write: "append", "update" or "merge".
+        seconds: seconds of the statement, plus those of the refresh after it.
         read: the bytes that all processes read while the statement ran.
         bytes: the bytes that the statement and the refresh wrote.
         right: whether a query found the new rows even before the refresh.
@@ -108,10 +110,10 @@ def ask(
     Args:
         spark: the session.
         query: the query.
-        table: the queried table.
-        asked: the systems to measure.
-        versions: the SQL text that follows the table's name, by system. If the value is None, no
-            text follows.
+        table: queried table.
+        asked: systems to measure.
+        versions: SQL text that follows the table's name, by system. If the value is None, no text
+            follows.
 
     Raises:
         SystemExit: two systems returned different rows.
@@ -162,9 +164,9 @@ def write(
 
     Args:
         spark: the session.
-        system: the system to measure.
+        system: system to measure.
         table: the table's name.
-        root: the folder that contains all files of the system's tables and indexes.
+        root: folder that contains all files of the system's tables and indexes.
         texts: for each kind of write, the statement, and a query that counts the new rows. The
             query returns 0 if they are not visible. In both texts, `{t}` stands for the table's
             name.

@@ -21,7 +21,7 @@ class Query:
 
     Attributes:
         name: a description of the query in words.
-        text: the SQL text of the query, in which `{t}` stands for the table's name.
+        text: SQL text of the query, in which `{t}` stands for the table's name.
     """
 
     name: str
@@ -32,7 +32,7 @@ def queries_of(table: Dataset, scale: int) -> Sequence[Query]:
     """The queries that run on a table.
 
     Args:
-        table: the queried table.
+        table: queried table.
         scale: TPC-H's scale factor for lineitem.
     """
     made: Mapping[str, Callable[[], Sequence[Query]]] = {

@@ -57,7 +57,7 @@ def baseline(systems: Collection[str]) -> str:
     """The name of the system that skips nothing. On Spark 3.5, this is Hudi without an index.
 
     Args:
-        systems: the names of the systems on one release of Spark.
+        systems: names of the systems on one release of Spark.
     """
     return NO_INDEX if NO_INDEX in systems else PLAIN
 

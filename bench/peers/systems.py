@@ -36,16 +36,15 @@ class System:
 
     Attributes:
         name: the system's name in the printed tables.
-        table: the SQL name of the system's table, in which `{}` stands for the original table's
-            name.
+        table: SQL name of the system's table, in which `{}` stands for the original table's name.
         make: makes the system's table in a folder to which no other system writes.
         as_they_are: whether the system uses the original files without a change.
         settings: the session's settings while queries of this system run.
-        refresh: the statement that runs after a write, in which `{}` stands for the table's name.
-            Empty if no statement is necessary.
+        refresh: statement that runs after a write, in which `{}` stands for the table's name. Empty
+            if no statement is necessary.
         version: a function that returns SQL text. After a table's name, this text selects the rows
-            that the table contains now, even if the table changes later. The value is None if the
-            system supports neither changes of rows nor time travel.
+            that the table contains now, even if the table changes later. None if the system
+            supports neither changes of rows nor time travel.
     """
 
     name: str

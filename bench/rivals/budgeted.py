@@ -68,7 +68,7 @@ class Builder:
     """Builds the shapes of one column.
 
     Args:
-        of: the column to index.
+        of: column to index.
         exact: a structure that returns exactly the files that contain a key.
     """
 
@@ -226,11 +226,11 @@ def shaped(
     The structure exceeds the budget only if no smaller structure is possible.
 
     Args:
-        column: the column to index.
-        query_model: the query model from the column's sample.
-        intervals: the intervals that `cut` returned for this budget.
-        shape: the name of the structure.
-        budget: the maximum size of the structure, in bytes.
+        column: column to index.
+        query_model: query model from the column's sample.
+        intervals: intervals that `cut` returned for this budget.
+        shape: name of the structure.
+        budget: maximum size of the structure, in bytes.
     """
     planned = plan(intervals, query_model, weights_of(column.sizes))
     *_, segments = fitted(planned, prices_for(column.files, budget), budget)

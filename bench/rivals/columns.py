@@ -33,11 +33,11 @@ class Column:
         name: the column's name in reports.
         codes: int64[n], the key code of each row.
         file: int32[n], the number of each row's file, from 0 to files - 1.
-        files: the number of files.
-        width: the mean size of a value, in bytes.
-        encoder: the size of the encoder's data, in bytes.
-        spread: the standard deviation of the logarithm of a file's bytes per row. The value is 0 if
-            rows have the same size in all files.
+        files: number of files.
+        width: mean size of a value, in bytes.
+        encoder: size of the encoder's data, in bytes.
+        spread: standard deviation of the logarithm of a file's bytes per row. 0 if rows have the
+            same size in all files.
     """
 
     name: str
@@ -199,10 +199,10 @@ def column(name: str, rows: int, files: int, folder: Path) -> Column:
 
     Args:
         name: one of `NAMES`.
-        rows: the number of rows. For TPC-H, the maximum is 6,001,215.
-        files: the number of files. They have as equal numbers of rows as possible.
-        folder: the folder of TPC-H's lineitem. If the table is missing there, the function
-            generates it.
+        rows: number of rows. For TPC-H, the maximum is 6,001,215.
+        files: number of files. They have as equal numbers of rows as possible.
+        folder: folder of TPC-H's lineitem. If the table is missing there, the function generates
+            it.
     """
     rng = np.random.default_rng(NAMES.index(name))
     if name in MADE:

@@ -18,12 +18,11 @@ class Measured:
     Attributes:
         column: the column's name.
         structure: the structure's name.
-        budget: the budget in percent of the column's bytes. The value is None for structures
-            without a budget.
+        budget: budget in percent of the column's bytes. None for structures without a budget.
         bytes: the structure's size in percent of the column's bytes.
-        files: the mean number of files that a query reads, by kind of query.
-        mean: the mean of the numbers in `files`.
-        megabytes: the mean megabytes that a query reads. Each kind of query has the same weight.
+        files: mean number of files that a query reads, by kind of query.
+        mean: mean of the numbers in `files`.
+        megabytes: mean megabytes that a query reads. Each kind of query has the same weight.
     """
 
     column: str

@@ -38,9 +38,9 @@ def draw(measured: Sequence[Measured], least: Mapping[str, float], files: int) -
     """Draws the figure. Both axes are logarithmic, and all panels have the same axis of bytes.
 
     Args:
-        measured: the measurements of all structures for all columns.
-        least: the mean number of files that contain a match, by column.
-        files: the number of files, which is the same for each column.
+        measured: measurements of all structures for all columns.
+        least: mean number of files that contain a match, by column.
+        files: number of files, which is the same for each column.
     """
     # In addition to the panels, the legend needs a cell of the grid.
     rows = len(least) // _ACROSS + 1

@@ -25,7 +25,7 @@ class Roots:
     """Checks whether a folder may contain indexes, and caches each database's default root.
 
     Args:
-        driver: the py4j entry point of the driver's gateway.
+        driver: py4j entry point of the driver's gateway.
         path: ``spark.sieve.path`` at the driver's start, or None if unset.
         file_system: URI of the default file system, which contains each folder whose URI has no
             scheme.

@@ -248,7 +248,7 @@ def _catch_up(
     Args:
         ended: definitions of dropped indexes, which the function creates on the new table. The
             function removes each definition from the list as soon as it has processed it.
-        write: the group of writes since the previous refresh.
+        write: group of writes since the previous refresh.
     """
     name = commands.TableName(identity.name)
     table = context.table(name)

@@ -31,7 +31,7 @@ class Fingerprints:
 
         Args:
             hashes: hashes of the fingerprints.
-            sent: the fingerprints that the request contains, by hash.
+            sent: fingerprints that the request contains, by hash.
         """
         with self._lock:
             self._parts.update(sent)

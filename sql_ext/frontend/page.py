@@ -43,7 +43,7 @@ class PageService:
         open_store: opens the store of a root.
         scans: returns the driver's record of its scans, as JSON.
         auto_refresh: supplies the state of each table's automatic refresh.
-        tests: the results of ADVISE's tests, by table and column.
+        tests: results of ADVISE's tests, by table and column.
     """
 
     def __init__(

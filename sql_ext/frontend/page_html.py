@@ -37,10 +37,10 @@ class ShownIndex:
         table: the table's database and name.
         state: the same state as in SHOW, except that the page does not compare the index with the
             table's files and so never shows ``stale``.
-        manifest: the manifest of the current version. The value is None if the version is
-            unreadable, or if the page did not read it in time.
-        coverage: share of the index's files that the build read completely. The value is None if
-            the page did not read the file list.
+        manifest: manifest of the current version. None if the version is unreadable, or if the page
+            did not read it in time.
+        coverage: share of the index's files that the build read completely. None if the page did
+            not read the file list.
     """
 
     table: str
@@ -55,7 +55,7 @@ class WorthHaving:
     """The indexes that the page suggests, and the extent of the data behind these suggestions.
 
     Attributes:
-        found: the tested indexes with which this driver's scans would skip the most bytes. The best
+        found: tested indexes with which this driver's scans would skip the most bytes. The best
             index is the first.
         untested: number of columns in filters of scans that ADVISE has not tested.
         days: number of days that the record of scans spans.
@@ -74,9 +74,9 @@ def page(
     """The page's content as HTML.
 
     Args:
-        indexes: the indexes of the tables that the driver knows.
+        indexes: indexes of the tables that the driver knows.
         scans: the driver's records of scans, the latest scan first.
-        advice: the indexes that the page suggests.
+        advice: indexes that the page suggests.
     """
     parts = [_skipped(scans), *_indexes(indexes), *_advice(advice), *_scans(scans)]
     return "\n".join(parts)

@@ -76,7 +76,7 @@ class RequestQueue:
     Args:
         gateway: the driver's side of the queue, a py4j object.
         name: name of the queue, one of `THREADS`.
-        handlers: the handler of each kind of request.
+        handlers: handler of each kind of request.
         afterwards: a function that the thread calls after it has sent an answer.
     """
 

@@ -33,7 +33,7 @@ class HistoryWriter:
     """Writes the driver's record into the root of each database that the driver has scanned.
 
     Args:
-        driver: the entry point of the driver's gateway, a py4j object.
+        driver: entry point of the driver's gateway, a py4j object.
         roots: returns the root of each database.
         open_store: opens the store of a root.
     """

@@ -43,7 +43,7 @@ class StatementService:
 
     Attributes:
         auto_refresh: handles the events of tables and refreshes indexes after writes.
-        tests: the results of ADVISE's tests, by table and column.
+        tests: results of ADVISE's tests, by table and column.
     """
 
     def __init__(

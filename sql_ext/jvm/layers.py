@@ -30,7 +30,7 @@ def faults(sources: Path = HERE) -> Iterator[str]:
     """Yields a line of text for each fault: a wrong folder, a wrong use, or a wrong name.
 
     Args:
-        sources: the folder that contains ``src`` and ``compat``.
+        sources: folder that contains ``src`` and ``compat``.
     """
     files = [*(sources / "src").rglob("*.scala"), *(sources / "compat").rglob("*.scala")]
     for file in sorted(files):

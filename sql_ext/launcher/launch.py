@@ -198,13 +198,13 @@ def submit_command(
     """The spark-submit command line, with Sieve's settings merged into the user's settings.
 
     Args:
-        spark: the Spark installation to start.
+        spark: Spark installation to start.
         environ: the user's environment variables.
         args: the user's arguments. If ``main_class`` is None, the first argument that is not an
             option is the script or jar, and the script or jar receives all later arguments.
-        main_class: the Spark class to start, such as the class of a server. This class parses the
-            options in ``args`` that spark-submit does not know. The value is None if ``args`` names
-            a script or jar.
+        main_class: Spark class to start, such as the class of a server. This class parses the
+            options in ``args`` that spark-submit does not know. None if ``args`` names a script or
+            jar.
         hudi: whether to configure Hudi.
         delta: whether to configure Delta.
         iceberg: whether to configure Iceberg.

@@ -42,8 +42,8 @@ class Database:
     """The relational database in which the metastore server stores the catalog.
 
     Attributes:
-        jdbc: the JDBC URL of the database.
-        user: the name of the database user. The value is None for Derby's default user.
+        jdbc: JDBC URL of the database.
+        user: name of the database user. None for Derby's default user.
         password: the database user's password. Sieve never puts it on a command line, because every
             local user can read command lines.
     """
@@ -88,7 +88,7 @@ def refuse_locked_metastore(
     """Raises an error if another process already uses the metastore that a program would open.
 
     Args:
-        spark: the Spark that runs the program.
+        spark: Spark that runs the program.
         environ: the user's environment variables.
         args: the program's command line. The check does not see a metastore that the program itself
             configures.
@@ -164,10 +164,10 @@ def command(
     """The command line that starts the metastore server with the settings in ``site_dir``.
 
     Args:
-        spark: the Spark installation whose jars contain the metastore server.
-        environ: the environment variables that determine which ``java`` runs the server.
-        site_dir: the folder that contains the server's ``hive-site.xml``.
-        port: the TCP port on which the server listens.
+        spark: Spark installation whose jars contain the metastore server.
+        environ: environment variables that determine which ``java`` runs the server.
+        site_dir: folder that contains the server's ``hive-site.xml``.
+        port: TCP port on which the server listens.
         jars: jars of JDBC drivers that are not among Spark's jars.
     """
     path = [str(site_dir), *map(str, jars), str(spark.path / "jars" / "*")]

@@ -36,7 +36,7 @@ class Server:
 
     Attributes:
         kind: ``thriftserver``, ``connect-server`` or ``metastore``.
-        port: the TCP port on which the server listens.
+        port: TCP port on which the server listens.
         pid: the server's process id.
         born: start time of the process, as the operating system reports it. A later process that
             has the same pid has another start time.

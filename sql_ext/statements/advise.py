@@ -97,7 +97,7 @@ def _test(one: Suggestion, context: StatementContext) -> ColumnTest:
 
     Raises:
         SieveError, Py4JError, PySparkException: the user may not query the column, Sieve cannot
-        index it, or Spark cannot read it.
+            index it, or Spark cannot read it.
     """
     table = context.table(commands.TableName(parts(one.table)))
     column = table.column(one.column)

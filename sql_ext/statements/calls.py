@@ -108,7 +108,7 @@ def _names_in(text: str, kind: str) -> Any:
 
     Raises:
         UnexpectedToken, InvalidInputError: the string is not a name, or list of names, of this
-        kind.
+            kind.
     """
     tree = grammar().parse(text, start=kind)
     assert isinstance(tree, Tree)

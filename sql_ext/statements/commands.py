@@ -56,13 +56,12 @@ class CreateIndex:
     """``CREATE SIEVE INDEX``: creates an index for each column, or none if a build fails.
 
     Attributes:
-        columns: the columns to index, at least one. If ``name`` is given, there is exactly one
-            column.
-        name: the index's name. The value ``None`` means the default name, ``<column>_sieve``.
+        columns: columns to index, at least one. If ``name`` is given, there is exactly one column.
+        name: the index's name. ``None`` means the default name, ``<column>_sieve``.
         if_not_exists: whether CREATE leaves an existing index of the same name unchanged.
         replace: whether CREATE replaces an existing index of the same name. The replacement takes
             effect after the new index is built.
-        options: the values of options by lower-case name. The grammar accepts any name.
+        options: values of options by lower-case name. The grammar accepts any name.
         comment: a text that Sieve stores with the index.
     """
 
@@ -106,9 +105,9 @@ class AlterIndex:
     """``ALTER SIEVE INDEX ... ENABLE``, ``DISABLE`` or ``SET OPTIONS``.
 
     Attributes:
-        state: the new state. The value is None for SET OPTIONS.
-        options: the new values of options. A new value of ``refresh`` takes effect at once. The
-            other new values take effect at the next REFRESH.
+        state: the new state. None for SET OPTIONS.
+        options: new values of options. A new value of ``refresh`` takes effect at once. The other
+            new values take effect at the next REFRESH.
     """
 
     result_columns: ClassVar[ResultColumns] = (("index", "STRING"), ("state", "STRING"))
@@ -165,8 +164,8 @@ class VacuumIndex:
     """``VACUUM SIEVE INDEX``: deletes those files of an index that only old versions use.
 
     Attributes:
-        name: the index's name. The value None means all indexes of the table.
-        hours: age in hours up to which VACUUM keeps old versions. The value None means the setting
+        name: the index's name. None means all indexes of the table.
+        hours: age in hours up to which VACUUM keeps old versions. None means the setting
             ``spark.sieve.versions.retain``.
     """
 
@@ -187,8 +186,8 @@ class VacuumIndexes:
     """``VACUUM SIEVE INDEXES``: deletes the index folders that no table of a database registers.
 
     Attributes:
-        namespace: the database. The value None means the current database.
-        hours: minimum age of such a folder, in hours. The value None means 24 hours.
+        namespace: the database. None means the current database.
+        hours: minimum age of such a folder, in hours. None means 24 hours.
     """
 
     result_columns: ClassVar[ResultColumns] = (
@@ -218,10 +217,10 @@ class ExplainSieve:
     """``EXPLAIN SIEVE query``: describes each file scan of a query without running it.
 
     Attributes:
-        query: the text of the query, unchanged. Spark parses it.
-        margin: the text before the query, with a blank in place of each character except line
-            breaks. Spark parses margin and query together, so positions in its messages are
-            positions in the whole statement.
+        query: text of the query, unchanged. Spark parses it.
+        margin: text before the query, with a blank in place of each character except line breaks.
+            Spark parses margin and query together, so positions in its messages are positions in
+            the whole statement.
     """
 
     result_columns: ClassVar[ResultColumns] = _columns(answer_columns.Scan)
@@ -238,9 +237,9 @@ class EstimateIndex:
     instead of ``result_columns``.
 
     Attributes:
-        columns: the columns to index, at least one.
+        columns: columns to index, at least one.
         options: options of the index, as in `CreateIndex`.
-        predicate: the text after WHERE, unchanged. Spark parses it.
+        predicate: text after WHERE, unchanged. Spark parses it.
         margin: blanks in place of the text before the predicate, as in `ExplainSieve`.
         extended: whether the statement contains EXTENDED.
     """
@@ -261,8 +260,8 @@ class CheckIndex:
     """``CHECK SIEVE INDEX``: compares one index, or all indexes of a table, with the files.
 
     Attributes:
-        name: the index's name. The value ``None`` means all indexes of the table.
-        sample: the percentage of the table's files that CHECK reads, above 0 and at most 100.
+        name: the index's name. ``None`` means all indexes of the table.
+        sample: percentage of the table's files that CHECK reads, above 0 and at most 100.
         extended: whether the result lists every file. Otherwise, it lists only files that are not
             ok.
     """

@@ -40,8 +40,8 @@ class Blanked:
     Attributes:
         text: the statement's text without comments. Its length and line breaks are those of the
             original text.
-        unclosed: offset of a ``/*`` whose comment is never closed. The value is ``None`` if every
-            comment is closed.
+        unclosed: offset of a ``/*`` whose comment is never closed. ``None`` if every comment is
+            closed.
     """
 
     text: str

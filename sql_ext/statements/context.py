@@ -66,16 +66,16 @@ class StatementContext:
     """The context in which one statement runs.
 
     Attributes:
-        driver: the entry point of the driver's gateway, a py4j object.
+        driver: entry point of the driver's gateway, a py4j object.
         spark_context: the driver's SparkContext, as a PySpark object.
         session: the user's session, as a py4j object.
-        environment: the stores, checks and callbacks that operations on indexes use.
+        environment: stores, checks and callbacks that operations on indexes use.
         settings: Sieve's settings in the user's session.
         send_code: sends Sieve's code to the executors at the first call. Later calls do nothing.
         invalidate: takes an index's folder, and makes later scans read the index's newest version.
-        background: the automatic refreshes of tables.
+        background: automatic refreshes of tables.
         cache: the front end's cache of index files.
-        tests: the results of ADVISE's tests of columns. The page in Spark's web UI shows them.
+        tests: results of ADVISE's tests of columns. The page in Spark's web UI shows them.
         watch: measures the time that the statement spends on each index.
     """
 

@@ -40,9 +40,8 @@ class Refused:
     """A declared index that Sieve cannot build.
 
     Attributes:
-        name: the name that the index would have. The value is None if the declaration is
-            unreadable.
-        advice: the reason why Sieve cannot build the index, as text.
+        name: name that the index would have. None if the declaration is unreadable.
+        advice: reason why Sieve cannot build the index, as text.
     """
 
     name: str | None
@@ -55,7 +54,7 @@ class MissingIndexes:
 
     Attributes:
         wanted: those of the indexes that Sieve can build.
-        options: the options with which Sieve builds them.
+        options: options with which Sieve builds them.
         refused: those of the indexes that Sieve cannot build.
     """
 
@@ -124,7 +123,7 @@ def build_missing(
     """Builds the missing declared indexes, one after the other.
 
     Args:
-        missing: the indexes to build, from `find_missing`.
+        missing: indexes to build, from `find_missing`.
         name: the table's name.
         indexes: the table's indexes that `find_missing` compared with the declaration.
 

@@ -160,10 +160,9 @@ def describe_rows(
     Args:
         extended: whether to add the properties of EXTENDED, which need a listing of the table's
             files.
-        doing: the state of the table's automatic refresh. The text is empty if no refresh is
-            running or has failed.
-        unreadable: the reason why Spark cannot read the table. The value is None if Spark can read
-            it.
+        doing: state of the table's automatic refresh. The text is empty if no refresh is running or
+            has failed.
+        unreadable: reason why Spark cannot read the table. None if Spark can read it.
     """
     yield "index", index.name
     yield "table", table.info.label

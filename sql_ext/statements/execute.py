@@ -14,7 +14,7 @@ def execute(command: commands.Command, statement: StatementContext) -> list[Row]
 
     Raises:
         SieveError, Py4JJavaError: the command failed. Each index is either unchanged or completely
-        changed.
+            changed.
     """
     return _FUNCTIONS[type(command)](command, statement)
 

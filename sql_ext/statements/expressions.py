@@ -38,8 +38,8 @@ def mark_list(text: str, start: int = 0) -> str:
     """Replaces each expression in a list of columns by `MARK` characters.
 
     Args:
-        start: the offset at which the list starts. The list ends at its closing parenthesis or,
-            without one, at the end of the text.
+        start: offset at which the list starts. The list ends at its closing parenthesis or, without
+            one, at the end of the text.
     """
     pieces, depth, begun = [text[:start]], 0, start
     for found in _TOKEN.finditer(text, start):

@@ -28,7 +28,7 @@ def parse_statement(text: str) -> Command:
     """Parses one SIEVE statement, and ignores semicolons at its end.
 
     Args:
-        text: the text of the statement as the user typed it.
+        text: text of the statement as the user typed it.
 
     Raises:
         InvalidInputError: the statement is wrong (``SIEVE_SYNTAX_ERROR``). The message contains the

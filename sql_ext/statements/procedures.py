@@ -20,8 +20,8 @@ class Parameter:
 
     Attributes:
         name: the parameter's name in SQL.
-        kind: the kind of the argument's value.
-        field: the member of the command record that receives the argument's value.
+        kind: kind of the argument's value.
+        field: member of the command record that receives the argument's value.
         required: whether every call must contain the argument.
     """
 
@@ -37,7 +37,7 @@ class Procedure:
 
     Attributes:
         make: creates the command record from the record's members.
-        parameters: the parameters whose arguments can be given by position or by name.
+        parameters: parameters whose arguments can be given by position or by name.
         options: whether the procedure also accepts each option of an index as a named argument.
     """
 

@@ -84,10 +84,10 @@ def unexpected(text: str, at: int, found: str, kind: str, expected: Iterable[str
 
     Args:
         text: the statement, in which blanks have replaced the comments.
-        at: the offset of the unexpected token.
-        found: the text of the unexpected token.
-        kind: the token's terminal in the grammar. The value is ``$END`` if the text ends too early.
-        expected: the terminals that the grammar allows at this position.
+        at: offset of the unexpected token.
+        found: text of the unexpected token.
+        kind: the token's terminal in the grammar. ``$END`` if the text ends too early.
+        expected: terminals that the grammar allows at this position.
     """
     expected = set(expected) - {"SEMICOLON"}
     keywords = sorted(word for word in expected if word.isalpha() and word not in _WORDS)

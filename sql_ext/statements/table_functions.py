@@ -25,7 +25,7 @@ class TableFunction:
     """A table function.
 
     Attributes:
-        columns: the name and the Spark SQL type of each result column.
+        columns: name and the Spark SQL type of each result column.
         rows: computes the result rows from the arguments and a statement context.
     """
 

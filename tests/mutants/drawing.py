@@ -35,9 +35,9 @@ class Mutant:
 
     Attributes:
         module: the module's path, relative to the project's root.
-        line: the number of the changed line. The first line of a module has number 1. before,
-            after: the line's old and new text, without spaces at the ends.
-        source: the whole source text of the module after the change.
+        line: number of the changed line. The first line of a module has number 1.
+        before, after: the line's old and new text, without spaces at the ends.
+        source: whole source text of the module after the change.
     """
 
     module: str

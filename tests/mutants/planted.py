@@ -30,10 +30,10 @@ class Fault:
     """A fault: a change of one file that makes the code wrong.
 
     Attributes:
-        file: the base name of the Python or Scala file to change.
-        old: the text to replace, which occurs once in the file.
-        new: the faulty text that replaces `old`.
-        test: the base name of a test file. ``::`` and a test's name can follow it.
+        file: base name of the Python or Scala file to change.
+        old: text to replace, which occurs once in the file.
+        new: faulty text that replaces `old`.
+        test: base name of a test file. ``::`` and a test's name can follow it.
     """
 
     file: str

@@ -52,7 +52,7 @@ class Bench:
     """A copy of the project, in which one mutant at a time is tested.
 
     Attributes:
-        folder: the folder that contains the copy.
+        folder: folder that contains the copy.
     """
 
     def __init__(self, root: Path, folder: Path) -> None:
@@ -117,10 +117,10 @@ class Bench:
 
         Args:
             arguments: further arguments for pytest.
-            timeout: the time limit in seconds.
+            timeout: time limit in seconds.
             marks: an expression that selects some of these tests by their marks.
-            spark: the ``pyspark`` folder of another Spark release. The value is None if the tests
-                use the default release.
+            spark: ``pyspark`` folder of another Spark release. None if the tests use the default
+                release.
         """
         command = [sys.executable, "-m", "pytest", *_PYTEST, marks, *arguments]
         with (
@@ -218,9 +218,9 @@ class Reach:
     """The tests that reach each line, and the time that each test takes.
 
     Args:
-        data: the database that coverage has recorded.
+        data: database that coverage has recorded.
         times: pytest's JUnit report of the same run.
-        folder: the folder in which coverage and pytest ran.
+        folder: folder in which coverage and pytest ran.
     """
 
     def __init__(self, data: Path, times: Path, folder: Path) -> None:
