@@ -71,7 +71,7 @@ _NUMBER = re.compile(r"[0-9.]+")
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """The measurements of one table size.
+    """Measurements of one table size.
 
     Attributes:
         rows, files: the table's number of rows and number of files.

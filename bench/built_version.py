@@ -44,12 +44,12 @@ from sieve.storage.local import LocalStore
 
 SPAN = 1 << 40
 EACH = 20
-"""The number of intervals that each file has in the index."""
+"""Number of intervals that each file has in the index."""
 RANGE_BYTES = 128 << 20
-# The number of intervals in each file of the run. A build's task receives half a million intervals,
+# Number of intervals in each file of the run. A build's task receives half a million intervals,
 # and keeps about half of them after merging.
 _INTERVALS_A_FILE = 250_000
-# At this cost per byte, the bytes of the index cost so little that no intervals are merged.
+# This cost per byte is so low that the build merges no intervals.
 _PRICE = 1e-9
 TABLE = "hdfs://namenode:8020/warehouse/shop.db/orders"
 

@@ -2,10 +2,9 @@
 
 The benchmark runs a Thrift server in four set-ups. In the first, two threads of the server's
 process execute the tasks (``local[2]``). In the second, two executors in separate processes execute
-the tasks (``local-cluster[2,1,2048]``). The third is like the second, but table and index are on
-HDFS. In the fourth, table and index are on S3. The servers of HDFS and S3 run on this machine. Each
-set-up has the same table of 1,000,000 rows in 100 files. The queries use the protocol of JDBC
-drivers and BI tools.
+the tasks (``local-cluster[2,1,2048]``). The third and the fourth are like the second, but table and
+index are on HDFS or on S3. The servers of HDFS and S3 run on this machine. Each set-up has the same
+table of 1,000,000 rows in 100 files. The queries use the protocol of JDBC drivers and BI tools.
 
 The output shows the seconds of a CREATE SIEVE INDEX, and of another CREATE during which the
 benchmark kills an executor. For a query for one key, the output shows the number of files read and
@@ -70,7 +69,7 @@ class Way:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The measurements of one set-up. The module's docstring explains each figure.
+    """Measurements of one set-up. The module's docstring explains each figure.
 
     `killed` is None for the set-up without separate executors.
     """
@@ -175,7 +174,7 @@ def _measure(way: Way) -> Measured:
 
 
 def _ask(cursor: Any, *, enabled: bool) -> tuple[int, float]:
-    """The number of files read, and the median milliseconds of warm queries for one key."""
+    """Number of files read, and the median milliseconds of warm queries for one key."""
     cursor.execute(f"SET spark.sieve.enabled = {str(enabled).lower()}")
     times = []
     for number in range(RUNS + 1):

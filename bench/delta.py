@@ -48,7 +48,7 @@ _WAYS = {
 
 @dataclass(slots=True)
 class Measured:
-    """The measurements of a query with one way to skip: files read, bytes read, and seconds."""
+    """Measurements of a query with one way to skip: files read, bytes read, and seconds."""
 
     files: int = 0
     bytes: int = 0
@@ -56,7 +56,7 @@ class Measured:
 
     @property
     def median(self) -> float:
-        """The median of the runs' seconds."""
+        """Median of the runs' seconds."""
         return statistics.median(self.seconds)
 
     def is_slower(self, other: Measured) -> bool:
@@ -232,7 +232,7 @@ class Bench:
         )
 
     def _holding(self, query: Query) -> int:
-        """The number of files that contain a row for which the query's conditions are true."""
+        """Number of files that contain a row for which the query's conditions are true."""
         holding = "SELECT count(DISTINCT _metadata.file_path) FROM {} WHERE {}"
         ((files,),) = self.spark.sql(holding.format(query.table, query.where)).collect()
         return int(files)
@@ -247,7 +247,7 @@ class Bench:
 
 
 def _slower(titles: Sequence[str]) -> str:
-    """The caption of a table of queries, which lists the queries that are slower with Sieve."""
+    """Caption of a table of queries, which lists the queries that are slower with Sieve."""
     return f"slower with Sieve than with Delta alone: {', '.join(titles) or 'none'}"
 
 

@@ -25,7 +25,7 @@ from sieve.reader.placement import place
 from sql_ext.frontend.pruning import dictionary_to_wire
 
 _COPIES = 4
-"""The number of dictionaries in memory at once. With several, other objects matter less."""
+"""Number of dictionaries in memory at once. With several, other objects matter less."""
 
 
 def main() -> None:
@@ -65,7 +65,7 @@ def _measure(jvm: Any, n: int, ranges: int) -> tuple[str, ...]:
 
 
 def _used(jvm: Any) -> int:
-    """The bytes of the JVM's used heap, after full garbage collections in Python and in the JVM."""
+    """Bytes of the JVM's used heap, after full garbage collections in Python and in the JVM."""
     gc.collect()
     time.sleep(1)
     runtime = jvm.java.lang.Runtime.getRuntime()

@@ -37,7 +37,7 @@ STRAYS = 0.01
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The measurements of one encoder with one kind of values.
+    """Measurements of one encoder with one kind of values.
 
     Attributes:
         values: name of the kind of values.
@@ -110,7 +110,7 @@ def measure(name: str, args: argparse.Namespace) -> list[Measured]:
 
 
 def _read(column: Column, asked: npt.NDArray[np.int64], budget: float) -> float:
-    """The mean number of files read for the keys of some rows.
+    """Mean number of files read for the keys of some rows.
 
     Exits if the index omits a row's file.
     """
@@ -124,7 +124,7 @@ def _read(column: Column, asked: npt.NDArray[np.int64], budget: float) -> float:
 
 
 def _nanoseconds(encoder: Encoder, values: pa.Array) -> float:
-    """The CPU nanoseconds per encoded value, if the batches are as large as Spark's."""
+    """CPU nanoseconds per encoded value, if the batches are as large as Spark's."""
     batches = [values.slice(at, BATCH) for at in range(0, len(values), BATCH)]
     encoder.encode(batches[0])
     start = time.process_time()

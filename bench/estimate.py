@@ -38,7 +38,7 @@ _NUMBER = re.compile(r"[0-9.]+")
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """The estimated and the real properties of a column's index, and the statements' seconds."""
+    """Estimated and the real properties of a column's index, and the statements' seconds."""
 
     column: str
     before: dict[str, float]

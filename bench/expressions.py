@@ -69,13 +69,13 @@ class Case:
 
     @property
     def name(self) -> str:
-        """The name of the index on the expression."""
+        """Name of the index on the expression."""
         return f"of_{self.column}"
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The number of files that contain a matching row, and the figures of both predicates."""
+    """Number of files that contain a matching row, and the figures of both predicates."""
 
     least: int
     expression: Turns

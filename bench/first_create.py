@@ -66,7 +66,7 @@ def _seconds(run: Callable[[], object]) -> float:
 
 
 def _measure(folder: Path, what: str) -> list[float]:
-    """The seconds that Spark needs to start, and then the seconds of each step."""
+    """Seconds that Spark needs to start, and then the seconds of each step."""
     started = time.perf_counter()
     spark = start_session(folder / what, {}, indexed=what in COLUMNS)
     start = time.perf_counter() - started

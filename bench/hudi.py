@@ -11,9 +11,8 @@ statistics; and a copy with Hudi's record-level index and Hudi's secondary index
 of all copies must return the same rows.
 
 Each round runs all ways to skip in turn, and the times are medians of five rounds. The benchmark
-also measures a write to each copy: an upsert of 1,000 rows, of which 100 have existing keys. The
-output shows the time of Sieve's REFRESH after the write to the plain copy, in addition to the time
-of this write.
+also measures a write to each copy: an upsert of 1,000 rows, of which 100 have existing keys. For
+the plain copy, the output also shows the time of a REFRESH after the write.
 """
 
 from __future__ import annotations
@@ -85,14 +84,14 @@ WAYS = (
 
 @dataclass(slots=True)
 class Measured:
-    """The measurements of a query with one way to skip: slices read, and seconds of each run."""
+    """Measurements of a query with one way to skip: slices read, and seconds of each run."""
 
     slices: int = 0
     seconds: list[float] = field(default_factory=list)
 
     @property
     def median(self) -> float:
-        """The median of the runs' seconds."""
+        """Median of the runs' seconds."""
         return statistics.median(self.seconds)
 
 
@@ -109,7 +108,7 @@ class Bench:
         self.key = str(spark.sql(f"SELECT hex(xxhash64({rows // 2 + 1}L))").collect()[0][0])
 
     def table(self, copy: str) -> str:
-        """The name of a copy's table."""
+        """Name of a copy's table."""
         return f"{self.kind}_{copy}"
 
     def make(self) -> None:
@@ -154,7 +153,7 @@ class Bench:
         for query in _ALL:
             ways = [way for way in WAYS if query in way.queries]
             rows: dict[str, Counter[str]] = {}
-            # The first round is a warm-up, whose times do not count.
+            # The first round is a warm-up.
             for number in range(ROUNDS + 1):
                 for way in ways:
                     one = measured.setdefault((query, way.label), Measured())
@@ -166,7 +165,7 @@ class Bench:
         return measured
 
     def index_bytes(self, way: Way) -> int:
-        """The bytes that a way to skip stores on disk in addition to the table."""
+        """Bytes that a way to skip stores on disk in addition to the table."""
         if way.sieve:
             shown = self.spark.sql(f"SHOW SIEVE INDEXES ON {self.table(way.copy)}").collect()
             return sum(row["bytes"] for row in shown)

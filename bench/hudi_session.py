@@ -92,13 +92,13 @@ def compact(spark: SparkSession, table: str) -> None:
 
 
 def folder_of(spark: SparkSession, table: str) -> Path:
-    """The folder that contains a table's files."""
+    """Folder that contains a table's files."""
     facts = {row[0]: row[1] for row in spark.sql(f"DESCRIBE EXTENDED {table}").collect()}
     return Path(facts["Location"].removeprefix("file:"))
 
 
 def instants(spark: SparkSession, table: str) -> list[str]:
-    """The instants of a table's completed commits, in order, as text for TIMESTAMP AS OF."""
+    """Instants of a table's completed commits, in order, as text for TIMESTAMP AS OF."""
     timeline = folder_of(spark, table) / ".hoodie" / "timeline"
     kinds = (".commit", ".deltacommit", ".replacecommit")
     done = (path.stem for path in timeline.iterdir() if path.name.endswith(kinds))

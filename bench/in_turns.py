@@ -16,7 +16,7 @@ from bench.task_totals import TaskMeter, TaskTotals
 
 @dataclass(frozen=True, slots=True)
 class Turns:
-    """The cost of a query in each of several modes. The dictionaries' keys are the modes' names.
+    """Cost of a query in each of several modes. The dictionaries' keys are the modes' names.
 
     Attributes:
         files: number of files that the query's scans read.

@@ -84,7 +84,7 @@ def _columns(expression: Any) -> list[str]:
 
 
 def _sql(expression: Any) -> str:
-    """The SQL text of a predicate. Omits table aliases, because they differ between filters."""
+    """SQL text of a predicate. Omits table aliases, because they differ between filters."""
     text = str(expression.sql())
     for attribute in _items(expression.references().toSeq()):
         text = text.replace(attribute.sql(), f"`{attribute.name()}`")

@@ -77,7 +77,7 @@ def _median_and_least(times: Sequence[float]) -> tuple[str, str]:
 
 
 def _filters(spark: SparkSession, n: int, rounds: int) -> list[float]:
-    """The milliseconds, per round, in which the driver makes a filter from `n` broadcast values."""
+    """Milliseconds, per round, in which the driver makes a filter from `n` broadcast values."""
     jvm: Any = spark._jvm  # noqa: SLF001 - no public API
     rows = spark.range(1)._jdf  # noqa: SLF001 - no public API
     key = rows.queryExecution().analyzed().output().head()
@@ -94,7 +94,7 @@ def _filters(spark: SparkSession, n: int, rounds: int) -> list[float]:
 
 
 def _calls(spark: SparkSession, n: int, rounds: int) -> list[float]:
-    """The milliseconds, per round, of the front-end call of a join with `n` keys."""
+    """Milliseconds, per round, of the front-end call of a join with `n` keys."""
     times = []
     for _ in range(rounds + 1):
         before = _status(spark)

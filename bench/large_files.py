@@ -38,7 +38,7 @@ _PAD = 68
 _LATE = 50
 """One row in so many is late."""
 _PAGE = 20_000
-"""The number of rows in a Parquet page, which is the same as in files that Spark writes."""
+"""Number of rows in a Parquet page, which is the same as in files that Spark writes."""
 
 Ids = npt.NDArray[np.int64]
 

@@ -117,7 +117,7 @@ def _uniform(keys: Numbers, stream: int) -> npt.NDArray[np.float64]:
 
 
 def _arrival(rows: pa.RecordBatch) -> npt.NDArray[np.float64]:
-    """The arrival time of each row, in days."""
+    """Arrival time of each row, in days."""
     shipped = rows["l_shipdate"].cast(pa.int32()).to_numpy().astype(np.float64)
     lines = rows["l_orderkey"].to_numpy() * 8 + rows["l_linenumber"].to_numpy()
     late = _uniform(lines, 1) < LATE_SHARE
@@ -137,7 +137,7 @@ def _batches(raw: Path, columns: list[str] | None = None) -> Iterator[pa.RecordB
 
 
 def _arrival_edges(raw: Path) -> npt.NDArray[np.float64]:
-    """The arrival times at which a new file begins, so that files have about equal sizes."""
+    """Arrival times at which a new file begins, so that files have about equal sizes."""
     columns = ["l_orderkey", "l_linenumber", "l_shipdate"]
     arrivals = np.concatenate([_arrival(rows) for rows in _batches(raw, columns)])
     return np.quantile(arrivals, np.arange(1, FILES) / FILES)

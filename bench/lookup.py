@@ -39,7 +39,7 @@ from sql_ext.frontend.request_queue import Request
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
 LISTED = 10_000
 COLD_ROUNDS = 5
-# The size of Sieve's cache in bytes, which suffices for every measured version.
+# Size of Sieve's cache in bytes, which suffices for every measured version.
 ROOM = 4 << 30
 
 POINT, RANGE, LIST = "one key", "0.05 % of the keys", f"IN of {LISTED:,} keys"
@@ -164,7 +164,7 @@ def _between(low: int, high: int) -> dict[str, Any]:
 
 
 def _required(index: OpenVersion, predicate: dict[str, Any]) -> KeyRanges:
-    """The key ranges that can satisfy a predicate."""
+    """Key ranges that can satisfy a predicate."""
     if predicate["op"] in ("=", "in"):
         leaf = parse(predicate)
         assert isinstance(leaf, Leaf)
@@ -216,7 +216,7 @@ def times_of(
     asked: Sequence[object],
     clock: Callable[[], float] = time.perf_counter,
 ) -> list[float]:
-    """The milliseconds of the call with each argument."""
+    """Milliseconds of the call with each argument."""
     times = []
     for one in asked:
         started = clock()
@@ -226,7 +226,7 @@ def times_of(
 
 
 def percentiles(times: Sequence[float]) -> tuple[float, float]:
-    """The percentiles p50 and p99 of some times."""
+    """Percentiles p50 and p99 of some times."""
     return float(np.percentile(times, 50)), float(np.percentile(times, 99))
 
 

@@ -47,7 +47,7 @@ _QUERY = "SELECT input_file_name(), min(id), max(id) FROM t GROUP BY 1"
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The measurements of one table size.
+    """Measurements of one table size.
 
     Attributes:
         files, rows: the table's number of files and number of rows.
@@ -142,13 +142,13 @@ def _measure(files: int, rows: int, *, partitioned: bool) -> None:
 
 
 def _plans(spark: SparkSession) -> tuple[float, float]:
-    """The milliseconds to plan the next scan for one key, and the median of later scans."""
+    """Milliseconds to plan the next scan for one key, and the median of later scans."""
     times = [planned(spark, f"SELECT * FROM t WHERE id = {key}") for key in range(_PLANS)]
     return times[0], statistics.median(times[_PLANS // 2 :])
 
 
 def live_heap(spark: SparkSession) -> float:
-    """The size of the live objects in the driver's heap, in MB, after a garbage collection."""
+    """Size of the live objects in the driver's heap, in MB, after a garbage collection."""
     jvm: Any = spark._jvm  # noqa: SLF001 - no public API
     runtime = jvm.java.lang.Runtime.getRuntime()
     jvm.java.lang.System.gc()

@@ -33,7 +33,7 @@ ROUNDS = 10
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The measurements of one map. Times are in seconds.
+    """Measurements of one map. Times are in seconds.
 
     `present` and `absent` are the numbers of files that a query for such a key reads.
     """
@@ -88,7 +88,7 @@ def measure(keys: int, files: int, bits: int, repeats: int) -> Measured:
 
 
 def cpu_seconds_of_tasks(keys: int, files: int, *, text: bool) -> float:
-    """The CPU seconds of the tasks in which a build makes its maps, on one core, without Spark.
+    """CPU seconds of the tasks in which a build makes its maps, on one core, without Spark.
 
     The tasks encode, hash, sort, pack and place the keys. In a build, the JVM hashes strings, so
     for string keys this function passes hashes to the tasks. The time excludes Spark's own work,
@@ -118,12 +118,12 @@ def cpu_seconds_of_tasks(keys: int, files: int, *, text: bool) -> float:
 
 
 def _read(segments: list[MapSegment], hashes: npt.NDArray[np.uint64]) -> int:
-    """The number of files read in total, if each hash is looked up by a separate query."""
+    """Number of files read in total, if each hash is looked up by a separate query."""
     return sum(len(segment.matches(hashes)[0]) for segment in segments)
 
 
 def _hashing() -> float:
-    """The seconds to hash a long list of strings."""
+    """Seconds to hash a long list of strings."""
     rng = np.random.default_rng(0)
     values = [rng.bytes(18).hex().encode() for _ in range(ASKED)]
     start = time.perf_counter()

@@ -42,7 +42,7 @@ class PeakMemory:
         self._thread.join()
 
     def now(self) -> dict[str, float]:
-        """The peak memory so far, in MB, of the largest process of each role."""
+        """Peak memory so far, in MB, of the largest process of each role."""
         for pid in _descendants(os.getpid()):
             try:
                 command = (pid / "cmdline").read_bytes()
@@ -61,7 +61,7 @@ class PeakMemory:
 
 
 def cpu_seconds() -> float:
-    """The CPU seconds of all descendants of this process, including ended processes.
+    """CPU seconds of all descendants of this process, including ended processes.
 
     Other load of the machine affects CPU time far less than wall-clock time.
     """
@@ -78,14 +78,14 @@ def cpu_seconds() -> float:
 
 
 def timed(run: Callable[[], object]) -> tuple[float, float]:
-    """The wall-clock seconds of a call, and the CPU seconds of this process's descendants."""
+    """Wall-clock seconds of a call, and the CPU seconds of this process's descendants."""
     started, cpu = time.perf_counter(), cpu_seconds()
     run()
     return time.perf_counter() - started, cpu_seconds() - cpu
 
 
 def read_bytes() -> int:
-    """The bytes that this process's running descendants have read, from files or elsewhere.
+    """Bytes that this process's running descendants have read, from files or elsewhere.
 
     Spark's own counters include neither Iceberg's reads nor vectored reads from a local disk.
     """

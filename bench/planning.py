@@ -56,7 +56,7 @@ class Run:
 
     @property
     def keys(self) -> int:
-        """The number of rows, which equals the number of distinct keys."""
+        """Number of rows, which equals the number of distinct keys."""
         return ROWS * self.ranges * self.files
 
 
@@ -95,7 +95,7 @@ class Side:
         self._line()
 
     def plan(self, mode: str, key: int) -> float:
-        """The milliseconds to plan a query for `key`."""
+        """Milliseconds to plan a query for `key`."""
         assert self._process.stdin is not None
         print(json.dumps([mode, key]), file=self._process.stdin, flush=True)
         return float(self._line())
@@ -113,7 +113,7 @@ class Side:
 
 
 def _measure(run: Run) -> dict[str, list[float]]:
-    """The milliseconds of each query, by kind of query.
+    """Milliseconds of each query, by kind of query.
 
     Queries of different kinds alternate, so that other load affects all kinds alike.
     """
@@ -139,7 +139,7 @@ def _keys(run: Run) -> list[int]:
 
 
 def _cold(run: Run) -> tuple[float, float]:
-    """The milliseconds to plan a driver's first scan with an index, and then the next scan."""
+    """Milliseconds to plan a driver's first scan with an index, and then the next scan."""
     side = Side("cold", iceberg=run.iceberg)
     # These unmeasured queries warm up the metastore, the file listings and Spark itself, because
     # Sieve does not cause these costs.
@@ -204,7 +204,7 @@ def _add(spark: SparkSession, table: str) -> None:
 
 
 def planned(spark: SparkSession, sql: str) -> float:
-    """The milliseconds from a query's text to the list of files that its tasks will read."""
+    """Milliseconds from a query's text to the list of files that its tasks will read."""
     started = time.perf_counter()
     frame = spark.sql(sql)
     # The creation of the RDD lists the files and packs them into tasks, but runs no job.

@@ -44,12 +44,12 @@ class Query:
 
     @property
     def where(self) -> str:
-        """The SQL text after WHERE."""
+        """SQL text after WHERE."""
         return " AND ".join(c.sql for c in self.conditions) + self.rest
 
     @property
     def sql(self) -> str:
-        """The SQL text of the whole query."""
+        """SQL text of the whole query."""
         return f"SELECT {self.select} FROM {self.table} WHERE {self.where}"
 
 
@@ -110,13 +110,13 @@ def demo_queries(scale: int) -> tuple[Query, ...]:
 
 
 class Footers:
-    """The minimum and the maximum of each column in each file of a folder."""
+    """Minimum and the maximum of each column in each file of a folder."""
 
     def __init__(self, folder: Path) -> None:
         self._files = [_bounds(path) for path in sorted(folder.glob("*.parquet"))]
 
     def left_by(self, query: Query) -> int:
-        """The number of files that the query cannot skip by each column's minimum and maximum."""
+        """Number of files that the query cannot skip by each column's minimum and maximum."""
         return sum(
             all(
                 any(

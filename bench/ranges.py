@@ -1,13 +1,12 @@
 """Measures queries that read only some ranges of large files: ``make bench-ranges``.
 
-`bench.large_files` describes the table. Each query runs in several modes in turn. In the first
-mode, Spark runs without Sieve. In the second, Spark uses an index of whole files (``granularity =
-'file'``). In the third, Spark uses an index of ranges (``granularity = 'auto'``, the default). The
-fourth mode is the lower bound: Spark without Sieve reads files that contain only the row groups
-with a matching row. With ``--bloom``, there is another mode: Spark without Sieve reads a copy of
-the table that has Parquet's Bloom filters on the unique keys. Before the timed runs of a query, the
-fast modes run for 15 seconds, so that the JVM compiles their code. The output also shows the number
-of rows and tasks of the scan.
+`bench.large_files` describes the table. Each query runs in several modes in turn. The modes are
+Spark without Sieve, an index of whole files (``granularity = 'file'``), and an index of ranges
+(``granularity = 'auto'``, the default). The lower bound is a fourth mode: Spark without Sieve reads
+files that contain only the row groups with a matching row. ``--bloom`` adds a mode in which Spark
+without Sieve reads a copy of the table with Parquet's Bloom filters on the unique keys. Before the
+timed runs of a query, the fast modes run for 15 seconds, so that the JVM compiles their code. The
+output also shows the number of rows and tasks of the scan.
 """
 
 from __future__ import annotations
@@ -41,14 +40,14 @@ MODES: Mapping[str, Mapping[str, str]] = {
     "least": {SWITCH: "false"},
 }
 _WARM_UP = 15.0
-"""The seconds for which a query runs untimed in the `_FAST` modes, for the JVM's compiler."""
+"""Seconds for which a query runs untimed in the `_FAST` modes, for the JVM's compiler."""
 _FAST = ("ranges", "least")
 _TASKS = ("Spark", "ranges")
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The measurements of a query.
+    """Measurements of a query.
 
     Attributes:
         groups: number of row groups that contain a matching row.

@@ -125,7 +125,7 @@ def _change(spark: SparkSession, count: int) -> None:
 
 
 def _young(spark: SparkSession) -> float:
-    """The seconds until the newest file is stable."""
+    """Seconds until the newest file is stable."""
     stable = max(stable_from(int(path.stat().st_mtime * 1000)) for path in _files(spark))
     return max(0.0, stable / 1000 - time.time())
 
@@ -177,7 +177,7 @@ def _versions() -> Table:
 
 
 def _publish(writers: int) -> int:
-    """The number of versions that concurrent writers publish within `_PUBLISHING_S` seconds."""
+    """Number of versions that concurrent writers publish within `_PUBLISHING_S` seconds."""
     with tempfile.TemporaryDirectory() as folder:
         first = make_version(Path(folder), 1000).manifest
         end = time.time() + 1 + _PUBLISHING_S

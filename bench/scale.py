@@ -51,7 +51,7 @@ _MS = 1e3
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The measurements of an index of one number of files.
+    """Measurements of an index of one number of files.
 
     Times are in milliseconds. A name with `cpu` means CPU time, which other load hardly affects.
     The other times are wall-clock times.
@@ -168,7 +168,7 @@ def _timed(run: Callable[[], _T]) -> tuple[float, float, _T]:
 
 
 def _resident() -> int:
-    """The resident memory of this process in bytes, after allocators have released free memory."""
+    """Resident memory of this process in bytes, after allocators have released free memory."""
     gc.collect()
     ctypes.CDLL("libc.so.6").malloc_trim(0)
     pa.default_memory_pool().release_unused()

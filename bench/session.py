@@ -81,22 +81,22 @@ def with_settings(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[
 
 
 def files_read(frame: DataFrame) -> int:
-    """The metric "number of files read", summed over the scans of an executed query."""
+    """Metric "number of files read", summed over the scans of an executed query."""
     return _summed(frame, "numFiles")
 
 
 def bytes_read(frame: DataFrame) -> int:
-    """The metric "size of files read", summed over the scans of an executed query."""
+    """Metric "size of files read", summed over the scans of an executed query."""
     return _summed(frame, "filesSize")
 
 
 def rows_scanned(frame: DataFrame) -> int:
-    """The number of rows that the scans of an executed query return, before any filter."""
+    """Number of rows that the scans of an executed query return, before any filter."""
     return _summed(frame, "numOutputRows")
 
 
 def scan_tasks(frame: DataFrame) -> int:
-    """The number of tasks of the scans of an executed query."""
+    """Number of tasks of the scans of an executed query."""
     return sum(scan.inputRDD().getNumPartitions() for scan in scans_of(frame))
 
 
@@ -107,7 +107,7 @@ def _summed(frame: DataFrame, metric: str) -> int:
 def scans_of(
     frame: DataFrame, kinds: Collection[str] = ("FileSourceScanExec", "SieveScan")
 ) -> Iterator[Any]:
-    """The file scans of an executed query, except those that adaptive execution has dropped."""
+    """File scans of an executed query, except those that adaptive execution has dropped."""
     return _scans(frame._jdf.queryExecution().executedPlan(), kinds)  # noqa: SLF001 - no public API
 
 

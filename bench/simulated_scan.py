@@ -48,7 +48,7 @@ _FILES_A_TASK = 5_000
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The measurements of a build with one number of files.
+    """Measurements of a build with one number of files.
 
     Attributes:
         files: number of simulated files.
@@ -136,7 +136,7 @@ def _create(frame: DataFrame, files: list[DataFile], store: LocalStore, director
 
 
 def _peak() -> int:
-    """The peak resident memory of this process, in bytes."""
+    """Peak resident memory of this process, in bytes."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 

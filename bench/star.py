@@ -2,11 +2,9 @@
 
 The fact table ``sales`` has 200 files in order of arrival. Rows arrive in order of their day,
 except that 2 % of the rows arrive up to thirty days late. Each row has a random customer. The
-dimension tables are ``days`` and ``customers``. Each query runs in three modes in turn. The first
-mode is Spark alone (``spark.sieve.enabled = false``). In the second mode, Sieve skips files only by
-constants in the query (``spark.sieve.join.pruning = off``). In the third mode, Sieve also skips
-files by join keys. The output counts only the files of ``sales``. The lower bound is the number of
-files that contain a row of the join's result. The benchmark gets this number from
+dimension tables are ``days`` and ``customers``. Each query runs in turn in the three modes that
+`bench.joins` describes. The output counts only the files of ``sales``. The lower bound is the
+number of files that contain a row of the join's result. The benchmark gets this number from
 ``_metadata.file_path``.
 """
 
@@ -47,7 +45,7 @@ QUERIES = {
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The measurements of a query.
+    """Measurements of a query.
 
     Attributes:
         least: number of files that contain a row of the join's result.
@@ -113,7 +111,7 @@ def _measure(spark: SparkSession, query: str, runs: int) -> Measured:
 
 
 def files_read_of_others(spark: SparkSession, query: str) -> int:
-    """The number of dimension tables' files that a query reads, which is the same in all modes."""
+    """Number of dimension tables' files that a query reads, which is the same in all modes."""
     frame = spark.sql(f"SELECT count(*), sum(amount) FROM {query}")
     frame.collect()
     return files_read(frame) - FILES

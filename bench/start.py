@@ -39,7 +39,7 @@ PAIRS = {
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """The CPU seconds and the wall-clock seconds of a command."""
+    """CPU seconds and the wall-clock seconds of a command."""
 
     wall: float
     cpu: float
@@ -107,7 +107,7 @@ def reap() -> bool:
 
 
 def children_cpu() -> float:
-    """The CPU seconds of all ended processes for which this process has waited."""
+    """CPU seconds of all ended processes for which this process has waited."""
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime
 
@@ -128,7 +128,7 @@ def report(
 
 
 def medians(each: Sequence[Taken]) -> tuple[str, str]:
-    """The median CPU and wall-clock seconds as text, each with its minimum and maximum."""
+    """Median CPU and wall-clock seconds as text, each with its minimum and maximum."""
 
     def shown(values: list[float]) -> str:
         return f"{statistics.median(values):.1f} ({min(values):.1f} to {max(values):.1f})"

@@ -33,7 +33,7 @@ class TaskMeter:
         self._last = stages.apply(0).stageId() if stages.size() else -1
 
     def since_last(self) -> TaskTotals:
-        """The totals of the stages that are new since the previous call of this method."""
+        """Totals of the stages that are new since the previous call of this method."""
         stages, last = self._stages(), self._last
         tasks = size = rows = cpu_ns = 0
         for k in range(stages.size()):

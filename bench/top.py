@@ -67,7 +67,7 @@ QUERIES = {
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The measurements of a query.
+    """Measurements of a query.
 
     Attributes:
         least: number of files that contain a row of the result, or a row that ties with one.

@@ -50,7 +50,7 @@ GOAL, MORE = 1.2, 1
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The number of files that a query has read, and the number of files that it needs."""
+    """Number of files that a query has read, and the number of files that it needs."""
 
     column: str
     shape: str
@@ -160,7 +160,7 @@ def _sql(value: object) -> str:
 
 
 def _bounds_bytes(files: int) -> list[float]:
-    """The size of the stored minimum and maximum values in each file list, in bytes per file."""
+    """Size of the stored minimum and maximum values in each file list, in bytes per file."""
     sizes = []
     for path in FOLDER.glob("**/locations/*.parquet"):
         group = pq.read_metadata(path).row_group(0)

@@ -33,15 +33,15 @@ _LIMIT = re.compile(r"\s+LIMIT\s+\d+\s*$", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The measurements of a query under one of the `SETTINGS` of Spark.
+    """Measurements of a query under one of the `SETTINGS` of Spark.
 
     Attributes:
         number: the query's number in its suite.
         turns: figures of the query. None if the query failed.
-        scans: scans that skipped files by values that are known only at run time. Measured only
-            under the first of the settings, and otherwise empty.
+        scans: scans that skipped files by values that are known only at run time. Empty under all
+            settings but the first.
         unkeyed: scans of indexed tables that used no such values, each with the reasons from
-            EXPLAIN SIEVE. Also measured only under the first of the settings.
+            EXPLAIN SIEVE. Also only under the first setting.
         fault: mode whose rows differ, or an error. Empty if there is no fault.
     """
 

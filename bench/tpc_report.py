@@ -125,13 +125,13 @@ def _partners(console: Console, measured: Sequence[Measured]) -> None:
 
 
 def _share(turns: Turns) -> float:
-    """The bytes that a query reads with Sieve, divided by those in the mode before Sieve."""
+    """Bytes that a query reads with Sieve, divided by those in the mode before Sieve."""
     *_, before, _ = (totals.bytes for totals in turns.tasks.values())
     return turns.tasks[_SIEVE].bytes / before if before else 1.0
 
 
 def _others(done: Sequence[tuple[Measured, Turns]]) -> Sequence[str]:
-    """The names of all modes except the last, which is Sieve."""
+    """Names of all modes except the last, which is Sieve."""
     *others, _ = done[0][1].ms
     return others
 

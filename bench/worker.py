@@ -39,7 +39,7 @@ def main() -> None:
 
 
 def _between_tasks() -> float:
-    """The mean CPU milliseconds between two tasks."""
+    """Mean CPU milliseconds between two tasks."""
     started = time.process_time()
     for _ in range(TIMES):
         importlib.invalidate_caches()

@@ -70,7 +70,7 @@ class Dataset:
 
     @property
     def nbytes(self) -> int:
-        """The size of all files of the table, in bytes."""
+        """Size of all files of the table, in bytes."""
         return sum(file.stat().st_size for file in self.files)
 
 

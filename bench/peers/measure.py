@@ -27,7 +27,7 @@ _METASTORE = "metastore_db"
 
 @dataclass(frozen=True, slots=True)
 class QueryCost:
-    """The measurements of a query on one system.
+    """Measurements of a query on one system.
 
     Attributes:
         table, query, system: names of the table, the query and the system.
@@ -51,7 +51,7 @@ class QueryCost:
 
 @dataclass(frozen=True, slots=True)
 class TableCost:
-    """The cost of a system's table: seconds to make it, rewritten bytes, and additional bytes."""
+    """Cost of a system's table: seconds to make it, rewritten bytes, and additional bytes."""
 
     table: str
     system: str
@@ -62,7 +62,7 @@ class TableCost:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """The measurements of a write to a system's table.
+    """Measurements of a write to a system's table.
 
     Attributes:
         system: the system's name.
@@ -145,8 +145,8 @@ def ask(
     found = []
     for name, each in times.items():
         files, tasks = counted[name]
-        # The count of bytes is too small if a process has ended, and too large if a process has
-        # started. So this code takes the median of the runs.
+        # The count of bytes is wrong if a process has started or ended. So this code takes the
+        # median of the runs.
         size = int(statistics.median(read[name]))
         ms, spread = statistics.median(each) * 1000, max(each) / min(each)
         found.append(QueryCost(table.name, query.name, name, files, size, tasks, ms, spread))
@@ -191,7 +191,7 @@ def write(
 
 
 def _files(frame: DataFrame) -> int:
-    """The number of files that all scans of an executed query read, including Iceberg's scans."""
+    """Number of files that all scans of an executed query read, including Iceberg's scans."""
     total = files_read(frame)
     for scan in scans_of(frame, ("BatchScanExec",)):
         total += scan.metrics().apply("resultDataFiles").value()

@@ -12,7 +12,7 @@ from bench.lineitem import order_key
 from bench.peers.data import Dataset
 
 KEY = "one key"
-"""The name of the query that also runs on an earlier version of the table."""
+"""Name of the query that also runs on an earlier version of the table."""
 
 
 @dataclass(frozen=True, slots=True)

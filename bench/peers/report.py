@@ -17,7 +17,7 @@ PLAIN, NO_INDEX = "Spark alone", "Hudi, no index"
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The figures of one release of Spark: the costs of queries, of tables and of writes."""
+    """Figures of one release of Spark: the costs of queries, of tables and of writes."""
 
     line: str
     asked: list[QueryCost]
@@ -44,7 +44,7 @@ class Beaten:
 
     @property
     def times(self) -> float:
-        """The bytes that Sieve reads, divided by the bytes that the other system reads."""
+        """Bytes that Sieve reads, divided by the bytes that the other system reads."""
         return (self.own.bytes + 1) / (self.other.bytes + 1)
 
 
@@ -54,7 +54,7 @@ def is_sieve(system: str) -> bool:
 
 
 def baseline(systems: Collection[str]) -> str:
-    """The name of the system that skips nothing. On Spark 3.5, this is Hudi without an index.
+    """Name of the system that skips nothing. On Spark 3.5, this is Hudi without an index.
 
     Args:
         systems: names of the systems on one release of Spark.

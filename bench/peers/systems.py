@@ -186,7 +186,7 @@ def add_to_iceberg(spark: SparkSession, table: Dataset, name: str, folder: Path)
 
 
 def columns_of(spark: SparkSession, table: str) -> str:
-    """The names and types of a table's columns, in the syntax of CREATE TABLE."""
+    """Names and types of a table's columns, in the syntax of CREATE TABLE."""
     return ", ".join(f"{name} {kind}" for name, kind in spark.table(table).dtypes)
 
 

@@ -39,7 +39,7 @@ from sieve.segments.weights import weights_at, weights_of
 
 SHAPES = ("intervals", "map", "auto")
 AUTOMATIC = "budget auto"
-"""The name of the structure that a build with the budget `auto` makes."""
+"""Name of the structure that a build with the budget `auto` makes."""
 
 
 class Mapped:
@@ -165,7 +165,7 @@ class Builder:
         return Mapped(lists, payloads, self._of.files)
 
     def _pairs(self) -> tuple[Hashes, npt.NDArray[np.int32]]:
-        """The hash and the file of each key of each file, sorted by hash."""
+        """Hash and the file of each key of each file, sorted by hash."""
         if self._hashes is None:
             keys = [codes for codes, _ in self._of.keys_of_files()]
             hashes = hash_codes(np.concatenate(keys))

@@ -1,4 +1,4 @@
-"""The columns of the comparison. Some are generated, and the others are columns of TPC-H."""
+"""Columns of the comparison. Some are generated, and the others are columns of TPC-H."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from sieve.indexing.column_sample import WANTED
 Codes = npt.NDArray[np.int64]
 Rng = np.random.Generator
 ROW_BYTES: Final = 50
-"""The size of a table's row in bytes. It matters because `auto` depends on the table's size."""
+"""Size of a table's row in bytes. It matters because `auto` depends on the table's size."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,7 +56,7 @@ class Column:
 
     @property
     def nbytes(self) -> float:
-        """The size of all values, in bytes."""
+        """Size of all values, in bytes."""
         return self.width * len(self.codes)
 
     def keys_of_files(self) -> Iterator[tuple[Codes, npt.NDArray[np.int64]]]:
@@ -69,10 +69,10 @@ class Column:
             yield distinct, rows.astype(np.int64)
 
 
-# Maps a column to a budget, in percent of the column's bytes. The goal for such a column is that
-# `auto` with this budget reads at most 1.10 times the lower bound of files. The goal is realistic,
-# because an index on such a column can be small: each file has few keys or few long sequences of
-# keys, or only a few rows are late, or the keys are skewed.
+# The goal for each of these columns: with a budget of this percentage of the column's bytes, `auto`
+# reads at most 1.10 times the lower bound of files. Indexes on these columns can be small, because
+# the files have few keys, few long sequences of keys or few late rows, or because the keys are
+# skewed.
 GOALS: Final[Mapping[str, float]] = {
     "late rows": 1.0,
     "tenant id": 1.0,

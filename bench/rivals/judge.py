@@ -13,7 +13,7 @@ from bench.rivals.structures import Structure, truth
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The measurements of one structure for one column.
+    """Measurements of one structure for one column.
 
     Attributes:
         column: the column's name.
@@ -44,7 +44,7 @@ class Judge:
         self._truth = {kind: self.exact.may_hold(*q) for kind, q in self._queries.items()}
 
     def least(self) -> float:
-        """The mean number of files that contain a match. Each kind of query has the same weight."""
+        """Mean number of files that contain a match. Each kind of query has the same weight."""
         return float(np.mean([answer.sum(axis=1).mean() for answer in self._truth.values()]))
 
     def measured(self, structure: Structure, budget: float | None) -> Measured:

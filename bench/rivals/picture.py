@@ -42,7 +42,7 @@ def draw(measured: Sequence[Measured], least: Mapping[str, float], files: int) -
         least: mean number of files that contain a match, by column.
         files: number of files, which is the same for each column.
     """
-    # In addition to the panels, the legend needs a cell of the grid.
+    # The legend needs one more cell of the grid.
     rows = len(least) // _ACROSS + 1
     figure = Figure(figsize=(13, 1 + 2.4 * rows), dpi=80, layout="constrained")
     panels = figure.subplots(rows, _ACROSS, sharex=True, squeeze=False)

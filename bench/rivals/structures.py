@@ -103,7 +103,7 @@ def seed_sieve(column: Column, error: int) -> Lists:
 
 
 def joined(payloads: list[bytes]) -> Entries:
-    """The entries of all segments, which `payloads` encode."""
+    """Entries of all segments, which `payloads` encode."""
     parts = [decode(payload) for payload in payloads]
     return Entries(
         np.concatenate([part.low for part in parts]),

@@ -28,12 +28,12 @@ class SieveDialect(HiveDialect):  # type: ignore[misc]
     import_dbapi = HiveDialect.import_dbapi
 
     def get_table_names(self, connection: Any, schema: str | None = None, **_: Any) -> list[str]:
-        """The names of a database's tables, without its views."""
+        """Names of a database's tables, without its views."""
         views = set(self._names(connection, "VIEWS", schema))
         return [name for name in self._names(connection, "TABLES", schema) if name not in views]
 
     def get_view_names(self, connection: Any, schema: str | None = None, **_: Any) -> list[str]:
-        """The names of a database's permanent views."""
+        """Names of a database's permanent views."""
         return self._names(connection, "VIEWS", schema)
 
     def has_table(
@@ -72,7 +72,7 @@ class SieveDialect(HiveDialect):  # type: ignore[misc]
     def _names(self, connection: Any, kind: str, schema: str | None) -> list[str]:
         place = "" if schema is None else f" IN {_quoted(schema)}"
         rows = _rows(connection, f"SHOW {kind}{place}")
-        # The columns of a row are the database, the name, and whether the view is temporary. This
+        # Columns of a row are the database, the name, and whether the view is temporary. This
         # code omits temporary views, because only this session can use them.
         return [row[1] for row in rows if not row[2]]
 

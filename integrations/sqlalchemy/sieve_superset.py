@@ -1,8 +1,8 @@
 """An engine spec for Superset and URLs such as ``spark+sieve://host:10000/database``.
 
-Superset's own engine spec for ``hive`` does not fit Spark in three points. It shows a table's first
-index as the table's partitions. It reads the names of views from the wrong column. And it truncates
-times with functions that return strings.
+Superset's own engine spec for ``hive`` does not fit Spark. It shows a table's first index as the
+table's partitions, reads the names of views from the wrong column, and truncates times with
+functions that return strings.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class SieveEngineSpec(SparkEngineSpec):  # type: ignore[misc]
 
     @classmethod
     def get_view_names(cls, database: Any, inspector: Any, schema: str | None) -> set[str]:  # noqa: ARG003
-        """The names of a database's permanent views, as the dialect returns them."""
+        """Names of a database's permanent views, as the dialect returns them."""
         return set(inspector.get_view_names(schema))
 
     @classmethod

@@ -25,7 +25,7 @@ from sieve.indexing.shared_storage import on_this_machine
 
 _NEEDED = ("numpy", "pyarrow", "pandas")
 _PROBES = 64
-"""The maximum number of tasks that a check runs on the executors, one task per slot."""
+"""Maximum number of tasks that a check runs on the executors, one task per slot."""
 
 
 def send_code(context: SparkContext) -> None:
@@ -41,9 +41,9 @@ def send_code(context: SparkContext) -> None:
         set_one = context.getConf().get("spark.pyspark.python")
         context.pythonExec = set_one or os.environ.get("PYSPARK_PYTHON") or "python3"
     data = _zipped(Path(sieve.__file__).resolve().parent)
-    # Writes the zip file to the driver's own folder, which Spark deletes when the driver ends. If a
-    # front end restarts, it must use the path of the first front end, because Spark rejects a file
-    # whose name was already added from another path.
+    # Writes the zip file to the driver's own folder, which Spark deletes when the driver ends. A
+    # restarted front end must use the same path, because Spark rejects a file name that was already
+    # added from another path.
     folder = Path(SparkFiles.getRootDirectory()) / "sieve-code"
     folder.mkdir(exist_ok=True)
     archive = folder / f"sieve-{hashlib.sha256(data).hexdigest()[:16]}.zip"

@@ -1,8 +1,8 @@
 """Roots: checks whether a folder is an allowed root, that is, a folder for indexes.
 
 A table property names an index's root, and any user who may alter the table can change this
-property. So Sieve opens an index only if its root is one of three kinds of folders: the database's
-own folder ``.sieve``, the value of ``spark.sieve.path``, or a folder in ``spark.sieve.roots``.
+property. So Sieve accepts a root only if it is the database's own folder ``.sieve``, the value of
+``spark.sieve.path``, or a folder in ``spark.sieve.roots``.
 """
 
 from __future__ import annotations
@@ -27,8 +27,7 @@ class Roots:
     Args:
         driver: py4j entry point of the driver's gateway.
         path: ``spark.sieve.path`` at the driver's start, or None if unset.
-        file_system: URI of the default file system, which contains each folder whose URI has no
-            scheme.
+        file_system: URI of the default file system, for folders without a scheme.
     """
 
     def __init__(self, driver: Any, path: str | None = None, file_system: str = "file:///") -> None:

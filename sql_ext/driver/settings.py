@@ -34,9 +34,9 @@ class Settings:
         path: folder for new indexes. If the value is None, new indexes are in ``.sieve`` in the
             database's own folder.
         roots: further folders that may contain indexes. The administrator sets this list.
-        prune_timeout_s: maximum number of seconds that a scan waits for the front end's answer.
-        registry_ttl_s: number of seconds after which Sieve checks whether a cached version of an
-            index is still the newest version.
+        prune_timeout_s: maximum seconds that a scan waits for the front end's answer.
+        registry_ttl_s: seconds after which Sieve checks whether a cached index version is still the
+            newest.
         cache_bytes: maximum size of the front end's cache of index files, in bytes.
         range_bytes: size in bytes from which an index can divide a file into ranges.
         retention: which earlier versions of an index VACUUM retains.

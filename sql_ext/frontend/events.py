@@ -3,9 +3,8 @@
 The shim reports events of Spark's catalog and of writes. After the drop of a table, this module
 drops the table's indexes. After a rename or a schema change, it updates the registrations of the
 table's indexes. After a write, it refreshes the table's indexes in the background. In overwrite
-mode, ``saveAsTable`` drops a table and creates a new one with the same name. This module saves the
-definitions of the old table's indexes at the drop, and then creates indexes with these definitions
-on the new table.
+mode, ``saveAsTable`` drops and replaces a table. Then this module creates the table's indexes
+again, from definitions that it saved at the drop.
 """
 
 from __future__ import annotations
@@ -41,9 +40,8 @@ Table = tuple[str, str]
 """Database and table name, lower case."""
 
 _REMEMBERED: Final = 256
-# A refresh fails with one of these errors if another session drops or renames the table at the same
-# time. The event of this drop or rename updates the table's indexes, so these errors need no
-# action.
+# A concurrent drop or rename of the table makes a refresh fail with these errors. The event of the
+# drop or rename then updates the indexes.
 _OVERTAKEN: Final = frozenset(
     {
         "TABLE_OR_VIEW_NOT_FOUND",
@@ -153,9 +151,7 @@ class AutoRefresh:
         own = f"{body['location'].rstrip('/')}/{FOLDER}"
 
         def check_root(root: str, database: str) -> None:
-            # If the database was dropped together with the table, the driver cannot look up the
-            # database's folder. So this function accepts the root in the database's folder that the
-            # event names.
+            # If the database is dropped, too, only the event says where the database's folder was.
             if root.rstrip("/") != own:
                 context.environment.check_root(root, database)
 
@@ -177,8 +173,8 @@ class AutoRefresh:
             log.info("index %s went with table %s.%s", name, *_key(identity))
         key = _key(identity)
         with self._lock:
-            # If Sieve could not create some indexes again after the previous drop of this table,
-            # their definitions stay in the list.
+            # Keeps definitions of indexes that Sieve could not create again after the previous
+            # drop.
             before = self._dropped.get(key, []) if key in self._failed else []
             self._remember(key, ended, before)
         self.clear(*key)
@@ -197,13 +193,13 @@ class AutoRefresh:
         key = _key(identity)
         with self._lock:
             if key in self._missed:
-                # Another thread is refreshing this table. Its answer will report this write, and
-                # the shim then sends another event for the table.
+                # The thread that is refreshing this table reports this write in its answer. The
+                # shim then sends another event.
                 self._missed[key] = write | (self._missed[key] or _Write())
                 return None
             self._missed[key] = None
-            # Only a write that replaced the table uses the definitions of dropped indexes. A write
-            # to the old table, before the drop, leaves them for the replacement.
+            # Only a write that replaced the table uses the definitions of dropped indexes. Writes
+            # before the drop do not use them.
             dropped = self._dropped.pop(key, []) if write.replaced else []
             ended = [one for one in dropped if write.refreshes(one.options)]
             if len(ended) < len(dropped):
@@ -227,8 +223,8 @@ class AutoRefresh:
                 why = f"stale: {what}"
                 log.info("the indexes of %s.%s were not refreshed: %s", *key, what)
             if write.replaced:
-                # If another drop of the table has saved newer definitions during this refresh, they
-                # replace older definitions of the same name.
+                # Another drop during this refresh may have saved newer definitions, which take
+                # precedence.
                 with self._lock:
                     self._remember(key, self._dropped.get(key, []), ended)
         with self._lock:

@@ -16,7 +16,7 @@ from typing import Final
 from sieve.metadata.column_reader import Parts
 
 _MAX_FINGERPRINTS: Final = 256
-"""The maximum number of stored fingerprints. The front end can request a removed one again."""
+"""Maximum number of stored fingerprints. The front end can request a removed one again."""
 
 
 class Fingerprints:

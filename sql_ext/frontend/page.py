@@ -32,7 +32,7 @@ _SECONDS: Final = 0.7
 _MOST_FILES: Final = 100_000
 """The page computes the coverage of an index only if the index covers at most so many files."""
 _ADVISED: Final = 5
-"""The maximum number of suggested indexes on the page. ADVISE SIEVE INDEXES returns them all."""
+"""Maximum number of suggested indexes on the page. ADVISE SIEVE INDEXES returns them all."""
 
 
 class PageService:

@@ -35,8 +35,7 @@ class ShownIndex:
 
     Attributes:
         table: the table's database and name.
-        state: the same state as in SHOW, except that the page does not compare the index with the
-            table's files and so never shows ``stale``.
+        state: state as in SHOW, but without a comparison of the index with the table's files.
         manifest: manifest of the current version. None if the version is unreadable, or if the page
             did not read it in time.
         coverage: share of the index's files that the build read completely. None if the page did
@@ -52,7 +51,7 @@ class ShownIndex:
 
 @dataclass(frozen=True, slots=True)
 class WorthHaving:
-    """The indexes that the page suggests, and the extent of the data behind these suggestions.
+    """The indexes that the page suggests to create.
 
     Attributes:
         found: tested indexes with which this driver's scans would skip the most bytes. The best

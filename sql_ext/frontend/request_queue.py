@@ -1,9 +1,8 @@
 """Request queues: the front end's threads receive the driver's requests and send the answers.
 
-The front end opens no port. Instead, each thread calls the JVM through py4j, and the call returns
-when there is a request (long polling). py4j assigns each of these threads its own JVM thread.
-During a request, this JVM thread uses the session, job group and tags of the Spark thread that sent
-the request.
+The front end opens no port. Each thread waits for a request inside a py4j call to the JVM (long
+polling). py4j assigns each of these threads its own JVM thread. During a request, this JVM thread
+uses the session, job group and tags of the Spark thread that sent the request.
 """
 
 from __future__ import annotations
@@ -138,8 +137,8 @@ def _answer(
 ) -> str:
     """The handler's answer as JSON, or the handler's error as JSON that the driver can raise.
 
-    Every request gets an answer, even after an exception. Apart from a lost connection to the
-    driver, no exception ends the thread, because later requests need the thread.
+    Every request gets an answer, even after an exception. Only a lost connection ends the thread,
+    because later requests need the thread.
     """
     try:
         rest = (gateway.piece(number, k) for k in range(1, pieces))

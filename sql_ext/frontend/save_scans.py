@@ -26,7 +26,7 @@ from sql_ext.frontend.request_queue import Request
 log = logging.getLogger(__name__)
 
 SAVE_S: Final = 600.0
-"""The number of seconds between two attempts to save the driver's record."""
+"""Number of seconds between two attempts to save the driver's record."""
 
 
 class HistoryWriter:

@@ -85,8 +85,8 @@ class StatementService:
         body = request.body
         table = body["table"]
         label = f"spark.sieve.refresh.auto: {table['database']}.{table['table']}"
-        # Sieve must update the index even if a setting is invalid, because no user waits who could
-        # correct the setting.
+        # No user waits who could correct an invalid setting, and Sieve must update the index
+        # nevertheless.
         context = self._begun(request, label, valid_settings(body["settings"]))
         try:
             return self.auto_refresh.act(body, context)

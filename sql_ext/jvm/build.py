@@ -41,7 +41,7 @@ class Spark(NamedTuple):
 
     @property
     def jar(self) -> Path:
-        """The path of the shim's jar for this release line of Spark."""
+        """Path of the shim's jar for this release line of Spark."""
         return JARS / f"sieve-spark-{self.line}_{self.scala}.jar"
 
 

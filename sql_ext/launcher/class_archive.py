@@ -31,7 +31,7 @@ _SILENT: Final = "-Xlog:cds*=off"
 
 
 def archive_file(spark: SparkHome, java: str, environ: Mapping[str, str]) -> Path:
-    """The path of the archive for this Spark and this Java, in the user's cache folder."""
+    """Path of the archive for this Spark and this Java, in the user's cache folder."""
     cache = environ.get("XDG_CACHE_HOME") or str(Path(environ.get("HOME", "~"), ".cache"))
     place = hashlib.sha256(f"{spark.path}\n{Path(java).resolve()}".encode()).hexdigest()[:12]
     return Path(cache) / "sieve" / f"spark-{spark.version}-{place}.jsa"

@@ -15,7 +15,7 @@ PACKAGE = Path(__file__).resolve().parents[1]
 
 
 def conf_file(name: str) -> Path:
-    """The path of Sieve's configuration file ``name``, in an installed package or in a checkout."""
+    """Path of Sieve's configuration file ``name``, in an installed package or in a checkout."""
     packaged = PACKAGE / "conf" / name
     if packaged.exists():
         return packaged
@@ -29,7 +29,7 @@ def log_option() -> str:
 
 
 def find_java(environ: Mapping[str, str]) -> str:
-    """The path of the ``java`` that Spark's scripts run: in ``JAVA_HOME``, or else on the PATH."""
+    """Path of the ``java`` that Spark's scripts run: in ``JAVA_HOME``, or else on the PATH."""
     home = environ.get("JAVA_HOME")
     java = str(Path(home, "bin", "java")) if home else "java"
     if found := shutil.which(java, path=environ.get("PATH")):

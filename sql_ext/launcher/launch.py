@@ -1,8 +1,8 @@
 """Creates the command lines of Spark programs, with the user's and Sieve's settings merged.
 
 A setting on Spark's command line replaces the same setting in the user's ``spark-defaults.conf``.
-Some settings are lists, such as ``spark.sql.extensions``. For such a setting, the launcher reads
-the user's list, appends Sieve's values, and puts both on the command line.
+Some settings are lists, such as ``spark.sql.extensions``. For such a setting, the launcher appends
+Sieve's values to the user's list.
 """
 
 from __future__ import annotations
@@ -201,7 +201,7 @@ def submit_command(
         spark: Spark installation to start.
         environ: the user's environment variables.
         args: the user's arguments. If ``main_class`` is None, the first argument that is not an
-            option is the script or jar, and the script or jar receives all later arguments.
+            option is the script or jar, which receives all later arguments.
         main_class: Spark class to start, such as the class of a server. This class parses the
             options in ``args`` that spark-submit does not know. None if ``args`` names a script or
             jar.
@@ -213,8 +213,8 @@ def submit_command(
     Raises:
         InvalidInputError: the caller requests several table formats, each of which would replace
             the session catalog.
-        UnsupportedError: this Spark lacks Spark Connect although ``main_class`` needs it, or Sieve
-            has no shim jar for this Spark, or knows no release of the table format for this Spark.
+        UnsupportedError: for this Spark, there is no shim jar, no release of the table format, or
+            no Spark Connect.
     """
     if main_class == CONNECT_SERVER_CLASS and not [*(spark.path / "jars").glob("spark-connect_*")]:
         raise UnsupportedError(
@@ -266,10 +266,8 @@ def split_arguments(args: Sequence[str], *, stop_at_program: bool) -> tuple[Sett
     """Splits spark-submit arguments into settings and the other arguments.
 
     Returns:
-        A dictionary and a list. The dictionary contains all settings that the arguments set, and
-        under the key ``--properties-file`` the value of this option. The list contains the
-        arguments, except those that set a setting with a list. The launcher merges such settings
-        with Sieve's.
+        The settings that the arguments set, with the value of ``--properties-file`` under this key.
+        Also the arguments, except those for list settings, which the launcher merges with Sieve's.
 
     Raises:
         InvalidInputError: one of ``--hudi``, ``--delta`` and ``--iceberg`` comes after an option of

@@ -74,8 +74,8 @@ def is_embedded(settings: Mapping[str, str], conf_dir: Path) -> bool:
 
     Args:
         settings: the user's settings, which may name a metastore server or database.
-        conf_dir: the user's configuration folder. If it contains a ``hive-site.xml``, this file is
-            assumed to name a metastore.
+        conf_dir: the user's configuration folder. A ``hive-site.xml`` in this folder is assumed to
+            name another metastore.
     """
     elsewhere = any(key in settings for key in _ELSEWHERE)
     in_memory = settings.get("spark.sql.catalogImplementation") == "in-memory"
@@ -105,8 +105,7 @@ def refuse_locked_metastore(
 def refuse_locked(folder: Path) -> None:
     """Raises an error if another process uses the Derby metastore in ``folder``.
 
-    Only one process at a time can use a Derby metastore. Without this check, Derby would reject the
-    second process with about a thousand lines of output.
+    Derby itself would reject the second process with about a thousand lines of output.
 
     Raises:
         ConflictError: another process has opened the Derby metastore in ``folder``.

@@ -49,7 +49,7 @@ class Server:
 
     @property
     def log(self) -> Path:
-        """The path of the file to which the server writes its output."""
+        """Path of the file to which the server writes its output."""
         return RUN_DIR / f"{self.kind}-{self.port}.log"
 
 
@@ -73,8 +73,8 @@ def start(
 
     Raises:
         ConflictError: another process already listens on the port.
-        UnavailableError: the server ended while it started, or its port accepted no connection in
-            time. In the second case, the function has stopped the server.
+        UnavailableError: the server ended, or its port accepted no connection in time and the
+            function stopped the server.
     """
     for server in running(kind):
         if server.port == port:
@@ -111,7 +111,7 @@ def start(
 def stop(server: Server) -> None:
     """Stops a server by SIGTERM. If the server still runs after 30 s, sends SIGKILL.
 
-    Afterwards removes the server's record. Does so even if the server had ended before the call.
+    Afterwards removes the server's record, even if the server had already ended.
     """
     for sign, seconds in ((signal.SIGTERM, STOP_SECONDS), (signal.SIGKILL, STOP_SECONDS)):
         if not _is_alive(server):
@@ -196,8 +196,7 @@ def _born(pid: int) -> str:
         fields = stat.rpartition(")")[2].split()
         state, started = fields[0], f"{fields[19]} ticks after boot"
     else:
-        # Systems without /proc have the program ps. A small Linux container may lack ps, so this
-        # code prefers /proc.
+        # Systems without /proc have ps. Small Linux containers have /proc, but may lack ps.
         result = subprocess.run(
             ["ps", "-o", "stat=,lstart=", "-p", str(pid)],
             capture_output=True,

@@ -48,7 +48,7 @@ log = logging.getLogger(__name__)
 WASTED_SCANS: Final = 20
 """ADVISE proposes to drop an index if so many scans used it and it never skipped anything."""
 MOST_TESTED: Final = 10
-"""The maximum number of columns that one ADVISE tests, because each test takes seconds."""
+"""Maximum number of columns that one ADVISE tests, because each test takes seconds."""
 
 
 def advise(command: commands.AdviseIndexes, context: StatementContext) -> list[Row]:

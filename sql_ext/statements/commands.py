@@ -48,7 +48,7 @@ class Namespace(_Name):
 
 
 class ColumnPath(_Name):
-    """The name of a column or of a struct's field (``a.b``), in the case that the user typed."""
+    """Name of a column or of a struct's field (``a.b``), in the case that the user typed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +59,7 @@ class CreateIndex:
         columns: columns to index, at least one. If ``name`` is given, there is exactly one column.
         name: the index's name. ``None`` means the default name, ``<column>_sieve``.
         if_not_exists: whether CREATE leaves an existing index of the same name unchanged.
-        replace: whether CREATE replaces an existing index of the same name. The replacement takes
-            effect after the new index is built.
+        replace: whether CREATE, after the build, replaces an existing index of the same name.
         options: values of options by lower-case name. The grammar accepts any name.
         comment: a text that Sieve stores with the index.
     """
@@ -106,8 +105,8 @@ class AlterIndex:
 
     Attributes:
         state: the new state. None for SET OPTIONS.
-        options: new values of options. A new value of ``refresh`` takes effect at once. The other
-            new values take effect at the next REFRESH.
+        options: new values of options. ``refresh`` takes effect at once. All other options take
+            effect at the next REFRESH.
     """
 
     result_columns: ClassVar[ResultColumns] = (("index", "STRING"), ("state", "STRING"))
@@ -233,8 +232,7 @@ class ExplainSieve:
 class EstimateIndex:
     """``ESTIMATE SIEVE INDEX``: predicts the size and the skipped files of an unbuilt index.
 
-    With ``EXTENDED``, the result has a row for each of several budgets, and ``extended_columns``
-    instead of ``result_columns``.
+    With ``EXTENDED``, the result has `extended_columns`, and a row for each of several budgets.
 
     Attributes:
         columns: columns to index, at least one.
@@ -262,8 +260,7 @@ class CheckIndex:
     Attributes:
         name: the index's name. ``None`` means all indexes of the table.
         sample: percentage of the table's files that CHECK reads, above 0 and at most 100.
-        extended: whether the result lists every file. Otherwise, it lists only files that are not
-            ok.
+        extended: whether the result lists all files, including files that are ok.
     """
 
     result_columns: ClassVar[ResultColumns] = _columns(answer_columns.CheckedFile)
@@ -303,7 +300,7 @@ Command = (
 
 
 def columns_of(command: Command) -> ResultColumns:
-    """The columns of a statement's result, which differ for ESTIMATE with EXTENDED."""
+    """Columns of a statement's result, which differ for ESTIMATE with EXTENDED."""
     if isinstance(command, EstimateIndex) and command.extended:
         return command.extended_columns
     return command.result_columns

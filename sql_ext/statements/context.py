@@ -71,7 +71,7 @@ class StatementContext:
         session: the user's session, as a py4j object.
         environment: stores, checks and callbacks that operations on indexes use.
         settings: Sieve's settings in the user's session.
-        send_code: sends Sieve's code to the executors at the first call. Later calls do nothing.
+        send_code: at its first call, sends Sieve's code to the executors.
         invalidate: takes an index's folder, and makes later scans read the index's newest version.
         background: automatic refreshes of tables.
         cache: the front end's cache of index files.
@@ -110,13 +110,13 @@ class StatementContext:
     def _sessions(self, *, jobs: bool) -> tuple[SparkSession, Any]:
         """A copy of the user's session with settings for builds, as a PySpark and a py4j object."""
         session = self.session.cloneSession()
-        # In a new copy of a session, the session catalog is the current catalog. So this code sets
-        # the user's current catalog and database.
+        # The session catalog is the current catalog of a new copy. So this code sets the user's
+        # catalog and database.
         if (holder := self.session.catalog().currentCatalog()) != SESSION:
             session.catalog().setCurrentCatalog(holder)
             session.catalog().setCurrentDatabase(self.session.catalog().currentDatabase())
-        # A shuffle of a build moves only a few rows per task. So more shuffle partitions than slots
-        # would only add tasks.
+        # A build shuffles only a few rows per task, so more shuffle partitions than slots would
+        # bring no benefit.
         slots = session.sparkContext().defaultParallelism()
         conf = {**_BUILD_CONF, "spark.sql.shuffle.partitions": str(slots)}
         if jobs:

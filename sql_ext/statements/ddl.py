@@ -54,8 +54,8 @@ def create(command: commands.CreateIndex, context: StatementContext) -> list[Row
     present = {name: index for name, index in there.items() if not is_gone(index)}
     replaced = {w.name: there[w.name] for w in wanted if command.replace and w.name in there}
     for old in replaced.values():
-        # If Sieve cannot read an index, the index may already have been dropped. So CREATE raises
-        # an error instead of replacing such an index.
+        # An unreachable index may have been dropped. So CREATE raises an error instead of replacing
+        # such an index.
         check_reachable(old)
     if command.if_not_exists:
         unchanged = [
@@ -188,8 +188,8 @@ def follow(table: CatalogTable, context: StatementContext) -> frozenset[str]:
             # view.
             return False
         except (Py4JError, PySparkException) as error:
-            # An index may move from its old table to this table only if the old table no longer
-            # exists. Any other error of the look-up leaves open whether the old table exists.
+            # An index may move to this table only if its old table no longer exists. Other errors
+            # do not mean that the old table no longer exists.
             if "SIEVE_UNKNOWN_TABLE" not in conditions(error):
                 raise
             return False
@@ -239,8 +239,7 @@ def bring_up(
             outcomes.append(Outcome(manifest, change, context.watch.lap()))
         context.invalidate(index.directory)
     _announce(table)
-    # If the refresh of one index ended in a conflict, the other indexes are refreshed first, and
-    # only then does this line raise the error.
+    # Raises the conflict of one index only after the refresh of all other indexes.
     if conflict is not None:
         raise conflict
     context.background.clear(table.info.identity.namespace, table.info.identity.table)
@@ -254,8 +253,8 @@ def drop(command: commands.DropIndex, context: StatementContext) -> list[Row]:
     try:
         table, chosen = _to_drop(command, context)
         broken = [index.name for index in chosen if isinstance(index, Malformed)]
-        # If DROP only removed a malformed registration, a later REFRESH would find the index's
-        # folder and register the index again. So this code first repairs the registration.
+        # If DROP only removed a malformed registration, a later REFRESH would register the index
+        # again. So this code first repairs the registration.
         if broken and reregister(table, context.indexes(table), context.environment, broken):
             table, chosen = _to_drop(command, context)
     except InvalidInputError as error:
@@ -276,8 +275,8 @@ def _to_drop(
     by_column = command.column is not None or bool(table.info.declared)
     computed = command.column is not None and expression_of(command.column.parts) is not None
     if computed or (by_column and table.info.provider == "delta"):
-        # The user may have renamed columns, so this code reads the table's current column names. If
-        # the table is unreadable, the code uses the column names in the files.
+        # The user may have renamed columns, so this code reads the current names. If the table is
+        # unreadable, the code uses the names in the files.
         with contextlib.suppress(SieveError, Py4JError, PySparkException):
             table = context.table(command.table, jobs=False)
     if command.column is None:
@@ -290,7 +289,7 @@ def _to_drop(
 
 
 def _named(table: CatalogTable, column: commands.ColumnPath) -> tuple[str, ...]:
-    """The path of a column, which may have been dropped, or of an expression."""
+    """Path of a column, which may have been dropped, or of an expression."""
     return column.parts if expression_of(column.parts) is None else table.column(column.parts).path
 
 
@@ -321,7 +320,6 @@ def _register_refresh(table: RegisteredTable, index: Usable, manifest: Manifest)
 
 def _announce(table: RegisteredTable) -> None:
     """Refreshes this driver's cache of the table's registrations, if possible."""
-    # The statement has already succeeded, so a failure of this refresh is no error. Scans then
-    # notice the statement's change somewhat later.
+    # The statement has already succeeded. If this refresh fails, scans notice the change later.
     with contextlib.suppress(UnavailableError):
         table.refresh_registry()

@@ -93,8 +93,8 @@ def find_missing(table: CatalogTable, indexes: Mapping[str, RegisteredIndex]) ->
         kind, given = kind_option(parse_options(text) if text else {})
         options = options_of(given, options)
     except InvalidInputError as error:
-        # If an option is wrong, Sieve builds no index. An index with other options than intended
-        # would stay, because declarations do not change existing indexes.
+        # If an option is wrong, Sieve builds no index. Otherwise, an index with unintended options
+        # would remain.
         refused.append(_unreadable(DECLARED_OPTIONS, error))
         paths = ()
     for path in paths:
@@ -134,8 +134,8 @@ def build_missing(
     refused = list(missing.refused)
     if not missing.wanted:
         return built, refused
-    # Before a DROP deletes an index, it removes the column from the declaration. This code reads
-    # the declaration again, so it does not rebuild an index that a concurrent DROP deletes.
+    # A DROP first removes the column from the declaration. So this code reads the declaration
+    # again, and rebuilds no index that a concurrent DROP deletes.
     table = context.table(name)
     names = {one.name for one in missing.wanted}
     wanted = [one for one in find_missing(table, indexes).wanted if one.name in names]
@@ -181,7 +181,7 @@ def undeclare(table: RegisteredTable, dropped: Sequence[RegisteredIndex]) -> Non
     try:
         paths = _columns(table.info.declared.get(DECLARED_COLUMNS, ""))
     except InvalidInputError:
-        # No refresh builds an index from a malformed declaration, so nothing needs to be removed.
+        # No refresh builds an index from a malformed declaration.
         return
     left = [
         path

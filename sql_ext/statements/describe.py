@@ -46,7 +46,7 @@ _SHOWN = {"new": "new", "racy": "new", "changed": "changed", "unproven": "unprov
 
 
 def index_bytes(manifest: Manifest) -> int:
-    """The size of an index version in bytes: its runs and its file list."""
+    """Size of an index version in bytes: its runs and its file list."""
     return sum(run.bytes for run in manifest.runs) + sum(
         part.length for part in manifest.locations.parts
     )
@@ -160,8 +160,7 @@ def describe_rows(
     Args:
         extended: whether to add the properties of EXTENDED, which need a listing of the table's
             files.
-        doing: state of the table's automatic refresh. The text is empty if no refresh is running or
-            has failed.
+        doing: state of the table's automatic refresh, usually empty.
         unreadable: reason why Spark cannot read the table. None if Spark can read it.
     """
     yield "index", index.name

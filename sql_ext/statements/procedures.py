@@ -47,7 +47,7 @@ class Procedure:
 
     @property
     def names(self) -> list[str]:
-        """The names of all parameters, and of all options if the procedure accepts options."""
+        """Names of all parameters, and of all options if the procedure accepts options."""
         own = [parameter.name for parameter in self.parameters]
         return own + (sorted(OPTION_NAMES) if self.options else [])
 
@@ -56,24 +56,24 @@ class Procedure:
         return next((one for one in self.parameters if one.name == name), None)
 
     def missing(self, given: Mapping[str, Any]) -> list[str]:
-        """The names of the required parameters for which the call has no argument."""
+        """Names of the required parameters for which the call has no argument."""
         return [one.name for one in self.parameters if one.required and one.name not in given]
 
 
 def unknown_procedure(name: str) -> str:
-    """The error message for an unknown procedure."""
+    """Error message for an unknown procedure."""
     return f"there is no procedure sieve.{name}{_nearest(name, list(PROCEDURES))} {_all()}"
 
 
 def unknown_argument(procedure: str, name: str) -> str:
-    """The error message for a named argument that the procedure does not accept."""
+    """Error message for a named argument that the procedure does not accept."""
     names = PROCEDURES[procedure].names
     problem = f"sieve.{procedure} has no argument {name}{_nearest(name, names)}"
     return f"{problem} Its arguments are {', '.join(names)}."
 
 
 def too_many(procedure: str) -> str:
-    """The error message for too many positional arguments."""
+    """Error message for too many positional arguments."""
     names = [parameter.name for parameter in PROCEDURES[procedure].parameters]
     return (
         f"sieve.{procedure} takes at most {len(names)} arguments by position: {', '.join(names)}."
@@ -81,7 +81,7 @@ def too_many(procedure: str) -> str:
 
 
 def missing_arguments(procedure: str, names: Sequence[str]) -> str:
-    """The error message for missing required arguments."""
+    """Error message for missing required arguments."""
     shown = ", ".join(f"{name} => ..." for name in names)
     return f"sieve.{procedure} needs {' and '.join(names)}: CALL sieve.{procedure}({shown})."
 

@@ -140,12 +140,12 @@ def _at_a_glance(
     try:
         table = context.table(name, jobs=False)
         if table.info.format_name in UNCHANGING:
-            # A listing of these files can need a Spark job. So this code compares the time of the
-            # table's last commit with the index instead.
+            # A listing of these files can need a Spark job. So this code only compares the time of
+            # the last commit.
             return [_glance(table, index, _behind_commits(table, index)) for index in indexes]
         return [_glance(table, index, _freshness(table, index, context)) for index in indexes]
     except (SieveError, Py4JError, PySparkException) as error:
-        # Even if this user cannot read one table, SHOW must list the indexes of the other tables.
+        # SHOW must list the other tables even if this user cannot read this table.
         return _unread(indexes, _unreadable(error))
 
 
@@ -258,8 +258,7 @@ def estimate(command: commands.EstimateIndex, context: StatementContext) -> list
         check_wanted(table, Wanted(default_name(column), column), options)
     asked = None
     if command.predicate is not None:
-        # Spark parses and plans the user's predicate in the user's session, with the user's
-        # permissions.
+        # Spark parses the user's predicate with the user's permissions.
         predicate = command.margin + command.predicate
         name = list(command.table.parts)
         keys = json.dumps([column.key for column in columns if column.computed])
@@ -299,8 +298,8 @@ def check(command: commands.CheckIndex, context: StatementContext) -> list[Row]:
     checked: list[CheckedFile] = []
     for index in checkable:
         if not index.manifest.changed_parts(table.info.fingerprint_parts):
-            # If an index would lose a row, the error message contains a key of this row. So the
-            # user must have permission to query the column.
+            # The report of a lost row contains a key, so the user must have permission to query the
+            # column.
             column = indexed_column(table.info, index.manifest)
             context.plan_column(command.table.parts, column)
         checked += check_index(table, index, command.sample, context.environment)

@@ -45,7 +45,7 @@ class Fault:
         return f"{self.file}: {' '.join(self.old.split())}  ->  {' '.join(self.new.split())}"
 
     def path(self) -> Path:
-        """The path of the changed file, relative to the root.
+        """Path of the changed file, relative to the root.
 
         Raises ValueError unless exactly one file has this base name.
         """

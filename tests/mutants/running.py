@@ -37,9 +37,9 @@ _NEED_SPARK = [
     f"tests/property/test_{name}.py" for name in ("random_tables", "random_joins", "range_tilings")
 ]
 _MOST_TESTS = 150
-# A limit of CPU time stops a mutant that runs forever; unlike wall-clock time, CPU time hardly
-# grows on a busy machine. A limit of wall-clock time stops a mutant that waits forever. A limit of
-# the address space stops a mutant that fills the memory.
+# A limit of CPU time, which hardly grows on a busy machine, stops a mutant that runs forever. A
+# limit of wall-clock time stops a mutant that waits forever. A limit of the address space stops a
+# mutant that fills the memory.
 _START_CPU_S, _TIMES = 30.0, 3.0
 _MOST_WAITING = 10.0
 _PYTEST = "-q -x -p no:cacheprovider --hypothesis-seed=0 -m".split()
@@ -165,8 +165,8 @@ class Bench:
                 stdout=subprocess.PIPE,
                 bufsize=0,  # unbuffered, so that `select` sees each line as soon as it arrives
             )
-        # Removes the examples that Hypothesis has stored, so that the tests of this mutant do not
-        # begin with an example that failed for the previous mutant.
+        # Removes the examples that Hypothesis has stored, so that no test begins with an example
+        # that failed for the previous mutant.
         shutil.rmtree(self.folder / ".hypothesis", ignore_errors=True)
         asked, told = self._warm.stdin, self._warm.stdout
         assert asked is not None
@@ -246,7 +246,7 @@ class Reach:
                 self._seconds[test] += float(case.attrib["time"])
 
     def seconds(self, tests: Iterable[str]) -> float:
-        """The seconds that the given tests or test files take together without a mutant."""
+        """Seconds that the given tests or test files take together without a mutant."""
         return sum(self._seconds[test] for test in tests)
 
     def rounds(self, mutant: Mutant) -> list[list[str]]:
@@ -255,10 +255,9 @@ class Reach:
         The first round consists of the tests that reach the mutant's line, the fastest test first.
         The second round consists of all other unit tests in the same files.
 
-        The second round is necessary because a test file's own constants, such as an encoder with
-        tables, are computed when Python loads the file. A test that uses such a constant depends on
-        the mutant, but does not reach the mutant's line itself. If a module contains only records,
-        its code runs only when Python loads the module, so no test reaches a line. For such a
+        A test can depend on a mutant without reaching the mutant's line. For example, the test's
+        file may compute a constant when Python loads the file, such as an encoder with tables. A
+        module of records runs only when Python loads it, so no test reaches its lines. For such a
         module, the tests are all unit tests of the module's package.
         """
         lines = self._lines[mutant.module]

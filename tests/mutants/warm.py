@@ -2,8 +2,7 @@
 
 For most tests, loading these libraries takes longer than the test itself. For each run of pytest,
 the interpreter reads one line of JSON from its standard input: ``[arguments, log, CPU seconds]``.
-It writes the process id of the fork to its standard output when the run starts, and the exit code
-when the run ends.
+It writes the fork's process id when the run starts, and the exit code when the run ends.
 """
 
 from __future__ import annotations
