@@ -64,7 +64,7 @@ CREATE = "CREATE SIEVE INDEX ON t (c)"
 # once. With this fixed budget, both builds try once, so their times are comparable.
 INTERVALS = "shape = 'intervals', budget = '1%'"
 _KEY = "CASE WHEN id % 100 = 7 THEN pmod(xxhash64(id), {rows}) ELSE id END AS c"
-# Bytes of disk space per row of each table, including the space that Spark needs to write it.
+# Bytes of disk space per row, including the space that Spark needs to write the table.
 _BYTES_A_ROW = {"ascending": 12, "scattered": 64, "strings": 64}
 _NUMBER = re.compile(r"[0-9.]+")
 

@@ -1,13 +1,13 @@
 """Compares Sieve with Delta's own ways to skip files, by files read, bytes read and time.
 
 The tables are the demo's two lineitem tables, converted to Delta with statistics. Each table has
-400 files. One table is in order of arrival, and the other in order of order keys; 2 % of the rows
-are late. The demo's queries run on these tables with Delta alone and with Sieve. They also run on
-two rewritten copies of each table, which have about the same number of files. One copy is Z-ordered
-by the queried columns, and the other copy is liquid-clustered by them. All ways to skip must return
-the same rows. For each query, the output shows the number of files read, and the number of files
-that contain a matching row. A last line lists the queries that are slower with Sieve than with
-Delta alone by more than the spread of Delta's times.
+400 files, in order of arrival or of order keys, with 2 % late rows. The demo's queries run on these
+tables with Delta alone and with Sieve. They also run on two rewritten copies of each table, which
+have about the same number of files. One copy is Z-ordered by the queried columns, and the other
+copy is liquid-clustered by them. All ways to skip must return the same rows. For each query, the
+output shows the number of files read, and the number of files with a matching row. A last line
+lists the queries that are slower with Sieve than with Delta alone by more than the spread of
+Delta's times.
 
 Then UPDATE and MERGE statements change rows by their order keys, in turn without and with the
 index. After each statement with the index, a REFRESH runs. After each statement, the benchmark

@@ -189,7 +189,7 @@ def _compare(query: Query, without: Counter[str], with_: Counter[str]) -> None:
 
 
 def main() -> None:
-    """Runs the demo: generates data, creates indexes, measures queries, and prints the results."""
+    """Runs all steps of the demo."""
     parser = argparse.ArgumentParser(prog="make demo ARGS=...", description=__doc__)
     parser.add_argument("--scale", type=int, default=1, help="TPC-H scale factor (default: 1)")
     scale = parser.parse_args().scale

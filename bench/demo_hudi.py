@@ -140,7 +140,7 @@ def _table() -> Table:
 
 
 def main() -> None:
-    """Runs the demo: generates the orders, and runs all steps on both tables."""
+    """Runs all steps of the demo."""
     parser = argparse.ArgumentParser(prog="make demo-hudi ARGS=...", description=__doc__)
     parser.add_argument(
         "--scale", type=float, default=0.1, help="TPC-H scale factor (default: 0.1)"

@@ -1,8 +1,8 @@
 """Measures the memory of the driver's dictionary of files: ``python -m bench dictionary``.
 
 A JVM without a Spark application parses the dictionary from the front end's JSON. The dictionary's
-size is the amount by which the used heap grows, measured after full garbage collections. The output
-also shows the size that the driver's cache assumes for the dictionary.
+size is the growth of the used heap, measured after full garbage collections. The output also shows
+the size that the driver's cache assumes for the dictionary.
 """
 
 from __future__ import annotations

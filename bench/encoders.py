@@ -4,8 +4,8 @@ Each file contains neighbouring values, except that one row in a hundred is in a
 each of three kinds of key codes, the benchmark builds an index of shape `auto` within a budget. The
 first kind is the eight bytes that follow the common prefix of all values. The second kind comes
 from the encoder that a build would choose from a sample. This encoder's split points use part of
-the budget. The third kind is the rank of the value among all values, so equal codes mean equal
-values. The benchmark runs on one core.
+the budget. The third kind is the value's rank, which is different for every value. The benchmark
+runs on one core.
 """
 
 from __future__ import annotations

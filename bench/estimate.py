@@ -1,9 +1,8 @@
 """Compares ESTIMATE SIEVE INDEX with the index that CREATE builds: ``python -m bench estimate``.
 
-The benchmark writes each column of `bench.rivals` to a Parquet table. It compares the estimated and
-the real size of the index in bytes, and the estimated and the real number of files read for a
-present key, an absent key and a short range. It also compares the estimated and the real seconds of
-the build.
+The benchmark writes each column of `bench.rivals` to a Parquet table. It compares estimates with
+real values: the bytes of the index, the files read for a present key, an absent key and a short
+range, and the seconds of the build.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
 """Measures indexes on expressions, tuples, elements and substrings: ``make bench-expressions``.
 
 The indexed values are in random order. For two expressions and a tuple, the table also has a
-generated column with the same values. So the benchmark can compare the index on the expression with
-an ordinary index on the generated column. Each query runs in turn with Spark alone and with Sieve.
-The lower bound of the files read is the number of files that contain a matching row. The output
-shows the input bytes of Spark's tasks.
+generated column with the same values. So the benchmark can also measure an ordinary index on this
+column. Each query runs in turn with Spark alone and with Sieve. The lower bound of the files read
+is the number of files with a matching row. The output shows the input bytes of Spark's tasks.
 """
 
 from __future__ import annotations
@@ -75,7 +74,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Number of files that contain a matching row, and the figures of both predicates."""
+    """Number of files with a matching row, and the figures of both predicates."""
 
     least: int
     expression: Turns

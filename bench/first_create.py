@@ -1,8 +1,8 @@
 """Prints the second table of ``make bench-start``: times of cold and warm CREATE statements.
 
-The indexed table has 100 files and 1 million rows. For each of its columns, the benchmark starts a
-new Spark application, whose first statement is the cold CREATE. Each application also runs a query
-for the column's minimum and maximum. Another application, without Sieve, runs only this query.
+The indexed table has 100 files and 1 million rows. For each column, a new Spark application begins
+with the cold CREATE. Each application also runs a query for the column's minimum and maximum.
+Another application, without Sieve, runs only this query.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Compares Sieve with Hudi's own data skipping on Hudi tables, by slices read and time.
 
-The benchmark uses a copy-on-write table and a merge-on-read table. Each of them has ``--rows`` rows
-in ``--slices`` file slices, and an UPDATE has changed one row in ten. The record key ``k`` is a
-random string. The values of column ``c`` ascend with the slices, except that 2 % of the rows have a
-random value. There are four queries: a point query on ``c``, a short range on ``c``, a point query
-on ``k``, and the point query on ``c`` as of the first commit.
+A copy-on-write table and a merge-on-read table each have ``--rows`` rows in ``--slices`` file
+slices, and an UPDATE has changed one row in ten. The record key ``k`` is a random string. The
+values of column ``c`` ascend with the slices, except that 2 % of the rows have a random value.
+There are four queries: a point query on ``c``, a short range on ``c``, a point query on ``k``, and
+the point query on ``c`` as of the first commit.
 
 Each table has three copies: a plain copy, which Sieve indexes; a copy with Hudi's column
 statistics; and a copy with Hudi's record-level index and Hudi's secondary index on ``c``. Queries

@@ -1,16 +1,16 @@
 """Measures how many slices queries read after updates of an indexed column of a Hudi table.
 
-The benchmark uses a copy-on-write table and a merge-on-read table. Each of them has ``--rows`` rows
-in ``--slices`` file slices. At first, the indexed column ``c`` equals the row's id and ascends with
-the slices. An update *moves* a row: it sets ``c`` to the id plus half of the number of rows, modulo
-the number of rows. The first update moves 2 % of the rows, in all slices. The second update moves
-90 % of the rows in the first quarter of the slices. The third update moves 90 % of the rows in the
-other slices. There are four kinds of queries: for a moved row's old value, for a moved row's new
-value, for the value of a row that never moves, and for a short range. All queried rows are in the
-first quarter of the slices. For each kind, the printed table shows the mean of four queries.
+A copy-on-write table and a merge-on-read table each have ``--rows`` rows in ``--slices`` file
+slices. At first, the indexed column ``c`` equals the row's id and ascends with the slices. An
+update *moves* a row: it sets ``c`` to the id plus half of the number of rows, modulo the number of
+rows. The first update moves 2 % of the rows, in all slices. The second update moves 90 % of the
+rows in the first quarter of the slices. The third update moves 90 % of the rows in the other
+slices. There are four kinds of queries: for a moved row's old value, for a moved row's new value,
+for the value of a row that never moves, and for a short range. All queried rows are in the first
+quarter of the slices. For each kind, the printed table shows the mean of four queries.
 
 Each query must return the same rows with and without the index. The columns *held* show the number
-of slices that contain a matching row. Each query must read at least these slices.
+of slices with a matching row. Each query must read at least these slices.
 """
 
 from __future__ import annotations

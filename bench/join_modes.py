@@ -9,9 +9,8 @@ MODES = {
     "constants": {"spark.sieve.join.pruning": "off", "spark.sieve.strict": "true"},
     "Sieve": {"spark.sieve.strict": "true"},
 }
-# Without adaptive execution, Spark does not merge the 200 shuffle partitions that it uses by
-# default. A cartesian product of two such sides would have 40,000 tasks, so this mode uses 8
-# partitions.
+# Without adaptive execution, Spark does not merge its default of 200 shuffle partitions, and a
+# cartesian product of two such sides would have 40,000 tasks.
 _STATIC = {"spark.sql.adaptive.enabled": "false", "spark.sql.shuffle.partitions": "8"}
 SETTINGS = {
     "AQE, broadcasts": {},

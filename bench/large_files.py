@@ -92,7 +92,7 @@ class Large:
             pv.write_csv(table, path, pv.WriteOptions(include_header=False))
 
     def least(self, folder: Path, out: Path, matches: pc.Expression) -> int:
-        """Writes each row group that contains a match to a separate file.
+        """Writes each row group with a match to a separate file.
 
         Returns the number of files.
         """

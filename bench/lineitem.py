@@ -3,10 +3,9 @@
 The files of ``lineitem_by_date`` contain the rows in order of arrival. A row arrives on its ship
 date, except that 2 % of the rows arrive 1 to 730 days later. A late row is more than d days late
 with probability 1/d. So half of the late rows arrive within 2 days, nine in ten within 10 days, and
-one in a hundred after more than three months. The files of ``lineitem_by_order`` contain the rows
-in order of their order keys, except that 2 % of the orders are in a random later file.
-``lineitem_large`` contains the rows of ``lineitem_by_order`` in the same order, but in four large
-files.
+one in a hundred after more than three months. The files of ``lineitem_by_order`` are in order of
+order keys, except that 2 % of the orders are in a random later file. ``lineitem_large`` contains
+the rows of ``lineitem_by_order`` in the same order, but in four large files.
 
 A hash of a row's key decides whether the row is late. So every run at the same scale writes the
 same files.

@@ -2,9 +2,9 @@
 
 A *look-up* finds the files for one predicate in the index. A *request* is the front end's complete
 work for a scan: parsing the JSON and the predicate, the look-up, and writing the answer's bitmap. A
-look-up is *cold* if it is the first one after the version was opened. Even then, the operating
-system has the index files in its page cache. A look-up is *warm* if Sieve has cached all data that
-the look-up needs. The benchmark runs without Spark.
+look-up is *cold* if it is the first one after the version was opened. The operating system then has
+the index files in its page cache. A look-up is *warm* if Sieve has cached all data that the look-up
+needs. The benchmark runs without Spark.
 """
 
 from __future__ import annotations

@@ -71,8 +71,7 @@ def cpu_seconds() -> float:
             fields = (pid / "stat").read_text().rpartition(")")[2].split()
         except OSError:
             continue
-        # These four fields are the user time and the system time of the process, and then the same
-        # times of its ended child processes.
+        # These fields are user and system time of the process, and of its ended child processes.
         ticks += sum(map(int, fields[11:15]))
     return ticks / os.sysconf("SC_CLK_TCK")
 

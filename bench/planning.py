@@ -1,11 +1,10 @@
 """Measures the time that Sieve adds to the planning of a scan: ``make bench-planning``.
 
-Planning comprises all steps from the query's text to the list of files that its tasks will read. It
-includes the listing of the table's files and the look-up in the index. The benchmark reads no data
-file. Each file of the table has four rows, or with ``--ranges`` four rows in each row group. The
-file listing is cached, as in any session after its first query. With ``--iceberg``, all sessions
-load Iceberg, and the tables are Iceberg tables that consist of these files but lack bounds of
-columns.
+Planning comprises all steps from the query's text to the list of files that its tasks will read,
+including the file listing and the index look-up. The benchmark reads no data file. Each file of the
+table has four rows, or with ``--ranges`` four rows in each row group. The file listing is cached,
+as in any session after its first query. With ``--iceberg``, all sessions load Iceberg, and the
+tables are Iceberg tables of these files without bounds of columns.
 """
 
 from __future__ import annotations
@@ -141,8 +140,8 @@ def _keys(run: Run) -> list[int]:
 def _cold(run: Run) -> tuple[float, float]:
     """Milliseconds to plan a driver's first scan with an index, and then the next scan."""
     side = Side("cold", iceberg=run.iceberg)
-    # These unmeasured queries warm up the metastore, the file listings and Spark itself, because
-    # Sieve does not cause these costs.
+    # These unmeasured queries warm up the metastore, the file listings and Spark, because Sieve
+    # does not cause these costs.
     for key in range(5):
         side.plan(UNINDEXED, key)
         side.plan(DISABLED, key)

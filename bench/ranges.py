@@ -50,7 +50,7 @@ class Measured:
     """Measurements of a query.
 
     Attributes:
-        groups: number of row groups that contain a matching row.
+        groups: number of row groups with a matching row.
         ms: median milliseconds in each mode.
         rows: number of rows that the scan returns in each mode.
         tasks: number of the scan's tasks in each mode.

@@ -4,7 +4,7 @@ The table has 1,000 Parquet files of 20,000 rows (``--rows``). Its only column h
 keys, except that 1 % of the rows have a random key. For each number in ``--changed``, the benchmark
 replaces that number of files, and then measures the times of REFRESH and of REFRESH with FULL.
 REFRESH waits until the newest file is stable. Its time includes this wait, which the output also
-shows in a column of its own.
+shows separately.
 
 The benchmark also measures commits per second with 1, 4 and 8 writers. The writers are processes
 that publish versions of the same index on a local file system, as fast as they can. A commit has
@@ -13,8 +13,8 @@ absent. After a conflict, a writer plans its version again, based on the version
 writer.
 
 With ``--locations N``, the benchmark starts no Spark. It only measures how Sieve writes a version's
-list of N files after some of these files have changed. The output shows the bytes and the time of
-two kinds of write: the whole list, and a delta that readers apply to the previous list.
+list of N files after some of them have changed. The output shows the bytes and the time of two
+kinds of write: the whole list, and a delta that readers apply to the previous list.
 """
 
 from __future__ import annotations

@@ -93,8 +93,7 @@ def _measure(n: int, rows: int, *, scattered: bool) -> Measured:
     os.environ["PYSPARK_PYTHON"] = sys.executable
     settings = {
         "spark.master": MASTER,
-        # In a session with a front end, the front end sends Sieve's package to the executors
-        # instead.
+        # In other sessions, the front end sends Sieve's package to the executors.
         "spark.executorEnv.PYTHONPATH": str(FOLDER.parent.parent),
     }
     spark = start_session(FOLDER / "spark", settings)

@@ -103,8 +103,8 @@ def _cluster() -> Iterator[str]:
             group = Path(f"/proc/{server.pid}/autogroup")
             if priority and group.exists():
                 # If Linux schedules by session (autogroup), a process's priority has an effect only
-                # within its session. So this line lowers the priority of the worker's whole
-                # session, to which the executors belong.
+                # within its session. So this line sets the priority of the worker's session, to
+                # which the executors belong.
                 group.write_text(str(priority))
         yield url
 

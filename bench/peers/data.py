@@ -1,7 +1,7 @@
 """The tables of the comparison, as Parquet files in order of arrival.
 
-- ``lineitem`` is TPC-H's table in 400 files, in order of the rows' days of arrival. Of the rows, 2
-  % are up to two years late (see `bench.lineitem`).
+- ``lineitem`` is TPC-H's table in 400 files, in order of arrival. Of its rows, 2 % are up to two
+  years late (see `bench.lineitem`).
 - ``log`` contains a UUID, a user, a URL and a time in each row, and a few users are frequent. Its
   200 files are in order of time, except that 2 % of the rows are late by up to a tenth of the time
   that the table spans.

@@ -1,7 +1,6 @@
 """The systems on Spark 4.1, each of which is set up as its own documentation recommends.
 
-There are two systems with Sieve: one indexes the plain files, and one indexes the Iceberg table of
-these files.
+One system indexes the plain files with Sieve, and another the Iceberg table of these files.
 
 A system uses the table's original files if it can. Every other system gets a copy, rewritten to the
 same number of files. If the system sorts or clusters rows, it does so by the queried columns. If

@@ -44,14 +44,14 @@ class Judge:
         self._truth = {kind: self.exact.may_hold(*q) for kind, q in self._queries.items()}
 
     def least(self) -> float:
-        """Mean number of files that contain a match. Each kind of query has the same weight."""
+        """Mean number of files with a match. Each kind of query has the same weight."""
         return float(np.mean([answer.sum(axis=1).mean() for answer in self._truth.values()]))
 
     def measured(self, structure: Structure, budget: float | None) -> Measured:
         """Measures the files that queries read with a structure.
 
         Raises:
-            SystemExit: the structure omits a file that contains a match.
+            SystemExit: the structure omits a file with a match.
         """
         files, read = {}, []
         for kind, (low, high) in self._queries.items():

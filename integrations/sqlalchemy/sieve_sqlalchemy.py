@@ -1,10 +1,10 @@
 """A SQLAlchemy dialect, ``hive+sieve://host:10000/database``, for Spark's Thrift server.
 
-PyHive's dialect expects the results that Hive returns, but Spark returns other results. For SHOW
-TABLES, Spark's first column is the database, which PyHive mistakes for the table's name. Spark
-lists views with a statement of its own, and reports a missing table by an SQLSTATE. This dialect
-reads Spark's results, and also reports Sieve's indexes. Its backend name is still ``hive``, because
-tools such as Superset choose their SQL by this name.
+PyHive's dialect expects Hive's results, but Spark's differ. For SHOW TABLES, Spark's first column
+is the database, which PyHive mistakes for the table's name. Spark lists views with a statement of
+its own, and reports a missing table by an SQLSTATE. This dialect reads Spark's results, and also
+reports Sieve's indexes. Its backend name is still ``hive``, because tools such as Superset choose
+their SQL by this name.
 """
 
 from __future__ import annotations

@@ -31,9 +31,9 @@ _PROBES = 64
 def send_code(context: SparkContext) -> None:
     """Sends the package ``sieve`` to all executors, and sets the executors' Python interpreter.
 
-    With a local master, the executors run in the driver. They then use the front end's interpreter,
-    which has all modules that a build needs. Otherwise, Spark's settings determine the executors'
-    interpreter, as for any PySpark job.
+    With a local master, the executors run in the driver, and the front end's interpreter has all
+    modules that a build needs. Otherwise, Spark's settings determine the executors' interpreter, as
+    for any PySpark job.
     """
     if on_this_machine(context):
         context.pythonExec = sys.executable

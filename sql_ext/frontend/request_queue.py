@@ -1,8 +1,8 @@
 """Request queues: the front end's threads receive the driver's requests and send the answers.
 
 The front end opens no port. Each thread waits for a request inside a py4j call to the JVM (long
-polling). py4j assigns each of these threads its own JVM thread. During a request, this JVM thread
-uses the session, job group and tags of the Spark thread that sent the request.
+polling). py4j connects each thread to its own JVM thread. During a request, this JVM thread uses
+the session, job group and tags of the Spark thread that sent the request.
 """
 
 from __future__ import annotations

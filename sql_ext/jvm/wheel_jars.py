@@ -1,7 +1,7 @@
 """Adds compiled jars to a wheel, for the Spark lines that ``make wheel`` is called with.
 
-A Spark line is a release line of Spark, such as 4.1. The jars' folder can also contain jars for
-other Spark lines, for example from earlier tests. Such a jar may be older than the shim's source.
+A Spark line is a release line of Spark, such as 4.1. Earlier tests may have compiled jars for other
+Spark lines, which may be older than the source.
 """
 
 from __future__ import annotations

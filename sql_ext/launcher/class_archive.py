@@ -1,10 +1,9 @@
 """Creates a class archive: one file with the classes that a Spark session loads.
 
 Later sessions start faster, because the JVM maps the archive into memory. The JVM calls this
-dynamic class data sharing (JEP 350). The JVM ignores an archive that another version of Java wrote,
-or that was written with another class path. An archive takes 200 MB, and a session that writes an
-archive takes 1.5 times as long as other sessions. So only the separate command ``sieve archive``
-writes an archive.
+dynamic class data sharing (JEP 350). The JVM ignores an archive for another Java or another class
+path. An archive takes 200 MB, and a session that writes an archive takes 1.5 times as long as other
+sessions. So only the separate command ``sieve archive`` writes an archive.
 """
 
 from __future__ import annotations

@@ -21,8 +21,7 @@ from sieve.workload.record import Table as TableName
 from sieve.workload.spelling import create_statement, estimate_statement, listed, spelled
 from sieve.workload.suggest import Suggestion, described, suggest
 
-# The width in characters of a report that is not printed to a terminal. Names of usual length fit
-# into such a report.
+# The width in characters of a report that is not printed to a terminal. Names of usual length fit.
 _PIPED_WIDTH = 160
 
 

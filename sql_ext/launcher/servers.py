@@ -191,8 +191,8 @@ def _born(pid: int) -> str:
             stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
         except OSError:
             return ""
-        # The program's name, in parentheses, can contain any character. So this code splits only
-        # the fields after the name.
+        # The program's name, in parentheses, can contain any character. So this code counts the
+        # fields after the name.
         fields = stat.rpartition(")")[2].split()
         state, started = fields[0], f"{fields[19]} ticks after boot"
     else:

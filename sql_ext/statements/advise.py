@@ -195,10 +195,9 @@ def _existing(
 def _is_wasted(index: RegisteredIndex, work: IndexWork) -> bool:
     """Returns whether an index skips too little to be worth keeping.
 
-    If the build found that no index on this column can help, the result depends on the scans that
-    used only this index: they must have skipped more than `WORTHWHILE_SHARE` of their bytes.
-    Otherwise, the index is wasted only if `WASTED_SCANS` scans have used it without skipping
-    anything.
+    If the build found that no index on this column can help, scans that used only this index must
+    have skipped more than `WORTHWHILE_SHARE` of their bytes. Otherwise, the index is wasted only if
+    `WASTED_SCANS` scans have used it and skipped nothing.
     """
     if isinstance(index, Usable) and benefit_of_version(index.manifest) is Benefit.CANNOT:
         return work.skipped_alone <= WORTHWHILE_SHARE * (work.read_alone + work.skipped_alone)

@@ -98,8 +98,8 @@ def unquote_string(token: str) -> str:
         flags=re.DOTALL,
     )
     value = _ESCAPE.sub(_unescape, body)
-    # The escapes \\ud83d\\ude00 are a surrogate pair, which becomes one character. A lone surrogate
-    # is invalid, so this line replaces it.
+    # \\ud83d\\ude00 is a surrogate pair, which becomes one character. A lone surrogate is invalid
+    # text.
     return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 

@@ -106,8 +106,7 @@ class _Reader(Words):
         self._places: dict[str, Token] = {}
 
     def read(self, tree: Node) -> Command:
-        # In a parse tree, each keyword is a token, and every other part is a tree. This code needs
-        # only the trees.
+        # Keywords are tokens without further content, and every other part is a tree.
         parts = {str(child.data): child for child in tree.children if isinstance(child, Tree)}
         # Each statement's rule in the grammar has a method of the same name in `_Reader`.
         command: Command = getattr(self, str(tree.data))(tree, parts)

@@ -45,7 +45,7 @@ _WORDS = {
     "QUERY": "a query",
     "$END": "the end of the statement",
 }
-# Where the grammar expects a name or one of these literals, the message mentions only the name.
+# If the grammar also expects a name, the message omits these literals.
 _LITERALS = {"STRING", "NUMBER", "EXPRESSION"}
 # Maps a word or a punctuation mark to the kind of name that the grammar expects after it.
 _NAMES = {

@@ -16,8 +16,8 @@ from sql_ext.launcher.conf_files import find_java
 def repack(spark: SparkHome, jar: Path, source: Path, made: Path) -> None:
     """Writes `made`, a copy of the jar with newly compiled classes of one source file.
 
-    The function does not compile the other classes again, so it must not be used for a change of a
-    signature that they call. It takes a third of the time in which the whole shim compiles.
+    The function does not compile other classes again, so a changed signature does not affect them.
+    It takes a third of the time in which the whole shim compiles.
 
     Raises:
         subprocess.CalledProcessError: the compiler rejects the source file.
