@@ -28,8 +28,7 @@ def same_rows(one: Sequence[Row], other: Sequence[Row]) -> bool:
 def same_first_column(one: Sequence[Row], other: Sequence[Row]) -> bool:
     """Returns whether the first columns of two answers are equal.
 
-    The first column must be the ORDER BY key. The other columns can differ, because LIMIT may
-    choose among tied rows.
+    They are the ORDER BY keys; the other columns of tied rows can differ.
     """
     return [row[0] for row in one] == [row[0] for row in other]
 

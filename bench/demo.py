@@ -1,8 +1,8 @@
 """Demo: queries of TPC-H's lineitem with and without Sieve, ``make demo``.
 
 Generates the data (once per scale factor), indexes the tables, and runs queries with the index off
-and on. Prints a table that shows the files read and the time of each query. For the queries of
-large files, prints another table, which also shows the ranges read and the number of tasks.
+and on. Prints a table that shows the files read and the time of each query. A second table, for
+large files, also shows the ranges read and the number of tasks.
 """
 
 from __future__ import annotations

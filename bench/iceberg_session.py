@@ -46,7 +46,7 @@ def add_files(
         name: the new table's name, with catalog and namespace.
         columns: the table's columns and their types, in parentheses.
         files: folder that contains the Parquet files.
-        folder: folder for the table's hard links to the files. It must not exist yet.
+        folder: a new folder for the table's hard links to the files.
         more: further clauses of CREATE TABLE.
     """
     shutil.copytree(files, folder, copy_function=os.link)

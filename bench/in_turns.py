@@ -22,7 +22,7 @@ class Turns:
         files: number of files that the query's scans read.
         tasks: the input and the CPU time of the query's tasks in the last run.
         ms: median milliseconds of a run.
-        spread: time of the slowest run divided by the time of the fastest run.
+        spread: time of the slowest run divided by that of the fastest.
         differing: a mode whose rows differ from the rows of the first mode. None if no mode's rows
             differ.
     """

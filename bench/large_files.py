@@ -1,7 +1,6 @@
 """The tables of large files for ``make bench-ranges``, and the queries that run on them.
 
-A row has about a hundred bytes. A file has `GROUPS` row groups; if its format is ORC, it has so
-many stripes. The columns are:
+A row has about a hundred bytes. A file has `GROUPS` row groups, or stripes in ORC. The columns are:
 
 - ``id``: unique keys in random order, so that every file and row group spans the whole domain;
 - ``day``: a day that ascends with the rows, except for 2 % late rows, so that a file covers a few

@@ -35,7 +35,7 @@ ROUNDS = 10
 class Measured:
     """Measurements of one map. Times are in seconds.
 
-    `present` and `absent` are the numbers of files that a query for such a key reads.
+    `present` and `absent` are files read per key.
     """
 
     files: int

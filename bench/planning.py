@@ -55,7 +55,7 @@ class Run:
 
     @property
     def keys(self) -> int:
-        """Number of rows, which equals the number of distinct keys."""
+        """Number of rows."""
         return ROWS * self.ranges * self.files
 
 

@@ -6,11 +6,10 @@ replaces that number of files, and then measures the times of REFRESH and of REF
 REFRESH waits until the newest file is stable. Its time includes this wait, which the output also
 shows separately.
 
-The benchmark also measures commits per second with 1, 4 and 8 writers. The writers are processes
-that publish versions of the same index on a local file system, as fast as they can. A commit has
-three steps: planning the version, rendering its manifest, and creating the manifest's file if it is
-absent. After a conflict, a writer plans its version again, based on the version of the other
-writer.
+The benchmark also measures commits per second with 1, 4 and 8 writers. Writers are processes that
+publish versions of one index on a local file system, as fast as they can. A commit has three steps:
+planning the version, rendering its manifest, and creating the manifest's file if it is absent.
+After a conflict, a writer plans its version again, based on the version of the other writer.
 
 With ``--locations N``, the benchmark starts no Spark. It only measures how Sieve writes a version's
 list of N files after some of them have changed. The output shows the bytes and the time of two

@@ -44,7 +44,7 @@ class Measured:
 
 
 def headline(console: Console, scale: int) -> None:
-    """Prints a line that names the data of the demo."""
+    """Prints the introduction."""
     console.print()
     console.print(
         f"[bold]Sieve[/bold] on TPC-H lineitem at scale {scale}: "

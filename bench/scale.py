@@ -56,8 +56,8 @@ class Measured:
     Times are in milliseconds. A name with `cpu` means CPU time, which other load hardly affects.
     The other times are wall-clock times.
 
-    `held` is the size of the cache in bytes after the first request. `grown` is the number of bytes
-    by which the process grows during this request.
+    `held` is the size of the cache in bytes after the first request. `grown` is the process's
+    growth in bytes during this request.
     """
 
     files: int

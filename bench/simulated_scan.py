@@ -48,12 +48,12 @@ _FILES_A_TASK = 5_000
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Measurements of a build with one number of files.
+    """Measurements of one number of files.
 
     Attributes:
         files: number of simulated files.
         create: the build's wall-clock seconds, and its CPU seconds in all processes.
-        grown: the bytes by which the build raises this process's peak memory.
+        grown: growth of this process's peak memory, in bytes.
         heap: size of the driver's live heap before and after the build, in MB.
         index: size of the run and of the list of files, in bytes.
     """

@@ -40,9 +40,9 @@ Say = Callable[[str], None]
 
 
 def generate(root: Path, suite: str, scale: float, say: Say) -> Path:
-    """Generates a suite's tables, each in a folder of its own. Returns the folder of all tables.
+    """Generates a suite's tables, each in its own folder. Returns the common folder.
 
-    If an earlier call has generated the same tables, does nothing.
+    Reuses the files of an earlier call.
 
     Args:
         root: folder for all suites and scale factors.

@@ -7,12 +7,11 @@ alone, Hudi's indexes, and Sieve on Hudi. A system uses the table's original fil
 other system gets a rewritten copy with the same number of files.
 
 The report begins with the queries for which Sieve compares worst. For each query, the report shows
-the number of files that the scans read, the bytes that all processes read, and the number of tasks.
-The report also shows the median milliseconds of seven runs, or of three runs if a run takes longer
-than 10 s. For each table, the report shows the seconds until the first query can run, the bytes of
-rewritten rows, and the bytes that the system stores in addition to the rows. For the table ``log``,
-the report also shows the cost of appending 1 % of the rows, of updating 1 % of the rows, and of a
-MERGE of 100 keys.
+the files that the scans read, the bytes that all processes read, the tasks, and the median
+milliseconds of seven runs (three runs if a run takes longer than 10 s). For each table, the report
+shows the seconds until the first query can run, the bytes of rewritten rows, and the bytes that the
+system stores in addition to the rows. For the table ``log``, the report also shows the cost of
+appending 1 % of the rows, of updating 1 % of the rows, and of a MERGE of 100 keys.
 """
 
 from __future__ import annotations
@@ -108,7 +107,7 @@ def _measure(args: argparse.Namespace, tables: Sequence[Dataset], console: Conso
         spark, asked = start_hudi_session(root), hudi_systems()
     else:
         spark, asked = start(root), systems()
-    # The other systems' tables are made from the tables of these `NEEDED` systems.
+    # Also keeps the `NEEDED` systems, because the others' tables are made from their tables.
     asked = [one for one in asked if args.systems in one.name or one.name in NEEDED]
     report = Report(_SIDES[args.side], [], [], [])
     for table in tables:

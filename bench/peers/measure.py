@@ -30,13 +30,13 @@ class QueryCost:
     """Measurements of a query on one system.
 
     Attributes:
-        table, query, system: names of the table, the query and the system.
+        table, query, system: their names.
         files: the number of files that the query's scans read.
         bytes: the bytes that all processes read to plan and run the query, as the median of the
             runs.
         tasks: the number of tasks of the query's jobs.
         ms: the median milliseconds of a run.
-        spread: the time of the slowest run divided by the time of the fastest run.
+        spread: time of the slowest run divided by that of the fastest.
     """
 
     table: str
@@ -166,7 +166,7 @@ def write(
         spark: the session.
         system: system to measure.
         table: the table's name.
-        root: folder that contains all files of the system's tables and indexes.
+        root: folder of all files of the system's tables and indexes.
         texts: for each kind of write, the statement, and a query that counts the new rows. The
             query returns 0 if they are not visible. In both texts, `{t}` stands for the table's
             name.

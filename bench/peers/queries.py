@@ -63,7 +63,7 @@ def _rows(table: Dataset) -> str:
 
 
 def _samples(table: Dataset, number: int) -> Sequence[Mapping[str, Sequence[int]]]:
-    """The first eight rows of `number` files, each file as lists by column."""
+    """The first eight rows of each of `number` files, as lists by column."""
     chosen = table.files[:: len(table.files) // number][:number]
     return [pq.read_table(file).slice(0, 8).to_pydict() for file in chosen]
 

@@ -49,7 +49,7 @@ class Beaten:
 
 
 def is_sieve(system: str) -> bool:
-    """Returns whether the name is that of Sieve or of Sieve on a table format."""
+    """Returns whether a system's name means Sieve."""
     return system.startswith("Sieve")
 
 

@@ -1,9 +1,9 @@
 """Compares Sieve's shapes with other structures of equal size: ``make bench-rivals``.
 
-The benchmark counts the files and the bytes that queries read with each structure. Both numbers are
-means over six kinds of query, which have equal weights. The sizes of structures are in percent of
-the column's bytes. All structures use the key codes that a build would choose. The benchmark also
-checks that no structure omits a file with a matching key.
+The numbers of files and bytes that queries read are means over six kinds of query with equal
+weights. The sizes of structures are in percent of the column's bytes. All structures use the key
+codes that a build would choose. The benchmark also checks that no structure omits a file with a
+matching key.
 """
 
 from __future__ import annotations

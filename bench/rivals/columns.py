@@ -27,7 +27,7 @@ ROW_BYTES: Final = 50
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Column:
-    """A column: the key codes of its rows, and the files that contain the rows.
+    """A column's rows and their files.
 
     Attributes:
         name: the column's name in reports.
@@ -36,8 +36,7 @@ class Column:
         files: number of files.
         width: mean size of a value, in bytes.
         encoder: size of the encoder's data, in bytes.
-        spread: standard deviation of the logarithm of a file's bytes per row. 0 if rows have the
-            same size in all files.
+        spread: standard deviation of the logarithm of a file's bytes per row. 0 if all are equal.
     """
 
     name: str
@@ -200,9 +199,8 @@ def column(name: str, rows: int, files: int, folder: Path) -> Column:
     Args:
         name: one of `NAMES`.
         rows: number of rows. For TPC-H, the maximum is 6,001,215.
-        files: number of files. They have as equal numbers of rows as possible.
-        folder: folder of TPC-H's lineitem. If the table is missing there, the function generates
-            it.
+        files: number of files, with equal numbers of rows if possible.
+        folder: folder of TPC-H's lineitem. The function generates a missing table.
     """
     rng = np.random.default_rng(NAMES.index(name))
     if name in MADE:

@@ -79,7 +79,7 @@ def truth(column: Column) -> Lists:
 def k_intervals(column: Column, k: int) -> Lists:
     """The first layer of HIndex: at most k intervals per file, which the longest gaps separate.
 
-    With k = 1, the structure is the minimum and maximum of each file.
+    With k = 1, this is min/max.
     """
     low, high, location = [], [], []
     for file, (codes, _) in enumerate(column.keys_of_files()):

@@ -92,7 +92,7 @@ class Roots:
         return _plain(self._qualified(self._path))
 
     def of_database(self, database: str, session: Callable[[], Any]) -> str:
-        """The default root of a database: the folder `FOLDER` in the database's own folder."""
+        """The default root of a database, in the database's own folder."""
         with self._lock:
             known = self._databases.get(database)
             old = known is not None and time.monotonic() - known[1] > REMEMBERED_S

@@ -64,7 +64,7 @@ class _Definition:
 
 @dataclass(frozen=True, slots=True)
 class _Write:
-    """A group of writes to one table. A single refresh indexes all writes of the group.
+    """A group of writes to one table, which a single refresh indexes.
 
     Attributes:
         replaced: whether one of these writes replaced the table.
@@ -85,10 +85,9 @@ class _Write:
 
 
 class AutoRefresh:
-    """Handles events of tables, and refreshes each table's indexes one refresh at a time.
+    """Handles events of tables, and runs each table's refreshes one after the other.
 
-    Only one thread at a time refreshes the indexes of a table. If writes to the table end during a
-    refresh, one further refresh indexes all of these writes.
+    If writes to a table end during a refresh, one further refresh indexes all of these writes.
     """
 
     def __init__(self) -> None:
@@ -239,11 +238,11 @@ class AutoRefresh:
 def _catch_up(
     identity: TableIdentity, ended: list[_Definition], write: _Write, context: StatementContext
 ) -> None:
-    """After writes to a table, refreshes the table's indexes and builds its missing indexes.
+    """Refreshes a table's indexes after writes, and builds its missing indexes.
 
     Args:
         ended: definitions of dropped indexes, which the function creates on the new table. The
-            function removes each definition from the list as soon as it has processed it.
+            function removes each processed definition from the list.
         write: group of writes since the previous refresh.
     """
     name = commands.TableName(identity.name)

@@ -101,7 +101,7 @@ class PageService:
             state: str = manifest.state
             if state == "ready":
                 # The page shows that a refresh failed, but not why, because any visitor can see the
-                # page. SHOW returns the reason to users with permission.
+                # page. SHOW returns the reason to users who may read the table.
                 doing, *_ = self._auto_refresh.state(table["database"], table["table"]).split(":")
                 state = doing or state
             coverage = _coverage(store, registration.directory, manifest)

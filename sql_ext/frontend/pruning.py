@@ -1,9 +1,9 @@
 """Wire format of prune requests: converts JSON to typed requests, and typed answers to JSON.
 
-An answer contains flags of files as bits: bit i, counted from the lowest bit, belongs to file i.
-Numbers are 64-bit little-endian integers. Bits and numbers are compressed with zstd and encoded in
-base64. The driver sends the numbers of file groups as 32-bit integers, compressed with zlib and
-encoded in base64.
+An answer contains flags of files as bits, with file i in bit i (lowest bit first). Numbers are
+64-bit little-endian integers. Bits and numbers are compressed with zstd and encoded in base64. The
+driver sends the numbers of file groups as 32-bit integers, compressed with zlib and encoded in
+base64.
 
 A request contains ``table`` (the table's identity), ``registrations`` (properties of the table),
 ``settings``, ``predicate`` and ``fingerprints``. ``fingerprints`` contains the hashes of two reader

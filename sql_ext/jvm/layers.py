@@ -1,7 +1,7 @@
 """Checks that each package of the shim uses only packages that are lower in a fixed order.
 
-Each package is a folder of ``src``. ``LAYERS`` lists the packages from the lowest to the highest.
-Only the package ``formats`` may contain the name of a table format, such as Hudi.
+A package is a folder of ``src``. ``LAYERS`` lists the packages from the lowest to the highest. Only
+the package ``formats`` may contain the name of a table format, such as Hudi.
 
 Usage: ``python sql_ext/jvm/layers.py``. The script prints each fault. If there is a fault, the exit
     code is 1.

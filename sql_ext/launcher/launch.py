@@ -159,12 +159,12 @@ def shipped_settings(spark: SparkHome, environ: Mapping[str, str]) -> Settings:
 
 @dataclass(frozen=True, slots=True)
 class Terminal:
-    """How `sieve sql` prints rows, and the steps of running statements.
+    """How `sieve sql` prints rows, and the steps of statements.
 
     Attributes:
         is_one: True if standard error is a terminal and the arguments contain no ``--silent``.
-        settings: settings of Spark that replace Sieve's default settings.
-        environ: environment variables from which the shim learns how to print rows and steps.
+        settings: Spark settings that replace Sieve's defaults.
+        environ: environment variables that the shim reads.
     """
 
     is_one: bool
@@ -202,13 +202,12 @@ def submit_command(
         environ: the user's environment variables.
         args: the user's arguments. If ``main_class`` is None, the first argument that is not an
             option is the script or jar, which receives all later arguments.
-        main_class: Spark class to start, such as the class of a server. This class parses the
-            options in ``args`` that spark-submit does not know. None if ``args`` names a script or
-            jar.
+        main_class: Spark class to start, such as a server. This class parses the options in
+            ``args`` that spark-submit does not know. None if ``args`` names a script or jar.
         hudi: whether to configure Hudi.
         delta: whether to configure Delta.
         iceberg: whether to configure Iceberg.
-        shown: settings of Spark that replace Sieve's default settings.
+        shown: Spark settings that replace Sieve's defaults.
 
     Raises:
         InvalidInputError: the caller requests several table formats, each of which would replace

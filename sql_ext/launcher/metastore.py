@@ -90,8 +90,7 @@ def refuse_locked_metastore(
     Args:
         spark: Spark that runs the program.
         environ: the user's environment variables.
-        args: the program's command line. The check does not see a metastore that the program itself
-            configures.
+        args: the program's command line. The check ignores a metastore that a script configures.
 
     Raises:
         ConflictError: another process has opened the Derby metastore of the working directory.

@@ -111,7 +111,7 @@ def start(
 def stop(server: Server) -> None:
     """Stops a server by SIGTERM. If the server still runs after 30 s, sends SIGKILL.
 
-    Afterwards removes the server's record, even if the server had already ended.
+    Also removes the record of a server that has already ended.
     """
     for sign, seconds in ((signal.SIGTERM, STOP_SECONDS), (signal.SIGKILL, STOP_SECONDS)):
         if not _is_alive(server):

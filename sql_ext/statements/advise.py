@@ -52,7 +52,7 @@ MOST_TESTED: Final = 10
 
 
 def advise(command: commands.AdviseIndexes, context: StatementContext) -> list[Row]:
-    """Returns a row per index to create, the best first, then a row per index that scans used."""
+    """Returns a row per index to create, best first, then a row per index that scans used."""
     own = parse_record(context.driver.scans())
     now_ms = round(time.time() * 1000)
     record = add_up([own, *_saved(command, own.driver, now_ms, context)], now_ms)

@@ -72,7 +72,7 @@ class StatementContext:
         environment: stores, checks and callbacks that operations on indexes use.
         settings: Sieve's settings in the user's session.
         send_code: at its first call, sends Sieve's code to the executors.
-        invalidate: takes an index's folder, and makes later scans read the index's newest version.
+        invalidate: makes scans reload the index in a given folder.
         background: automatic refreshes of tables.
         cache: the front end's cache of index files.
         tests: results of ADVISE's tests of columns. The page in Spark's web UI shows them.

@@ -133,7 +133,7 @@ def _advise_of_other(
 
 
 def refresh(command: commands.RefreshIndex, context: StatementContext) -> list[Row]:
-    """``REFRESH SIEVE INDEX``: updates indexes, and returns one row per index."""
+    """``REFRESH SIEVE INDEX``: updates indexes, and returns a row per index."""
     table = context.table(command.table)
     column = None if command.column is None else _named(table, command.column)
     name = None if command.name is None else command.name.lower()
@@ -170,7 +170,7 @@ def refresh(command: commands.RefreshIndex, context: StatementContext) -> list[R
 
 
 def optimize(command: commands.OptimizeIndex, context: StatementContext) -> list[Row]:
-    """``OPTIMIZE SIEVE INDEX``: merges the runs of indexes, and returns one row per index."""
+    """``OPTIMIZE SIEVE INDEX``: merges runs, and returns a row per index."""
     table = context.table(command.table)
     chosen = select(context.indexes(table), table.info.label, command.name, None)
     return bring_up(table, chosen, RefreshMode.COMPACT, context)
@@ -217,8 +217,8 @@ def bring_up(
     """Refreshes the chosen indexes of a table, and returns the rows of REFRESH.
 
     Args:
-        followed: names of the indexes that `follow` has updated in this statement. Their rows say
-            ``refreshed`` even if the table's files have not changed.
+        followed: names of the indexes that `follow` has updated in this statement. The rows of
+            these indexes say ``refreshed`` even if the table's files have not changed.
     """
     refreshable = [
         index for index in only_usable(chosen) if not dropped_column(table.info, index.manifest)
@@ -249,7 +249,7 @@ def bring_up(
 
 
 def drop(command: commands.DropIndex, context: StatementContext) -> list[Row]:
-    """``DROP SIEVE INDEX``: deletes indexes, and returns the names of the deleted indexes."""
+    """``DROP SIEVE INDEX``: deletes indexes, and returns their names."""
     try:
         table, chosen = _to_drop(command, context)
         broken = [index.name for index in chosen if isinstance(index, Malformed)]
@@ -294,7 +294,7 @@ def _named(table: CatalogTable, column: commands.ColumnPath) -> tuple[str, ...]:
 
 
 def alter(command: commands.AlterIndex, context: StatementContext) -> list[Row]:
-    """``ALTER SIEVE INDEX``: changes an index, and returns one row with its name and state."""
+    """``ALTER SIEVE INDEX``: changes an index, and returns its name and state."""
     table = context.registered(command.table)
     (registered,) = select(context.indexes(table), table.info.label, command.name, None)
     index = usable(registered)

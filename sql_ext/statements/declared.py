@@ -1,8 +1,8 @@
 """Declared indexes: table properties list a table's indexes, and Sieve builds missing ones.
 
-If a table is dropped, its properties and its indexes are lost. Some jobs, such as jobs of dbt, drop
-and recreate a table in each run. Such a job can declare the indexes in the statement that creates
-the table::
+If a table is dropped, its properties and its indexes are lost. Some jobs, for example of dbt, drop
+and recreate a table in each run. Such jobs declare the indexes in the statement that creates the
+table::
 
     CREATE TABLE orders USING parquet
     TBLPROPERTIES ('sieve.columns' = 'id, customer.id', 'sieve.options' = 'budget = "2%"') AS ...

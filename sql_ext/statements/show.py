@@ -52,7 +52,7 @@ from sql_ext.statements.describe import (
 
 
 def show(command: commands.ShowIndexes, context: StatementContext) -> list[Row]:
-    """``SHOW SIEVE INDEXES``: lists indexes, with one row per index."""
+    """``SHOW SIEVE INDEXES``: one row per index."""
     if command.table is not None:
         table = context.registered(command.table)
         indexes = list(context.indexes(table).values())
@@ -187,7 +187,7 @@ def _shown(index: RegisteredIndex, identity: TableIdentity, glance: _Glance) -> 
 
 
 def versions(command: commands.ShowVersions, context: StatementContext) -> list[Row]:
-    """``SHOW SIEVE VERSIONS``: lists the versions of indexes, the newest version first."""
+    """``SHOW SIEVE VERSIONS``: one row per version, the newest version first."""
     table = context.registered(command.table)
     chosen = select(context.indexes(table), table.info.label, command.name, None)
     return [
@@ -209,7 +209,7 @@ def versions(command: commands.ShowVersions, context: StatementContext) -> list[
 
 
 def describe(command: commands.DescribeIndex, context: StatementContext) -> list[Row]:
-    """``DESCRIBE SIEVE INDEX``: describes one index, with one row per property."""
+    """``DESCRIBE SIEVE INDEX``: one row per property of an index."""
     registered = context.registered(command.table)
     (index,) = select(context.indexes(registered), registered.info.label, command.name, None)
     identity = registered.info.identity
@@ -222,7 +222,7 @@ def describe(command: commands.DescribeIndex, context: StatementContext) -> list
 
 
 def explain(command: commands.ExplainSieve, context: StatementContext) -> list[Row]:
-    """``EXPLAIN SIEVE``: describes the scans of a query, with one row per scan."""
+    """``EXPLAIN SIEVE``: one row per scan of the query."""
     scans = json.loads(
         context.driver.explain().query(context.session, command.margin + command.query)
     )

@@ -37,7 +37,7 @@ def call(body: Mapping[str, Any], context: StatementContext) -> Mapping[str, Any
     """Runs the table function that a request names, and returns its columns and rows.
 
     Args:
-        body: the request's body, with ``name`` (the function's) and ``arguments``.
+        body: contains ``name`` (the function's) and ``arguments``.
     """
     function = FUNCTIONS[body["name"]]
     return {"columns": function.columns, "rows": function.rows(body["arguments"], context)}

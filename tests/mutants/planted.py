@@ -104,7 +104,7 @@ def _only(name: str, below: tuple[str, ...]) -> Path:
 
 
 def _end(fault: Fault, bench: Bench) -> tuple[str, list[str]]:
-    """The outcome of the test with the fault, and those lines of its output that show failures."""
+    """The outcome of the fault's test, and the lines of its output that show failures."""
     test, path = fault.test_id(), bench.folder / fault.path()
     kind = next((name for name in FORMATS if test.startswith(f"tests/{name}/")), None)
     if kind and not (ROOT / "build" / kind).exists():
