@@ -18,7 +18,7 @@ these ids, as text. The benchmark measures each size in a new Spark application.
 - the size of the index in bytes, and the number of files that a query reads, both from DESCRIBE.
 - with ``--scattered`` or ``--strings``, the CPU microseconds per key of three things. The first is
   the whole CREATE. The second is a CREATE without a map (intervals, with a budget of 1 %). The
-  difference of these two is the cost of the map, for which the build reads the column again and
+  difference of these two is the cost of the map. To build a map, Spark reads the column again and
   shuffles pairs of a hash and a file. The third is only the tasks that build the map, which this
   process runs without Spark.
 """
@@ -222,7 +222,7 @@ def _measure(table: _Table, options: str) -> None:
         spark.sql(f"CREATE TABLE t USING parquet LOCATION '{path}'")
         spark.sql(QUERY).collect()
         query = min(timed(lambda: spark.sql(QUERY).collect()) for _ in range(2))
-        # This statement starts the front end before the measurement.
+        # This statement starts the front end.
         spark.sql("SHOW SIEVE INDEXES ON t").collect()
         before = memory.now()
         first = _create(spark, create_index)
@@ -270,7 +270,7 @@ def _jobs(spark: SparkSession) -> list[tuple[str, float]]:
 
 
 def _properties(spark: SparkSession) -> dict[str, float]:
-    """The properties from DESCRIBE whose value begins with a number, each with this number."""
+    """The number at the beginning of each property's value in DESCRIBE, if there is one."""
     rows = spark.sql("DESCRIBE SIEVE INDEX EXTENDED c_sieve ON t").collect()
     numbers = {name: _NUMBER.match(value) for name, value in rows if name in TOLD}
     return {name: float(number[0].rstrip(".")) for name, number in numbers.items() if number}

@@ -195,8 +195,7 @@ def main() -> None:
     scale = parser.parse_args().scale
     if scale < 1:
         parser.error("--scale is a whole number of 1 or more")
-    # Without a terminal, the width of the output is unknown. The table needs at least 100
-    # characters.
+    # Without a terminal, the width is unknown. The table needs at least 100 characters.
     width = None if sys.stdout.isatty() else 120
     console = Console(width=width, highlight=False)
     demo = Demo(console, scale)

@@ -110,7 +110,7 @@ def _described(spark: SparkSession, table: str, name: str, budget: str) -> Descr
 
 
 def _properties(spark: SparkSession, statement: str) -> dict[str, float]:
-    """The properties whose value begins with a number, each with this number."""
+    """The number at the beginning of each property's value, if there is one."""
     found = {}
     for name, value in spark.sql(statement).collect():
         if number := _NUMBER.match(value):

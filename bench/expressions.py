@@ -74,7 +74,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Number of files with a matching row, and the figures of both predicates."""
+    """The number of files with a matching row, and both predicates' figures."""
 
     least: int
     expression: Turns

@@ -2,12 +2,12 @@
 
 There are three suites. ``star`` (the default) is a small star schema with queries that join its
 tables. ``tpch`` and ``tpcds`` are the 22 queries of TPC-H and the 99 queries of TPC-DS. Each query
-runs in three modes in turn. The first is Spark alone (``spark.sieve.enabled = false``). In the
-second, Sieve skips files only by constants in the query (``spark.sieve.join.pruning = off``). In
-the third, Sieve also skips files by join keys. ``--without-constants`` omits the second mode. For
-TPC, the benchmark sums the bytes of all tasks, because the final plan's metrics lack the stages
-that adaptive execution has dropped. Parquet's vectored reads are off, because Spark does not count
-the bytes of vectored reads from a local file system.
+runs in three modes in turn. The first mode is Spark alone (``spark.sieve.enabled = false``). In the
+second mode, Sieve skips files only by constants in the query (``spark.sieve.join.pruning = off``).
+In the third mode, Sieve also skips files by join keys. ``--without-constants`` omits the second
+mode. For TPC, the benchmark sums the bytes of all tasks, because the final plan's metrics lack the
+stages that adaptive execution has dropped. Parquet's vectored reads are off, because Spark does not
+count the bytes of vectored reads from a local file system.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 Planning comprises all steps from the query's text to the list of files that its tasks will read,
 including the file listing and the index look-up. The benchmark reads no data file. Each file of the
 table has four rows, or with ``--ranges`` four rows in each row group. The file listing is cached,
-as in any session after its first query. With ``--iceberg``, all sessions load Iceberg, and the
-tables are Iceberg tables of these files without bounds of columns.
+as in any session after its first query. With ``--iceberg``, all sessions load Iceberg. The tables
+are then Iceberg tables of these files, without column bounds.
 """
 
 from __future__ import annotations

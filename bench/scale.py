@@ -54,7 +54,7 @@ class Measured:
     """Measurements of an index of one number of files.
 
     Times are in milliseconds. A name with `cpu` means CPU time, which other load hardly affects.
-    The other times are wall-clock times.
+    The others are wall-clock times.
 
     `held` is the size of the cache in bytes after the first request. `grown` is the process's
     growth in bytes during this request.

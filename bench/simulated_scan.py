@@ -101,7 +101,7 @@ def _measure(n: int, rows: int, *, scattered: bool) -> Measured:
     frame = spark.range(0, n * rows, 1, max(2, n // _FILES_A_TASK)).selectExpr(
         f"{key} AS id", f"cast(id div {rows} AS int) AS {LOCATION}"
     )
-    # This job starts the executors before the measurement.
+    # This job starts the executors.
     spark.range(1000).repartition(4).count()
     files = [
         DataFile(f"{_ROOT}/day={k * 365 // n}/part-{k:07d}.parquet", _FILE_BYTES, 1_760_000_000_000)

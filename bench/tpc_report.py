@@ -17,7 +17,7 @@ SLOWER = 1.03
 """A query counts as slower with Sieve if its ratio of times exceeds both this factor and the spread
 of the other mode's runs."""
 FEWER = 0.99
-"""A query counts as reading fewer bytes below this share of bytes. Spark may read a footer twice."""
+"""Below this share, a query counts as reading fewer bytes. Spark may read a footer twice."""
 _WIDTH = 8
 _SIEVE, _SPARK = "Sieve", "Spark alone"
 

@@ -3,8 +3,8 @@
 One system indexes the plain files with Sieve, and another the Iceberg table of these files.
 
 A system uses the table's original files if it can. Every other system gets a copy, rewritten to the
-same number of files. If the system sorts or clusters rows, it does so by the queried columns. If
-the system only adds data to the files, the rows of its copy have their original order.
+same number of files. A system that sorts or clusters rows does so by the queried columns. If the
+system only adds data to the files, the rows of its copy have their original order.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ AUTOMATIC = "budget auto"
 
 
 class Mapped:
-    """A structure of hash maps, which find the files of a key, and intervals, for ranges."""
+    """A structure that uses hash maps for single keys, and intervals for ranges of keys."""
 
     name = "map"
 
@@ -197,7 +197,7 @@ class Builder:
 
 
 def sample(column: Column) -> QueryModel:
-    """A query model from a sample of random rows, as a build draws it before reading the column."""
+    """A query model from a random sample of rows. A build draws such a sample first, too."""
     return QueryModel.of_sample(_drawn(column))
 
 

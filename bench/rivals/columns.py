@@ -27,7 +27,7 @@ ROW_BYTES: Final = 50
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Column:
-    """A column's rows and their files.
+    """The rows of a column: their key codes and their files.
 
     Attributes:
         name: the column's name in reports.
@@ -200,7 +200,7 @@ def column(name: str, rows: int, files: int, folder: Path) -> Column:
         name: one of `NAMES`.
         rows: number of rows. For TPC-H, the maximum is 6,001,215.
         files: number of files, with equal numbers of rows if possible.
-        folder: folder of TPC-H's lineitem. The function generates a missing table.
+        folder: folder of TPC-H's lineitem. If this table is missing, the function generates it.
     """
     rng = np.random.default_rng(NAMES.index(name))
     if name in MADE:

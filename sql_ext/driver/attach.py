@@ -97,8 +97,7 @@ def _make_context(gateway: Any) -> SparkContext:
     finally:
         accumulators._start_update_server = start
     made._javaAccumulator = gateway.entry_point.accumulator()
-    # PySpark replaces the JVM's default session unless it finds an instantiated session. So the
-    # next two lines supply such a session.
+    # PySpark replaces the JVM's default session unless it finds an instantiated session.
     SparkSession._instantiatedSession = SimpleNamespace(_sc=made)
     SparkSession._instantiatedSession = wrap_session(made, gateway.entry_point.defaultSession())
     return made

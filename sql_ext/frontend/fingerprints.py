@@ -20,7 +20,7 @@ _MAX_FINGERPRINTS: Final = 256
 
 
 class Fingerprints:
-    """The fingerprints of this driver that scans used most recently."""
+    """A cache of the fingerprints that the driver's latest scans used."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -83,8 +83,8 @@ def compile_to(spark: Spark, files: list[Path], out: Path) -> None:
     """Runs the Scala compiler from Spark's jars. If the compiler fails, exits with its code."""
     java = Path(os.environ["JAVA_HOME"], "bin", "java") if "JAVA_HOME" in os.environ else "java"
     command = [
-        # In a short run, the JVM's optimizing compiler and parallel garbage collection cost more
-        # than they save. Without both, the compilation takes 12 CPU seconds instead of 33.
+        # In a short run, the JVM's optimizing compiler and parallel garbage collection take more
+        # time than they gain. Without both, the compilation takes 12 CPU seconds instead of 33.
         str(java), "-Xss8m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC",
         "-cp", f"{spark.home / 'jars'}/*", "scala.tools.nsc.Main", "-usejavacp",
         "-deprecation", "-feature", "-unchecked", "-encoding", "UTF-8",

@@ -2,8 +2,8 @@
 
 `start` returns when the server's port accepts connections. For each server, the file
 ``.sieve-run/<kind>-<port>.json`` is its record, and a file next to it is its log. The record
-identifies the server's process by pid and start time. So `stop` never ends a later process that has
-the same pid.
+identifies the server's process by pid and start time. So `stop` never ends a later process with
+this pid.
 """
 
 from __future__ import annotations

@@ -38,8 +38,7 @@ class Blanked:
     """A statement with blanks in place of its comments. All offsets in the text stay valid.
 
     Attributes:
-        text: the statement's text without comments. Its length and line breaks are those of the
-            original text.
+        text: the statement's text without comments. Its length and line breaks are unchanged.
         unclosed: offset of a ``/*`` whose comment is never closed. ``None`` if every comment is
             closed.
     """

@@ -100,7 +100,7 @@ class _Bare(ast.NodeTransformer):
         return None if node.arg in _GUARDS else self.generic_visit(node)
 
     def visit_arguments(self, node: ast.arguments) -> ast.AST:
-        """Makes keyword-only and positional-only arguments plain arguments."""
+        """Treats keyword-only and positional-only arguments as plain arguments."""
         node.args = [*node.posonlyargs, *node.args, *node.kwonlyargs]
         node.defaults += [default for default in node.kw_defaults if default is not None]
         node.posonlyargs, node.kwonlyargs, node.kw_defaults = [], [], []

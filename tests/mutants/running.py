@@ -70,7 +70,7 @@ class Bench:
     def end(self, mutant: Mutant, reach: Reach) -> str:
         """Runs the tests that reach a mutant, and returns the result.
 
-        The result is ``killed`` (a test failed), ``by time`` (a limit of time ended the tests),
+        The result is ``killed`` (a test failed), ``by time`` (a time limit ended the tests),
         ``SURVIVES`` (all tests passed) or ``UNREACHED`` (no test reaches the mutant).
         """
         rounds = reach.rounds(mutant)
