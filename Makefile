@@ -296,7 +296,7 @@ build/notebook/.fetched: Makefile | $(VENV_DONE)
 test-clients: setup build/dbt/.fetched build/hudi/.fetched-$(HUDI) build/sqlalchemy-1.4/.fetched build/sqlalchemy-2/.fetched build/clients/.fetched build/notebook/.fetched build/superset/.fetched ## every client and tool: spark-sql, beeline, PyHive, dbt, SQLAlchemy, Superset, impyla, Spark Connect, Ibis, notebooks, the SQL of the pages
 	@$(BIN)/python -m pytest tests/clients tests/spark/test_sql_of_pages.py $(ARGS)
 
-# Each release of Hudi has a bundle for Spark 3.5. VERSION=1.0.2 selects another release of Hudi.
+# Hudi has a bundle for each minor version of Spark. VERSION=1.0.2 selects another release of Hudi.
 test-hudi: VERSION := $(HUDI)
 test-hudi: setup ## Hudi tables on Spark 3.5; VERSION=1.0.2: with that Hudi
 	@$(MAKE) build/hudi/.fetched-$(VERSION)

@@ -177,7 +177,7 @@ class Bench:
     def measure(self, query: Query, ways: dict[str, tuple[str, bool]]) -> dict[str, Measured]:
         """Runs a query with each way in turn, after a warm-up round.
 
-        Exits if the ways' rows differ.
+        Exits if two ways return different rows.
         """
         measured = {way: Measured() for way in ways}
         rows: dict[str, Counter[str]] = {}

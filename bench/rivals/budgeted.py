@@ -209,7 +209,10 @@ def _drawn(column: Column) -> Codes:
 def cut(
     column: Column, query_model: QueryModel, budget: float, threshold: float | None = None
 ) -> Intervals:
-    """The intervals of all files, cut file by file. They can be more than the budget allows."""
+    """The intervals of all files, cut file by file.
+
+    There can be more intervals than the budget allows.
+    """
     least = overprovisioned_threshold(column.files, budget) if threshold is None else threshold
     parts, weights = [], weights_at(weights_of(column.sizes), np.arange(column.files))
     for file, (codes, rows) in enumerate(column.keys_of_files()):

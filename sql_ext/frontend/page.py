@@ -100,8 +100,8 @@ class PageService:
                 return ShownIndex(label, name, "gone")
             state: str = manifest.state
             if state == "ready":
-                # The page shows that a refresh failed, but not why, because any visitor can see the
-                # page. SHOW returns the reason to users who may read the table.
+                # The page shows that a refresh failed, but not why. SHOW returns the reason, but
+                # only to users with permission.
                 doing, *_ = self._auto_refresh.state(table["database"], table["table"]).split(":")
                 state = doing or state
             coverage = _coverage(store, registration.directory, manifest)

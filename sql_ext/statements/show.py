@@ -132,7 +132,7 @@ def _unreadable(error: Exception) -> str:
 def _at_a_glance(
     identity: TableIdentity, indexes: Sequence[RegisteredIndex], context: StatementContext
 ) -> list[_Glance]:
-    """Looks at each index of a table without Spark jobs, so that SHOW of a database is fast."""
+    """Looks at each index of a table, as far as this needs no Spark job."""
     doing = context.background.state(identity.namespace, identity.table)
     if doing or not any(isinstance(index, Ready) for index in indexes):
         return _unread(indexes, doing)
