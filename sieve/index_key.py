@@ -27,9 +27,9 @@ GRAM_BYTES: Final = 4
 same number."""
 
 
-def expression_key(sql: str) -> Key:
-    """The key of an expression, given the expression's SQL."""
-    return ("", sql)
+def expression_key(sql: str, kind: str | None = None) -> Key:
+    """The key of an expression, given the expression's SQL and the kind of the index."""
+    return ("", sql) if kind is None else ("", sql, kind)
 
 
 def expression_of(key: Sequence[str]) -> str | None:

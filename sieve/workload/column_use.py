@@ -31,6 +31,7 @@ class Kind(StrEnum):
     EQUALS = "="
     IN = "in"
     NULL = "is null"
+    CONTAINS = "contains"
     PREFIX = "prefix"
     BETWEEN = "between"
     RANGE = "range"
@@ -71,7 +72,7 @@ class ColumnUse:
             files: number of files that the scan reads without an index. The method assumes that all
                 files have the same size.
         """
-        if self.kind in (Kind.EQUALS, Kind.IN):
+        if self.kind in (Kind.EQUALS, Kind.IN, Kind.CONTAINS):
             return min(1.0, self.values / max(1.0, files))
         if self.kind is Kind.TOP:
             return min(1.0, TOP_FILES / max(1.0, files))

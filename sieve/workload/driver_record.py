@@ -21,8 +21,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from sieve.errors import CorruptError
+from sieve.index_key import SUBSTRING, expression_of, kind_of
 from sieve.workload.column_use import Column, ColumnUse, Kind, Uses, all_of, any_of
 from sieve.workload.record import Table, Workload
+from sieve.workload.spelling import spelled
 
 _DAY_MS: Final = 86_400_000
 _KINDS: Final[Mapping[str, Kind | None]] = {
@@ -228,7 +230,7 @@ def tree_uses(node: Mapping[str, Any]) -> Uses:
     """The uses of columns in a predicate tree that contains no constants."""
     op = node["op"]
     if op in ("and", "exists"):
-        return all_of(map(tree_uses, node["args"]))
+        return _without_prefixes(all_of(map(tree_uses, node["args"])))
     if op == "or":
         return any_of(map(tree_uses, node["args"]))
     if op == "unknown":
@@ -237,4 +239,19 @@ def tree_uses(node: Mapping[str, Any]) -> Uses:
     if kind is None:
         return {}
     column: Column = tuple(node["col"])
+    if kind_of(column) == SUBSTRING:
+        kind = Kind.CONTAINS
     return {column: ColumnUse(kind, node.get("values", 1))}
+
+
+def _without_prefixes(uses: Uses) -> Uses:
+    """The uses without those of substrings of a column that also has a predicate on a prefix.
+
+    For such a column, an ordinary index is smaller than an index on substrings.
+    """
+    prefixes = {spelled(column) for column, use in uses.items() if use.kind is Kind.PREFIX}
+    return {
+        column: use
+        for column, use in uses.items()
+        if use.kind is not Kind.CONTAINS or expression_of(column) not in prefixes
+    }

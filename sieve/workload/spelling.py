@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from sieve.index_key import expression_of
+from sieve.index_key import SUBSTRING, expression_of, kind_of
 from sieve.workload.column_use import Column
 from sieve.workload.record import Table, parts
 
@@ -27,12 +27,17 @@ def listed(column: Column) -> str:
 
 def create_statement(table: Table, column: Column) -> str:
     """The statement that creates an index on a column."""
-    return f"CREATE SIEVE INDEX ON {spelled(parts(table))} ({listed(column)})"
+    return f"CREATE SIEVE INDEX {_on(table, column)}"
 
 
 def estimate_statement(table: Table, column: Column) -> str:
     """The statement that estimates an index on a column."""
-    return f"ESTIMATE SIEVE INDEX ON {spelled(parts(table))} ({listed(column)})"
+    return f"ESTIMATE SIEVE INDEX {_on(table, column)}"
+
+
+def _on(table: Table, column: Column) -> str:
+    options = " OPTIONS (kind = 'substring')" if kind_of(column) == SUBSTRING else ""
+    return f"ON {spelled(parts(table))} ({listed(column)}){options}"
 
 
 def drop_statement(table: Table, index: str) -> str:

@@ -130,7 +130,7 @@ def _left(column: Column, group: ScanGroup, test: ColumnTest | None) -> float:
     least, kind = group.left[column], group.kinds[column]
     if test is None or kind in (Kind.TOP, Kind.NULL):
         return least
-    if kind in (Kind.EQUALS, Kind.IN):
+    if kind in (Kind.EQUALS, Kind.IN, Kind.CONTAINS):
         # After partition pruning, a scan may list only a few of the files that contain the value.
         share = min(1.0, group.files / max(1, group.scans * test.files))
         return min(float(group.bytes), least * max(1.0, test.value * share))

@@ -142,6 +142,36 @@ def test_advice_names_elements_of_arrays(lab: Lab) -> None:
     lab.sql("DROP TABLE posts")
 
 
+def test_advice_names_substrings(lab: Lab) -> None:
+    """ADVISE proposes indexes on substrings for long patterns, and no constant is recorded."""
+    lab.sql(
+        "CREATE TABLE lines USING parquet AS SELECT id, concat('line ', md5(string(id))) AS line, "
+        "concat('Code ', md5(string(-id))) AS code FROM range(0, 1000, 1, 10)"
+    )
+    found = {
+        of: lab.spark.sql(f"SELECT md5(string({of}717)) k").first().k[7:19] for of in ("", "-")
+    }
+    wanted = {
+        "line": f"line LIKE '%{found['']}%'",
+        "lower(code)": f"code ILIKE '%{found['-']}_%'",
+    }
+    for predicate in (*wanted.values(), "line LIKE '%abc%'", "id > 0 OR line LIKE '%abcd%'"):
+        lab.sql(f"SELECT * FROM lines WHERE {predicate}")
+    assert not any(part in json.dumps(recorded(lab)) for part in found.values())
+    rows = {row["column"]: row for row in advice(lab, "ON lines")}
+    assert {column for column in rows if column != "id"} == set(wanted)
+    for sql, predicate in wanted.items():
+        assert rows[sql]["statement"].endswith(f"({sql}) OPTIONS (kind = 'substring')")
+        assert "contains " in rows[sql]["asked"]
+        assert lab.sql(rows[sql]["estimate"])
+        assert rows[sql]["files_after"] < rows[sql]["files_before"]
+        lab.sql(rows[sql]["statement"])
+        lab.check(f"SELECT * FROM lines WHERE {predicate}", exactly=1)
+    left = {row["column"]: row["action"] for row in advice(lab, "ON lines")}
+    assert {left[sql] for sql in wanted} == {"keep"}
+    lab.sql("DROP TABLE lines")
+
+
 @pytest.mark.usefixtures("tables")
 def test_advice_ranks_columns_by_saved_bytes(lab: Lab) -> None:
     """ADVISE lists the best index first, with counts of scans and a CREATE that works."""

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from sieve.errors import UnsupportedError
-from sieve.index_key import expression_key
+from sieve.index_key import GRAM_BYTES, SUBSTRING, expression_key
 from sieve.workload.column_use import Column, ColumnUse, Kind, Uses, all_of, any_of, negated
 from sieve.workload.spelling import spelled
 
@@ -35,8 +35,8 @@ _KINDS = {
     "IsNull": Kind.NULL,
     "IsNotNull": None,
     "StringStartsWith": Kind.PREFIX,
-    "StringEndsWith": Kind.OTHER,
-    "StringContains": Kind.OTHER,
+    "StringEndsWith": Kind.CONTAINS,
+    "StringContains": Kind.CONTAINS,
 }
 # Matches comparisons of monotone functions. The shim derives a range of the function's argument
 # from such a comparison (MonotoneFunction.scala).
@@ -51,6 +51,10 @@ _EXPRESSION = re.compile(
     r"|get_json_object\((?P<json>[^#(),]{1,300})#\d+, (?P<path>\$[\w.\[\]]{1,300})\)) "
     r"(?P<op><=>|=|<=|>=|<|>) "
 )
+
+
+# Matches LIKE with a pattern that begins with a wildcard.
+_LIKE = re.compile(r"(?:^\[|, )(?P<name>[^#(),]{1,300})#\d+ LIKE (?P<pattern>[%_][^,\]\\]*)[,\]]")
 
 
 class UnreadableFilterError(UnsupportedError):
@@ -101,9 +105,11 @@ def column_uses(pushed: str, data_filters: str, schema: ScanSchema) -> Uses:
     Raises:
         UnreadableFilterError: Spark truncated the filters, or a constant has unbalanced brackets.
     """
-    uses = all_of([_Parser(pushed).conjunction(), *_functions(data_filters, schema)])
-    own = {column: use for column, use in uses.items() if schema.has(column)}
-    return {**own, **all_of(_expressions(data_filters, schema))}
+    parser = _Parser(pushed)
+    uses = all_of([parser.conjunction(), *_functions(data_filters, schema)])
+    own = {key: use for key, use in uses.items() if schema.has(parser.texts.get(key, key))}
+    others = [*_expressions(data_filters, schema), *_patterns(data_filters, schema)]
+    return {**own, **all_of(others)}
 
 
 def _expressions(data_filters: str, schema: ScanSchema) -> Iterator[Uses]:
@@ -118,6 +124,18 @@ def _expressions(data_filters: str, schema: ScanSchema) -> Iterator[Uses]:
             yield {expression_key(sql): ColumnUse(Kind.EQUALS if equal else Kind.RANGE)}
 
 
+def _patterns(data_filters: str, schema: ScanSchema) -> Iterator[Uses]:
+    for found in _LIKE.finditer(data_filters):
+        name = (found["name"],)
+        if schema.has(name) and any(map(_has_grams, re.split("[%_]", found["pattern"]))):
+            yield {expression_key(spelled(name), SUBSTRING): ColumnUse(Kind.CONTAINS)}
+
+
+def _has_grams(text: str) -> bool:
+    """Returns whether a text is long enough for a look-up in an index on substrings."""
+    return len(text.encode()) >= GRAM_BYTES
+
+
 def _functions(data_filters: str, schema: ScanSchema) -> Iterator[Uses]:
     for found in _FUNCTION.finditer(data_filters):
         name = found["name"]
@@ -127,11 +145,17 @@ def _functions(data_filters: str, schema: ScanSchema) -> Iterator[Uses]:
 
 
 class _Parser:
-    """A recursive descent parser of ``PushedFilters``."""
+    """A recursive descent parser of ``PushedFilters``.
+
+    Attributes:
+        texts: maps the key of each index on substrings, of which `conjunction` returns a use, to
+            the column's path.
+    """
 
     def __init__(self, text: str) -> None:
         self._text = text
         self._at = 0
+        self.texts: dict[Column, Column] = {}
 
     def conjunction(self) -> Uses:
         if self._text in ("", "[]"):
@@ -178,6 +202,12 @@ class _Parser:
         kind = _KINDS[name]
         if kind is None:
             return {}
+        if kind is Kind.CONTAINS:
+            if not _has_grams(constant.removeprefix(",")):
+                return {column: ColumnUse(Kind.OTHER)}
+            key = expression_key(spelled(column), SUBSTRING)
+            self.texts[key] = column
+            return {key: ColumnUse(kind)}
         values = constant.count(",") if kind is Kind.IN else 1
         return {column: ColumnUse(kind, values)}
 

@@ -98,6 +98,17 @@ def test_connectives_and_unknown_parts() -> None:
     assert tree_uses({"op": "or", "args": [ID, {"op": "true"}]}) == {("id",): ColumnUse(Kind.OR)}
 
 
+def test_uses_of_substrings() -> None:
+    """A gram's look-up is a use of substrings, unless a predicate on a prefix serves the query."""
+    gram = {"op": "exists", "args": [{"op": "=", "col": ["", "note", "substring"]}]}
+    contains = {("", "note", "substring"): ColumnUse(Kind.CONTAINS)}
+    assert tree_uses({"op": "and", "args": [gram, gram]}) == contains
+    for name, others in (("note", {}), ("other", contains)):
+        prefix = {"op": "starts with", "col": [name]}
+        found = tree_uses({"op": "and", "args": [prefix, gram]})
+        assert found == {(name,): ColumnUse(Kind.PREFIX)} | others
+
+
 def test_scans_and_the_work_of_indexes() -> None:
     """Scans with equal filters are added up, and so is the work of an index's versions."""
     found = parsed(

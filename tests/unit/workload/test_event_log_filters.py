@@ -80,6 +80,41 @@ def test_expressions(data: str, expected: dict[str, ColumnUse]) -> None:
     assert uses("[]", data) == {("", sql): use for sql, use in expected.items()}
 
 
+@pytest.mark.parametrize(
+    ("pushed", "data", "column"),
+    [
+        ("[StringContains(name,abcd)]", "[]", "name"),
+        ("[StringContains(name,a, b)]", "[]", "name"),
+        ("[StringEndsWith(my text,(ü).)]", "[]", "`my text`"),
+        ("[StringContains(s.`b b`,abcd)]", "[]", "s.`b b`"),
+        ("[StringContains(missing,abcd)]", "[]", None),
+        ("[IsNotNull(name)]", "[isnotnull(name#1), name#1 LIKE %ab%abcd%]", "name"),
+        ("[]", "[name#1 LIKE %abcd_x%]", "name"),
+        ("[]", "[name#1 LIKE %abc%x_yz%]", None),
+        ("[]", "[name#1 LIKE abcd%x_z]", None),
+        ("[]", "[missing#1 LIKE %abcd_x%]", None),
+        ("[]", "[NOT name#1 LIKE %abcd_x%]", None),
+    ],
+)
+def test_parts_of_texts(pushed: str, data: str, column: str | None) -> None:
+    """A predicate on a part of at least four bytes is a use of an index on substrings."""
+    expected = {} if column is None else {("", column, "substring"): ColumnUse(Kind.CONTAINS)}
+    assert uses(pushed, data) == expected
+
+
+@pytest.mark.parametrize(
+    ("pushed", "kind"),
+    [
+        ("[Not(StringContains(name,abcd))]", Kind.UNEQUAL),
+        ("[Or(StringContains(name,abcd),StringContains(name,efgh))]", Kind.CONTAINS),
+        ("[Or(StringContains(name,abcd),EqualTo(name,x))]", Kind.OR),
+    ],
+)
+def test_parts_of_texts_in_other_filters(pushed: str, kind: Kind) -> None:
+    """An index on substrings cannot evaluate NOT, or an OR with another predicate."""
+    assert uses(pushed)["", "name", "substring"] == ColumnUse(kind)
+
+
 def test_names_with_dots_blanks_and_back_ticks() -> None:
     """A quoted name is one part of a path, and the name of a struct's field is a path."""
     found = uses(

@@ -33,5 +33,13 @@ def test_statements_parse_back_to_the_names() -> None:
     assert (created.table.parts, created.columns[0].parts) == (table, column)
     estimated = parse_statement(estimate_statement(table, column))
     assert (estimated.table.parts, estimated.columns[0].parts) == (table, column)
+    substrings = ("", "lower(note)", "substring")
+    created = parse_statement(create_statement(table, substrings))
+    assert (created.columns[0].parts, created.options) == (
+        ("", "lower(note)"),
+        {"kind": "substring"},
+    )
+    estimated = parse_statement(estimate_statement(table, substrings))
+    assert estimated.options == {"kind": "substring"}
     dropped = parse_statement(drop_statement(table, "in dex"))
     assert (dropped.table.parts, dropped.name) == (table, "in dex")

@@ -110,7 +110,10 @@ object ScanRecord extends SparkListener with PredicateHelper with OnceLogging {
 
   private def bare(node: Node): Node = node.collect {
     case ("values", values: Seq[_]) => "values" -> values.size
-    case ("args", args: Seq[_]) => "args" -> args.map(a => bare(a.asInstanceOf[Node]))
+    case ("args", args: Seq[_]) =>
+      val own = args.map(a => bare(a.asInstanceOf[Node]))
+      // A LIKE with a long pattern has many conjuncts that differ only in their constants.
+      "args" -> (if (node("op") == "and") own.distinct else own)
     case kept @ ("op" | "col" | "names", _) => kept
   }
 

@@ -17,7 +17,7 @@ final class ProposedExpressions(indexed: IndexedExpressions) extends IndexedExpr
 
   override def key(kind: String, e: Expression, path: Expression => Option[Seq[String]]): Option[Seq[String]] =
     indexed.key(kind, e, path).orElse(
-      if (kind == ManyKeys.elements && ProposedExpressions.hasElements(e, path)) Some(IndexedExpression.key(ProposedExpressions.array(e, path), Some(kind)))
+      if (ProposedExpressions.canHave(kind, e, path)) Some(IndexedExpression.key(ProposedExpressions.column(e, path), Some(kind)))
       else None)
   override def over(names: Seq[String]): Seq[String] = indexed.over(names)
   override val tuples: Seq[Tuple] = indexed.tuples
@@ -38,8 +38,10 @@ private object ProposedExpressions {
   private def isWorthwhile(e: Expression, path: Expression => Option[Seq[String]]): Boolean =
     isScalar(e.dataType) && !e.isInstanceOf[Literal] && path(e).isEmpty && MonotoneFunction.of(e).isEmpty && isOfColumns(e, path)
 
-  private def hasElements(e: Expression, path: Expression => Option[Seq[String]]): Boolean = e.dataType match {
-    case ArrayType(element, _) => isScalar(element) && isOfColumns(e, path)
+  /** True if advice can propose an index of this kind on an expression. */
+  private def canHave(kind: String, e: Expression, path: Expression => Option[Seq[String]]): Boolean = e.dataType match {
+    case ArrayType(element, _) => kind == ManyKeys.elements && isScalar(element) && isOfColumns(e, path)
+    case StringType => kind == ManyKeys.substring && isOfColumns(e, path)
     case _ => false
   }
 
@@ -66,7 +68,7 @@ private object ProposedExpressions {
     }
   }
 
-  private def array(e: Expression, path: Expression => Option[Seq[String]]): String =
+  private def column(e: Expression, path: Expression => Option[Seq[String]]): String =
     path(e).orElse(ColumnPath.inArray(e, path)).fold(sql(e))(_.map(quoteIfNeeded).mkString("."))
 
   private def sql(e: Expression): String = e.transform { case a: AttributeReference => a.withQualifier(Nil) }.sql
