@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from pyspark.errors import PySparkException
 from spark_session import Lab
@@ -36,6 +38,34 @@ def check_renames(lab: Lab) -> None:
     assert lab.check("SELECT * FROM t WHERE lower(v) = 'v42'").rows.total() == 1
     states = {row[2]: row[6] for row in lab.sql("SHOW SIEVE INDEXES ON t")}
     assert states["lower_v_sieve"] == "column dropped"
+    _check_others(lab)
+
+
+def _check_others(lab: Lab) -> None:
+    """Statements on all indexes of `t` also work if the column of `lower_v_sieve` was dropped."""
+    rows = {row[0]: row for row in lab.sql("REFRESH SIEVE INDEX ON t")}
+    gone = rows.pop("lower_v_sieve")
+    assert gone[1:6] == (None,) * 5
+    assert "no longer has the column" in gone[6]
+    assert len(rows) == 2
+    assert {row[5] for row in rows.values()} == {"refreshed"}
+    assert len(lab.sql("OPTIMIZE SIEVE INDEX ON t")) == 3
+    statuses = {row[0]: row[2] for row in lab.sql("CHECK SIEVE INDEX ON t")}
+    assert statuses.pop("lower_v_sieve") == "column dropped"
+    assert set(statuses.values()) == {"ok"}
+    for statement in ("REFRESH", "OPTIMIZE", "CHECK"):
+        with pytest.raises(PySparkException, match="SIEVE_UNKNOWN_COLUMN"):
+            lab.sql(f"{statement} SIEVE INDEX lower_v_sieve ON t")
+    with lab.setting("spark.sieve.refresh.auto", "true"):
+        lab.sql("INSERT INTO t VALUES (1002, NULL, NULL, NULL, NULL)")
+        deadline = time.monotonic() + 60
+        while not _states(lab) <= {"ready", "column dropped"}:
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+
+
+def _states(lab: Lab) -> set[str]:
+    return {row[6].partition(":")[0] for row in lab.sql("SHOW SIEVE INDEXES ON t")}
 
 
 def check_elements(lab: Lab) -> None:

@@ -58,6 +58,11 @@ class Column:
         return self.path[0] if self.computed else spelled(self.path)
 
     @property
+    def sql(self) -> str:
+        """The column or expression as an expression that Spark parses, whatever its name."""
+        return self.path[0] if self.computed else quoted(self.path)
+
+    @property
     def any_width(self) -> bool:
         """Returns whether the length of the column's values is unbounded."""
         return self.type.startswith(("string", "varchar", "binary"))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from sieve.index_key import expression_of
 
-_PLAIN = re.compile(r"\d*[^\W\d]\w*")
+_PLAIN = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
 def quoted(parts: Sequence[str]) -> str:
@@ -16,7 +16,10 @@ def quoted(parts: Sequence[str]) -> str:
 
 
 def spelled(parts: Sequence[str]) -> str:
-    """A qualified name as a user would type it, with quotes only around parts that need quotes."""
+    """A qualified name for people, with quotes only around parts that need quotes.
+
+    Spark reads some of these names as literals, such as ``null``.
+    """
     return ".".join(part if _PLAIN.fullmatch(part) else quoted([part]) for part in parts)
 
 

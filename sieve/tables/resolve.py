@@ -97,7 +97,7 @@ def _forget_listing(session: Any, parts: Sequence[str]) -> None:
 
 def plan_column(spark: SparkSession, parts: Sequence[str], column: Column) -> None:
     """Plans a query of a column. Raises an error if the user lacks a permission."""
-    frame = spark.table(quoted(parts)).selectExpr(column.typed)
+    frame = spark.table(quoted(parts)).selectExpr(column.sql)
     frame._jdf.queryExecution().executedPlan()  # noqa: SLF001 - no other door
 
 

@@ -19,7 +19,7 @@ from sieve.metadata.timestamps import ms_since_epoch
 from sieve.tables import delta, hudi, iceberg
 from sieve.tables.column import Column
 from sieve.tables.data_file import Changes, DataFile, FileCuts
-from sieve.tables.names import spelled
+from sieve.tables.names import quoted, spelled
 from sieve.tables.reading_conf import Conf, reading_conf
 from sieve.tables.registered_table import RegisteredTable
 from sieve.tables.table_info import TableInfo, has_array, resolve_column, table_info_from
@@ -182,20 +182,20 @@ class CatalogTable(RegisteredTable):
             InvalidInputError, UnsupportedError: as `resolve_column`, or if Sieve cannot index the
                 expression.
         """
-        sql = expression_of(typed)
+        shown = sql = expression_of(typed)
         if sql is None:
             if not has_array(self.info, typed):
                 column = resolve_column(self.info, typed)
                 if kind in (None, ELEMENTS):
                     return column
-            sql = spelled(typed)
+            shown, sql = spelled(typed), quoted(typed)
         found = json.loads(self._access.define(sql, kind or kind_of(typed) or ""))
         if "column" in found:
             return resolve_column(self.info, found["column"])
         if "refused" in found:
             raise UnsupportedError(
                 "SIEVE_UNSUPPORTED_EXPRESSION",
-                f"{sql} of {self.info.label} cannot be indexed: {found['refused']}",
+                f"{shown} of {self.info.label} cannot be indexed: {found['refused']}",
             )
         self.info = table_info_from(json.loads(self._access.info()))
         made = self.info.column_of(tuple(found["key"]))

@@ -158,6 +158,9 @@ def refresh(command: commands.RefreshIndex, context: StatementContext) -> list[R
     else:
         key = None if column is None else table.info.key_of(column)
         chosen = select(indexes, table.info.label, command.name, key)
+    if name is not None or column is not None:
+        for one in chosen:
+            indexed_column(table.info, usable(one).manifest)
     there = [one for one in chosen if one.name not in names]
     mode = RefreshMode.FULL if command.full else RefreshMode.INCREMENTAL
     rows = bring_up(table, there, mode, context, followed)
@@ -173,6 +176,8 @@ def optimize(command: commands.OptimizeIndex, context: StatementContext) -> list
     """``OPTIMIZE SIEVE INDEX``: merges runs, and returns a row per index."""
     table = context.table(command.table)
     chosen = select(context.indexes(table), table.info.label, command.name, None)
+    if command.name is not None:
+        indexed_column(table.info, usable(chosen[0]).manifest)
     return bring_up(table, chosen, RefreshMode.COMPACT, context)
 
 
@@ -216,13 +221,16 @@ def bring_up(
 ) -> list[Row]:
     """Refreshes the chosen indexes of a table, and returns the rows of REFRESH.
 
+    If the table no longer has the column of an index, the index's row contains only the problem.
+
     Args:
         followed: names of the indexes that `follow` has updated in this statement. The rows of
             these indexes say ``refreshed`` even if the table's files have not changed.
     """
-    refreshable = [
-        index for index in only_usable(chosen) if not dropped_column(table.info, index.manifest)
-    ]
+    problems = {
+        index.name: dropped_column(table.info, index.manifest) for index in only_usable(chosen)
+    }
+    refreshable = [index for index in only_usable(chosen) if problems[index.name] is None]
     context.check_executors(table, [index.manifest.type for index in refreshable])
     outcomes: list[Outcome] = []
     conflict: ConflictError | None = None
@@ -244,8 +252,9 @@ def bring_up(
         raise conflict
     context.background.clear(table.info.identity.namespace, table.info.identity.table)
     for one in chosen:
-        indexed_column(table.info, usable(one).manifest)
-    return answer_rows(outcomes, context)
+        usable(one)
+    refused = [refused_row(name, problem) for name, problem in problems.items() if problem]
+    return [*answer_rows(outcomes, context), *refused]
 
 
 def drop(command: commands.DropIndex, context: StatementContext) -> list[Row]:

@@ -291,9 +291,10 @@ def check(command: commands.CheckIndex, context: StatementContext) -> list[Row]:
     """
     table = context.table(command.table)
     chosen = select(context.indexes(table), table.info.label, command.name, None)
-    checkable = [
-        index for index in only_usable(chosen) if not dropped_column(table.info, index.manifest)
-    ]
+    problems = {
+        index.name: dropped_column(table.info, index.manifest) for index in only_usable(chosen)
+    }
+    checkable = [index for index in only_usable(chosen) if problems[index.name] is None]
     context.check_executors(table, [index.manifest.type for index in checkable])
     checked: list[CheckedFile] = []
     for index in checkable:
@@ -304,10 +305,14 @@ def check(command: commands.CheckIndex, context: StatementContext) -> list[Row]:
             context.plan_column(command.table.parts, column)
         checked += check_index(table, index, command.sample, context.environment)
     refuse_losses(table.info.label, checked)
+    if command.name is not None:
+        indexed_column(table.info, usable(chosen[0]).manifest)
     for one in chosen:
         # Raises an error for an unusable index only now, after the check of all other indexes.
-        indexed_column(table.info, usable(one).manifest)
-    rows: list[Row] = []
+        usable(one)
+    rows: list[Row] = [
+        (name, None, "column dropped", problem) for name, problem in problems.items() if problem
+    ]
     for index in checkable:
         own = [one for one in checked if one.index == index.name]
         rows.append(_check_summary(index.name, own))

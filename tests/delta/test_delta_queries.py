@@ -176,10 +176,8 @@ def test_statements_name_the_index_of_a_dropped_column(lab: Lab, later: bool) ->
         if added:
             lab.sql(added)
         for statement in (
-            "REFRESH SIEVE INDEX ON t",
             "REFRESH SIEVE INDEX id_sieve ON t FULL",
             "OPTIMIZE SIEVE INDEX id_sieve ON t",
-            "CHECK SIEVE INDEX ON t",
             "CHECK SIEVE INDEX id_sieve ON t",
             "SELECT * FROM sieve_segments('t', 'id_sieve')",
         ):

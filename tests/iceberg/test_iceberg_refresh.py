@@ -177,3 +177,24 @@ def test_a_file_that_was_added_twice_is_read(lab: Lab) -> None:
     ((key, copies),) = lab.sql("SELECT id, count(*) FROM t GROUP BY id HAVING count(*) > 1 LIMIT 1")
     assert copies == 2
     assert lab.check(f"SELECT * FROM t WHERE id = {key}").rows.total() == 2
+
+
+def test_statements_in_a_session_with_a_branch_for_writes(lab: Lab) -> None:
+    """With `spark.wap.branch`, statements work, and REFRESH indexes the files of `main`."""
+    create(lab, write_wap_enabled="true")
+    insert(lab)
+    lab.sql("CREATE SIEVE INDEX ON t (id)")
+    with lab.setting("spark.wap.branch", "audit"):
+        insert(lab, start=100)
+        assert lab.check("SELECT * FROM t WHERE id = 142", exactly=10).rows.total() == 1
+        assert {row[6] for row in lab.sql("SHOW SIEVE INDEXES ON t")} == {"ready"}
+        assert refreshed(lab) == 10
+        check(lab)
+        lab.sql("CREATE SIEVE INDEX ON t (v)")
+        lab.sql("DROP SIEVE INDEX v_sieve ON t")
+    assert lab.check("SELECT * FROM t WHERE id = 142", exactly=0).rows.total() == 0
+    lab.sql(f"{CALL}fast_forward('refresh.t', 'main', 'audit')")
+    lab.check("SELECT * FROM t WHERE id = 42", exactly=11)
+    assert refreshed(lab) == 20
+    lab.check("SELECT * FROM t WHERE id = 142", exactly=1)
+    check(lab)

@@ -37,6 +37,42 @@ def test_columns_of_strange_names(lab: Lab, form: str) -> None:
             lab.sql(f"DROP SIEVE INDEX {quoted(name)} ON t")
 
 
+@pytest.mark.parametrize("name", ["größe", "1d", "a`.b", "select"])
+def test_statements_on_a_column_of_a_strange_name(lab: Lab, name: str) -> None:
+    """CHECK, REFRESH, functions, and indexes of each kind find a column of a strange name."""
+    column = quoted(name)
+    with lab.database("strange_statements"):
+        lab.sql(
+            f"CREATE TABLE t USING parquet AS SELECT array(string(id + 1000)) AS {column}, "
+            f"named_struct({name!r}, id) AS s FROM range(0, 40, 1, 4)"
+        )
+        lab.sql(f"CREATE SIEVE INDEX ON t ({column}, s.{column}, {column}[0])")
+        lab.sql(f"CREATE SIEVE INDEX parts ON t ({column}[0]) OPTIONS (kind = 'substring')")
+        for predicate in (
+            f"array_contains({column}, '1015')",
+            f"s.{column} = 15",
+            f"{column}[0] = '1015'",
+            f"{column}[0] LIKE '%1015%'",
+        ):
+            lab.check(f"SELECT * FROM t WHERE {predicate}", exactly=1)
+        checked = lab.sql("CHECK SIEVE INDEX ON t")
+        assert (len(checked), {row[2] for row in checked}) == (4, {"ok"})
+        for index in {row[0] for row in checked}:
+            lab.sql(f"SELECT * FROM sieve_segments('t', '{index}')")
+        assert len(lab.sql(f"ESTIMATE SIEVE INDEX ON t ({column})")) > 0
+        assert {row[5] for row in lab.sql("REFRESH SIEVE INDEX ON t")} == {"unchanged"}
+
+
+def test_a_column_called_null(lab: Lab) -> None:
+    """Statements read the column `null`, and not the literal NULL."""
+    with lab.database("strange_null"):
+        lab.sql("CREATE TABLE t USING parquet AS SELECT id AS `null` FROM range(0, 40, 1, 4)")
+        lab.sql("CREATE SIEVE INDEX ON t (`null`)")
+        lab.check("SELECT * FROM t WHERE `null` = 15", exactly=1)
+        assert {row[2] for row in lab.sql("CHECK SIEVE INDEX ON t")} == {"ok"}
+        assert lab.sql("SELECT * FROM sieve_segments('t', 'null_sieve')")
+
+
 def test_fields_of_strange_names(lab: Lab) -> None:
     """Field `a.b` of a struct is not taken as field b of a."""
     with lab.database("strange_fields"):

@@ -77,7 +77,7 @@ object Iceberg extends TableFormat with OnceLogging {
   override def named(of: DataSourceV2Relation, session: Compat.Session): Option[LogicalRelation] =
     for {
       _ <- readable(of.table)
-      name <- of.identifier
+      name <- of.identifier.map(ofMain(_, session))
       catalog <- of.catalog.collect { case own: TableCatalog => own }
       own <- newest(catalog, name)
       made <- attempt {
@@ -89,6 +89,17 @@ object Iceberg extends TableFormat with OnceLogging {
         }
       }
     } yield made
+
+  /**
+   * The name of a table itself, for the name of its branch `spark.wap.branch`. With this setting, Iceberg appends the
+   * branch to the name of each table that a session reads.
+   */
+  private def ofMain(name: Identifier, session: Compat.Session): Identifier =
+    session.sessionState.conf.settings.asScala.get("spark.wap.branch") match {
+      case Some(branch) if name.name == s"branch_$branch" && name.namespace.length > 1 =>
+        Identifier.of(name.namespace.init, name.namespace.last)
+      case _ => name
+    }
 
   /**
    * Returns a table in its newest state. A catalog caches tables for a while, and another session may have changed the
