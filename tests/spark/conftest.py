@@ -1,4 +1,4 @@
-"""Fixtures of the tests of statements and queries on Spark."""
+"""Fixtures for the tests that run statements and queries on Spark."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import joined_tables
 import pytest
 from spark_session import INTERPRETED, Lab
 
-# In these modules, Spark compiles queries, because only compiled queries read columns in batches.
+# For these modules, Spark compiles queries, because only compiled queries read columns in batches.
 COMPILED = {
     "test_arrow_jobs", "test_bugs_of_others", "test_hashes", "test_join_pruning",
     "test_key_function", "test_python_functions", "test_ranges", "test_reader_fingerprint",
@@ -23,7 +23,7 @@ The other modules test statements; without compilation, they need a sixth less C
 
 @pytest.fixture(scope="module", autouse=True)
 def interpreted(request: pytest.FixtureRequest, lab: Lab) -> Iterator[None]:
-    """Sets whether Spark interprets the module's queries or compiles them."""
+    """Makes Spark either compile or interpret all queries of the test module."""
     if request.module.__name__.rpartition(".")[2] in COMPILED:
         yield
         return
@@ -33,7 +33,7 @@ def interpreted(request: pytest.FixtureRequest, lab: Lab) -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def star(lab: Lab) -> Iterator[Lab]:
-    """A database with the tables that `joined_tables` creates."""
+    """A database that contains the tables of `joined_tables`."""
     with lab.database("joined"):
         joined_tables.create(lab)
         yield lab

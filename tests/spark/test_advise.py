@@ -1,4 +1,4 @@
-"""ADVISE SIEVE INDEXES, and the record of scans that ADVISE reads."""
+"""ADVISE SIEVE INDEXES, and the record of past scans that ADVISE reads."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ QUERIES = (
 
 @pytest.fixture(scope="module")
 def tables(lab: Lab) -> Iterator[None]:
-    """Creates a table of ten files, and a small table."""
+    """Creates a table of ten files and a small table."""
     with lab.database("advised"):
         lab.sql(
             "CREATE TABLE orders USING parquet AS SELECT /*+ REPARTITION_BY_RANGE(10, id) */ id, "
@@ -46,21 +46,21 @@ def tables(lab: Lab) -> Iterator[None]:
 
 
 def recorded(lab: Lab) -> Any:
-    """The driver's record of scans, after the listener has received the events of all queries."""
+    """The driver's record of scans, complete because the listener has first received all events."""
     lab.spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()
     record = lab.spark._jvm.org.apache.spark.sql.sieve.observe.ScanRecord
     return json.loads(record.json())
 
 
 def advice(lab: Lab, scope: str = "") -> list[dict[str, Any]]:
-    """The rows that ADVISE returns."""
+    """The rows that an ADVISE statement returns."""
     recorded(lab)
     return [row.asDict() for row in lab.spark.sql(f"ADVISE SIEVE INDEXES {scope}").collect()]
 
 
 @pytest.mark.usefixtures("tables")
 def test_scans_are_recorded_without_their_constants(lab: Lab) -> None:
-    """The record contains scans with and without an index, and filters without constants."""
+    """The record has scans of tables with and without an index, and filters without constants."""
     for query in QUERIES:
         lab.sql(query)
     text = json.dumps(recorded(lab))
@@ -85,9 +85,9 @@ def test_scans_are_recorded_without_their_constants(lab: Lab) -> None:
 
 @pytest.mark.usefixtures("tables")
 def test_advice_names_expressions(lab: Lab) -> None:
-    """After the proposed CREATE on an expression has run, the query reads one file.
+    """After the CREATE that ADVISE proposes for an expression, the query reads one file.
 
-    The record contains no expression with a text constant, because the text could be a row's value.
+    The record omits an expression with a text constant, because the text could be a row's value.
     """
     lab.sql(
         "CREATE TABLE payloads USING parquet AS SELECT id, "
@@ -117,7 +117,7 @@ def test_advice_names_expressions(lab: Lab) -> None:
 
 
 def test_advice_names_elements_of_arrays(lab: Lab) -> None:
-    """ADVISE proposes indexes on arrays, struct fields in arrays, and keys of maps."""
+    """ADVISE proposes indexes on elements of arrays, fields of structs in arrays, and map keys."""
     lab.sql(
         "CREATE TABLE posts USING parquet AS SELECT id, "
         "array(concat('t', id), if(id % 4 = 0, 'all', NULL)) AS tags, "
@@ -174,14 +174,14 @@ def test_advice_names_substrings(lab: Lab) -> None:
 
 @pytest.mark.usefixtures("tables")
 def test_advice_ranks_columns_by_saved_bytes(lab: Lab) -> None:
-    """ADVISE lists the best index first, with counts of scans and a CREATE that works."""
+    """ADVISE lists the best index first, with counts of scans and a CREATE that can be run."""
     for query in QUERIES:
         lab.sql(query)
     rows = advice(lab)
     orders = {row["column"]: row for row in rows if row["table"] == "orders"}
     assert {row["action"] for row in rows} == {"create"}
     assert next(iter(orders)) == "id"
-    # ADVISE proposes no index on customer, because each file contains every customer.
+    # Each file contains every customer, so ADVISE proposes no index on the column `customer`.
     assert {"id", "note", "upper(note)", "ordered", "s.b b"} == set(orders)
     assert re.search(r"= \d", orders["id"]["asked"])
     for word in ("= ", "other ", "order by limit ", "or "):
@@ -206,7 +206,7 @@ def test_advice_ranks_columns_by_saved_bytes(lab: Lab) -> None:
 
 @pytest.mark.usefixtures("tables")
 def test_each_scan_is_recorded_once(lab: Lab) -> None:
-    """The record counts each scan once, also in nested executions, unions and subqueries."""
+    """The record counts each scan once, even in nested executions, unions and subqueries."""
 
     def scans() -> int:
         rows = recorded(lab)["scans"]
@@ -232,9 +232,9 @@ def test_each_scan_is_recorded_once(lab: Lab) -> None:
 @pytest.mark.long
 @pytest.mark.usefixtures("tables")
 def test_index_that_saves_bytes_is_not_proposed_again(lab: Lab) -> None:
-    """ADVISE does not propose an existing index again; it shows what this index saves.
+    """ADVISE does not propose an existing index again; it shows the bytes that this index saves.
 
-    The function and the statement return the same rows.
+    The function for advice and the ADVISE statement return the same rows.
     """
     lab.sql(advice(lab, "ON orders")[0]["statement"])
     lab.check("SELECT * FROM orders WHERE id = 7", exactly=1)
@@ -250,7 +250,7 @@ def test_index_that_saves_bytes_is_not_proposed_again(lab: Lab) -> None:
 @pytest.mark.long
 @pytest.mark.usefixtures("tables")
 def test_advice_drops_an_index_that_skips_nothing(lab: Lab) -> None:
-    """If an index skips no file in twenty scans, ADVISE proposes a DROP that can be run."""
+    """If an index has skipped no file in twenty scans, ADVISE proposes a DROP that can be run."""
     lab.sql("CREATE SIEVE INDEX ON orders (customer)")
     lab.check("SELECT * FROM orders WHERE customer = 3", exactly=10)
     for key in range(19):
@@ -261,7 +261,7 @@ def test_advice_drops_an_index_that_skips_nothing(lab: Lab) -> None:
 
 
 def test_a_dropped_table_is_not_named(lab: Lab) -> None:
-    """The record keeps scans of a dropped table, but ADVISE does not name the table."""
+    """After a table is dropped, the record keeps the scans, but ADVISE does not name the table."""
     with lab.database("advised_twice"):
         lab.sql("CREATE TABLE gone USING parquet AS SELECT id FROM range(10)")
         lab.sql("SELECT * FROM gone WHERE id = 3")

@@ -1,4 +1,4 @@
-"""Tests how the tasks of a build affect the next task of the same Python worker."""
+"""Tests what the tasks of a build leave behind in a Python worker, and how large batches are."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ SCHEMA = pa.schema([("rereading", pa.int32()), ("frozen", pa.int32()), ("module"
 
 
 def test_worker_reads_archives_once(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tasks import modules from Spark's archives, which later tasks do not read again."""
+    """Tasks import modules from Spark's zip archives; later tasks do not read these again."""
     monkeypatch.setattr(lab.spark.sparkContext, "pythonExec", sys.executable)
 
-    # Workers lack this module, so Spark must send the code of a local function.
+    # Python workers lack this test module, so the function is local, and Spark sends its code.
     def look(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         list(batches)
         kinds = [type(importer) for importer in sys.path_importer_cache.values()]
-        # The module is in an archive, and no code has imported the module before the first task.
+        # No code has imported this module before the first task, and the module lies in an archive.
         sys.modules.pop("pyspark.ml.linalg", None)
         module = importlib.import_module("pyspark.ml.linalg")
         yield pa.RecordBatch.from_pydict(
@@ -39,7 +39,8 @@ def test_worker_reads_archives_once(lab: Lab, monkeypatch: pytest.MonkeyPatch) -
         )
 
     tasks = [map_batches(lab.spark.range(0, 1, 1, 1), look, SCHEMA).collect()[0] for _ in range(8)]
-    # Other archives contain Python's own library or the code of builds, or do not exist.
+    # At most three other paths count as archives: Python's library, the builds' code, or missing
+    # archives.
     assert tasks[-1].rereading <= 3
     assert tasks[-1].frozen > 0
     assert tasks[-1].module.endswith("pyspark.zip")
@@ -48,9 +49,9 @@ def test_worker_reads_archives_once(lab: Lab, monkeypatch: pytest.MonkeyPatch) -
 def test_batches_of_bounded_values_have_no_limit_of_bytes(
     lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The byte limit applies only to batches of unbounded strings.
+    """A batch has a byte limit only if it contains strings of unlimited length.
 
-    The user's session keeps its setting.
+    The setting of the user's session does not change.
     """
     monkeypatch.setattr(lab.spark.sparkContext, "pythonExec", sys.executable)
     limit = "spark.sql.execution.arrow.maxBytesPerBatch"

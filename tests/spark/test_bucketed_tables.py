@@ -1,6 +1,6 @@
 """Tables with buckets.
 
-Spark selects files of buckets, and an index skips some of the selected files.
+If Spark selects the files of some buckets, an index skips further files among them.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ BUCKETS = 4
 
 @pytest.fixture(scope="module")
 def bucketed(lab: Lab) -> Iterator[Lab]:
-    """A table with 4 buckets of 3 files each; ``k`` ascends over the files of a bucket.
+    """A table with 4 buckets of 3 files each; in a bucket, ``k`` ascends from file to file.
 
-    A second table has the same buckets. Each file contains several row groups.
+    A second table has the same buckets. Each file of both tables has several row groups.
     """
     with lab.database("bucketed"), lab.settings(RANGES):
         rows = "SELECT id % 40 AS b, id AS k, id % 7 AS v FROM range(0, 1200, 1, 3)"
@@ -31,7 +31,7 @@ def bucketed(lab: Lab) -> Iterator[Lab]:
 
 
 def _buckets_of(lab: Lab, query: str) -> tuple[bool, bool]:
-    """Returns whether the scan prunes buckets, and whether each task reads one bucket."""
+    """Returns whether the scan prunes buckets, and whether each of its tasks reads one bucket."""
     frame = lab.spark.sql(query)
     frame.collect()
     (scan,) = scans(frame._jdf.queryExecution().executedPlan())
@@ -51,9 +51,9 @@ def _buckets_of(lab: Lab, query: str) -> tuple[bool, bool]:
 def test_index_skips_files_of_buckets(
     bucketed: Lab, condition: str, files: int, picks: bool, automatic: str
 ) -> None:
-    """The index skips files of buckets, with and without Spark's automatic bucketed scans.
+    """An index skips files of selected buckets, with and without Spark's automatic bucketed scans.
 
-    The number of files counts all listed files, before Spark prunes buckets.
+    The expected number includes files that Spark later prunes by bucket.
     """
     query = f"SELECT b, v FROM t WHERE {condition}"
     with bucketed.setting("spark.sql.sources.bucketing.autoBucketedScan.enabled", automatic):
@@ -63,7 +63,7 @@ def test_index_skips_files_of_buckets(
 
 @pytest.mark.parametrize("of_buckets", ["true", "false"])
 def test_a_join_of_buckets_needs_no_exchange(bucketed: Lab, of_buckets: str) -> None:
-    """With an index, a join of tables with equal buckets still needs no exchange."""
+    """If two tables have equal buckets, a join needs no exchange, even with an index."""
     query = (
         "SELECT t.b, t.k, o.v FROM t JOIN other o ON t.b = o.b "
         "WHERE t.k BETWEEN 400 AND 430 AND o.k < 30"
@@ -79,7 +79,7 @@ def test_a_join_of_buckets_needs_no_exchange(bucketed: Lab, of_buckets: str) -> 
 
 
 def test_first_rows_of_a_bucket(bucketed: Lab) -> None:
-    """ORDER BY with LIMIT on some buckets is not bounded by rows of the other buckets."""
+    """For ORDER BY with LIMIT on some buckets, rows of other buckets do not bound the result."""
     for direction in ("", " DESC"):
         bucketed.check(f"SELECT k, v FROM t WHERE b = 37 ORDER BY k{direction} LIMIT 3")
         bucketed.check(f"SELECT k, v FROM t ORDER BY k{direction} LIMIT 3", at_most=BUCKETS)

@@ -1,6 +1,6 @@
-"""Queries for which the data skipping of other systems lost rows.
+"""Queries for which the data skipping of other systems has lost rows.
 
-For the same queries, Sieve returns all rows.
+For each of these queries, Sieve returns all rows.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ NAN = "double('NaN')"
 
 @pytest.fixture(scope="module")
 def odd(lab: Lab) -> Iterator[Lab]:
-    """Six files with columns of doubles (NaN, both zeros, NULL), strings and numbers."""
+    """A table of six files: doubles (also NaN, both zeros and NULL), strings and numbers."""
     with lab.database("odd"):
         lab.sql("CREATE TABLE t (d DOUBLE, s STRING, plain INT) USING parquet")
         for number, values in enumerate(
@@ -49,7 +49,7 @@ def odd(lab: Lab) -> Iterator[Lab]:
     ],
 )  # fmt: skip
 def test_a_nan_among_the_bounds_hides_no_file(odd: Lab, predicate: str, files: int) -> None:
-    """apache/hudi#18754: one NaN made minimum and maximum 0, and queries lost rows."""
+    """In apache/hudi#18754, one NaN set minimum and maximum to 0; Sieve's queries lose no row."""
     odd.check(f"SELECT * FROM t WHERE {predicate}", at_most=files)
 
 
@@ -65,7 +65,7 @@ def test_a_nan_among_the_bounds_hides_no_file(odd: Lab, predicate: str, files: i
     ],
 )  # fmt: skip
 def test_nan_under_not_and_in(odd: Lab, predicate: str) -> None:
-    """ClickHouse#107074, #116927, #121481: negations of bounds treated NaN as comparable."""
+    """In ClickHouse#107074, #116927 and #121481, negated bounds lost NaN; Sieve finds NaN."""
     odd.check(f"SELECT * FROM t WHERE {predicate}")
 
 
@@ -80,36 +80,39 @@ def test_nan_under_not_and_in(odd: Lab, predicate: str) -> None:
 def test_filter_on_a_column_without_index_loses_no_row(
     odd: Lab, predicate: str, files: int
 ) -> None:
-    """apache/hudi#10389: a filter on a column without an index made queries return no rows."""
+    """In apache/hudi#10389, a filter on an unindexed column returned no rows; Sieve returns all."""
     odd.check(f"SELECT * FROM t WHERE {predicate}", at_most=files)
 
 
 @pytest.mark.parametrize(
     ("query", "files"),
     [
-        # ClickHouse#114812 compared NULL and NaN with the bound as if NULL and NaN were numbers.
+        # ClickHouse#114812 compared the bound with NULL and NaN as if both were numbers.
         ("SELECT d, s FROM t ORDER BY d NULLS FIRST, s LIMIT 3", 3),
         ("SELECT d, s FROM t ORDER BY d NULLS LAST, s LIMIT 3", 2),
         ("SELECT d, s FROM t ORDER BY d DESC NULLS LAST, s LIMIT 2", 2),
         ("SELECT d, s FROM t ORDER BY d DESC NULLS FIRST, s LIMIT 3", 4),
-        # ClickHouse#114073: the bound ignored a filter, and the query returned no row.
+        # In ClickHouse#114073, the bound ignored a filter, so the query returned no row.
         ("SELECT d, s FROM t WHERE plain > 2 ORDER BY d NULLS LAST, s LIMIT 1", 6),
         ("SELECT d, s FROM t WHERE s > 's2' ORDER BY d NULLS LAST, s LIMIT 1", 3),
-        # datafusion#22554 applied the bound before DISTINCT.
+        # datafusion#22554 applied the bound before it applied DISTINCT.
         ("SELECT DISTINCT d FROM t ORDER BY d NULLS FIRST LIMIT 1", 6),
-        # datafusion#23684 lost the group of NULLs.
+        # datafusion#23684 lost the group whose key is NULL.
         ("SELECT s, max(d) FROM t GROUP BY s ORDER BY 2 NULLS FIRST, 1 LIMIT 2", 6),
-        # datafusion#16464 did not compare the second and later columns of the sort order.
+        # datafusion#16464 compared only the first column of the sort order.
         ("SELECT d, s, plain FROM t ORDER BY s DESC, d, plain LIMIT 2", 1),
     ],
 )
 def test_first_rows(odd: Lab, query: str, files: int) -> None:
-    """The bound that Sieve derives for ORDER BY with LIMIT excludes no row of the result."""
+    """For ORDER BY with LIMIT, Sieve derives a bound that excludes no row of the result."""
     odd.check(query, at_most=files)
 
 
 def test_rows_of_a_deleted_file_give_no_bound(lab: Lab) -> None:
-    """ClickHouse#107309: deleted rows had the greatest key, so the query lost other rows."""
+    """In ClickHouse#107309, deleted rows had the greatest key, so a query lost other rows.
+
+    Sieve returns these other rows.
+    """
     with lab.database("deleted"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
         lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -124,9 +127,9 @@ def test_rows_of_a_deleted_file_give_no_bound(lab: Lab) -> None:
 
 
 def test_files_without_statistics_are_not_all_null(lab: Lab) -> None:
-    """apache/hudi#18792 stored missing statistics as "all NULL", so queries skipped the files.
+    """Files without statistics are not taken as "all NULL" and skipped, as in apache/hudi#18792.
 
-    The table contains files without statistics, and files that lack a column added later.
+    The table contains files without statistics, and files without a column that was added later.
     """
     with lab.database("no_statistics"):
         lab.sql(
@@ -146,11 +149,11 @@ def test_files_without_statistics_are_not_all_null(lab: Lab) -> None:
 
 
 def test_the_greatest_key_of_many_row_groups(lab: Lab) -> None:
-    """In apache/hudi#7032, a maximum was wrong; another zone map ignored its last partial stripe.
+    """Queries find the greatest keys of small row groups, and of a last block that is not full.
 
-    The table has small row groups and long strings; the number of keys is no multiple of a block
-    size. Parquet truncates the bounds of long strings, and some of these strings end with the
-    greatest character.
+    In apache/hudi#7032, a maximum was wrong; another zone map ignored its last partial stripe.
+    Strings are long, and the number of keys is no multiple of a block size. Parquet truncates the
+    bounds of long strings, and some of these strings end with the greatest character.
     """
     with lab.database("maximum"):
         lab.sql(
@@ -172,7 +175,7 @@ def test_the_greatest_key_of_many_row_groups(lab: Lab) -> None:
 
 @pytest.mark.parametrize("kind", ["TIMESTAMP", pytest.param("TIMESTAMP_NTZ", marks=LONG)])
 def test_microseconds_above_the_last_whole_millisecond(lab: Lab, kind: str) -> None:
-    """delta-kernel-rs#1003, delta#7444: a maximum truncated to milliseconds was too low."""
+    """In delta-kernel-rs#1003 and delta#7444, truncation to milliseconds made a maximum too low."""
     with lab.database("micros"):
         lab.sql(
             f"CREATE TABLE t USING parquet AS SELECT id, CAST(timestamp_micros(1700000000000000 "
@@ -188,12 +191,12 @@ def test_microseconds_above_the_last_whole_millisecond(lab: Lab, kind: str) -> N
 
 
 def test_offsets_with_seconds(lab: Lab) -> None:
-    """delta#5568, #6080: offsets were truncated to minutes, so bounds were wrong by seconds."""
+    """In delta#5568 and #6080, time offsets lost their seconds, so that bounds were wrong."""
     with (
         lab.database("offsets"),
         lab.setting("spark.sql.session.timeZone", "Africa/Monrovia"),
     ):
-        # Monrovia was 44 minutes and 30 seconds behind UTC until 1972.
+        # Until 1972, Monrovia's clocks were 44 minutes and 30 seconds behind UTC.
         lab.sql(
             "CREATE TABLE t USING parquet AS SELECT id, TIMESTAMP '1960-01-15 12:00:00' + "
             "make_interval(0, 0, 0, 0, 0, 0, id) AS ts FROM range(0, 40, 1, 4)"
@@ -208,10 +211,10 @@ def test_offsets_with_seconds(lab: Lab) -> None:
 
 
 def test_reused_index_name_reads_no_dropped_files(lab: Lab) -> None:
-    """ClickHouse#121171: an index with a reused name read the files of the dropped index.
+    """In ClickHouse#121171, a new index with an old name read the files of the dropped index.
 
-    Sieve drops an index and creates another of the same name, on another column or type. Sessions
-    that used the dropped index do not use the new index by mistake.
+    This test drops an index, and creates an index of the same name on another column or type.
+    Sessions that have used the dropped index must then use only the new index.
     """
     with lab.database("reused"):
         lab.sql(
@@ -230,7 +233,7 @@ def test_reused_index_name_reads_no_dropped_files(lab: Lab) -> None:
         lab.sql(
             "CREATE TABLE t USING parquet AS SELECT concat('5', id) AS b FROM range(0, 40, 1, 4)"
         )
-        # In this session, Spark caches the file list of the old table until REFRESH TABLE.
+        # Until REFRESH TABLE, Spark in this session uses the cached file list of the old table.
         session.sql("REFRESH TABLE t")
         session.check("SELECT * FROM t WHERE b = '57'", exactly=4)
         lab.sql("CREATE SIEVE INDEX x ON t (b)")

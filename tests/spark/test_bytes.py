@@ -1,4 +1,4 @@
-"""If files have very different sizes, a small budget saves bytes, and statements report bytes."""
+"""If file sizes differ widely, a small budget goes to large files; statements report bytes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ OPTIONS = "OPTIONS (shape = 'intervals', budget = '3500B')"
 
 @pytest.fixture(scope="module")
 def keys() -> list[np.ndarray]:
-    """The keys of each file; the key ranges of the files do not overlap."""
+    """The keys of each file; no key range of a file overlaps that of another file."""
     rng = np.random.default_rng(22)
     starts = [rng.choice(4000, STRETCHES, replace=False) * 1_000_000 for _ in range(FILES)]
     return [np.repeat(some, ROWS) + rng.integers(0, 1_000_000, STRETCHES * ROWS) for some in starts]
@@ -30,7 +30,7 @@ def keys() -> list[np.ndarray]:
 def tables(
     lab: Lab, tmp_path_factory: pytest.TempPathFactory, keys: list[np.ndarray]
 ) -> Iterator[Lab]:
-    """Table `t`, in which every tenth file is large; `equal`, with the same keys in equal files."""
+    """Table `t` has a large file in every ten; `equal` has the same keys in files of one size."""
     rng = np.random.default_rng(1)
     with lab.database("bytes"):
         for name in ("t", "equal"):
@@ -47,7 +47,7 @@ def tables(
 
 
 def files_read_for_keys(lab: Lab, table: str, keys: Sequence[int]) -> list[set[str]]:
-    """For each key, the names of the files that a query for the key reads."""
+    """For each key, the names of the files that a query for this key reads."""
     files = (
         f"SELECT {k} AS k, file FROM sieve_files('{table}', 'k = {key}') WHERE kept"
         for k, key in enumerate(keys)
@@ -60,7 +60,7 @@ def files_read_for_keys(lab: Lab, table: str, keys: Sequence[int]) -> list[set[s
 
 @pytest.mark.long
 def test_a_tight_budget_saves_bytes_and_no_rows(tables: Lab, keys: list[np.ndarray]) -> None:
-    """With the same budget, the index of `t` reads far fewer bytes than that of `equal`."""
+    """With equal budgets, queries of `t` read under three quarters of the bytes of `equal`'s."""
     sizes = {path.name: path.stat().st_size for path in tables.files()}
     drawn = np.random.default_rng(3).choice(np.concatenate(keys), 40).tolist()
     weighted, alike = (files_read_for_keys(tables, table, drawn) for table in ("t", "equal"))
@@ -74,13 +74,13 @@ def test_a_tight_budget_saves_bytes_and_no_rows(tables: Lab, keys: list[np.ndarr
         mean(sum(sizes[name] for name in names) for names in found) for found in (weighted, alike)
     )
     assert read < 0.75 * other
-    # The index of `t` weighs files by size, and so saves bytes but reads more small files.
+    # The index of `t` weighs files by size, so queries read more small files but fewer bytes.
     assert mean(map(len, weighted)) > mean(map(len, alike))
     told = tables.facts("k_sieve")
     size, total = told["bytes read for a key that occurs"].split(" expected")[0].split(" of ")
     assert int(total) == sum(sizes.values())
     assert int(size) == pytest.approx(read, rel=0.4)
-    # With a predicate, ESTIMATE reads every file, so the estimate is exact.
+    # With a predicate, ESTIMATE reads every file, so ESTIMATE's numbers are exact.
     (estimated,) = tables.spark.sql(
         f"ESTIMATE SIEVE INDEX EXTENDED ON t (k) {OPTIONS} WHERE k = 1"
     ).collect()

@@ -1,4 +1,4 @@
-"""CHECK SIEVE INDEX accepts a sound index, and reports the keys that a forged index lacks."""
+"""CHECK SIEVE INDEX accepts a sound index, and reports keys that a forged index has lost."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ OTHERS = """cast(id AS decimal(30,2)) AS wide, timestamp_micros(id * 1000001) AS
 
 @pytest.fixture(scope="module")
 def table(lab: Lab) -> Iterator[Lab]:
-    """A table of four files, each with a hundred keys that no other file contains."""
+    """A table of four files; each file has a hundred keys that no other file contains."""
     with lab.database("checked"):
         create(lab, "parquet", COLUMNS)
         yield lab
@@ -52,7 +52,7 @@ def table(lab: Lab) -> Iterator[Lab]:
 
 @pytest.fixture
 def t(table: Lab) -> Iterator[Lab]:
-    """The table, whose indexes are dropped after the test."""
+    """The same table; this fixture drops its indexes after each test."""
     table.sql("USE checked")
     yield table
     for row in table.sql("SHOW SIEVE INDEXES ON t"):
@@ -71,23 +71,23 @@ def append(lab: Lab, first: int) -> None:
 
 
 def check(lab: Lab, rest: str = "ON t") -> Counter[tuple[str, str]]:
-    """The number of files that CHECK reports, by index and status."""
+    """The number of files that CHECK reports, by index name and status."""
     return Counter((index, status) for index, _, status, _ in files(lab, rest))
 
 
 def files(lab: Lab, rest: str = "ON t") -> list[tuple[Any, ...]]:
-    """The rows of CHECK's result that are about single files."""
+    """The rows of CHECK's result that describe single files."""
     rows = lab.sql(f"CHECK SIEVE INDEX EXTENDED {rest}")
     return [row for row in rows if row[1] is not None]
 
 
 def sound_counts(*columns: str, files: int = FILES) -> Counter[tuple[str, str]]:
-    """The counts that CHECK reports if the indexes are sound."""
+    """The counts that CHECK reports if all given indexes are sound."""
     return Counter({(f"{column}_sieve", "ok"): files for column in columns})
 
 
 def test_every_key_of_every_shape_is_found(t: Lab) -> None:
-    """CHECK finds every key of strings, and of doubles with NULL and NaN, in each shape."""
+    """For each shape, CHECK finds every key of strings, and of doubles with NULL and NaN."""
     named = {"intervals": "word, f", "map": "word, f", "sieve": "word, f"}
     for shape, columns in named.items():
         t.sql(f"CREATE SIEVE INDEX ON t ({columns}) OPTIONS (shape = '{shape}')")
@@ -104,17 +104,18 @@ def test_every_key_of_every_shape_is_found(t: Lab) -> None:
 
 
 def test_a_share_of_the_files_is_drawn(t: Lab) -> None:
-    """CHECK rounds the number of sampled files up, so that at least one file is checked."""
+    """CHECK rounds the number of sampled files up, so even a tiny sample has one file."""
     t.sql("CREATE SIEVE INDEX ON t (id)")
     t.sql("ALTER SIEVE INDEX id_sieve ON t DISABLE")
     assert check(t, "id_sieve ON t SAMPLE 26 PERCENT") == sound_counts("id", files=2)
     drawn = {files(t, "ON t SAMPLE 0.001 PERCENT")[0][1] for _ in range(12)}
-    # The probability that twelve samples all select the same file of four is one in four million.
+    # The probability that twelve samples all select the same one of four files is one in four
+    # million.
     assert 1 < len(drawn) <= FILES
 
 
 def test_every_type_is_found(lab: Lab) -> None:
-    """CHECK accepts types with inexact codes or Spark's hashes, and columns without a key."""
+    """CHECK accepts types whose codes are inexact or hashes of Spark, and columns without keys."""
     with lab.database("types"):
         create(lab, "parquet", OTHERS)
         lab.sql("CREATE SIEVE INDEX ON t (at, none, s.`x y`)")
@@ -123,7 +124,7 @@ def test_every_type_is_found(lab: Lab) -> None:
 
 
 def test_text_files_are_checked(lab: Lab) -> None:
-    """CHECK accepts an index of a CSV table, whose row counts are unknown."""
+    """CHECK accepts an index of a CSV table, although CSV files lack row counts."""
     with lab.database("texts"):
         create(lab, "csv", COLUMNS)
         lab.sql("CREATE SIEVE INDEX ON t (word) OPTIONS (shape = 'map')")
@@ -132,7 +133,7 @@ def test_text_files_are_checked(lab: Lab) -> None:
 
 
 def test_files_that_queries_always_read_are_not_checked(lab: Lab) -> None:
-    """After a refresh (two runs), CHECK ignores a new, a changed and a deleted file."""
+    """After a refresh, the index has two runs; CHECK ignores new, changed and deleted files."""
     with lab.database("checked_files"):
         create(lab, "parquet", COLUMNS)
         lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -159,7 +160,7 @@ def test_files_that_queries_always_read_are_not_checked(lab: Lab) -> None:
 
 
 def test_an_index_that_cannot_be_checked_fails_the_statement(t: Lab) -> None:
-    """CHECK fails if the index or the files of the index do not exist."""
+    """If the index or its files do not exist, CHECK fails."""
     t.sql("CREATE SIEVE INDEX ON t (id)")
     with pytest.raises(Exception, match=r"SIEVE_UNKNOWN_INDEX.*did you mean id_sieve"):
         check(t, "ids_sieve ON t")
@@ -169,7 +170,7 @@ def test_an_index_that_cannot_be_checked_fails_the_statement(t: Lab) -> None:
 
 
 def folder(lab: Lab, index: str) -> Path:
-    """The folder that contains the index."""
+    """The folder of the index."""
     facts = lab.facts(index)
     return Path(facts["path"].removeprefix("file:"))
 
@@ -179,7 +180,7 @@ def forge(
     index: str,
     change: Callable[[Locations, RunRef, Path], tuple[Locations, RunRef]],
 ) -> None:
-    """Publishes a forged version 1 with correct checksums; queries then use the forged index."""
+    """Publishes a forged version 1 with correct checksums, which queries then use."""
     place = folder(lab, index)
     store, uri = LocalStore(), f"file:{place}"
     sound, base = read_version(store, uri, 1), newest(store, uri)
@@ -202,14 +203,14 @@ def forge(
 
 
 def error_of_check(lab: Lab, rest: str = "ON t") -> str:
-    """The error message with which a CHECK fails."""
+    """The error message of a CHECK that must fail."""
     with pytest.raises(Exception, match="SIEVE_FALSE_NEGATIVE") as refusal:
         check(lab, rest)
     return str(refusal.value)
 
 
 def listed(column: str, value: Callable[[np.ndarray], np.ndarray]) -> Any:
-    """A forgery that changes one column in the list of locations."""
+    """Makes a forgery that changes one column of the index's list of locations."""
 
     def change(locations: Locations, run: RunRef, _: Path) -> tuple[Locations, RunRef]:
         return replace(locations, **{column: value(getattr(locations, column))}), run
@@ -218,7 +219,7 @@ def listed(column: str, value: Callable[[np.ndarray], np.ndarray]) -> Any:
 
 
 def test_swapped_files_are_found(t: Lab) -> None:
-    """If an index has mixed up two files, CHECK names the lost keys and only this index."""
+    """If an index has swapped two files, CHECK names the lost keys, and names no other index."""
     t.sql("CREATE SIEVE INDEX ON t (id, word) OPTIONS (shape = 'map')")
     forge(t, "word_sieve", listed("slots", lambda slots: slots[::-1].copy()))
     words = error_of_check(t)
@@ -235,7 +236,7 @@ def test_swapped_files_are_found(t: Lab) -> None:
 
 
 def test_counts_that_are_too_low_are_found(t: Lab) -> None:
-    """CHECK finds wrong counts of rows, NULLs and NaNs, on which look-ups depend."""
+    """CHECK finds wrong counts of rows, NULLs and NaNs, because queries rely on these counts."""
     t.sql("CREATE SIEVE INDEX ON t (f)")
     for column, value, words in (
         ("slots", lambda slots: slots * 0 - 1, r"loses key .* \(80 rows of such keys\)"),
@@ -251,7 +252,7 @@ def test_counts_that_are_too_low_are_found(t: Lab) -> None:
 
 
 def test_files_that_prove_nothing_are_not_checked(t: Lab) -> None:
-    """CHECK reports a file as stale if it was too young to be indexed, or if it is unproven."""
+    """CHECK reports a file as stale if the file was too young for the build, or is unproven."""
     t.sql("CREATE SIEVE INDEX ON t (id)")
     for state, words in (
         (FileState.RACY, "too young to be relied on"),
@@ -265,7 +266,7 @@ def test_files_that_prove_nothing_are_not_checked(t: Lab) -> None:
 
 
 def rewritten(shape: str, spared: Callable[[int, int], bool]) -> Any:
-    """A forgery that writes a run of a given shape with only some of the keys."""
+    """Makes a forgery that replaces a run by a run of some keys, in the given shape."""
 
     def change(locations: Locations, run: RunRef, place: Path) -> tuple[Locations, RunRef]:
         pairs = sorted(
@@ -284,7 +285,7 @@ def rewritten(shape: str, spared: Callable[[int, int], bool]) -> Any:
 
 
 def _rows(shape: str, pairs: list[tuple[int, int]]) -> list[Row]:
-    """The segments of some keys, as executors write segments."""
+    """The segments of the given keys, as executors write segments."""
     codes, places = np.array(pairs, np.int64).T
     ones = np.ones(len(codes), np.int64)
     if shape == "map":
@@ -308,9 +309,9 @@ def _made(step: Callable[[Any], Any], batch: pa.RecordBatch) -> list[Row]:
 
 
 def test_keys_that_a_run_lacks_are_found(t: Lab) -> None:
-    """CHECK fails if a run lacks the entries of one location, or one key of a map.
+    """CHECK fails if a run lacks all entries of one location, or one key of a hash map.
 
-    CHECK accepts the complete run.
+    CHECK accepts a run that is complete.
     """
     t.sql("CREATE SIEVE INDEX ON t (id)")
     for shape in SHAPES:
@@ -337,7 +338,7 @@ def test_keys_that_a_run_lacks_are_found(t: Lab) -> None:
     ],
 )
 def test_bounds_of_keys_are_checked(t: Lab, change: Callable[..., Any], message: str) -> None:
-    """CHECK fails if the least or greatest key of a file is too high or too low."""
+    """If the stored least or greatest key of a file is wrong in either direction, CHECK fails."""
     t.sql("CREATE SIEVE INDEX ON t (id)")
     forge(t, "id_sieve", listed("bounds", change))
     assert message in error_of_check(t)
@@ -346,7 +347,7 @@ def test_bounds_of_keys_are_checked(t: Lab, change: Callable[..., Any], message:
 def test_an_index_without_bounds_is_usable(lab: Lab) -> None:
     """Queries and CHECK accept an index of an earlier release, which stored no bounds.
 
-    REFRESH adds the bounds of the files that REFRESH reads.
+    The next REFRESH adds the bounds of the files that REFRESH reads.
     """
     with lab.database("unbounded"):
         create(lab, "parquet", COLUMNS)

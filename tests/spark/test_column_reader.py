@@ -1,4 +1,4 @@
-"""Which settings, options and other columns affect the values of a column, and which do not."""
+"""Which settings, options and other columns affect a column's values, and which ones do not."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CHANGED = f"reader-changed: {FILES}"
 
 
 def shown(lab: Lab, index: str) -> tuple[str, str, str]:
-    """The state of t's index in SHOW and in DESCRIBE, and DESCRIBE's line on the reader."""
+    """The state of `t`'s index in SHOW and in DESCRIBE, and DESCRIBE's text on the reader."""
     states = {
         row["index"]: row["state"] for row in lab.spark.sql("SHOW SIEVE INDEXES ON t").collect()
     }
@@ -30,7 +30,7 @@ def shown(lab: Lab, index: str) -> tuple[str, str, str]:
 
 
 def reasons(lab: Lab, query: str) -> Any:
-    """The reasons that the only scan of a query reports."""
+    """The reasons that EXPLAIN SIEVE shows for a query with one scan."""
     (scan,) = lab.explain(query)
     return scan["reasons"]
 
@@ -45,7 +45,7 @@ def reasons(lab: Lab, query: str) -> Any:
     ],
 )
 def test_change_of_another_column_keeps_the_index_in_use(lab: Lab, kind: str) -> None:
-    """After a new column, comment or option, queries use the index of another column as before."""
+    """If another column, a comment or an option is added or changed, an index stays in use."""
     with lab.database("added"):
         lab.sql(f"CREATE TABLE t (id BIGINT, s STRUCT<a: BIGINT, b: INT>, x INT) {kind}")
         lab.sql(f"INSERT INTO t SELECT id, struct(id, 1), 1 FROM range(0, 40, 1, {FILES})")
@@ -81,9 +81,10 @@ def test_change_of_another_column_keeps_the_index_in_use(lab: Lab, kind: str) ->
 
 
 def test_column_appended_to_text_disables_the_index(lab: Lab, tmp_path: Path) -> None:
-    """A new column of a JSON or CSV table can change other values, so it disables the index.
+    """A new column of a JSON or CSV table disables an index, as other columns' values can change.
 
-    For example, CSV records without the column count as damaged. REFRESH enables the index again.
+    For example, a CSV record that lacks the new column counts as damaged. After REFRESH, queries
+    use the index again.
     """
     record = {"json": '{"b":{"k":"x","a":7},"a":1}', "csv": "1"}
     for kind, new in (("json", "b MAP<STRING, INT>"), ("csv", "b INT")):
@@ -110,7 +111,7 @@ def test_column_appended_to_text_disables_the_index(lab: Lab, tmp_path: Path) ->
 
 @pytest.mark.parametrize("kind", ["csv", "json"])
 def test_every_option_of_a_text_reader_counts(lab: Lab, kind: str) -> None:
-    """An option matters if Spark's reader registers it, or if Hadoop has settings of this kind."""
+    """A table option counts if Spark's text reader registers it, or if Hadoop has such settings."""
     jvm = lab.spark._jvm
     name = f"org.apache.spark.sql.catalyst.{kind}.{kind.upper()}Options$"
     reader = jvm.java.lang.Class.forName(name).getField("MODULE$").get(None)
@@ -123,7 +124,7 @@ def test_every_option_of_a_text_reader_counts(lab: Lab, kind: str) -> None:
     names, each = {"io.compression.codecs", "ignoreCorruptFiles"}, options.keysIterator()
     while each.hasNext():
         names.add(each.next())
-    names -= {"compression", "codec"}  # The codec is visible in a file's name.
+    names -= {"compression", "codec"}  # The name of a written file contains its codec.
     assert len(names) > 25
     assert [one for one in names if is_unread_option(kind, one.lower(), "4.1")] == []
     assert is_unread_option(kind, "some", "4.1")
@@ -132,7 +133,7 @@ def test_every_option_of_a_text_reader_counts(lab: Lab, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["csv", pytest.param("json", marks=pytest.mark.long)])
 def test_writer_settings_of_text_keep_the_index_in_use(lab: Lab, kind: str) -> None:
-    """A new comment, default or codec of a text table does not disable the index."""
+    """If a text table gets a new comment, default value or codec, its index stays in use."""
     with lab.database("written"):
         lab.sql(f"CREATE TABLE t (id BIGINT, x INT) USING {kind}")
         lab.sql(f"INSERT INTO t SELECT id, 1 FROM range(0, 40, 1, {FILES})")
@@ -155,7 +156,7 @@ def test_writer_settings_of_text_keep_the_index_in_use(lab: Lab, kind: str) -> N
 
 
 def test_changed_default_of_a_missing_column_disables_index(lab: Lab) -> None:
-    """If the default of a column that files lack changes, queries stop using the index."""
+    """If a column's default changes and files lack the column, queries ignore this index."""
     with lab.database("lacking"):
         lab.sql(f"CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, {FILES})")
         for column, default in (("x", 3), ("y", 4)):
@@ -170,12 +171,12 @@ def test_changed_default_of_a_missing_column_disables_index(lab: Lab) -> None:
 
 
 def test_changed_field_id_makes_queries_read_all_files(lab: Lab) -> None:
-    """If a column gets another Parquet field id, the values differ, so queries read all files."""
+    """If a column gets another Parquet field id, the values change, so queries read all files."""
     with lab.database("ids"):
         lab.sql("CREATE TABLE t (a INT, b INT) USING parquet")
         with_ids(lab, "t", {"a": 1, "b": 2})
         lab.sql(f"INSERT INTO t SELECT id, 39 - id FROM range(0, 40, 1, {FILES})")
-        # With pushdown, Spark itself would look up statistics by the column's name.
+        # With pushdown, Spark itself would find statistics by the column's name and skip rows.
         own = {"fieldId.read.enabled": "true", "filterPushdown": "false"}
         with lab.settings({f"spark.sql.parquet.{key}": value for key, value in own.items()}):
             lab.sql("CREATE SIEVE INDEX ON t (a)")
@@ -187,7 +188,7 @@ def test_changed_field_id_makes_queries_read_all_files(lab: Lab) -> None:
 
 @pytest.mark.parametrize("vectorized", ["true", pytest.param("false", marks=pytest.mark.long)])
 def test_types_in_files_keep_the_index_in_use(lab: Lab, tmp_path: Path, vectorized: str) -> None:
-    """The index stays in use for unannotated text and INT96, whatever inference settings say."""
+    """Settings of type inference do not disable indexes of unannotated texts or INT96 times."""
     for k in range(FILES):
         ids = range(10 * k, 10 * k + 10)
         texts = pa.array([f"text {i}".encode() for i in ids], pa.binary())
@@ -219,7 +220,7 @@ def test_types_in_files_keep_the_index_in_use(lab: Lab, tmp_path: Path, vectoriz
     ],
 )
 def test_index_stays_in_use_next_to_a_variant(lab: Lab, how: str) -> None:
-    """The index stays in use if Spark rewrites the relation to read only parts of a VARIANT."""
+    """If Spark reads only parts of a VARIANT, an index on another column stays in use."""
     with lab.database("variants"):
         lab.sql(
             f"CREATE TABLE t USING parquet AS SELECT id, {how} FROM (SELECT id, "
@@ -236,7 +237,7 @@ def test_index_stays_in_use_next_to_a_variant(lab: Lab, how: str) -> None:
 
 
 def test_a_widened_column_switches_the_index_off_until_refresh(lab: Lab) -> None:
-    """After ALTER from INT to BIGINT, queries do not use the index until REFRESH."""
+    """After ALTER changes a column from INT to BIGINT, queries ignore the index until REFRESH."""
     with lab.database("widened"):
         lab.sql(
             "CREATE TABLE t USING parquet AS SELECT CAST(id AS INT) id "
@@ -252,7 +253,7 @@ def test_a_widened_column_switches_the_index_off_until_refresh(lab: Lab) -> None
 
 @pytest.mark.parametrize("kind", ["parquet", pytest.param("orc", marks=pytest.mark.long)])
 def test_sessions_of_other_time_zones_share_an_index_of_times(lab: Lab, kind: str) -> None:
-    """Sessions of all zones use an index of Parquet or ORC times, because files store instants."""
+    """Parquet and ORC store instants, so sessions of all time zones use the same index of times."""
     with lab.database("zones"):
         lab.sql(
             f"CREATE TABLE t USING {kind} AS SELECT timestamp_seconds(id * 3600) ts, "
@@ -272,7 +273,7 @@ def test_sessions_of_other_time_zones_share_an_index_of_times(lab: Lab, kind: st
 
 
 def test_show_and_describe_report_only_the_affected_index(lab: Lab) -> None:
-    """If a setting affects one of two indexed columns, SHOW and DESCRIBE report only that index."""
+    """If a setting affects one of two indexed columns, SHOW and DESCRIBE report only this index."""
     with lab.database("told"):
         lab.sql(
             "CREATE TABLE t USING parquet AS SELECT id, timestamp_seconds(id) ts "
@@ -294,9 +295,9 @@ def test_show_and_describe_report_only_the_affected_index(lab: Lab) -> None:
 
 @pytest.mark.skipif("__import__('pyspark').__version__ < '4'", reason="collations came with 4")
 def test_collated_column_makes_queries_ignore_the_index(lab: Lab) -> None:
-    """If a column gets a collation, no query uses the index.
+    """If a column gets a collation, queries no longer use the column's index.
 
-    Statements advise to drop the index.
+    Statements then advise users to drop the index.
     """
     with lab.database("collated"):
         lab.sql(f"CREATE TABLE t USING parquet AS SELECT id, 'x' s FROM range(0, 40, 1, {FILES})")

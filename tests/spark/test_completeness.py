@@ -1,4 +1,4 @@
-"""If a build could miss rows that a query returns, the build fails or leaves the file out."""
+"""If a build could miss rows of queries, either it fails, or the index leaves the file out."""
 
 from __future__ import annotations
 
@@ -27,30 +27,30 @@ QUERY = "SELECT * FROM t WHERE id = 5"
 
 
 def location(lab: Lab, table: str) -> Path:
-    """Returns the folder of a table."""
+    """The folder of a table's files."""
     facts = {row[0]: row[1] for row in lab.sql(f"DESCRIBE EXTENDED {table}")}
     return Path(facts["Location"].removeprefix("file:"))
 
 
 def data_files(lab: Lab, table: str, kind: str) -> list[Path]:
-    """The data files of a table, ordered by name."""
+    """A table's data files, ordered by name."""
     return sorted(location(lab, table).glob(f"*.{kind}"))
 
 
 def indexes_below(lab: Lab, table: str) -> list[Path]:
-    """The names of all entries in the root folder of the table's database."""
+    """The paths of all entries in the root folder of the table's database."""
     root = location(lab, table).parent / ".sieve"
     return list(root.iterdir()) if root.exists() else []
 
 
 def cut(path: Path) -> None:
-    """Removes the second half of the file, which in Parquet and ORC contains the footer."""
+    """Removes the second half of a file, and so the footer of a Parquet or ORC file."""
     data = path.read_bytes()
     path.write_bytes(data[: len(data) // 2])
 
 
 def scramble(path: Path) -> None:
-    """Overwrites the middle of the file, but keeps the start and the end."""
+    """Overwrites the middle of a file with zeros, but keeps the start and the end."""
     data = path.read_bytes()
     path.write_bytes(data[:4] + bytes(len(data) // 2) + data[4 + len(data) // 2 :])
 
@@ -67,9 +67,9 @@ def scramble(path: Path) -> None:
 def test_corrupt_file_fails_the_build_despite_session_setting(
     lab: Lab, kind: str, damage: Callable[[Path], None]
 ) -> None:
-    """A build fails at a corrupt file even if the session ignores such files.
+    """If a file is corrupt, a build fails, even if the session's settings ignore corrupt files.
 
-    The error names the file, and no index is left.
+    The error names the corrupt file, and no index is left.
     """
     with lab.database("corrupt"):
         lab.sql(
@@ -92,7 +92,7 @@ def test_corrupt_file_fails_the_build_despite_session_setting(
 
 
 def test_corrupt_file_fails_the_build_despite_table_option(lab: Lab) -> None:
-    """A build fails at a corrupt file even if the table has the option ignoreCorruptFiles."""
+    """If a file is corrupt, a build fails, even if the table has the option ignoreCorruptFiles."""
     with lab.database("corrupt_option"):
         lab.sql(
             "CREATE TABLE t USING parquet OPTIONS (ignoreCorruptFiles 'true', "
@@ -109,7 +109,7 @@ def test_corrupt_file_fails_the_build_despite_table_option(lab: Lab) -> None:
 
 @pytest.mark.parametrize("kind", ["csv", pytest.param("json", marks=LONG)])
 def test_truncated_gzip_file_fails_the_build(lab: Lab, kind: str) -> None:
-    """A build fails at a truncated gzip file, and does not read it as a shorter file."""
+    """If a gzip file is truncated, a build fails, and does not read the file as a shorter one."""
     with lab.database("torn"):
         lab.sql(
             f"CREATE TABLE t USING {kind} OPTIONS (compression 'gzip') AS "
@@ -127,7 +127,7 @@ def test_truncated_gzip_file_fails_the_build(lab: Lab, kind: str) -> None:
 
 
 def test_missing_file_fails_the_build(lab: Lab) -> None:
-    """A build fails if a listed file of a partition is missing."""
+    """If a file of a partition is listed but missing, a build fails."""
     with lab.database("missing"):
         lab.sql(f"CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, {FILES})")
         with lab.setting("spark.sql.files.ignoreMissingFiles", "true"):
@@ -147,7 +147,7 @@ def test_missing_file_fails_the_build(lab: Lab) -> None:
     "kind", ["parquet", pytest.param("orc", marks=LONG), "csv", pytest.param("json", marks=LONG)]
 )
 def test_a_file_without_rows_is_always_read(lab: Lab, kind: str) -> None:
-    """Queries always read a file that seems empty, because the build can have missed rows."""
+    """Queries always read a file that seems empty, because the build may have missed rows in it."""
     with lab.database("rowless"):
         lab.sql(f"CREATE TABLE t (id BIGINT) USING {kind}")
         lab.sql(f"INSERT INTO t SELECT id FROM range(0, 40, 1, {FILES})")
@@ -156,7 +156,7 @@ def test_a_file_without_rows_is_always_read(lab: Lab, kind: str) -> None:
         lab.spark.range(0, 10, 1, 2).where("id < 0").write.mode("append").format(kind).save(
             str(location(lab, "nothing"))
         )
-        # Spark does not open files of zero bytes.
+        # Spark does not even open a file of zero bytes.
         rowless = [path for path in data_files(lab, "nothing", kind) if path.stat().st_size]
         for path in rowless:
             shutil.copyfile(path, folder / f"empty-{path.name}")
@@ -173,7 +173,7 @@ def test_a_file_without_rows_is_always_read(lab: Lab, kind: str) -> None:
 def test_file_with_differing_row_counts_is_unproven(
     lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seen: str, shape: str
 ) -> None:
-    """A build trusts a file only if reads with and without the column count the same rows."""
+    """A build trusts a file only if reads with and without the column find equally many rows."""
     honest = column_profile._row_counts
 
     def counts(*args: Any) -> np.ndarray[Any, Any]:
@@ -224,7 +224,7 @@ MALFORMED = {
 def test_malformed_text_gives_the_same_rows_in_every_projection(
     lab: Lab, tmp_path: Path, kind: str, mode: str, corrupt: str
 ) -> None:
-    """Even if the values in malformed text depend on the projection, an index changes no rows."""
+    """If values of malformed text depend on the projection, queries with an index lose no row."""
     for number in range(FILES):
         shifted = MALFORMED[kind]
         for digit in "56789":
@@ -249,9 +249,9 @@ def test_malformed_text_gives_the_same_rows_in_every_projection(
 
 
 def test_csv_with_stray_quotes_is_refused(lab: Lab, tmp_path: Path) -> None:
-    """CREATE refuses CSV in which the value of a depends on whether a query also reads b.
+    """CREATE refuses CSV in which the value of `a` depends on whether a query also reads `b`.
 
-    An index could therefore lose rows.
+    An index on such a column could lose rows.
     """
     (tmp_path / "1.csv").write_text('"\\ x,x,,,"""1 \n#a\n"')
     with lab.database("quotes"):

@@ -1,4 +1,4 @@
-"""CREATE SIEVE INDEX, and the queries that read fewer files because of the index."""
+"""CREATE SIEVE INDEX, and the queries that then read fewer files."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from spark_session import Lab
 
 
 def test_a_point_query_reads_one_file_after_create(lab: Lab) -> None:
-    """A query for a key in one of ten files reads one file."""
+    """A query for a key that is in one of ten files reads one file."""
     with lab.database("first"):
         lab.spark.range(0, 10000, 1, 10).selectExpr("id", "id % 7 AS r").write.saveAsTable("t")
         (row,) = lab.sql("CREATE SIEVE INDEX ON t (id) OPTIONS (error = 1)")
@@ -28,14 +28,14 @@ def test_misspelt_statement_raises_a_parse_exception(lab: Lab) -> None:
 
 
 def test_statement_after_long_blanks_or_comments_parses(lab: Lab) -> None:
-    """The parser accepts a statement after thousands of blanks or a long comment."""
+    """The parser accepts a statement with thousands of blanks or a long comment before it."""
     assert lab.sql(" " * 20_000 + "SELECT 1") == [(1,)]
     assert lab.sql("-- generated\n" * 20_000 + "SELECT 2") == [(2,)]
     assert lab.sql("-- generated\n" * 20_000 + "SHOW SIEVE INDEXES IN default") == []
 
 
 def test_long_and_deep_filters(lab: Lab) -> None:
-    """An index serves a filter of hundreds of conditions, but not a filter nested too deep."""
+    """An index serves a filter with hundreds of conditions, but not one with a hundred levels."""
     with lab.database("deep"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 80, 1, 8)")
         lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -49,7 +49,7 @@ def test_long_and_deep_filters(lab: Lab) -> None:
 
 def test_bounds_of_a_file_cover_the_keys_of_all_tasks(lab: Lab) -> None:
     """If several tasks of a build read a file, the file's bounds cover the keys of all tasks."""
-    # With fewer rows, the driver would read the files without tasks.
+    # With fewer rows, the driver would build the index itself, without tasks.
     rows, files = 3000, 3
     with lab.database("tasks"), lab.setting("spark.sql.files.maxPartitionBytes", "20000"):
         lab.sql("CREATE TABLE t (k BIGINT, r BIGINT, s STRING, m BIGINT, pad STRING) USING csv")

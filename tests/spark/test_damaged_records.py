@@ -1,4 +1,4 @@
-"""CSV and JSON records with an error, whose values depend on the columns that a query reads."""
+"""CSV and JSON records with an error; their values depend on which columns a query reads."""
 
 from __future__ import annotations
 
@@ -93,13 +93,13 @@ PROJECTIONS = ("*", "a", "n, a", "count(*)")
 
 @pytest.fixture
 def database(lab: Lab) -> Iterator[None]:
-    """A database for one test, in which Spark interprets queries: compiling them would be slow."""
+    """A database for one test; Spark interprets the queries, because compiling would be slow."""
     with lab.database("damaged"), lab.settings(INTERPRETED):
         yield
 
 
 def write(folder: Path, kind: str) -> None:
-    """Writes two clean files, and one file for each record."""
+    """Writes two clean files, and one file for each kind of damaged record."""
     for number, content in enumerate((*CLEAN[kind], *RECORDS[kind])):
         path = folder / f"{number:02}.{kind}"
         path.write_bytes(content + b"\n")
@@ -107,7 +107,7 @@ def write(folder: Path, kind: str) -> None:
 
 
 def create(lab: Lab, folder: Path, kind: str, options: Mapping[str, str], more: str = "") -> None:
-    """Creates table `t` over the folder."""
+    """Creates table `t` over the files in the folder."""
     given = ", ".join(f"{key} '{value}'" for key, value in options.items())
     lab.sql(
         f"CREATE TABLE t ({COLUMNS[kind]}{more}) USING {kind} LOCATION '{folder}'"
@@ -116,7 +116,7 @@ def create(lab: Lab, folder: Path, kind: str, options: Mapping[str, str], more: 
 
 
 def damaged_to_a_build(lab: Lab, path: Path, kind: str, options: Mapping[str, str]) -> bool:
-    """Returns whether a read of all columns finds an error or an ambiguous CSV record."""
+    """Returns whether a read of all columns fails, or finds an ambiguous CSV record."""
     strictly = {k: v for k, v in options.items() if k.lower() != "mode"} | {"mode": "FAILFAST"}
     frame = lab.spark.read.options(**strictly).schema(COLUMNS[kind]).format(kind).load(str(path))
     try:
@@ -139,7 +139,7 @@ def test_every_projection_gives_the_same_rows(
     """Every query reads all files with a damaged record, and skips other files as usual."""
     write(tmp_path, kind)
     with ExitStack() as stack:
-        # By default, Spark 3.5 fails a query at a date that only Spark 2's parser accepts.
+        # By default, Spark 3.5 fails at a date that only the parser of Spark 2 accepts.
         for key, value in ({"spark.sql.legacy.timeParserPolicy": "CORRECTED"} | settings).items():
             stack.enter_context(lab.setting(key, value))
         names = {key.lower() for key in (*options, *settings)}
@@ -161,7 +161,7 @@ def test_every_projection_gives_the_same_rows(
 @pytest.mark.parametrize("kind", ["json", "csv"])
 @pytest.mark.usefixtures("database")
 def test_check_and_audit_find_a_damaged_record(lab: Lab, tmp_path: Path, kind: str) -> None:
-    """If a record is damaged later and the file keeps size and time, CHECK and audits find this."""
+    """If a record is damaged later, and the file's size and time stay, CHECK and audits fail."""
     write(tmp_path, kind)
     for path in sorted(tmp_path.iterdir())[2:]:
         path.unlink()
@@ -187,9 +187,9 @@ def test_check_and_audit_find_a_damaged_record(lab: Lab, tmp_path: Path, kind: s
 
 @pytest.mark.usefixtures("database")
 def test_value_ending_in_an_escaped_backslash_proves_nothing(lab: Lab, tmp_path: Path) -> None:
-    """A file with a value that ends in an escaped backslash is always read.
+    """If a CSV value ends in an escaped backslash, queries always read the value's file.
 
-    For a query that does not read such a value, the next values begin elsewhere in the record.
+    A query that skips this value would find the next values of the record at other positions.
     """
     for number, line in enumerate((b'k,"bb\\\\",,","', b"k,x,y,z", b"k,u,v,w")):
         path = tmp_path / f"{number}.csv"
@@ -207,9 +207,9 @@ def test_value_ending_in_an_escaped_backslash_proves_nothing(lab: Lab, tmp_path:
 
 @pytest.mark.usefixtures("database")
 def test_part_of_a_separator_in_a_value_proves_nothing(lab: Lab, tmp_path: Path) -> None:
-    """A file with a part of the separator, or a quote, in a value is always read.
+    """If a CSV value contains a quote or a part of the separator, queries always read its file.
 
-    A query that does not read such a value finds other values in the record.
+    A query that skips this value finds other values in the rest of the record.
     """
     lines = ('1::a"b::"x::y"', "2::a:b::c:", '3::"a\nb"::c', "4::ab::c", "5::::d", '6::""::e')
     for number, line in enumerate(lines):
@@ -235,7 +235,7 @@ def test_part_of_a_separator_in_a_value_proves_nothing(lab: Lab, tmp_path: Path)
 
 @pytest.mark.usefixtures("database")
 def test_create_works_if_wide_reads_of_a_file_fail(lab: Lab, tmp_path: Path) -> None:
-    """CREATE works with FAILFAST, a date that needs a parser policy, and another header."""
+    """CREATE works even if queries fail because of FAILFAST, a parser policy, or another header."""
     write(tmp_path, "csv")
     (tmp_path / "00.csv").write_bytes(b"a,d,n,u\n7,2020-01-01,1,x\n")
     os.utime(tmp_path / "00.csv", (OLD, OLD))
@@ -252,7 +252,7 @@ def test_create_works_if_wide_reads_of_a_file_fail(lab: Lab, tmp_path: Path) -> 
 @pytest.mark.parametrize("kind", ["json", "parquet"])
 @pytest.mark.usefixtures("database")
 def test_names_that_a_build_needs_are_refused(lab: Lab, kind: str) -> None:
-    """CREATE refuses a table with a column whose name the build needs for file names."""
+    """If a column has the name that a build uses for file names, CREATE refuses the table."""
     lab.sql(f"CREATE TABLE t (a INT, __SIEVE_location__ INT) USING {kind}")
     for statement in ("CREATE SIEVE INDEX ON t (a)", "ESTIMATE SIEVE INDEX ON t (a)"):
         with pytest.raises(PySparkException, match=r"UNSUPPORTED_TABLE.*__SIEVE_location__"):
@@ -269,7 +269,7 @@ def test_names_that_a_build_needs_are_refused(lab: Lab, kind: str) -> None:
 )
 @pytest.mark.usefixtures("database")
 def test_json_with_a_void_is_refused(lab: Lab, tmp_path: Path, kind: str) -> None:
-    """CREATE refuses JSON with a void column: a query without the column reads other values."""
+    """CREATE refuses JSON with a void column, whose presence changes what other queries read."""
     (tmp_path / "0.json").write_bytes(b'{"a":1,"v":{"y":{"a":7},"a":5}}\n{"v":[{"a":8}],"a":2}\n')
     os.utime(tmp_path / "0.json", (OLD, OLD))
     lab.sql(f"CREATE TABLE t (a INT) USING json LOCATION '{tmp_path}'")

@@ -1,4 +1,4 @@
-"""A user alters a table during refreshes of the table's indexes."""
+"""A user alters a table while Sieve refreshes the table's indexes."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ ALL = 20
 
 
 def play(lab: Lab, rounds: int) -> None:
-    """One session refreshes while another session adds columns, properties and rows.
+    """One session refreshes an index while another session adds columns, properties and rows.
 
-    At the end, checks that no change is lost.
+    At the end, asserts that every change is still there.
     """
     with lab.database("beside"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
@@ -25,7 +25,8 @@ def play(lab: Lab, rounds: int) -> None:
         other = Lab(lab.spark.newSession())
         other.sql("USE beside")
         failures: list[Exception] = []
-        # Keeps the user at most three rounds ahead, so that statements run during each refresh.
+        # The user is at most three rounds ahead of the refreshes, so that each refresh meets
+        # changes.
         ahead = threading.Semaphore(3)
 
         def users() -> None:
@@ -39,7 +40,7 @@ def play(lab: Lab, rounds: int) -> None:
             except Exception as error:  # noqa: BLE001 - told by the other thread
                 failures.append(error)
 
-        # The thread is a daemon: after a failed refresh, the thread would wait forever.
+        # The thread is a daemon, because after a failed refresh the thread would wait forever.
         user = threading.Thread(target=users, daemon=True)
         user.start()
         refreshes = 0
@@ -64,11 +65,11 @@ def play(lab: Lab, rounds: int) -> None:
 
 
 def test_concurrent_changes_of_user_and_sieve_are_kept(lab: Lab) -> None:
-    """The user and Sieve do not undo each other's changes of the table."""
+    """In a few rounds of concurrent ALTER and REFRESH, neither undoes the other's changes."""
     play(lab, ROUNDS)
 
 
 @pytest.mark.soak
 def test_nothing_is_lost_in_many_rounds(lab: Lab) -> None:
-    """A thousand rounds of concurrent ALTER and REFRESH lose no change."""
+    """In a thousand rounds of concurrent ALTER and REFRESH, neither undoes the other's changes."""
     play(lab, MANY)

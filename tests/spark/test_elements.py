@@ -1,4 +1,4 @@
-"""Indexes on array elements: queries return the same rows, and skip files without a match."""
+"""Indexes on array elements: queries skip files without a match, and return the same rows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ COLUMNS = ("tags", "items.price", "map_keys(attrs)", "map_values(attrs)", "score
 
 @pytest.fixture(scope="module")
 def posts(lab: Lab) -> Iterator[Lab]:
-    """Rows in the order of ``id``; in every tenth row, tags is NULL, empty, or contains NULL."""
+    """Rows in the order of ``id``; in some rows, ``tags`` is NULL, empty, or contains NULL."""
     with lab.database("elements"):
         columns = (
             "id, CASE id % 100 WHEN 10 THEN NULL WHEN 20 THEN array() WHEN 30 THEN array(NULL) "
@@ -110,19 +110,19 @@ QUERIES = {
 
 @pytest.mark.parametrize("name", QUERIES)
 def test_a_filter_reads_the_files_that_can_match(posts: Lab, name: str) -> None:
-    """A filter on elements reads only the files in which an array can match."""
+    """A filter on array elements reads only the files in which an array can match."""
     predicate, files = QUERIES[name]
     posts.check(f"SELECT * FROM t WHERE {predicate}", exactly=files)
 
 
 def test_one_field_of_the_structs_is_enough(posts: Lab) -> None:
-    """The index on a field serves a query that reads only this field of the structs."""
+    """An index on one field of the structs in an array serves queries of only this field."""
     posts.check("SELECT id FROM t WHERE array_contains(items.price, 4200L)", exactly=1)
     posts.check("SELECT items.name FROM t WHERE array_contains(items.price, 4200L)", exactly=1)
 
 
 def test_orders_extremes_and_joins_do_not_use_elements(posts: Lab) -> None:
-    """ORDER BY, MIN, MAX and joins on an array do not use an index on the array's elements."""
+    """ORDER BY, MIN, MAX and joins use whole arrays, so they do not use an index on elements."""
     posts.check("SELECT id FROM t ORDER BY scores DESC LIMIT 3", exactly=8)
     posts.check("SELECT max(scores), min(tags), count(scores) FROM t", exactly=8)
     posts.check("SELECT count(*) FROM t WHERE scores IS NOT NULL", exactly=8)
@@ -130,7 +130,7 @@ def test_orders_extremes_and_joins_do_not_use_elements(posts: Lab) -> None:
 
 
 def test_unsupported_part_of_a_condition_has_a_reason(posts: Lab) -> None:
-    """If a function in a condition on elements prevents skipping, the reason names it."""
+    """If a function in a condition on elements prevents skipping, the reason names the function."""
     for predicate, function in (
         ("NOT array_contains(tags, 'all')", "array_contains"),
         ("exists(tags, e -> reverse(e) = 'x')", "reverse"),
@@ -150,7 +150,7 @@ def test_unsupported_part_of_a_condition_has_a_reason(posts: Lab) -> None:
     ],
 )
 def test_column_without_elements_is_refused(posts: Lab, typed: str, reason: str) -> None:
-    """CREATE refuses a column without elements, and the error has the reason."""
+    """CREATE refuses an index on elements of a column without elements; the error says why."""
     with pytest.raises(PySparkException) as error:
         posts.sql(f"CREATE SIEVE INDEX wrong ON t ({typed})")
     assert reason in str(error.value)
@@ -165,7 +165,7 @@ def test_column_without_elements_is_refused(posts: Lab, typed: str, reason: str)
     ],
 )
 def test_statements_on_elements(lab: Lab, kind: str) -> None:
-    """Each SIEVE statement accepts the array's name as a column."""
+    """Each SIEVE statement accepts an array's name as a column."""
     with lab.database("spelled"):
         lab.sql(
             f"CREATE TABLE t USING {kind} AS SELECT id, IF(id % 7 = 0, NULL, array(id, -id)) AS "
@@ -183,7 +183,7 @@ def test_statements_on_elements(lab: Lab, kind: str) -> None:
         assert row[5] == "refreshed"
         assert lab.check(query, exactly=2).rows.total() == 2
         lab.check("SELECT id FROM t WHERE array_contains(tags, -40L)", exactly=1)
-        # Queries read this file, which has no elements, until REFRESH.
+        # Queries read this file, whose arrays have no element, until REFRESH.
         lab.sql("INSERT INTO t SELECT 101, array(), 'x'")
         lab.check("SELECT id FROM t WHERE array_contains(tags, -40L)", exactly=2)
         lab.sql("REFRESH SIEVE INDEX ON t (tags)")
@@ -202,7 +202,7 @@ def test_statements_on_elements(lab: Lab, kind: str) -> None:
 
 
 def test_declared_elements(lab: Lab) -> None:
-    """A property that declares indexes can name an array; DROP removes the array again."""
+    """The property that declares indexes can name an array; DROP removes the name from it."""
     with lab.database("declared"):
         lab.sql(
             "CREATE TABLE t USING parquet TBLPROPERTIES ('sieve.columns' = 'id, tags') AS "
@@ -217,7 +217,7 @@ def test_declared_elements(lab: Lab) -> None:
 
 
 def test_file_with_a_failing_array_is_always_read(lab: Lab) -> None:
-    """If an array expression fails for a row, queries always read the row's file, and fail."""
+    """If an array expression fails for a row, queries read the row's file, and fail, too."""
     with lab.database("failing"), lab.setting("spark.sql.ansi.enabled", "true"):
         lab.sql(
             "CREATE TABLE t USING parquet AS SELECT id, IF(id = 17, 'x', string(id)) AS digits "
@@ -232,7 +232,7 @@ def test_file_with_a_failing_array_is_always_read(lab: Lab) -> None:
 
 
 class Drawing:
-    """Draws arrays of small numbers, and predicates of an array ``a`` and a number ``id``."""
+    """Draws arrays of small numbers, and predicates on an array ``a`` and a number ``id``."""
 
     def __init__(self, seed: int) -> None:
         self.draw = random.Random(seed)
@@ -247,7 +247,7 @@ class Drawing:
         return f"CAST(array({elements}) AS ARRAY<INT>)"
 
     def condition(self, depth: int) -> str:
-        """A condition on one element."""
+        """A random condition on one element."""
         if depth and self.draw.random() < 0.4:
             joined = self.draw.choice([" AND ", " OR "])
             return f"({self.condition(depth - 1)}{joined}{self.condition(depth - 1)})"
@@ -282,7 +282,7 @@ class Drawing:
 
 
 def test_drawn_arrays_and_predicates(lab: Lab) -> None:
-    """Randomly drawn predicates on arrays return the same rows with and without the index."""
+    """Random predicates on arrays return the same rows with and without the index."""
     drawing = Drawing(16)
     rows = ", ".join(f"({k}, {drawing.array()})" for k in range(40))
     with lab.database("drawn"), lab.setting("spark.sieve.audit.sample", "1"):

@@ -1,4 +1,4 @@
-"""Queries on strings and decimals with a long common prefix read few files and lose no row."""
+"""If strings or decimals share a long prefix, queries read few files, and lose no row."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ HOST = "element_at(array('amber', 'bluebell', 'cobalt', 'deep-sea'), cast(id DIV
 
 @pytest.fixture(scope="module")
 def pages(lab: Lab) -> Iterator[Lab]:
-    """URLs of pages of four hosts, in order.
+    """A table of page URLs from four hosts, in order.
 
-    A few URLs are malformed, and one URL in a hundred is in a file of other URLs.
+    One URL in a hundred lies in a file with URLs far from it, and a few URLs are malformed.
     """
     url = f"concat('https://www.', {HOST}, '.com/articles/', lpad(cast(id AS string), 8, '0'), '/')"
     with lab.database("pages"):
@@ -57,11 +57,11 @@ def pages(lab: Lab) -> Iterator[Lab]:
     ],
 )
 def test_few_files_are_read_and_none_missed(pages: Lab, where: str, files: int) -> None:
-    """Queries tell apart values that share 30 bytes or 19 digits."""
+    """Queries distinguish strings that share 30 bytes, and decimals that share 19 digits."""
     pages.check(f"SELECT count(*), sum(row) FROM t WHERE {where}", at_most=files)
 
 
 @pytest.mark.parametrize("where", ["url != ''", "url LIKE '%9/'", "bin >= X''", "ticket > -1"])
 def test_predicates_that_keep_most_rows_miss_none(pages: Lab, where: str) -> None:
-    """Negations and open ranges lose no row, because the codes of a range are rounded outwards."""
+    """Negations and open ranges lose no row, as the ends of code ranges are rounded outwards."""
     pages.check(f"SELECT count(*), sum(row) FROM t WHERE {where}")

@@ -1,4 +1,4 @@
-"""ESTIMATE predicts the index that CREATE then builds, and leaves no file."""
+"""ESTIMATE predicts the index that CREATE then builds, and leaves no file behind."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WIDE = "budget = '4%'"
 
 @pytest.fixture(scope="module")
 def tables(lab: Lab) -> Iterator[Lab]:
-    """A small table and a partitioned table."""
+    """A small table, and a table with partitions."""
     with lab.database("estimates"):
         lab.sql(f"""
             CREATE TABLE small USING parquet AS SELECT {LATE.format(rows=8000)},
@@ -36,7 +36,7 @@ def tables(lab: Lab) -> Iterator[Lab]:
 
 @pytest.fixture(scope="module")
 def large(tables: Lab) -> Lab:
-    """Creates a large table that ESTIMATE reads in part."""
+    """Creates a large table, of which ESTIMATE reads only some files."""
     with tables.settings(COMPILED):
         tables.sql(f"""
             CREATE TABLE large USING parquet AS SELECT {LATE.format(rows=LARGE)}
@@ -48,13 +48,13 @@ LONG = pytest.mark.long
 
 
 def row_of_estimate(lab: Lab, statement: str) -> Row:
-    """The row for the statement's budget, or for `auto`; this row is the last."""
+    """The last row of an ESTIMATE: for the statement's own budget, or for `auto`."""
     rows: list[Row] = lab.spark.sql(statement).collect()
     return rows[-1]
 
 
 def number(text: str) -> float:
-    """The number with which a text begins."""
+    """The number at the start of a text."""
     return float(text.split(maxsplit=1)[0])
 
 
@@ -72,7 +72,7 @@ def number(text: str) -> float:
 def test_estimate_is_close_to_the_built_index(
     tables: Lab, table: str, column: str, options: str, request: pytest.FixtureRequest
 ) -> None:
-    """ESTIMATE is off by at most a quarter, or by 4 KB of index size or half a file per query."""
+    """ESTIMATE is off by at most a quarter of the built index, by 4 KB, or by half a file."""
     if table == "large":
         request.getfixturevalue("large")
     on = f"ON {table} ({column}) OPTIONS ({options})"
@@ -95,7 +95,7 @@ def test_estimate_is_close_to_the_built_index(
         "a range of 0.05% of the domain": before.files_range,
     }
     reads = {kind: n for kind, n in kinds.items() if f"files read for {kind}" in after}
-    # If nearly every key occurs, perhaps no probe is for an absent key.
+    # If nearly every key occurs in the table, the probes may contain no absent key.
     assert len(reads) >= 2
     for kind, files in reads.items():
         found = number(after[f"files read for {kind}"])
@@ -104,9 +104,9 @@ def test_estimate_is_close_to_the_built_index(
 
 @pytest.mark.long
 def test_the_frontier_of_several_columns(tables: Lab) -> None:
-    """The result has a row for each column and budget.
+    """ESTIMATE returns a row for each column and budget.
 
-    A larger budget never makes a query read more files, and every index keeps the budget.
+    If the budget is larger, no query reads more files; every index stays within its budget.
     """
     rows = tables.spark.sql("ESTIMATE SIEVE INDEX EXTENDED ON small (late, u)").collect()
     budgets = ["0.3%", "1%", "3%", "6%", "30%", "auto"]
@@ -125,7 +125,7 @@ def test_the_frontier_of_several_columns(tables: Lab) -> None:
         for fewer, more in pairwise(found[:-1]):
             assert more.files_present <= fewer.files_present + 0.1
     assert found[-1].files_present < 1.1
-    # Even for a small share of such a column, the budget is at least 64 KB.
+    # However small its share, such a column has a budget of at least 64 KB.
     assert max(row.bytes for row in rows) < (96 << 10) + 36 * 8000
 
 
@@ -142,7 +142,7 @@ PREDICATES = (
 
 @pytest.fixture(scope="module")
 def predicates(tables: Lab) -> dict[str, tuple[Row, list[dict[str, Any]]]]:
-    """For each predicate, the number that ESTIMATE predicts, and that of EXPLAIN with the index."""
+    """For each predicate, how many files ESTIMATE predicts, and how many EXPLAIN then shows."""
     estimate = "ESTIMATE SIEVE INDEX EXTENDED ON small (late) WHERE"
     before = {
         predicate: row_of_estimate(tables, f"{estimate} {predicate}") for predicate in PREDICATES
@@ -161,7 +161,7 @@ def predicates(tables: Lab) -> dict[str, tuple[Row, list[dict[str, Any]]]]:
 def test_predicate_reads_the_estimated_number_of_files(
     predicates: dict[str, tuple[Row, list[dict[str, Any]]]], predicate: str
 ) -> None:
-    """ESTIMATE with a predicate predicts the number of files that EXPLAIN shows with the index."""
+    """For a predicate, ESTIMATE predicts the number of files that EXPLAIN shows with the index."""
     before, (scan,) = predicates[predicate]
     assert abs(before.files_predicate - scan["files_read"]) <= 1
     assert before.bytes_predicate <= scan["bytes_total"]
@@ -178,7 +178,7 @@ def test_predicate_reads_the_estimated_number_of_files(
     ],
 )
 def test_a_predicate_on_an_expression(tables: Lab, key: str, options: str, predicate: str) -> None:
-    """ESTIMATE with a predicate on an expression predicts the number of files in EXPLAIN."""
+    """For a predicate on an expression, ESTIMATE predicts the file count that EXPLAIN shows."""
     before = row_of_estimate(
         tables, f"ESTIMATE SIEVE INDEX EXTENDED ON small ({key}) {options} WHERE {predicate}"
     )
@@ -195,7 +195,7 @@ def test_a_predicate_on_an_expression(tables: Lab, key: str, options: str, predi
 @pytest.mark.long
 @pytest.mark.usefixtures("large")
 def test_a_predicate_on_a_part_of_a_large_table(tables: Lab) -> None:
-    """On a large table, ESTIMATE with a predicate reads few files, and errs by at most one."""
+    """On a large table, ESTIMATE with a predicate reads few files, and is off by at most one."""
     point, wide = 1_234_567, 2_000_000
     for predicate, least in ((f"late = {point}", 1), (f"late BETWEEN {point} AND {wide}", 6)):
         on = f"ON large (late) OPTIONS ({WIDE})"
@@ -211,9 +211,9 @@ def test_a_predicate_on_a_part_of_a_large_table(tables: Lab) -> None:
 
 @pytest.mark.long
 def test_estimate_from_a_sample_of_files_is_close(tables: Lab) -> None:
-    """From a sample, ESTIMATE predicts bytes to within a half, and files to within a quarter.
+    """From a sample, ESTIMATE predicts index bytes to within a half, and files read to a quarter.
 
-    The advice says that ESTIMATE sampled files, and ESTIMATE reads no other file.
+    The advice says that ESTIMATE sampled files; ESTIMATE reads only the files of the sample.
     """
     tables.sql("""
         CREATE TABLE many USING parquet AS SELECT /*+ REPARTITION_BY_RANGE(120, late) */ *
@@ -243,13 +243,16 @@ def test_estimate_from_a_sample_of_files_is_close(tables: Lab) -> None:
 
 
 def jobs(lab: Lab) -> int:
-    """The number of Spark's jobs so far."""
+    """How many jobs Spark has started so far."""
     return int(lab.spark.sparkContext._jsc.sc().statusStore().jobsList(None).size())
 
 
 @pytest.mark.parametrize("column", ["name", pytest.param("mode", marks=LONG)])
 def test_map_is_not_advised_for_values_in_every_file(tables: Lab, column: str) -> None:
-    """If every file contains every value, ESTIMATE and CREATE say so, and propose no map."""
+    """If each file has every value, ESTIMATE and CREATE say that an index cannot help.
+
+    The advice proposes no map.
+    """
     tables.sql("""
         CREATE TABLE modes USING parquet AS SELECT /*+ REPARTITION(12) */ id,
         element_at(array('REG AIR', 'AIR', 'SHIP', 'TRUCK'), 1 + int(id % 4)) AS mode,
@@ -271,7 +274,7 @@ def test_map_is_not_advised_for_values_in_every_file(tables: Lab, column: str) -
 
 
 def test_partitions_are_pruned_first(tables: Lab) -> None:
-    """ESTIMATE counts only files of the partitions that Spark selects."""
+    """If Spark selects partitions, ESTIMATE counts only the files of these partitions."""
     row = row_of_estimate(
         tables, "ESTIMATE SIEVE INDEX EXTENDED ON parts (late) WHERE p = 3 AND late = 700"
     )
@@ -280,7 +283,7 @@ def test_partitions_are_pruned_first(tables: Lab) -> None:
 
 
 def test_a_table_without_files(tables: Lab) -> None:
-    """For a table without files, ESTIMATE shows no expected reads, and the advice states why."""
+    """For a table without files, ESTIMATE predicts no number of files, and the advice says why."""
     before = row_of_estimate(tables, "ESTIMATE SIEVE INDEX EXTENDED ON empty (late) WHERE late = 3")
     assert (before.files, before.bytes, before.files_predicate) == (0, 0, 0)
 
@@ -303,7 +306,7 @@ def test_a_table_without_files(tables: Lab) -> None:
     ],
 )  # fmt: skip
 def test_bad_input_is_named_in_the_error(tables: Lab, statement: str, words: str) -> None:
-    """ESTIMATE fails for bad input, names this input, and leaves no file."""
+    """ESTIMATE fails for a wrong input, names this input, and leaves no file behind."""
     with pytest.raises(AnalysisException, match=words):
         tables.sql(f"ESTIMATE SIEVE INDEX {statement}")
     assert tables.sql("SHOW SIEVE INDEXES") == []

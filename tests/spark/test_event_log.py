@@ -1,4 +1,4 @@
-"""`sieve advise` reads event logs of Spark: compressed with any codec, single or rolling."""
+"""`sieve advise` reads Spark's event logs: with any codec, in one file or in rolling files."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ QUERIES = (
 
 @contextmanager
 def logged(lab: Lab, folder: Path, **settings: str) -> Iterator[None]:
-    """Logs Spark's events in the block, with these `spark.eventLog` settings."""
+    """Logs Spark's events during the block, with the given `spark.eventLog` settings."""
     jvm = lab.spark._jvm
     scala = lab.spark.sparkContext._jsc.sc()
     conf = jvm.org.apache.spark.SparkConf(False)
@@ -52,7 +52,7 @@ def logged(lab: Lab, folder: Path, **settings: str) -> Iterator[None]:
 
 
 def advised(folder: Path) -> Any:
-    """The command's JSON output; asserts that the output contains no constant of a query."""
+    """The JSON output of `sieve advise`, which must contain no constant of a query."""
     result = CliRunner().invoke(cli.main, ["advise", "--event-log", str(folder), "--json"])
     assert result.exit_code == 0, result.output
     assert SECRET not in result.output
@@ -61,7 +61,7 @@ def advised(folder: Path) -> Any:
 
 @pytest.fixture(scope="module")
 def tables(lab: Lab) -> Iterator[None]:
-    """Creates a table of ten files and a small table."""
+    """Creates a table of ten files, and a small table."""
     with lab.database("event_logs"):
         lab.sql(
             "CREATE TABLE orders USING parquet AS SELECT /*+ REPARTITION_BY_RANGE(10, id) */ id, "
@@ -77,7 +77,7 @@ def tables(lab: Lab) -> Iterator[None]:
 
 @pytest.mark.usefixtures("tables")
 def test_the_queries_of_a_log(lab: Lab, tmp_path: Path) -> None:
-    """The advice counts each form of predicate for its column, with the bytes that Spark read."""
+    """The advice counts each form of predicate per column, and the bytes that Spark has read."""
     with logged(lab, tmp_path, compress="false"), lab.setting("spark.sieve.enabled", "false"):
         for query in QUERIES:
             lab.sql(query)
@@ -102,7 +102,7 @@ def test_the_queries_of_a_log(lab: Lab, tmp_path: Path) -> None:
 @pytest.mark.usefixtures("tables")
 @pytest.mark.parametrize("codec", ["zstd", "lz4", "snappy"])
 def test_compressed_and_rolling_logs(lab: Lab, tmp_path: Path, codec: str) -> None:
-    """`sieve advise` reads all of Spark's codecs except LZF, also in rolling folders."""
+    """`sieve advise` reads logs in all of Spark's codecs except LZF, also in rolling files."""
     settings = {"compress": "true", "compression_codec": codec, "rolling_enabled": "true"}
     with logged(lab, tmp_path, **settings), lab.setting("spark.sieve.enabled", "false"):
         lab.sql(QUERIES[0])

@@ -1,4 +1,4 @@
-"""Executors in separate processes, which can lack what a build needs."""
+"""Builds on executors in separate processes, which can lack packages, files or settings."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ EXECUTOR = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
 
 
 class Python:
-    """The command that starts Python on the executors; the driver uses the Python of the tests."""
+    """The command that starts Python on executors; the driver keeps the Python of the tests."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def becomes(self, command: str, it: Driver) -> None:
-        """Changes the executors' Python, and ends the workers of the previous Python."""
+        """Changes the executors' Python command, and ends the workers of the previous command."""
         self.path.write_text(f'#!/bin/sh\nexec {command} "$@"\n')
         self.path.chmod(0o755)
         for executor in children(it.jvm, EXECUTOR):
@@ -39,19 +39,19 @@ class Python:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder that the driver writes to."""
+    """The folder into which the driver writes."""
     return tmp_path_factory.mktemp("executors")
 
 
 @pytest.fixture(scope="module")
 def python(folder: Path) -> Python:
-    """A Python for executors; its command starts no program until a test sets one."""
+    """The executors' Python command, which starts nothing until a test sets a program."""
     return Python(folder / "python")
 
 
 @pytest.fixture(scope="module")
 def cluster(folder: Path, python: Python) -> Iterator[Driver]:
-    """A driver with a table, and two executors whose clocks are wrong by an hour."""
+    """A driver with a table, and two executors in another time zone than the driver's."""
     (folder / "events").mkdir()
     conf = {
         "spark.master": "local-cluster[2,1,1024]",
@@ -73,7 +73,7 @@ def cluster(folder: Path, python: Python) -> Iterator[Driver]:
 def test_create_names_a_python_without_packages(
     cluster: Driver, python: Python, tmp_path: Path
 ) -> None:
-    """CREATE names the executors' interpreter and the missing packages, and creates nothing."""
+    """If executors lack packages, CREATE names these and the interpreter, and creates nothing."""
     bare = tmp_path / "venv"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", bare], check=True)
     python.becomes(str(bare / "bin" / "python"), cluster)
@@ -88,9 +88,9 @@ def test_create_names_a_python_without_packages(
 def test_build_fails_if_executors_do_not_see_the_root(
     cluster: Driver, python: Python, tmp_path: Path
 ) -> None:
-    """A build publishes no run if the executors do not see the driver's files.
+    """If executors do not see the driver's root folder, a build publishes no run.
 
-    The driver sees its own files of the run, which look complete.
+    The driver sees only its own files of the run, which look complete.
     """
     root = tmp_path / "root"
     root.mkdir()
@@ -113,10 +113,10 @@ def test_build_fails_if_executors_do_not_see_the_root(
 
 @pytest.mark.long
 def test_executors_build(cluster: Driver, python: Python, folder: Path) -> None:
-    """Executors build an index. They receive the code once, even if a new front end starts.
+    """Executors build an index. A new front end does not send the code to the executors again.
 
-    The executors' time zone counts only if a build uses the zone to convert a file's times. Every
-    job of a statement sets this zone, even the jobs that probe executors.
+    The executors' time zone matters only if a build converts a file's times with this zone. Each
+    job of a statement sets this time zone, even the jobs that only probe executors.
     """
     python.becomes(sys.executable, cluster)
     cluster.sql("CREATE SIEVE INDEX ON t (id) OPTIONS (error = 1)")

@@ -1,4 +1,4 @@
-"""EXPLAIN SIEVE for subqueries, collated joins, and statements that are not queries."""
+"""EXPLAIN SIEVE of subqueries, collated joins, and statements other than queries."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ KEYS = "{} IN (keys of spark_catalog.explained.dim{} at run time)"
 
 @pytest.fixture(scope="module")
 def star(lab: Lab) -> Iterator[Lab]:
-    """An indexed table of eight files, and a table whose only row selects one of these files."""
+    """An indexed table of eight files, and a table whose single row matches one of these files."""
     with lab.database("explained"):
         lab.sql(
             "CREATE TABLE fact USING parquet AS SELECT /*+ REPARTITION_BY_RANGE(8, id) */ id, "
@@ -26,7 +26,7 @@ def star(lab: Lab) -> Iterator[Lab]:
 
 
 def at_run_time(lab: Lab) -> tuple[int, int]:
-    """How many scans got values at run time, and how many files such scans skipped."""
+    """How many scans have got values at run time, and how many files all scans have skipped."""
     rows = {name: value for name, _, value in lab.sql("SELECT * FROM sieve_status()")}
     return int(rows["scans_at_run_time"]), int(rows["files_skipped"])
 
@@ -43,7 +43,7 @@ def at_run_time(lab: Lab) -> tuple[int, int]:
 def test_explain_names_the_index_for_subquery_results(
     star: Lab, condition: str, predicate: str, adaptive: str
 ) -> None:
-    """EXPLAIN names the index that will look up the subquery's result, and shows no reason."""
+    """EXPLAIN names the index that will look up a subquery's result, and gives no reason."""
     query = f"SELECT k FROM fact WHERE {condition}"
     with star.setting("spark.sql.adaptive.enabled", adaptive):
         fact = star.explain(query)[0]
@@ -56,7 +56,7 @@ def test_explain_names_the_index_for_subquery_results(
 
 
 def test_explain_promises_no_pruning_without_an_index(star: Lab) -> None:
-    """Without an index on the column, EXPLAIN promises no run-time pruning and names the reason."""
+    """If no index covers the column, EXPLAIN announces no run-time pruning and shows the reason."""
     fact = star.explain("SELECT id FROM fact WHERE k = (SELECT max(c) FROM dim)")[0]
     assert (fact["indexes"], fact["reasons"]) == (None, "no-predicate: 8")
     assert "at run time" not in (fact["predicate"] or "")
@@ -64,9 +64,9 @@ def test_explain_promises_no_pruning_without_an_index(star: Lab) -> None:
 
 @pytest.mark.parametrize("adaptive", ["true", "false"])
 def test_a_join_by_a_collated_key_has_no_broadcast(star: Lab, adaptive: str) -> None:
-    """Spark does not broadcast a join by a collated key.
+    """Spark broadcasts no side of a join by a collated key.
 
-    By default, a job that fetches keys would cost too much here.
+    Under default settings, a separate job for the keys of this join would cost too much.
     """
     if star.spark.version.startswith("3."):
         pytest.skip("Spark 3.5 has no collations")
@@ -94,12 +94,12 @@ def test_a_join_by_a_collated_key_has_no_broadcast(star: Lab, adaptive: str) -> 
     [
         "SELECT f.k FROM big JOIN fact f ON big.n = f.id WHERE big.c = 'c3'",
         "SELECT n FROM big WHERE n IN (SELECT id FROM fact) AND c = 'c3'",
-        # The keys of the upper join do not reach the side that the lower join broadcasts.
+        # The lower join broadcasts this side, so the side cannot get keys from the upper join.
         f"{_INNER} JOIN dim d ON f.id = d.n",
     ],
 )
 def test_a_side_that_spark_broadcasts_gets_no_keys(star: Lab, query: str, adaptive: str) -> None:
-    """A join side that Spark broadcasts gets no keys; EXPLAIN and the run show the reason."""
+    """If Spark broadcasts a join side, the side gets no keys; EXPLAIN and run show the reason."""
 
     def refused() -> int:
         rows = star.sql("SELECT * FROM sieve_status()")
@@ -130,7 +130,7 @@ READS = {
 
 @pytest.mark.parametrize("statement", READS)
 def test_explain_shows_the_scans_of_a_query_in_a_statement(star: Lab, statement: str) -> None:
-    """EXPLAIN shows the scans of the query inside a statement, and does not run the statement."""
+    """If a statement contains a query, EXPLAIN shows the query's scans, and runs nothing."""
     rows = star.explain(statement)
     assert [(row["indexes"], row["files_read"]) for row in rows] == [("id_sieve@1", 1)] * len(rows)
     assert len(rows) == READS[statement]
@@ -151,7 +151,7 @@ def test_explain_shows_the_scans_of_a_query_in_a_statement(star: Lab, statement:
     ],
 )
 def test_explain_refuses_an_unsupported_statement(star: Lab, statement: str) -> None:
-    """If EXPLAIN cannot explain a statement, the error names it, and the statement does not run."""
+    """If EXPLAIN cannot explain a statement, the error names the statement, which does not run."""
     with pytest.raises(PySparkException, match=r"SIEVE_UNSUPPORTED_STATEMENT|PARSE_SYNTAX_ERROR"):
         star.explain(statement)
     assert star.sql("SELECT count(*) FROM dim") == [(1,)]
@@ -160,7 +160,7 @@ def test_explain_refuses_an_unsupported_statement(star: Lab, statement: str) -> 
 
 @pytest.mark.parametrize("statement", ["DELETE FROM fact WHERE id = 3", "UPDATE fact SET k = 'x'"])
 def test_explain_raises_the_error_of_the_statement(star: Lab, statement: str) -> None:
-    """EXPLAIN SIEVE of UPDATE on a Parquet table raises the same error as the UPDATE."""
+    """For UPDATE on a Parquet table, EXPLAIN SIEVE raises the same error as the UPDATE itself."""
     with pytest.raises(PySparkException) as run:
         star.sql(statement)
     with pytest.raises(PySparkException) as explained:

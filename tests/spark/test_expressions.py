@@ -1,4 +1,4 @@
-"""Indexes on expressions: queries return the same rows, and skip files without a match."""
+"""Indexes on expressions: queries skip files without a match, and return the same rows."""
 
 from __future__ import annotations
 
@@ -114,13 +114,13 @@ def test_a_filter_reads_the_files_that_can_match(users: Lab, name: str) -> None:
 
 
 def test_one_field_of_a_struct_is_enough(users: Lab) -> None:
-    """The index on a field serves a query that reads only this field of the struct."""
+    """An index on a field of a struct serves a query that reads only this field."""
     users.check("SELECT s.x FROM t WHERE upper(s.x) = 'S6000'", exactly=1)
     users.check("SELECT s.y FROM t WHERE upper(s.x) = 'S6000'", exactly=1)
 
 
 def test_joins_orders_and_extremes(users: Lab) -> None:
-    """Join keys, subquery results, ORDER BY with LIMIT, and MIN use the index of an expression."""
+    """Join keys, subquery results, ORDER BY with LIMIT, and MIN use the index on an expression."""
     on = "SELECT t.id FROM t JOIN some ON lower(t.email) = some.email"
     users.check(on, exactly=1 + 2)
     fetched = {"spark.sql.autoBroadcastJoinThreshold": "-1", "spark.sieve.join.pruning": "always"}
@@ -138,14 +138,14 @@ def test_joins_orders_and_extremes(users: Lab) -> None:
 
 
 def test_file_with_a_failing_expression_is_always_read(users: Lab) -> None:
-    """If the expression fails for a row of a file, every query reads the file.
+    """If an indexed expression fails for a row, every query on the expression reads the row's file.
 
-    Such a query then fails as it does without the index.
+    Such a query then fails with the same error as without the index.
     """
     users.check("SELECT id FROM t WHERE try_cast(digits AS INT) = 42", exactly=8)
     query = "SELECT id FROM t WHERE CAST(digits AS INT) = 42"
     (row,) = users.explain(query)
-    # Two of these files contain such a row, and the third contains the number.
+    # Two of these files contain a text that is no number, and the third contains the number.
     assert row["files_read"] == 3
     for enabled in ("true", "false"):
         with (
@@ -159,7 +159,7 @@ def test_file_with_a_failing_expression_is_always_read(users: Lab) -> None:
 
 
 def test_session_without_ansi_ignores_the_index_on_a_cast(users: Lab) -> None:
-    """Without ANSI mode the cast returns NULL, so only the index on `lower` stays in use."""
+    """Without ANSI mode, the indexed cast returns NULL, so only the index on `lower` is used."""
     query = "SELECT id FROM t WHERE CAST(digits AS INT) = 42"
     with users.setting("spark.sql.ansi.enabled", "false"):
         users.check(query, exactly=8)
@@ -174,7 +174,7 @@ def test_session_without_ansi_ignores_the_index_on_a_cast(users: Lab) -> None:
 
 
 def test_index_stays_in_use_in_sessions_of_clients(users: Lab) -> None:
-    """The index stays in use in sessions of clients that change only harmless settings."""
+    """If sessions of clients change only harmless settings, the index stays in use."""
     clients = {"artifact.isolation.enabled": "false", "datetime.java8API.enabled": "true"}
     shown = {"binaryOutputStyle": "HEX", "variable.substitute": "false", "groupByOrdinal": "false"}
     with users.settings({f"spark.sql.{key}": value for key, value in (clients | shown).items()}):
@@ -182,7 +182,7 @@ def test_index_stays_in_use_in_sessions_of_clients(users: Lab) -> None:
 
 
 def test_a_setting_with_its_default_value(users: Lab) -> None:
-    """A setting with its default value changes nothing; a default collation disables the index."""
+    """If a setting has its default value, the index is used; not so with a default collation."""
     query = "SELECT id FROM t WHERE lower(email) = 'u0042@x'"
     with users.setting("spark.sql.legacy.castComplexTypesToString.enabled", "false"):
         users.check(query, exactly=1)
@@ -191,12 +191,13 @@ def test_a_setting_with_its_default_value(users: Lab) -> None:
 
 
 def test_session_that_replaces_a_function_ignores_the_index(users: Lab) -> None:
-    """A session that replaces the function `lower` does not use the index.
+    """A session that replaces the function `lower` does not use the index on `lower`.
 
-    A session with the same settings still uses the index.
+    Another session with the same settings still uses the index.
     """
     other, like = (Lab(users.spark.newSession()) for _ in range(2))
-    # Without a filter on a plain column such as `id`, the other session's scan would ask no index.
+    # If the query filtered no plain column such as `id`, the other session's scan would ask no
+    # index.
     query = "SELECT count(*) FROM expressions.t WHERE lower(email) = 'u0042@x' AND id >= 0"
     other.spark.udf.register("lower", lambda _: "u0042@x")
     other.check(query, exactly=FILES)
@@ -245,7 +246,7 @@ def test_session_that_replaces_a_function_ignores_the_index(users: Lab) -> None:
 def test_similar_expressions_do_not_use_the_index(
     users: Lab, expression: str, setting: tuple[str, str] | None, query: str
 ) -> None:
-    """Queries do not use the index if a literal, an operand order, a setting or a hash differs."""
+    """If a literal, operand order, setting or hash differs, queries do not use the index."""
     users.sql(f"CREATE SIEVE INDEX alike ON t ({expression})")
     try:
         with users.settings({} if setting is None else dict([setting])):
@@ -255,7 +256,7 @@ def test_similar_expressions_do_not_use_the_index(
 
 
 def test_a_refresh_does_not_use_a_function_of_the_session(users: Lab) -> None:
-    """A session that replaces the function `lower` cannot refresh the index."""
+    """A session that replaces the function `lower` cannot refresh the index on `lower`."""
     with users.database("replaced"):
         users.sql("CREATE TABLE u USING parquet AS SELECT 1 AS id, 'A' AS email")
         users.sql("CREATE SIEVE INDEX ON u (lower(email))")
@@ -315,7 +316,7 @@ def test_unsupported_expression_is_refused(users: Lab, expression: str, reason: 
     ],
 )
 def test_statements_on_an_expression(lab: Lab, kind: str) -> None:
-    """Statements accept an indexed expression in any equivalent SQL spelling."""
+    """Statements accept an indexed expression in any equivalent SQL text."""
     with lab.database("spelled"):
         lab.sql(
             f"CREATE TABLE t USING {kind} AS SELECT id, concat('U', id) AS email "
@@ -348,7 +349,7 @@ def test_statements_on_an_expression(lab: Lab, kind: str) -> None:
 
 
 def test_a_declared_expression(lab: Lab) -> None:
-    """The property that declares indexes can contain expressions and columns."""
+    """The table property that declares indexes can contain both expressions and columns."""
     with lab.database("declared"):
         lab.sql(
             "CREATE TABLE t USING parquet TBLPROPERTIES ('sieve.columns' = 'id, lower(email)') AS "
@@ -360,8 +361,8 @@ def test_a_declared_expression(lab: Lab) -> None:
 
 
 def test_variants(lab: Lab) -> None:
-    """An index on a path of a VARIANT skips files, even if scans read only parts of the VARIANT."""
-    # Spark reads parts of a VARIANT only if it compiles queries.
+    """An index on a path in a VARIANT skips files, even if scans read only parts of the VARIANT."""
+    # Spark reads single parts of a VARIANT only in compiled queries.
     with lab.database("variants"), lab.settings(COMPILED):
         lab.sql(
             'CREATE TABLE t USING parquet AS SELECT id, parse_json(concat(\'{"user":{"id":\', id, '

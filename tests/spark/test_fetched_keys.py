@@ -1,4 +1,4 @@
-"""Join keys that a separate job fetches: from which sides of a join, and at what cost."""
+"""Join keys that a separate job fetches: from which side of a join, and at what cost."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ JOB, SHARE = 32 << 20, 8
 
 @pytest.fixture(scope="module")
 def star(lab: Lab) -> Iterator[Lab]:
-    """A fact table of ten files with a hundred keys each, in a plain and a partitioned form.
+    """A fact table of ten files with a hundred keys each, and partitioned tables of the same rows.
 
-    The dimension exists as three tables of different formats.
+    The dimension exists three times, as tables of three formats.
     """
     with lab.database("fetched"):
         fact = "SELECT id AS k, id % 7 AS v, lpad(id, 9, '0') AS s"
@@ -56,7 +56,7 @@ def _plan(lab: Lab, query: str) -> str:
 
 
 def _supplies_keys(lab: Lab, build: str, fact: str = "fact") -> bool:
-    """Returns whether a side of a join supplies keys to the scan of the fact table."""
+    """Returns whether one side of a join supplies keys to the scan of the fact table."""
     plan = _plan(lab, f"SELECT v FROM ({build}) d LEFT JOIN {fact} f ON f.k = d.k")
     return "amongkeys" in plan
 
@@ -91,9 +91,9 @@ COLLATED = {
 
 
 def test_side_with_changing_rows_supplies_no_keys(star: Lab) -> None:
-    """A join side supplies no keys if a second run can return other rows.
+    """If a second run of a join side can return other rows, the side supplies no keys.
 
-    The join would lose rows whose key only the second run returns.
+    With such keys, the join would lose rows whose key only the second run returns.
     """
     with star.settings(FETCHED):
         assert {kind for kind, build in AGAIN.items() if _supplies_keys(star, build)} == set(AGAIN)
@@ -102,9 +102,9 @@ def test_side_with_changing_rows_supplies_no_keys(star: Lab) -> None:
 
 
 def test_cached_side_supplies_keys_only_if_it_is_repeatable(star: Lab) -> None:
-    """A cached side supplies keys only if Spark can compute the same rows again.
+    """A cached join side supplies keys only if Spark can compute the same rows again.
 
-    A cached block can be lost between the two runs.
+    Spark can lose a cached block between the two runs, and computes it again.
     """
     dim = star.spark.table("dim")
     good = (
@@ -136,7 +136,7 @@ def test_cached_side_supplies_keys_only_if_it_is_repeatable(star: Lab) -> None:
 
 @contextmanager
 def _of_size(lab: Lab, table: str, size: int) -> Iterator[None]:
-    """Adds a sparse file to a table, so that the table's files have the given total size."""
+    """Adds a sparse file to a table, so that the files of the table have the given total size."""
     files = lab.files(table)
     large = files[0].with_name("large.parquet")
     large.touch()
@@ -152,7 +152,7 @@ def _of_size(lab: Lab, table: str, size: int) -> Iterator[None]:
 
 
 def _declare(lab: Lab, table: str, size: int) -> None:
-    """Changes only the catalog's size of a table, so that the table's files stay readable."""
+    """Changes only the size of a table in the catalog; the table's files do not change."""
     own = lab.files(table)[0].with_name("own.parquet")
     own.touch()
     os.truncate(own, size)
@@ -170,9 +170,9 @@ def _declare(lab: Lab, table: str, size: int) -> None:
     ],
 )
 def test_keys_are_fetched_up_to_an_eighth_of_the_scan(star: Lab, build: str, cost: int) -> None:
-    """Sieve fetches keys if this costs at most an eighth of the scan's bytes.
+    """Sieve fetches keys if the cost is at most an eighth of the scan's bytes.
 
-    The cost consists of a job and the bytes of the build side.
+    This cost is that of a job, plus the bytes of the side that supplies keys.
     """
     with star.settings(AUTO), _of_size(star, "dim", 1 << 20):
         with _of_size(star, "fact", SHARE * (JOB + cost)):
@@ -182,9 +182,9 @@ def test_keys_are_fetched_up_to_an_eighth_of_the_scan(star: Lab, build: str, cos
 
 
 def test_cost_counts_only_bytes_that_indexes_leave(star: Lab) -> None:
-    """On both sides of the join, the cost counts only bytes that indexes do not skip.
+    """For both sides of the join, the cost counts only the bytes that indexes do not skip.
 
-    In the catalog, the size of each table is 1 GB.
+    The catalog gives each of the two tables a size of 1 GB.
     """
     rows = "FROM range(0, 1000, 1, 10)"
     star.sql(f"CREATE TABLE large USING parquet AS SELECT id AS k, id % 7 AS v {rows}")
@@ -222,7 +222,7 @@ CHEAP = {
 
 
 def test_keys_are_fetched_only_by_cheap_expressions(star: Lab) -> None:
-    """Sieve fetches only keys of cheap expressions, because Spark evaluates these twice."""
+    """Sieve fetches keys only of cheap expressions, because Spark evaluates these twice."""
     with star.settings(AUTO), _of_size(star, "fact", 1 << 30):
         for kind, condition in (CHEAP | COSTLY).items():
             gives = _supplies_keys(star, f"SELECT k FROM dim WHERE {condition}")
@@ -233,7 +233,8 @@ def test_keys_are_fetched_only_by_cheap_expressions(star: Lab) -> None:
             "SELECT CAST(regexp_replace(s, '^0+', '') AS BIGINT) AS k FROM dim WHERE attr = 7",
         )
         assert not [build for build in others if _supplies_keys(star, build)]
-        # Only the join itself computes an expression that does not affect the keys.
+        # This expression does not affect the keys, so the job that fetches keys omits the
+        # expression.
         assert _supplies_keys(star, "SELECT k, sha2(s, 256) FROM dim WHERE attr = 7")
         with star.setting("spark.sieve.join.pruning", "always"):
             assert all(
@@ -242,7 +243,7 @@ def test_keys_are_fetched_only_by_cheap_expressions(star: Lab) -> None:
 
 
 def _records_read(lab: Lab, query: str) -> int:
-    """The number of records that all jobs of a query read from files."""
+    """How many records all jobs of a query read from files."""
     context = lab.spark.sparkContext
     group, tracker, store = uuid4().hex, context.statusTracker(), context._jsc.sc().statusStore()
     context.setJobGroup(group, query)
@@ -256,11 +257,11 @@ def _records_read(lab: Lab, query: str) -> int:
 
 
 def test_costly_expressions_are_evaluated_once(star: Lab) -> None:
-    """The side has 50 rows and a costly filter.
+    """The join side that supplies keys has 50 rows and a costly filter.
 
-    The job that fetches keys reads these rows, and evaluates the filter once more.
+    The job that fetches keys reads the 50 rows, and evaluates the filter a second time.
 
-    With these keys, the scan reads five of ten files, with a hundred rows each.
+    With the fetched keys, the scan reads five of ten files, so 500 rows instead of 1,000.
     """
     star.sql("CREATE TABLE heavy USING parquet AS SELECT id AS k FROM range(0, 1000, 1, 10)")
     _declare(star, "heavy", 1 << 30)
@@ -280,7 +281,7 @@ def test_costly_expressions_are_evaluated_once(star: Lab) -> None:
 def test_scan_of_unknown_size_fetches_no_keys(star: Lab) -> None:
     """Sieve fetches no keys for a scan whose size is unknown.
 
-    Spark estimates the largest possible size for a partitioned table without statistics.
+    For a partitioned table without statistics, Spark estimates the largest possible size.
     """
     build = "SELECT k FROM dim WHERE attr = 7"
     with star.settings(AUTO):
@@ -304,7 +305,7 @@ def test_keys_without_an_index_are_not_collected(star: Lab) -> None:
 
 
 def test_side_that_supplies_keys_is_pruned_too(star: Lab) -> None:
-    """A side that both supplies and gets keys is read twice: first whole, and then with pruning."""
+    """A side that both supplies and gets keys is read in full first, and then with pruning."""
     query = (
         "SELECT d.k, f.v, g.v FROM (SELECT * FROM dim WHERE attr = 7) d "
         "LEFT JOIN fact f ON f.k = d.k LEFT JOIN parts g ON g.k = f.k"
@@ -324,7 +325,7 @@ def test_side_that_supplies_keys_is_pruned_too(star: Lab) -> None:
 
 
 def _rows_in_a_minute(lab: Lab, query: str, conf: dict[str, str]) -> Counter[str]:
-    """Runs a query that could hang, in a thread; raises queue.Empty after a minute."""
+    """Runs a query in a thread; if it hangs, raises queue.Empty after a minute."""
     answers: queue.Queue[Answer] = queue.Queue()
     with lab.settings(conf):
         threading.Thread(target=lambda: answers.put(lab.run(query)), daemon=True).start()
@@ -333,7 +334,7 @@ def _rows_in_a_minute(lab: Lab, query: str, conf: dict[str, str]) -> Counter[str
 
 @pytest.mark.parametrize("table", ["parts", "plain_parts"])
 def test_key_query_does_not_wait_for_partition_pruning(star: Lab, table: str) -> None:
-    """The query for a side's keys does not wait for that side's own dynamic partition pruning."""
+    """If a side has dynamic partition pruning, the query for its keys does not wait for pruning."""
     query = (
         f"SELECT p.k, f.v FROM {table} p FULL JOIN (SELECT * FROM parts WHERE k < 42) f "
         "ON p.k = f.k JOIN dim d ON p.p = d.attr AND d.k < 100"
@@ -348,7 +349,7 @@ def test_key_query_does_not_wait_for_partition_pruning(star: Lab, table: str) ->
 
 
 def test_subqueries_of_the_user_fetch_no_keys(star: Lab) -> None:
-    """Subqueries fetch no keys: a waiting subquery would block one of Spark's 16 threads."""
+    """Subqueries fetch no keys: while waiting, each one would block one of Spark's 16 threads."""
     sums = (
         f"(SELECT sum(f.v) FROM fact f JOIN dim d ON f.k = d.k WHERE d.attr > {n})"
         for n in range(20)
@@ -379,7 +380,7 @@ def test_no_job_starts_for_keys_that_no_index_can_use(star: Lab) -> None:
 
 
 def test_text_keys_are_copied(star: Lab) -> None:
-    """Sieve copies text keys, because Spark reuses the memory of a row for a later row."""
+    """Sieve copies the text of each key, because Spark reuses a row's memory for later rows."""
     query = (
         "SELECT d.s, f.v FROM (SELECT * FROM dim WHERE attr = 7) d LEFT JOIN fact f ON f.s = d.s"
     )
@@ -396,7 +397,7 @@ def test_text_keys_are_copied(star: Lab) -> None:
     ],
 )
 def test_fetched_ranges_cover_all_keys(star: Lab, key: str, rows: int, least: int) -> None:
-    """Fetched ranges cover all keys, even if keys are many, long, or spread over tasks."""
+    """Fetched ranges cover all keys, even if keys are many, long, or spread over several tasks."""
     if star.spark.version.startswith("3."):
         pytest.skip("a column is made of an expression in another way")
     from pyspark.sql.classic.column import Column
@@ -415,7 +416,7 @@ def test_fetched_ranges_cover_all_keys(star: Lab, key: str, rows: int, least: in
 
 
 def test_last_keys_of_a_long_list_become_one_range(star: Lab) -> None:
-    """If a list of keys is too long, the first keys stay points, and the rest become one range."""
+    """If a list of keys is too long, Sieve keeps the first ones, and makes the rest one range."""
     keys = "SELECT id AS k FROM range(-30000, 500, 1, 1)"
     with star.settings(FETCHED):
         found = star.check(f"SELECT count(*) FROM fact JOIN ({keys}) d USING (k)", exactly=5)
@@ -441,7 +442,7 @@ def test_ranges_can_exceed_the_limits_of_the_type(star: Lab) -> None:
 
 
 def test_narrowing_cast_without_ansi_gets_no_keys(star: Lab) -> None:
-    """Without ANSI mode, no keys prune a column under a narrowing cast, whose values wrap."""
+    """Without ANSI mode, keys do not prune the column in a narrowing cast, whose values wrap."""
     star.sql(
         "CREATE TABLE wraps USING parquet AS "
         "SELECT id * 2147483648 + id AS k FROM range(0, 40, 1, 4)"
@@ -455,7 +456,7 @@ def test_narrowing_cast_without_ansi_gets_no_keys(star: Lab) -> None:
 
 @pytest.mark.parametrize("conf", [{}, FETCHED], ids=["broadcast", "fetched"])
 def test_union_columns_are_matched_by_position(star: Lab, conf: dict[str, str]) -> None:
-    """Sieve matches the columns of a union by position, whatever the branches call the columns."""
+    """Sieve matches columns of a union by position, even if the branches use different names."""
     star.sql(
         "CREATE TABLE IF NOT EXISTS swapped USING parquet AS "
         "SELECT id AS low, 999 - id AS high FROM range(0, 1000, 1, 10)"
@@ -470,7 +471,7 @@ def test_union_columns_are_matched_by_position(star: Lab, conf: dict[str, str]) 
 
 @pytest.mark.parametrize("conf", [{}, FETCHED], ids=["broadcast", "fetched"])
 def test_keys_of_one_column_do_not_prune_the_other(star: Lab, conf: dict[str, str]) -> None:
-    """In a join by two columns of one type, keys of one column do not prune the other column."""
+    """If a join is by two columns of one type, keys of one column do not prune the other column."""
     star.sql(
         "CREATE TABLE IF NOT EXISTS pairs USING parquet AS "
         "SELECT id AS a, 999 - id AS b FROM range(0, 1000, 1, 10)"

@@ -1,4 +1,4 @@
-"""Compares the driver's dictionary of files (arrays of hashes) with a plain dictionary."""
+"""Compares the driver's dictionary of files, which stores hashes of paths, with a plain one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MASK = (1 << 64) - 1
 
 
 def siphash(data: bytes) -> tuple[int, int]:
-    """SipHash-2-4 with a 128-bit result, as two words, according to the authors' definition."""
+    """SipHash-2-4 as its authors define it, with a 128-bit result in two words."""
     low, high = (int.from_bytes(KEY[k : k + 8], "little") for k in (0, 8))
     v = [low ^ 0x736F6D6570736575, high ^ 0x646F72616E646F6D ^ 0xEE]
     v += [low ^ 0x6C7967656E657261, high ^ 0x7465646279746573]
@@ -52,7 +52,7 @@ def siphash(data: bytes) -> tuple[int, int]:
 
 
 def test_path_hashes_are_those_of_siphash(lab: Lab) -> None:
-    """Texts of any length have the hash of SipHash; the authors give that of the empty text."""
+    """For texts of any length, the hash is SipHash; the authors give the hash of the empty text."""
     sieve = lab.spark._jvm.org.apache.spark.sql.sieve
     words = [int.from_bytes(KEY[k : k + 8], "little", signed=True) for k in (0, 8)]
     draw = random.Random(4)
@@ -68,7 +68,7 @@ def test_path_hashes_are_those_of_siphash(lab: Lab) -> None:
 @pytest.mark.parametrize("cut", [False, True])
 @pytest.mark.parametrize("n", [0, 1, 15, 16, 200])
 def test_both_dictionaries_find_the_same_files(lab: Lab, n: int, *, cut: bool) -> None:
-    """Both dictionaries find the same files, even if paths, lengths or times are equal."""
+    """Both dictionaries find the same files, even if some have equal paths, lengths or times."""
     sieve = lab.spark._jvm.org.apache.spark.sql.sieve
     path_of = lab.spark._jvm.org.apache.hadoop.fs.Path
     draw = random.Random(n + cut)
@@ -102,9 +102,9 @@ def test_both_dictionaries_find_the_same_files(lab: Lab, n: int, *, cut: bool) -
 
 
 def test_paths_are_hashed_under_a_secret(lab: Lab) -> None:
-    """Paths are hashed with a secret.
+    """The driver hashes paths with a secret key.
 
-    Otherwise an attacker could choose two names with one hash.
+    Without a secret, an attacker could choose two names that have one hash.
     """
     sieve, path = lab.spark._jvm.org.apache.spark.sql.sieve, "file:/t/a"
     own = sieve.ask.FileDictionary.hash(lab.spark._jvm.org.apache.hadoop.fs.Path(path))
@@ -114,7 +114,7 @@ def test_paths_are_hashed_under_a_secret(lab: Lab) -> None:
 
 @pytest.mark.parametrize("n", [0, 1, 9, 300])
 def test_byte_ranges_apply_only_to_files_of_their_answer(lab: Lab, n: int) -> None:
-    """The byte ranges in an answer apply only to the files of the same answer."""
+    """An answer's byte ranges apply only to the files that the same answer lists."""
     sieve, draw = lab.spark._jvm.org.apache.spark.sql.sieve, random.Random(n)
     numbers = sorted(draw.sample(range(3 * n), n))
     cuts = [sorted(draw.sample(range(1, 2**40), draw.randint(1, 5))) for _ in numbers]
@@ -146,12 +146,12 @@ def test_byte_ranges_apply_only_to_files_of_their_answer(lab: Lab, n: int) -> No
 
 
 def ranges_of(ranges: Any) -> list[tuple[int, int]]:
-    """The first and the end byte of each range."""
+    """For each byte range, its first byte and its end."""
     return [(ranges.apply(k).start(), ranges.apply(k).end()) for k in range(ranges.size())]
 
 
 def packed(known: list[tuple[str, int, int]], cuts: list[list[int]]) -> dict[str, Any]:
-    """The files, encoded as the front end encodes them."""
+    """The files as the front end encodes them for the driver."""
     paths, lengths, times = zip(*known, strict=True) if known else ((), (), ())
     columns = (lengths, times, [len(own) for own in cuts], [0] * len(known))
     flat = np.array([at for own in cuts for at in own], np.int64)

@@ -13,7 +13,7 @@ MAY, SKIPPED = "may hold a match (i@1)", "skipped by i@1"
 
 @pytest.fixture(scope="module")
 def table(lab: Lab) -> Iterator[str]:
-    """Ten files in the order of ``k``, and an index on ``k``."""
+    """Ten files in the order of ``k``, with an index on ``k``."""
     with lab.database("scanned"):
         lab.spark.range(0, 200, 1, 10).selectExpr("id AS k", "id % 7 AS r").write.saveAsTable("t")
         lab.sql("CREATE SIEVE INDEX i ON t (k)")
@@ -21,7 +21,7 @@ def table(lab: Lab) -> Iterator[str]:
 
 
 def _jobs(lab: Lab) -> int:
-    """The number of jobs that the driver has started so far."""
+    """How many jobs the driver has started so far."""
     return int(lab.spark.sparkContext._jsc.sc().dagScheduler().numTotalJobs())
 
 
@@ -35,7 +35,7 @@ def _why(lab: Lab, table: str, predicate: str) -> Counter[tuple[bool, str]]:
 def test_sieve_files_keeps_the_files_that_a_scan_reads(
     lab: Lab, table: str, predicate: str
 ) -> None:
-    """`sieve_files` keeps every file with a match, and as many files as the query reads."""
+    """`sieve_files` keeps every file with a match, and exactly as many files as the query reads."""
     rows = lab.sql(f"SELECT * FROM sieve_files('{table}', '{predicate}')")
     kept = {path for path, kept, *_ in rows if kept}
     assert {reason for _, _, reason, *_ in rows} <= {MAY, SKIPPED}
@@ -47,7 +47,7 @@ def test_sieve_files_keeps_the_files_that_a_scan_reads(
 
 
 def test_reasons_say_why_no_index_helps(lab: Lab, table: str) -> None:
-    """Each file has a reason: no index on the column, a disabled index, or no index at all."""
+    """Each file has a reason: the column has no index, Sieve is disabled, or no index exists."""
     assert _why(lab, table, "r = 3") == {(True, "no index used: no-predicate"): 10}
     assert _why(lab, table, "hash(k) = 1") == {(True, "no index used: unsupported-predicate"): 10}
     assert _why(lab, table, "true") == {(True, "no index used: no-predicate"): 10}
@@ -60,7 +60,7 @@ def test_reasons_say_why_no_index_helps(lab: Lab, table: str) -> None:
 
 
 def test_stale_files_have_different_reasons(lab: Lab, table: str) -> None:
-    """`sieve_files` keeps a changed file and a new file, with a different reason for each."""
+    """`sieve_files` keeps a changed file and a new file, and gives a different reason for each."""
     lab.sql(f"CREATE TABLE stale USING parquet AS SELECT * FROM {table} WHERE k < 60")
     before = {Path(path.removeprefix("file:")) for (path,) in lab.sql(
         "SELECT DISTINCT _metadata.file_path FROM stale"
@@ -77,7 +77,7 @@ def test_stale_files_have_different_reasons(lab: Lab, table: str) -> None:
 
 
 def test_pruning_by_spark_is_a_reason(lab: Lab, table: str) -> None:
-    """For false predicates and other partitions, the reason is Spark's own pruning."""
+    """If Spark skips files itself (by false predicates, partitions or caches), a reason says so."""
     lab.sql(
         f"CREATE TABLE parted USING parquet PARTITIONED BY (p) AS SELECT k, k % 2 AS p FROM {table}"
     )
@@ -94,7 +94,7 @@ def test_pruning_by_spark_is_a_reason(lab: Lab, table: str) -> None:
 
 
 def test_rows_describe_only_the_outer_scan(lab: Lab, table: str) -> None:
-    """If a predicate has a subquery on the same table, the rows describe only the outer scan."""
+    """If a predicate has a subquery on the same table, the rows describe the outer scan alone."""
     assert _why(lab, table, "k < 40 AND k IN (SELECT k FROM t WHERE k = 199)") == {
         (True, MAY): 2,
         (False, SKIPPED): 8,
@@ -116,7 +116,7 @@ def test_rows_describe_only_the_outer_scan(lab: Lab, table: str) -> None:
     ],
 )
 def test_wrong_call_raises_an_error_of_sieve(lab: Lab, arguments: str, problem: str) -> None:
-    """An invalid predicate, an unknown table and a view each raise an error condition of Sieve."""
+    """For an invalid predicate, an unknown table, or a view, an error of Sieve is raised."""
     lab.sql("CREATE OR REPLACE VIEW v AS SELECT * FROM t")
     with pytest.raises(Exception, match=problem):
         lab.sql(f"SELECT * FROM sieve_files({arguments})")
@@ -144,7 +144,7 @@ def test_wrong_call_raises_an_error_of_sieve(lab: Lab, arguments: str, problem: 
 def test_function_and_statement_return_the_same_rows(
     lab: Lab, table: str, function: str, statement: str
 ) -> None:
-    """Function and statement return the same rows and names, start no job, and run no query."""
+    """Function and statement return the same columns and rows, and start no job of Spark."""
     said = lab.spark.sql(statement)
     before = _jobs(lab)
     told = lab.spark.sql(f"SELECT * FROM {function}")
@@ -157,7 +157,7 @@ def test_function_and_statement_return_the_same_rows(
 
 @pytest.mark.usefixtures("table")
 def test_statement_without_scans_is_refused(lab: Lab) -> None:
-    """If a statement reads no table, the function and the statement refuse to explain it."""
+    """If a statement reads no table, both the function and EXPLAIN SIEVE refuse the statement."""
     for text in ("EXPLAIN SIEVE DROP TABLE t", "SELECT * FROM sieve_explain('DROP TABLE t')"):
         with pytest.raises(Exception, match="SIEVE_UNSUPPORTED_STATEMENT"):
             lab.sql(text)
@@ -166,9 +166,9 @@ def test_statement_without_scans_is_refused(lab: Lab) -> None:
 
 @pytest.mark.usefixtures("table")
 def test_functions_work_in_joins_and_temporary_views_only(lab: Lab) -> None:
-    """The functions can be joined like other relations, also in temporary views.
+    """Queries can join the functions with tables, also in a temporary view.
 
-    Spark refuses a permanent view on a function of Sieve.
+    Spark refuses a permanent view whose query calls a function of Sieve.
     """
     joined = lab.sql(
         "SELECT i.index, v.change, d.value FROM sieve_indexes() i JOIN sieve_versions('t') v "
@@ -200,14 +200,14 @@ def test_functions_work_in_joins_and_temporary_views_only(lab: Lab) -> None:
 def test_wrong_argument_raises_the_error_of_the_statement(
     lab: Lab, call: str, problem: str
 ) -> None:
-    """For a wrong argument, a function raises the same error as the statement."""
+    """If an argument is wrong, a function raises the same error as the statement does."""
     with pytest.raises(Exception, match=problem):
         lab.sql(f"SELECT * FROM {call}")
 
 
 @pytest.mark.usefixtures("table")
 def test_more_calls_than_threads_run_at_once(lab: Lab) -> None:
-    """If more calls run at once than there are threads, all return, even if each runs another."""
+    """If more calls run at once than threads exist, all return, even if calls run further calls."""
     inner = "sieve_explain('SELECT * FROM sieve_indexes()')"
     texts = [f"SELECT * FROM {inner}", "EXPLAIN SIEVE SELECT * FROM sieve_status()"] * 16
     with ThreadPoolExecutor(len(texts)) as pool:

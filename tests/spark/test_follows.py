@@ -1,4 +1,4 @@
-"""An index follows a table that is dropped, renamed, moved, written or replaced."""
+"""If a table is dropped, renamed, moved, written or replaced, the table's index follows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from spark_session import Lab
 
 
 def wait_until(what: Callable[[], bool], seconds: float = 30) -> None:
-    """Waits until a background task makes a condition true; fails after the given seconds."""
+    """Waits until a background task makes a condition true, or fails after the given time."""
     end = time.monotonic() + seconds
     while not what():
         assert time.monotonic() < end, "it did not happen"
@@ -19,7 +19,7 @@ def wait_until(what: Callable[[], bool], seconds: float = 30) -> None:
 
 
 def create(lab: Lab, table: str = "t") -> Path:
-    """Creates a table of four files with ten keys each, and an index.
+    """Creates a table of four files with ten keys each, with an index.
 
     Returns the index's folder.
     """
@@ -29,24 +29,24 @@ def create(lab: Lab, table: str = "t") -> Path:
 
 
 def folder(lab: Lab, table: str = "t") -> Path:
-    """The folder that contains a table's index."""
+    """The folder of a table's index."""
     told = lab.facts(table=table)
     return Path(told["path"].removeprefix("file:"))
 
 
 def reads(lab: Lab, query: str) -> int:
-    """The files that a query would read."""
+    """The number of files that a query would read."""
     return int(lab.explain(query)[0]["files_read"])
 
 
 def version(lab: Lab, table: str = "t") -> int:
-    """The version number of the index, or 0 if there is no version."""
+    """The version number of the index, or 0 if the index has no version."""
     shown = lab.sql(f"SHOW SIEVE INDEXES ON {table}")
     return int(shown[0][7] or 0) if shown else 0
 
 
 def test_drop_table_deletes_its_indexes(lab: Lab) -> None:
-    """DROP TABLE and DROP DATABASE delete the indexes of the dropped tables, and no others."""
+    """DROP TABLE and DROP DATABASE delete the indexes of dropped tables, and no other index."""
     with lab.database("dropping"):
         gone, stays = create(lab), create(lab, "u")
         lab.sql("DROP TABLE t")
@@ -58,9 +58,9 @@ def test_drop_table_deletes_its_indexes(lab: Lab) -> None:
 
 
 def test_drop_database_deletes_indexes_in_another_folder(lab: Lab, tmp_path: Path) -> None:
-    """With spark.sieve.path, one folder can contain the indexes of many databases.
+    """If spark.sieve.path is set, one folder can contain the indexes of many databases.
 
-    Dropping a database deletes only the indexes of the database's own tables.
+    Then, DROP DATABASE deletes only the indexes of this database's own tables.
     """
     root = f"file:{tmp_path}"
     with (
@@ -78,7 +78,7 @@ def test_drop_database_deletes_indexes_in_another_folder(lab: Lab, tmp_path: Pat
 
 
 def test_an_index_follows_a_renamed_table(lab: Lab) -> None:
-    """After a managed table and its files have moved, the index needs no rebuild."""
+    """If a managed table is renamed and its files move, the index works without a rebuild."""
     with lab.database("renaming"):
         at = create(lab, "old_name")
         lab.check("SELECT * FROM old_name WHERE id = 5", exactly=1)
@@ -100,7 +100,7 @@ def test_an_index_follows_a_renamed_table(lab: Lab) -> None:
 
 
 def test_indexes_follow_tables_that_swap_names(lab: Lab) -> None:
-    """If two tables swap names, each index follows the right table, even during a REFRESH."""
+    """If two tables swap names, each index follows its own table, even during a REFRESH."""
     with lab.database("swapping"):
         one, two = create(lab, "a"), create(lab, "b")
         for old, new in (("a", "c"), ("b", "a"), ("c", "b")):
@@ -112,7 +112,7 @@ def test_indexes_follow_tables_that_swap_names(lab: Lab) -> None:
 
 
 def test_moved_files_are_new_until_refresh(lab: Lab, tmp_path: Path) -> None:
-    """After a move, the index counts the files as new until REFRESH."""
+    """If a table gets a new location, the index counts its files as new until REFRESH."""
     with lab.database("moving"):
         at = create(lab)
         lab.sql(
@@ -129,9 +129,9 @@ def test_moved_files_are_new_until_refresh(lab: Lab, tmp_path: Path) -> None:
 
 
 def test_an_index_without_its_property_is_not_used(lab: Lab) -> None:
-    """UNSET TBLPROPERTIES also unregisters an index in open sessions.
+    """UNSET TBLPROPERTIES also unregisters an index in all open sessions.
 
-    A copied property does nothing.
+    A property that is copied to another table has no effect.
     """
     with lab.database("properties"):
         create(lab)
@@ -152,13 +152,13 @@ def test_an_index_without_its_property_is_not_used(lab: Lab) -> None:
 
 
 def test_each_kind_of_write_causes_a_refresh(lab: Lab) -> None:
-    """With spark.sieve.refresh.auto, INSERT, OVERWRITE, insertInto and TRUNCATE cause a refresh."""
+    """With spark.sieve.refresh.auto, INSERT, OVERWRITE, insertInto and TRUNCATE cause refreshes."""
     with lab.database("written"), lab.setting("spark.sieve.refresh.auto", "true"):
         create(lab)
         for first in (40, 50, 60):
             lab.sql(f"INSERT INTO t SELECT id FROM range({first}, {first + 10}, 1, 1)")
         wait_until(lambda: reads(lab, "SELECT * FROM t WHERE id = 65 OR id = 45") == 2)
-        # A few refreshes index all rows that sessions wrote during the first refresh.
+        # During one refresh, sessions write more rows; a few refreshes index all of these rows.
         assert version(lab) <= 4
         lab.spark.range(70, 80, 1, 1).write.insertInto("t")
         wait_until(lambda: reads(lab, "SELECT * FROM t WHERE id = 75") == 1)
@@ -173,7 +173,7 @@ def test_each_kind_of_write_causes_a_refresh(lab: Lab) -> None:
 
 
 def test_option_refresh_auto_needs_no_session_setting(lab: Lab) -> None:
-    """With the option refresh = 'auto', an index is refreshed without a session's setting."""
+    """With the option refresh = 'auto', an index is refreshed without the session's setting."""
     with lab.database("asked"), lab.setting("spark.sieve.refresh.auto", "false"):
         create(lab)
         create(lab, "u")
@@ -200,7 +200,7 @@ def test_option_refresh_auto_needs_no_session_setting(lab: Lab) -> None:
         lab.check("SELECT * FROM d WHERE id = 5", exactly=1)
         lab.sql("ALTER SIEVE INDEX id_sieve ON t SET OPTIONS (refresh = 'manual')")
         lab.sql("INSERT INTO t SELECT id FROM range(50, 60, 1, 1)")
-        # Spark reports the second write only after the first write.
+        # Spark reports writes in order: if this second write is indexed, the first was reported.
         lab.sql("INSERT INTO d SELECT id FROM range(50, 60, 1, 1)")
         wait_until(lambda: reads(lab, "SELECT * FROM d WHERE id = 55") == 1)
         assert lab.facts()["files new"] == "1"
@@ -208,7 +208,7 @@ def test_option_refresh_auto_needs_no_session_setting(lab: Lab) -> None:
 
 
 def test_rows_written_before_a_rename_are_indexed(lab: Lab) -> None:
-    """If a table is renamed soon after a write, a refresh still indexes the written rows."""
+    """If a table is renamed right after a write, a refresh still indexes the written rows."""
     with lab.database("written_renamed"), lab.setting("spark.sieve.refresh.auto", "true"):
         create(lab, "name_0")
         for k in range(3):
@@ -222,7 +222,7 @@ def test_rows_written_before_a_rename_are_indexed(lab: Lab) -> None:
 
 
 def test_partitions_and_loaded_files_are_refreshed(lab: Lab, tmp_path: Path) -> None:
-    """Refreshes follow ADD and DROP PARTITION, foreign locations, and LOAD DATA."""
+    """ADD and DROP PARTITION, partitions in other locations, and LOAD DATA cause refreshes."""
     for first in (40, 50):
         lab.spark.range(first, first + 10, 1, 1).write.parquet(f"{tmp_path}/{first}")
     with lab.database("partitions_written"), lab.setting("spark.sieve.refresh.auto", "true"):
@@ -247,7 +247,7 @@ def test_partitions_and_loaded_files_are_refreshed(lab: Lab, tmp_path: Path) -> 
 
 
 def test_overwritten_table_gets_its_index_back(lab: Lab) -> None:
-    """The index returns after DataFrame.saveAsTable in overwrite mode, which drops the table."""
+    """DataFrame.saveAsTable in overwrite mode drops the table, but Sieve builds the index again."""
     with lab.database("saved"), lab.setting("spark.sieve.refresh.auto", "true"):
         create(lab)
         lab.sql("ALTER SIEVE INDEX id_sieve ON t SET OPTIONS (budget = '2%')")
@@ -259,7 +259,7 @@ def test_overwritten_table_gets_its_index_back(lab: Lab) -> None:
 
 
 def test_table_of_another_catalog_is_ignored(lab: Lab) -> None:
-    """Sieve ignores a table of another catalog with the name and database of an indexed table."""
+    """Sieve ignores another catalog's table with the database and name of an indexed table."""
     catalog, kind = "spark.sql.catalog.other", "org.apache.spark.sql.execution.datasources.v2.jdbc"
     other = {
         catalog: f"{kind}.JDBCTableCatalog",
@@ -273,7 +273,8 @@ def test_table_of_another_catalog_is_ignored(lab: Lab) -> None:
         with lab.setting("spark.sieve.refresh.auto", "true"):
             lab.sql("CREATE NAMESPACE other.following")
             lab.sql("CREATE TABLE other.following.t AS SELECT 1L AS id")
-            # Spark reports the second write only after the first write.
+            # Spark reports writes in order: if this second write is indexed, the first was
+            # reported.
             lab.sql("INSERT INTO u VALUES (40)")
             wait_until(lambda: version(lab, "u") == 2)
         assert version(lab) == 1
@@ -281,7 +282,7 @@ def test_table_of_another_catalog_is_ignored(lab: Lab) -> None:
 
 
 def test_state_has_the_error_of_a_failed_refresh(lab: Lab) -> None:
-    """If a refresh fails, the state of the index shows the error until a refresh succeeds."""
+    """If a refresh fails, the index's state shows the error until a later refresh succeeds."""
     with lab.database("failing"), lab.setting("spark.sieve.refresh.auto", "true"):
         at = create(lab)
         (at / "intents").rename(at / "hidden")
@@ -304,12 +305,12 @@ SELECT = "SELECT id, named_struct('a b', id) AS s FROM range(0, 40, 1, 4)"
 
 
 def indexed(lab: Lab, table: str = "t") -> set[str]:
-    """The names of a table's indexes that are in use and up to date."""
+    """The names of a table's indexes whose state is `ready`."""
     return {row[2] for row in lab.sql(f"SHOW SIEVE INDEXES ON {table}") if row[6] == "ready"}
 
 
 def test_a_table_declares_its_indexes(lab: Lab) -> None:
-    """Declared indexes return after DROP and CREATE TABLE, even if a build is running."""
+    """After DROP and CREATE TABLE, Sieve rebuilds declared indexes, even if a build is running."""
     both = {"id_sieve", "s_a b_sieve"}
     with lab.database("declared"), lab.setting("spark.sieve.refresh.auto", "true"):
         for run in range(3):
@@ -326,7 +327,7 @@ def test_a_table_declares_its_indexes(lab: Lab) -> None:
         more.write.mode("append").saveAsTable("t")
         wait_until(lambda: reads(lab, "SELECT * FROM t WHERE id = 55") == 1)
         lab.check("SELECT * FROM t WHERE id = 55", exactly=1)
-        # Spark creates the table again without its properties; Sieve still builds the declared
+        # Spark creates the table again without properties, but Sieve still builds the declared
         # indexes.
         wait_until(lambda: indexed(lab) == both)
         lab.spark.sql(SELECT).write.mode("overwrite").saveAsTable("t")
@@ -336,9 +337,9 @@ def test_a_table_declares_its_indexes(lab: Lab) -> None:
 
 @pytest.mark.long
 def test_tables_of_all_kinds_declare_their_indexes(lab: Lab) -> None:
-    """LIKE, Hive and DataFrame writers create the tables, and some tables are empty.
+    """LIKE, Hive and DataFrame writers create tables that declare indexes; some tables are empty.
 
-    A declaration with a wrong name does not make a write fail.
+    If a declaration names a column that does not exist, writes still succeed.
     """
     with lab.database("declared_kinds"), lab.setting("spark.sieve.refresh.auto", "true"):
         lab.sql(
@@ -365,9 +366,9 @@ def test_tables_of_all_kinds_declare_their_indexes(lab: Lab) -> None:
 
 
 def test_declared_indexes_wait_for_a_refresh(lab: Lab) -> None:
-    """Without spark.sieve.refresh.auto, one REFRESH builds all declared indexes.
+    """Without spark.sieve.refresh.auto, one REFRESH builds all indexes that a table declares.
 
-    DROP also removes an index's declaration.
+    DROP of an index also removes its declaration from the table.
     """
     with lab.database("declared_waiting"):
         lab.sql(f"CREATE TABLE t USING parquet {DECLARES} AS {SELECT}")

@@ -1,4 +1,4 @@
-"""A reader reads the file's footer again for each range, so large footers make ranges costly."""
+"""For each range, a reader reads the file's footer again, so large footers make ranges costly."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from spark_session import Lab
 
 @pytest.fixture(scope="module", autouse=True)
 def database(lab: Lab) -> Iterator[None]:
-    """The database that all tests of this module use."""
+    """The database in which all tests of this module work."""
     with lab.database("footers"):
         yield
 
 
 @contextlib.contextmanager
 def wide_table(lab: Lab, folder: Path, groups: int) -> Iterator[Path]:
-    """Creates table `v` of one file, whose one-row row groups make the footer large."""
+    """Creates a table `v` of one file, whose row groups of one row each make the footer large."""
     folder.mkdir()
     path, names = folder / "a.parquet", [f"c{k}" for k in range(150)]
     wide = {name: ["x" * 40] * groups for name in names}
@@ -36,7 +36,7 @@ def wide_table(lab: Lab, folder: Path, groups: int) -> Iterator[Path]:
 
 
 def test_ranges_have_the_bytes_of_a_large_footer(lab: Lab, tmp_path: Path) -> None:
-    """A file with a footer above a megabyte gets few ranges: each range needs the footer."""
+    """A file with a footer above a megabyte gets few ranges, as each range needs the footer."""
     with wide_table(lab, tmp_path / "v", 120) as path:
         metadata = pq.read_metadata(path)
         assert metadata.serialized_size > 1 << 20
@@ -47,10 +47,9 @@ def test_ranges_have_the_bytes_of_a_large_footer(lab: Lab, tmp_path: Path) -> No
 
 
 def test_footers_that_cost_more_than_they_save(lab: Lab, tmp_path: Path) -> None:
-    """The footer is half of the file.
+    """The footer is almost half of the file.
 
-    Reading two separate ranges costs less than reading the whole file, and reading three costs
-    more.
+    Two separate ranges cost less than the whole file, and three separate ranges cost more.
     """
     with (
         lab.setting("spark.sql.files.openCostInBytes", "0"),

@@ -1,4 +1,4 @@
-"""Alternative forms of SIEVE statements: Sieve runs some, and leaves others to Spark."""
+"""Alternative forms of SIEVE statements: Sieve runs some forms, and leaves others to Spark."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def table(lab: Lab) -> Iterator[str]:
 
 
 def _check_refused_by_spark(lab: Lab, text: str) -> None:
-    """Asserts that Spark's own parser refuses a text."""
+    """Asserts that Spark's own parser refuses the given text."""
     with pytest.raises(Exception) as refusal:  # noqa: PT011 - Spark's, which differ by version
         lab.sql(text)
     assert "SIEVE_" not in str(refusal.value)
@@ -31,9 +31,9 @@ def _point(lab: Lab, files: int) -> None:
 
 
 def test_procedures_act_like_their_statements(lab: Lab, table: str) -> None:
-    """The procedures for CREATE, REFRESH, SHOW, DESCRIBE, EXPLAIN and DROP act like the statements.
+    """Procedures for CREATE, REFRESH, SHOW, DESCRIBE, EXPLAIN and DROP work like the statements.
 
-    The arguments of procedures have names or positions.
+    A caller can give a procedure's arguments by name or by position.
     """
     (made,) = lab.sql(f"CALL sieve.create(table => '{table}', columns => 'id', budget => '2%')")
     assert made[0] == "id_sieve"
@@ -62,7 +62,7 @@ def test_procedures_act_like_their_statements(lab: Lab, table: str) -> None:
 
 @pytest.mark.usefixtures("table")
 def test_spark_handles_procedures_of_a_catalog_named_sieve(lab: Lab) -> None:
-    """If a catalog ``sieve`` exists, Spark handles calls of that catalog's procedures."""
+    """If a catalog named ``sieve`` exists, Spark handles calls of procedures in this catalog."""
     lab.sql("CALL sieve.show_indexes()")
     with lab.setting("spark.sql.catalog.sieve", "no.such.Catalog"):
         _check_refused_by_spark(lab, "CALL sieve.show_indexes()")
@@ -70,9 +70,9 @@ def test_spark_handles_procedures_of_a_catalog_named_sieve(lab: Lab) -> None:
 
 
 def test_create_index_using_sieve_works(lab: Lab, table: str) -> None:
-    """Sieve runs CREATE INDEX if the statement has USING sieve.
+    """If a CREATE INDEX statement has USING sieve, Sieve runs the statement.
 
-    Sieve runs other forms, such as DROP INDEX, only for an index of Sieve.
+    Sieve runs forms without USING, such as DROP INDEX, if they name an index of Sieve.
     """
     hinted = r"SIEVE_SYNTAX_ERROR.*USING sieve"
     with pytest.raises(Exception, match=hinted):
@@ -103,7 +103,7 @@ def test_create_index_using_sieve_works(lab: Lab, table: str) -> None:
 
 
 def test_create_or_replace_deletes_the_old_index(lab: Lab, table: str) -> None:
-    """During CREATE OR REPLACE, queries use the old index; the statement then deletes it."""
+    """During CREATE OR REPLACE, queries use the old index, which the statement then deletes."""
     (made,) = lab.sql(f"CREATE OR REPLACE SIEVE INDEX i ON {table} (r)")
     assert made[:2] == ("i", 1)
     old = Path(lab.facts("i")["path"].removeprefix("file:"))
@@ -118,7 +118,7 @@ def test_create_or_replace_deletes_the_old_index(lab: Lab, table: str) -> None:
     _point(lab, 1)
     assert not old.exists()
     second = Path(lab.facts("i")["path"].removeprefix("file:"))
-    # REPLACE also works for two indexes at once, and for an index without files.
+    # REPLACE also works for two indexes in one statement, and for an index whose files are missing.
     for file in second.rglob("*.json"):
         file.unlink()
     names = [row[0] for row in lab.sql("CALL sieve.create('t', 'id, r', replace => true)")]
@@ -142,14 +142,14 @@ def test_create_or_replace_deletes_the_old_index(lab: Lab, table: str) -> None:
     ],
 )
 def test_similar_texts_get_a_suggested_statement(lab: Lab, typed: str, meant: str) -> None:
-    """If a text that Spark cannot parse resembles a SIEVE statement, Sieve suggests a statement."""
+    """If Spark cannot parse a text like a SIEVE statement, the error suggests a right one."""
     with pytest.raises(Exception, match=rf"SIEVE_SYNTAX_ERROR.*Did you mean {meant}\?"):
         lab.sql(typed)
 
 
 @pytest.mark.usefixtures("table")
 def test_spark_reports_other_mistakes(lab: Lab) -> None:
-    """Sieve leaves to Spark all texts that Spark can parse or that resemble no SIEVE statement."""
+    """If Spark can parse a text, or the text resembles no SIEVE statement, Spark runs it."""
     for text in ("CREATE SPARSE INDEX i ON t (id)", "SHOW SIEVES", "SELEC SIEVE", "CREATE SIEV"):
         _check_refused_by_spark(lab, text)
     lab.sql("CREATE VIEW seive AS SELECT 1 AS index")
@@ -157,9 +157,9 @@ def test_spark_reports_other_mistakes(lab: Lab) -> None:
 
 
 def test_a_query_that_requires_its_index(lab: Lab, table: str) -> None:
-    """A query fails if it requires an index but cannot use one; the error has the reason.
+    """If a session requires indexes and a query cannot use any, the query fails with the reason.
 
-    EXPLAIN shows the same reason.
+    EXPLAIN shows the same reason as the error.
     """
     lab.sql(f"CREATE SIEVE INDEX i ON {table} (id)")
     lab.sql("CREATE TABLE plain USING parquet AS SELECT * FROM t")
@@ -170,7 +170,8 @@ def test_a_query_that_requires_its_index(lab: Lab, table: str) -> None:
         for free in ("TABLE t", "SELECT * FROM t WHERE r = 3", "SELECT * FROM plain WHERE id = 25"):
             assert lab.run(free).rows
         assert lab.run(f"{query} AND {unsupported}").files == 1
-        # Spark adds id IS NOT NULL to the second predicate, but this condition skips no file.
+        # Spark adds the condition id IS NOT NULL to the second predicate; this condition skips no
+        # file.
         for useless in (unsupported, "id % 2 = 5", "id = 25 OR id % 2 = 5"):
             cause = r"SIEVE_REQUIRED.*forms.t.*unsupported-predicate \(%\)\. EXPLAIN"
             with pytest.raises(Exception, match=cause):

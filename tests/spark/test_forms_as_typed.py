@@ -1,4 +1,4 @@
-"""Predicates in each form and negation, with and without the rules of Spark's optimizer."""
+"""Each form of predicate, plain and negated, with Spark's optimizer rules and without them."""
 
 from __future__ import annotations
 
@@ -209,7 +209,7 @@ _WITHOUT: dict[str, set[str]] = {}
 
 @pytest.fixture(scope="module")
 def table(lab: Lab) -> Iterator[str]:
-    """One row per day from 2026-01-25 in four files; ``k`` is NULL in all rows but the last."""
+    """A table with a row per day from 2026-01-25, in four files; only the last row has a ``k``."""
     with (
         lab.database("typed"),
         lab.settings({"spark.sql.ansi.enabled": "false", "spark.sql.files.minPartitionNum": "1"}),
@@ -245,7 +245,7 @@ def table(lab: Lab) -> Iterator[str]:
 def test_the_rows_of_each_form_under_each_negation(
     lab: Lab, table: str, kind: str, excluded: str
 ) -> None:
-    """A predicate and its negations return the same rows with and without the index."""
+    """A predicate and its negations each return the same rows with and without the index."""
     forms = [form.format(p) for form in FORMS for p in PREDICATES[kind]]
     query = together(f"SELECT k FROM {table} WHERE {form}" for form in forms)
     with lab.setting("spark.sql.optimizer.excludedRules", excluded):
@@ -259,7 +259,7 @@ def test_the_rows_of_each_form_under_each_negation(
 
 
 def test_texts_of_times_under_the_legacy_rules(lab: Lab) -> None:
-    """Comparisons with legacy texts of times, whose milliseconds lack zeros, find all rows."""
+    """In legacy mode, texts of times omit zeros of milliseconds; comparisons find all rows."""
     with (
         lab.database("legacy"),
         lab.setting("spark.sql.legacy.timeParserPolicy", "LEGACY"),
@@ -278,7 +278,7 @@ def test_texts_of_times_under_the_legacy_rules(lab: Lab) -> None:
 
 
 def test_decimals_with_a_negative_scale(lab: Lab) -> None:
-    """Predicates with a literal of negative scale, such as 1E3BD, read one file."""
+    """A query with a literal of negative scale, such as 1E3BD, reads one file."""
     with (
         lab.database("negative"),
         lab.setting("spark.sql.legacy.allowNegativeScaleOfDecimal", "true"),
@@ -297,7 +297,7 @@ def test_decimals_with_a_negative_scale(lab: Lab) -> None:
 
 
 def test_conditionals_with_many_branches_read_all_files(lab: Lab, table: str) -> None:
-    """Conditionals with more than fifty branches or four levels of nesting read all files."""
+    """If a conditional has over fifty branches or four levels, queries read all files."""
     many = " ".join(f"WHEN id = {n} THEN {n}" for n in range(60))
     deep = "id"
     for _ in range(5):

@@ -1,6 +1,7 @@
-"""Each function of Spark is refused as the key of an index, or works as a key.
+"""Each function of Spark either works as the key of an index, or CREATE refuses it as a key.
 
-`functions_as_keys.txt` contains for each function the calls that an index accepts, or a reason.
+For each function, `functions_as_keys.txt` lists calls that an index accepts, or the reason for a
+refusal.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ REWRITTEN = {"nullif", "nullifzero"}
 
 @pytest.fixture(scope="module", autouse=True)
 def table(lab: Lab) -> Iterator[None]:
-    """A table `t` with a column of each type; no two files have the same values."""
+    """A table `t` with a column of each type; any two files have different values."""
     if not find_spark(os.environ).version.startswith("4.1"):
         pytest.skip("the list is that of Spark 4.1")
     with lab.settings(SETTINGS), lab.database("functions"):
@@ -76,14 +77,14 @@ def table(lab: Lab) -> Iterator[None]:
 def test_every_function_of_spark_is_listed(lab: Lab) -> None:
     """The list contains every function of Spark.
 
-    A function of a new release makes the test fail.
+    If a new release adds a function, this test fails.
     """
     assert {line.partition(": ")[0] for line in _lines()} == set(names(lab))
 
 
 @pytest.mark.long
 def test_list_has_the_calls_that_an_index_accepts(lab: Lab, request: pytest.FixtureRequest) -> None:
-    """The list contains the first calls that an index accepts, or the reason of a refusal."""
+    """For each function, the list has the first calls that an index accepts, or why it has none."""
     lines = [_line(lab, name) for name in names(lab)]
     if request.config.getoption("--regenerate"):
         LIST.write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -91,7 +92,10 @@ def test_list_has_the_calls_that_an_index_accepts(lab: Lab, request: pytest.Fixt
 
 
 def test_a_sample_of_functions_serves_queries(lab: Lab) -> None:
-    """Indexes on randomly drawn calls serve queries of these calls; a failure prints the seed."""
+    """Randomly drawn calls work as keys: an index on a call serves its queries.
+
+    A failure prints the seed.
+    """
     seed = random.randrange(1 << 32)
     drawn = random.Random(seed).sample(_accepted(), SAMPLE)
     faults = list(itertools.chain(*(_faults(lab, calls) for calls in _batches(drawn))))
@@ -100,7 +104,7 @@ def test_a_sample_of_functions_serves_queries(lab: Lab) -> None:
 
 @pytest.mark.long
 def test_every_function_serves_queries(lab: Lab) -> None:
-    """Indexes on all listed calls serve queries of these calls, and change no rows."""
+    """Each listed call works as a key: an index on the call serves queries, and changes no rows."""
     faults = list(itertools.chain(*(_faults(lab, calls) for calls in _batches(_accepted()))))
     assert not faults, "\n".join(faults)
 
@@ -110,7 +114,7 @@ def _lines() -> list[str]:
 
 
 def _accepted() -> list[str]:
-    """The listed calls that raise no error and whose type can be indexed."""
+    """The calls in the list, whose types can be indexed, and which raise no error."""
     lists = [line.partition(": ")[2] for line in _lines()]
     return [call for line in lists if line.startswith("[") for call in json.loads(line)]
 
@@ -121,7 +125,7 @@ def _batches(calls: Sequence[str]) -> Iterator[Sequence[str]]:
 
 
 def _line(lab: Lab, name: str) -> str:
-    """The list's line for a function: at most three calls with different columns, or a reason."""
+    """The list's line for a function: at most three calls on different columns, or reasons."""
     found: dict[str, str] = {}
     reasons: list[str] = []
     for column, call in _calls(lab, name):
@@ -141,7 +145,7 @@ def _line(lab: Lab, name: str) -> str:
 
 
 def _calls(lab: Lab, name: str) -> Iterator[tuple[str, str]]:
-    """Calls like those in the examples of a function, with a column in place of one argument."""
+    """Calls like a function's examples, in each of which a column replaces one argument."""
     for arguments in itertools.islice(examples(lab, name), 2):
         for at in range(len(arguments)):
             for column in COLUMNS:
@@ -162,7 +166,7 @@ def _defined(lab: Lab, call: str) -> dict[str, Any]:
 
 
 def _has_key(lab: Lab, call: str) -> bool:
-    """Returns whether the type of a value can be indexed and no row raises an error."""
+    """Returns whether the call's type can be indexed, and no row of the table raises an error."""
     try:
         kind = _kind(lab, call)
         lab.sql(f"SELECT sum(hash({call})) FROM t")
@@ -176,7 +180,7 @@ def _kind(lab: Lab, call: str) -> str:
 
 
 def _faults(lab: Lab, calls: Sequence[str]) -> Iterator[str]:
-    """Calls for which queries return wrong rows or do not use the index, although they could."""
+    """Calls whose queries return wrong rows, or could use the index but read all files."""
     names_ = [f"of_{k}" for k in range(len(calls))]
     for name, call in zip(names_, calls, strict=True):
         lab.sql(f"CREATE SIEVE INDEX {name} ON t ({call})")
@@ -191,7 +195,7 @@ def _faults(lab: Lab, calls: Sequence[str]) -> Iterator[str]:
 def _faults_of(lab: Lab, call: str) -> Iterator[str]:
     kind = _kind(lab, call)
     shown = f"hex({call})" if kind in ("string", "binary") else f"CAST({call} AS STRING)"
-    # Several copies of a text such as `space(l)` would not fit into the driver.
+    # Several copies of a long text, such as `space(l)`, would not fit into the driver's memory.
     short = f"SELECT IF(length({shown}) < {LONG}, {shown}, NULL) FROM t ORDER BY id"
     values = [row[0] for row in lab.sql(short)]
     present = [value for value in values if value is not None]
@@ -217,7 +221,7 @@ def _files(lab: Lab, call: str, value: str) -> int:
 
 
 def _literal(shown: str, kind: str) -> str:
-    """A value as a literal that Spark reads as the same value."""
+    """A literal that Spark reads as the given value."""
     if kind == "binary":
         return f"X'{shown}'"
     if kind == "string":

@@ -1,4 +1,4 @@
-"""Tests the store contract on a real JVM with a local folder, and injects faults of renames."""
+"""Tests HadoopStore on a real JVM with local files, also with injected faults of renames."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def conf(jvm: Any) -> Any:
 
 
 class TestHadoopOverLocalFiles(StoreContract, PermissionsContract):
-    """The store contract except atomic creates: Hadoop's local rename is not atomic."""
+    """The store contract, except for atomic creates: Hadoop's local rename is not atomic."""
 
     @pytest.fixture
     def store(self, jvm: Any, conf: Any) -> HadoopStore:
@@ -53,7 +53,7 @@ class TestHadoopOverLocalFiles(StoreContract, PermissionsContract):
 def test_a_file_is_read_to_its_last_byte(
     jvm: Any, conf: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, length: int
 ) -> None:
-    """The store reads a file in pieces, and the last piece can be one byte."""
+    """The store reads a file in pieces, and the last piece can be a single byte."""
     monkeypatch.setattr(hadoop, "CHUNK", 4)
     (tmp_path / "f").write_bytes(bytes(range(length)))
     store = HadoopStore(jvm, conf, frozenset({"file"}))
@@ -61,7 +61,7 @@ def test_a_file_is_read_to_its_last_byte(
 
 
 def test_no_server(jvm: Any, conf: Any) -> None:
-    """If no name node answers, the store raises UnavailableError with the file's name."""
+    """If no name node answers, the store raises UnavailableError, which names the file."""
     conf.set("ipc.client.connect.max.retries", "0")
     conf.set("dfs.client.retry.policy.enabled", "false")
     store = HadoopStore(jvm, conf)
@@ -72,26 +72,26 @@ def test_no_server(jvm: Any, conf: Any) -> None:
 
 
 class Contexts:
-    """Stands in for the class FileContext, and injects a fault into the real rename."""
+    """Stands in for the class FileContext; its renames fail with the given fault."""
 
     def __init__(self, jvm: Any, fault: Exception, took_effect: bool) -> None:
         self._real = jvm.org.apache.hadoop.fs.FileContext
         self._fault, self._took_effect = fault, took_effect
 
     def getFileContext(self, uri: Any, conf: Any) -> Contexts:  # noqa: N802 - Java's name
-        """Returns a context that fails to rename."""
+        """Returns a context whose renames fail."""
         self._context = self._real.getFileContext(uri, conf)
         return self
 
     def rename(self, draft: Any, path: Any, options: Any) -> None:
-        """Renames the file or does nothing, and then fails."""
+        """Renames the file, or does nothing, and then raises the fault."""
         if self._took_effect:
             self._context.rename(draft, path, options)
         raise self._fault
 
 
 def faulty(jvm: Any, conf: Any, fault: Exception, took_effect: bool) -> HadoopStore:
-    """A store on local files whose renames fail, with or without effect."""
+    """A store on local files whose renames fail, before or after their effect."""
     hadoop = jvm.org.apache.hadoop.fs
     fs = SimpleNamespace(
         Path=hadoop.Path,
@@ -118,7 +118,7 @@ def test_lost_reply_keeps_the_draft(jvm: Any, conf: Any, tmp_path: Path, took_ef
 def test_taken_name_succeeds_only_if_the_draft_is_gone(
     jvm: Any, conf: Any, tmp_path: Path, took_effect: bool
 ) -> None:
-    """If a rename fails because the name exists, the create succeeded if the draft is gone."""
+    """If a rename finds the name taken, the create has succeeded only if the draft is gone."""
     taken = jvm.org.apache.hadoop.fs.FileAlreadyExistsException("taken")
     store = faulty(jvm, conf, Py4JJavaError("", taken), took_effect)
     assert store.create(f"file:{tmp_path}/f", b"x") is took_effect
@@ -135,7 +135,7 @@ def test_refused_rename_removes_the_draft(jvm: Any, conf: Any, tmp_path: Path) -
 
 
 def test_error_names_a_path_that_is_not_a_folder(jvm: Any, conf: Any, tmp_path: Path) -> None:
-    """The error for a path that is not a folder names this path."""
+    """If a path is not a folder, the error of the store names this path."""
     store = HadoopStore(jvm, conf, frozenset({"file"}))
     (tmp_path / "f").touch()
     for call in (store.list, store.mkdirs):
@@ -144,7 +144,7 @@ def test_error_names_a_path_that_is_not_a_folder(jvm: Any, conf: Any, tmp_path: 
 
 
 def test_taken_name_with_an_unreadable_draft_is_in_doubt(jvm: Any) -> None:
-    """If the new name exists and the store cannot check the draft, the outcome is unknown."""
+    """If the final name exists, and the store cannot look for the draft, the outcome is unknown."""
     for lost in (Py4JNetworkError("cut"), Py4JJavaError("", jvm.java.io.IOException("cut"))):
 
         def delete(*_: object, lost: Exception = lost) -> bool:

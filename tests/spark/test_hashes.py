@@ -1,4 +1,4 @@
-"""Compares hashes that Spark computes on executors with hashes that Python computes."""
+"""Compares the hashes of Spark's executors with the hashes that Python computes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ UNSCALED = sorted({sign * (edge + near) for edge in EDGES for near in (-1, 0) fo
 
 
 def spark_hashes(lab, values, data_type):
-    """Spark's ``xxhash64(value)`` for each value in the given order, as unsigned words."""
+    """Spark's ``xxhash64(value)`` of each value, as unsigned words in the order of the values."""
     rows = list(enumerate(values))
     frame = lab.spark.createDataFrame(rows, f"n INT, value {data_type}").repartition(2)
     got = frame.selectExpr("n", "xxhash64(value) AS hash").orderBy("n").collect()
@@ -26,13 +26,13 @@ def spark_hashes(lab, values, data_type):
 
 
 def test_binary_hashes_like_spark(lab):
-    """For each length class of XXH64 and for no bytes, Python's hash of bytes equals Spark's."""
+    """For byte strings of each length class of XXH64, and empty ones, Python's hash is Spark's."""
     got = spark_hashes(lab, [bytearray(value) for value in BINARIES], "BINARY")
     assert np.array_equal(got, hash_bytes(BINARIES))
 
 
 def test_text_hashes_like_spark(lab):
-    """Strings and VARCHARs are hashed by their UTF-8 bytes."""
+    """Strings and VARCHARs have the hash of their UTF-8 bytes."""
     got = spark_hashes(lab, TEXTS, "STRING")
     assert np.array_equal(got, hash_bytes([text.encode() for text in TEXTS]))
     with lab.database("hashes"):
@@ -44,7 +44,7 @@ def test_text_hashes_like_spark(lab):
 
 
 def test_wide_decimals_hash_like_spark(lab):
-    """Decimals of 19 or more digits have the hash of Java's BigInteger, also for small values."""
+    """Decimals with a precision of 19 or more hash as Java's BigInteger, even if they are small."""
     exact = Context(prec=60)
     for data_type, scale, digits in (
         ("DECIMAL(38,0)", 0, 38),
@@ -59,7 +59,7 @@ def test_wide_decimals_hash_like_spark(lab):
 
 
 def test_decimals_read_from_files_hash_by_their_columns_scale(lab, tmp_path):
-    """In every format, Spark hashes a decimal from a file with the column's scale."""
+    """In every file format, Spark hashes a decimal from a file with the column's scale."""
     values = "VALUES (1.5), (-200), (0), (12345678901234567.25) AS t(v)"
     for source in ("parquet", "orc", "csv", "json"):
         path = str(tmp_path / source)

@@ -1,4 +1,4 @@
-"""Pictures of indexes by `sieve_inspect`, and the errors of `sieve inspect`."""
+"""The pictures that `sieve_inspect` draws of indexes, and the errors of `sieve inspect`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from sql_ext.launcher.inspection import __main__ as inspection
 def test_nothing_to_draw_is_an_error_of_one_line(
     lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, table: str, index: str, problem: str
 ) -> None:
-    """For an unknown table or index, or an index without keys, the error is one line."""
+    """If the table or index is unknown, or the index has no keys, the error is one line."""
     monkeypatch.setattr(SparkSession, "stop", lambda _: None)
     with lab.database("inspected"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT CAST(NULL AS INT) AS id, 'a' AS s")
@@ -38,7 +38,7 @@ def test_nothing_to_draw_is_an_error_of_one_line(
 
 
 def test_table_name_is_resolved_in_the_session(lab: Lab) -> None:
-    """The function resolves the table's name in the session, and returns a PNG of full size."""
+    """The function finds the table by a name in the session, and returns a PNG of full size."""
     with lab.database("inspected"):
         rows = "SELECT /*+ REPARTITION_BY_RANGE(10, id) */ id FROM range(1000)"
         lab.sql(f"CREATE TABLE late USING parquet AS {rows}")

@@ -1,4 +1,4 @@
-"""What EXPLAIN and counters show of run-time values, and how these values affect Spark's plans."""
+"""What EXPLAIN and counters show of run-time values, and how such values change Spark's plans."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from spark_session import Lab, scans, shown_scans
 
 
 def test_setting_off_reads_all_files(star: Lab) -> None:
-    """With spark.sieve.join.pruning = off, neither join keys nor subquery results skip files."""
+    """With spark.sieve.join.pruning off, neither join keys nor subquery results skip files."""
     conf = {"spark.sieve.join.pruning": "off"}
     check(star, f"{JOIN} WHERE attr = 77", FILES, conf)
     check(star, "SELECT v FROM fact WHERE k = (SELECT max(k) FROM dim)", FILES, conf)
@@ -48,13 +48,13 @@ def test_setting_off_reads_all_files(star: Lab) -> None:
 def test_a_scalar_subquery_picks_files(
     star: Lab, condition: str, files: int, adaptive: str
 ) -> None:
-    """The result of a scalar subquery selects files as a constant would."""
+    """The result of a scalar subquery selects the same files as a constant of this value."""
     conf = {"spark.sql.adaptive.enabled": adaptive}
     check(star, f"SELECT v FROM fact WHERE {condition}", files, conf)
 
 
 def test_parameters_and_variables_select_files(star: Lab) -> None:
-    """Parameters select files like constants; on Spark 4, so do session variables."""
+    """Parameters select files as constants do; on Spark 4, session variables do, too."""
     frame = star.spark.sql("SELECT v FROM fact WHERE k = :k", args={"k": 1540})
     assert [tuple(row) for row in frame.collect()] == [(0,)]
     assert fact_files(frame) == 1
@@ -70,7 +70,7 @@ def test_parameters_and_variables_select_files(star: Lab) -> None:
 
 
 def test_many_keys_become_ranges(star: Lab) -> None:
-    """Sieve turns more than 10,000 keys into at most 1,000 ranges that contain all keys."""
+    """If a join has over 10,000 keys, Sieve makes at most 1,000 ranges that contain all keys."""
     few = "SELECT /*+ BROADCAST(d) */ count(*) FROM fact JOIN range(500, 1500) d ON fact.k = d.id"
     check(star, few, 10)
     many = "SELECT /*+ BROADCAST(d) */ count(*) FROM fact JOIN range(500, 30000) d ON fact.k = d.id"
@@ -84,7 +84,7 @@ def test_many_keys_become_ranges(star: Lab) -> None:
 
 
 def test_side_without_a_predicate_supplies_no_keys(star: Lab) -> None:
-    """A dimension without a predicate supplies no keys, because the keys would skip no file."""
+    """A dimension without a predicate supplies no keys, because such keys would skip no file."""
     query = (
         "SELECT /*+ BROADCAST(d) */ count(*) FROM fact JOIN range(500, 30000) d ON fact.k = d.id"
     )
@@ -93,7 +93,7 @@ def test_side_without_a_predicate_supplies_no_keys(star: Lab) -> None:
 
 @pytest.mark.parametrize("adaptive", ["true", "false"])
 def test_scans_with_and_without_keys_share_no_exchange(star: Lab, adaptive: str) -> None:
-    """Spark does not reuse the exchange of a scan with keys for a scan without keys."""
+    """If only one of two scans has join keys, these two scans share no exchange."""
     grouped = "SELECT v, count(*) AS n FROM fact GROUP BY v"
     keyed = (
         "SELECT v, count(*) AS n FROM fact JOIN dim ON fact.k = dim.k WHERE attr = {} GROUP BY v"
@@ -105,7 +105,7 @@ def test_scans_with_and_without_keys_share_no_exchange(star: Lab, adaptive: str)
 
 @pytest.mark.parametrize("adaptive", [pytest.param("true", marks=LONG), "false"])
 def test_a_query_runs_twice(star: Lab, adaptive: str) -> None:
-    """Run twice, data frames, cached or on a cached dimension, return the same rows."""
+    """A data frame that runs twice, is cached, or joins a cached table returns the same rows."""
     with star.setting("spark.sql.adaptive.enabled", adaptive):
         frame = star.spark.sql(f"{JOIN} WHERE attr = 77")
         once = sorted(frame.collect())
@@ -115,7 +115,7 @@ def test_a_query_runs_twice(star: Lab, adaptive: str) -> None:
         assert cached.count() == cached.filter("attr < 3").count() == 6
         cached.unpersist()
         star.sql("CACHE TABLE kept AS SELECT * FROM dim WHERE attr = 77")
-        # In adaptive execution, the scans of a cached table are in a separate plan.
+        # Under adaptive execution, a separate plan contains the scans of a cached table.
         files = FILES if adaptive == "true" else 2
         query = "SELECT v FROM fact JOIN kept ON fact.k = kept.k"
         check(star, query, files)
@@ -124,7 +124,7 @@ def test_a_query_runs_twice(star: Lab, adaptive: str) -> None:
 
 
 def test_files_unknown_to_the_index_are_read(star: Lab) -> None:
-    """A join returns rows that were written after the index build."""
+    """A join also returns rows that were written after the index was built."""
     with star.database("later"):
         star.sql(
             "CREATE TABLE fact USING parquet AS SELECT id AS k, 1 AS v FROM range(0, 4000, 1, 40)"
@@ -137,7 +137,7 @@ def test_files_unknown_to_the_index_are_read(star: Lab) -> None:
 
 
 def _explained(lab: Lab, query: str) -> tuple[str, str | None]:
-    """The predicate and the reasons in EXPLAIN SIEVE for the scan of `fact`."""
+    """What EXPLAIN SIEVE shows for the scan of `fact`: the predicate and the reasons."""
     with lab.setting("spark.sieve.strict", "true"):
         (fact,) = (row for row in lab.explain(query) if row["table"].endswith("fact"))
     return fact["predicate"], fact["reasons"]
@@ -192,7 +192,7 @@ def test_explain_names_the_source_of_run_time_values(star: Lab, adaptive: str) -
 def test_explain_says_why_a_join_gives_no_keys(
     star: Lab, query: str, conf: Mapping[str, str], reason: str
 ) -> None:
-    """EXPLAIN says why a join supplies no keys; `sieve_status` counts this reason."""
+    """EXPLAIN says why a join supplies no keys, and `sieve_status` counts the reasons."""
     count = f"SELECT value FROM sieve_status() WHERE reason = '{reason}'"
     with star.settings(conf):
         ((before,),) = star.sql(count)
@@ -205,7 +205,7 @@ def test_explain_says_why_a_join_gives_no_keys(
 
 @pytest.mark.parametrize("adaptive", ["true", pytest.param("false", marks=LONG)])
 def test_shared_exchange_needs_the_same_keys_in_all_scans(star: Lab, adaptive: str) -> None:
-    """Scans that share an exchange use keys only if all scans get the same keys."""
+    """If scans share an exchange, join keys prune these scans only if all get the same keys."""
     keyed = "SELECT f.v FROM fact f JOIN dim ON f.k = dim.k WHERE attr = {}"
     apart = f"SELECT * FROM ({keyed.format(77)}) UNION ALL SELECT * FROM ({keyed.format(7)})"
     alike = f"SELECT * FROM ({keyed.format(77)}) UNION ALL SELECT * FROM ({keyed.format(77)})"
@@ -219,9 +219,9 @@ def test_shared_exchange_needs_the_same_keys_in_all_scans(star: Lab, adaptive: s
 
 
 def test_scans_with_values_of_the_query_are_counted(star: Lab) -> None:
-    """`sieve_status` counts the scans with run-time values, and the keys.
+    """`sieve_status` counts the scans that got run-time values, and the keys.
 
-    Spark's SQL tab shows how long the scans waited.
+    Spark's SQL tab shows how long scans waited for run-time values.
     """
     counters = ("scans_at_run_time", "keys_received")
     count = f"SELECT value FROM sieve_status() WHERE counter IN {counters} ORDER BY counter DESC"
@@ -247,7 +247,7 @@ def test_scans_with_values_of_the_query_are_counted(star: Lab) -> None:
 def test_require_accepts_ranges_for_too_many_keys(
     star: Lab, hint: str, conf: Mapping[str, str]
 ) -> None:
-    """If there are too many keys, a scan uses key ranges; `spark.sieve.require` accepts this."""
+    """If a join has too many keys, a scan uses key ranges; `spark.sieve.require` accepts this."""
     many = "FROM fact JOIN range(500, 30000) d ON fact.k = d.id WHERE d.id != 5"
     count = "SELECT value FROM sieve_status() WHERE reason = 'keys-too-many'"
     ((before,),) = star.sql(count)
@@ -262,7 +262,7 @@ LIMITED = {"spark.sql.autoBroadcastJoinThreshold": "20KB"}
 
 
 def _join_of(lab: Lab, query: str, conf: Mapping[str, str]) -> str:
-    """The algorithm of the join in Spark's plan before execution."""
+    """The join algorithm in Spark's physical plan, before adaptive execution changes it."""
     with lab.settings(conf):
         plan = lab.spark.sql(query)._jdf.queryExecution().sparkPlan().toString()
     kinds = {kind for kind in (BROADCAST, MERGED) if kind in plan}
@@ -280,7 +280,7 @@ def _join_of(lab: Lab, query: str, conf: Mapping[str, str]) -> str:
     ],
 )
 def test_index_does_not_cause_a_broadcast(star: Lab, conf: Mapping[str, str]) -> None:
-    """An index does not make Spark broadcast a side, because few bytes can be many rows."""
+    """An index does not make Spark broadcast a side, as the few bytes left can be many rows."""
     few = "SELECT f.v FROM fact f JOIN fact g ON f.v = g.v WHERE f.k BETWEEN 110 AND 250"
     assert _join_of(star, few, LIMITED | conf) == MERGED
     with star.settings(LIMITED | conf):
@@ -295,7 +295,7 @@ def test_index_does_not_cause_a_broadcast(star: Lab, conf: Mapping[str, str]) ->
 
 @pytest.mark.parametrize("adaptive", ["true", pytest.param("false", marks=LONG)])
 def test_few_bytes_of_many_rows_are_not_broadcast(star: Lab, adaptive: str) -> None:
-    """A file of 60 KB whose rows need 40 MB is not broadcast if the limit is 4 MB."""
+    """If 60 KB of a file hold 40 MB of rows, and the limit is 4 MB, Spark broadcasts no rows."""
     conf = {
         "spark.sql.adaptive.enabled": adaptive,
         "spark.sql.autoBroadcastJoinThreshold": "300KB",
@@ -325,9 +325,9 @@ def test_few_bytes_of_many_rows_are_not_broadcast(star: Lab, adaptive: str) -> N
 
 @pytest.mark.parametrize("adaptive", ["true", "false"])
 def test_side_pruned_by_an_upper_join_is_broadcast_once(star: Lab, adaptive: str) -> None:
-    """If an upper join selects partitions of a side, Spark broadcasts this side once.
+    """If an upper join selects partitions of a lower join's side, Spark broadcasts this side once.
 
-    The broadcast lacks the partitions that the upper join excludes.
+    This broadcast contains only the partitions that the upper join selects.
     """
     query = (
         "SELECT /*+ BROADCAST(p), BROADCAST(d) */ f.v FROM fact f JOIN parted p ON f.k = p.k "

@@ -1,4 +1,4 @@
-"""Joins select files by keys that only a running query knows."""
+"""Joins select files by keys that Sieve learns only while the query runs."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from spark_session import Lab
 
 
 def _in_turns(kinds: Iterable[str], *turns: tuple[str, ...]) -> list[Any]:
-    """Pairs each kind of query with the modes of one turn; successive kinds take turns in order.
+    """Pairs each kind of query with modes: each kind gets the modes of the next turn, in a cycle.
 
-    `make test` runs the first two modes of each turn.
+    Of each turn, `make test` runs only the first two modes.
 
-    tests/golden/joinkinds.sql runs each kind of join in all modes.  Fewer modes suffice here,
-    because Sieve decides on keys before Spark chooses the algorithm of the join.
+    The golden file joinkinds.sql runs each kind of join in all modes. Here, a few modes per kind
+    suffice, because Sieve decides on keys before Spark chooses the join algorithm.
     """
     return [
         pytest.param(kind, mode, marks=LONG if place > 1 else ())
@@ -34,7 +34,7 @@ def _in_turns(kinds: Iterable[str], *turns: tuple[str, ...]) -> list[Any]:
     ]
 
 
-# The keys 1540 and 3540, in files 15 and 35, have attr = 77.
+# The keys 1540 and 3540, which are in files 15 and 35, have attr = 77.
 PRUNED = {
     "inner": (f"{JOIN} WHERE attr = 77", 2),
     "inner, the fact on the right": (
@@ -150,12 +150,12 @@ OUTER = {
     ),
 )
 def test_join_reads_only_files_with_a_partner(star: Lab, kind: str, mode: str) -> None:
-    """A join reads only files with a partner; a broadcast or a separate job supplies the keys."""
+    """A join reads only files with matching rows; a broadcast or a separate job supplies keys."""
     query, files = PRUNED[kind]
     if mode.startswith("fetched"):
-        # A job that fetches keys from the table itself adds a second scan of the table.
+        # If the table itself supplies the keys, the job that fetches keys adds a second scan.
         files += kind == "with itself"
-        # Subqueries fetch no keys, because Spark has few threads for subqueries.
+        # Spark has few threads for subqueries, so a subquery fetches no keys.
         files = FILES if kind == "in a subquery" else files
     check(star, query, files, MODES[mode])
 
@@ -165,9 +165,9 @@ def test_join_reads_only_files_with_a_partner(star: Lab, kind: str, mode: str) -
 def test_side_filled_with_nulls_reads_files_with_a_partner(
     star: Lab, kind: str, adaptive: str
 ) -> None:
-    """A separate job reads the keys of a side that the outer join returns in full.
+    """If an outer join returns all rows of a side, a separate job fetches this side's keys.
 
-    Spark never broadcasts such a side.
+    Spark never broadcasts a side that is returned in full.
     """
     query, files = OUTER[kind]
     conf = {"spark.sql.adaptive.enabled": adaptive}
@@ -175,15 +175,15 @@ def test_side_filled_with_nulls_reads_files_with_a_partner(
     check(star, query, FILES, SHUFFLED | conf)
 
 
-# For each kind of join: the files of `fact` that are read if `fact` is the left side, and if it is
-# the right side.
+# For each kind of join, how many files of `fact` a query reads: with `fact` on the left, and on the
+# right.
 SIDES = {
     "INNER": (1, 1),
     "LEFT": (FILES, 1),
     "RIGHT": (1, FILES),
     "FULL": (FILES, FILES),
     "LEFT SEMI": (1, 1),
-    # The right side only decides which left rows have a partner.
+    # The right side only decides which left rows have a match.
     "LEFT ANTI": (FILES, 1),
 }
 
@@ -191,16 +191,16 @@ SIDES = {
 @pytest.mark.parametrize("on_right", [False, True])
 @pytest.mark.parametrize("kind", SIDES)
 def test_side_returned_in_full_reads_all_files(star: Lab, kind: str, *, on_right: bool) -> None:
-    """If a join returns a side's rows without a partner, the join reads all files of this side.
+    """If a join returns a side's unmatched rows, too, the join reads all files of this side.
 
-    Each side contains rows without a partner, and one side contains a NULL key.
+    Both sides contain rows without a match, and one side contains a NULL key.
     """
     few = "(SELECT IF(k = 3540, 9999, k) AS k FROM dim WHERE attr = 77) d"
     left, right = (few, "fact f") if on_right else ("fact f", few)
     query = f"SELECT * FROM {left} {kind} JOIN {right} ON f.k = d.k"
     files = SIDES[kind][on_right]
     check(star, query, files, FETCHED)
-    # Spark can broadcast only the right side of a semi join (here `fact`); no other keys are
+    # In a semi join, Spark can broadcast only the right side, here `fact`; no other keys are
     # fetched.
     is_own = (kind, on_right) == ("LEFT SEMI", True)
     check(star, query, FILES if is_own else files, {"spark.sieve.join.pruning": "always"})
@@ -216,7 +216,7 @@ def test_side_returned_in_full_reads_all_files(star: Lab, kind: str, *, on_right
     ],
 )
 def test_no_keys_are_fetched_for_a_small_table(star: Lab, kind: str) -> None:
-    """Sieve fetches no keys for a small table, unless the setting is `always`."""
+    """For a small table, Sieve fetches no keys, unless spark.sieve.join.pruning is `always`."""
     query, _ = PRUNED[kind]
     with star.settings(SHUFFLED | {"spark.sieve.join.pruning": "off"}):
         _, files = run(star, query)
@@ -229,13 +229,13 @@ def test_no_keys_are_fetched_for_a_small_table(star: Lab, kind: str) -> None:
     _in_turns(UNPRUNED, ("adaptive", "fetched, planned once"), ("planned once", "fetched")),
 )
 def test_scan_reads_all_if_a_plan_node_needs_other_rows(star: Lab, kind: str, mode: str) -> None:
-    """In queries whose join keys Sieve cannot use, the scan of `fact` reads all files."""
+    """If Sieve cannot use the join keys of a query, the scan of `fact` reads all files."""
     check(star, UNPRUNED[kind], FILES, MODES[mode])
 
 
 @pytest.mark.parametrize("mode", MODES)
 def test_an_empty_side_reads_no_file(star: Lab, mode: str) -> None:
-    """A join with an empty side reads no file, not even files that are missing in the index."""
+    """A join with an empty side reads no file of the other side, not even an unindexed file."""
     conf = MODES[mode]
     check(star, f"{JOIN} WHERE attr = -1", 0, conf)
     nulls = "SELECT v FROM fact JOIN (SELECT k FROM dim WHERE k IS NULL OR attr = -1) USING (k)"

@@ -1,7 +1,7 @@
-"""ORDER BY with LIMIT, MIN, MAX and range queries use the least and greatest key of each location.
+"""ORDER BY with LIMIT, MIN, MAX and ranges use the least and greatest key of each location.
 
-With any shape of index, such queries read only the files that can hold one of the rows. An index of
-wide cells locates keys only roughly, but stores these two keys exactly.
+With an index of any shape, such queries read only files that can contain a row of the result. An
+index of wide cells locates other keys only roughly, but stores these two keys exactly.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ LONG = pytest.mark.long
 
 
 def scattered(id_: int) -> int:
-    """The value of an id in a permutation of the ids."""
+    """The value for an id, which is a permutation of the ids."""
     return id_ * 7919 % ROWS
 
 
 def holders(first: int, *, descending: bool = False) -> int:
-    """The number of files that hold at least one of the first scattered values in the order."""
+    """The number of files that contain one of the first values, in either direction."""
     rows = sorted(range(ROWS), key=scattered, reverse=descending)[:first]
     return len({row // EACH for row in rows})
 
@@ -43,7 +43,7 @@ def holders(first: int, *, descending: bool = False) -> int:
     params=[pytest.param(each, marks=LONG) if each == "sieve" else each for each in SHAPES],
 )
 def scattered_table(lab: Lab, request: pytest.FixtureRequest) -> Iterator[Lab]:
-    """A table with a permutation of numbers in each type, and indexes with wide cells."""
+    """A table whose columns have permuted numbers, one per type, with indexes of wide cells."""
     with lab.database("bounded"):
         columns = ", ".join(
             f"{text.format(f'(id * 7919 % {ROWS})')} AS {name}" for name, text in TYPES.items()
@@ -53,7 +53,7 @@ def scattered_table(lab: Lab, request: pytest.FixtureRequest) -> Iterator[Lab]:
             "IF(id % 400 < 150, NULL, id * 7919 % 4000) AS n, id * 7919 % 4000 DIV 1000 AS tied "
             f"FROM range(0, {ROWS}, 1, {FILES})"
         )
-        # The shape `sieve` stores every key.
+        # The shape `sieve` stores every key, so it gets no budget here.
         budget = "" if request.param == "sieve" else ", budget = '1%'"
         options = f"OPTIONS (shape = '{request.param}'{budget})"
         lab.sql(f"CREATE SIEVE INDEX ON t ({', '.join(TYPES)}, n, tied) {options}")
@@ -65,14 +65,14 @@ _KNOWN: dict[str, Answer] = {}
 
 
 def check(lab: Lab, query: str, needed: int) -> None:
-    """Asserts the rows of Spark alone, and at most a fifth more files than a query needs."""
+    """Asserts that rows equal Spark's own, and that at most a fifth too many files are read."""
     with lab.setting("spark.sieve.audit.sample", "1.0"):
         lab.check(query, at_most=int(1.2 * needed + 1), known=_KNOWN)
 
 
 @pytest.mark.parametrize("column", TYPES)
 def test_first_rows_of_scattered_values(scattered_table: Lab, column: str) -> None:
-    """ORDER BY with LIMIT on scattered values reads few files, ascending and descending."""
+    """ORDER BY with LIMIT on scattered values reads few files, both ascending and descending."""
     order = f"SELECT {column} FROM t ORDER BY {column}"
     check(scattered_table, f"{order} LIMIT {WANTED}", holders(WANTED))
     check(scattered_table, f"{order} DESC LIMIT {WANTED}", holders(WANTED, descending=True))
@@ -85,10 +85,10 @@ def test_first_rows_of_scattered_values(scattered_table: Lab, column: str) -> No
 def test_bounds_do_not_include_null(
     scattered_table: Lab, direction: str, nulls: str, reads: int | None
 ) -> None:
-    """Half of the files contain NULL, which does not count as a least or greatest key.
+    """Half of the files contain NULL, which is neither a least nor a greatest key.
 
-    ORDER BY with NULLS FIRST reads the files with NULL. With NULLS LAST, the query selects files by
-    their least and greatest keys.
+    With NULLS FIRST, ORDER BY reads the files that contain NULL. With NULLS LAST, the least and
+    greatest keys select the files that the query reads.
     """
     values = [(scattered(k), k // EACH) for k in range(ROWS) if k % 400 >= 150]
     ends = sorted(values, reverse=direction == "DESC")[:WANTED]
@@ -109,16 +109,16 @@ def test_ties_are_read(scattered_table: Lab) -> None:
 
 
 def test_a_filter_on_the_column_and_on_another(scattered_table: Lab) -> None:
-    """With an indexed filter, only rows that pass the filter bound the query.
+    """If a filter is on an indexed column, only rows that pass it bound the result.
 
-    With a filter on a column without an index, the query reads all files.
+    If the filter's column has no index, the query reads all files.
     """
     scattered_table.check("SELECT min(i) FROM t WHERE k % 2 = 1", exactly=FILES, known=_KNOWN)
     scattered_table.check("SELECT l FROM t WHERE i < 2 ORDER BY l LIMIT 1", at_most=2, known=_KNOWN)
 
 
 def test_texts_with_one_code_are_not_taken_as_equal(lab: Lab) -> None:
-    """ORDER BY with LIMIT on long texts reads all files, as different texts can share a code."""
+    """Different long texts can share a code, so ORDER BY with LIMIT on texts reads all files."""
     with lab.database("long_texts"):
         lab.sql(
             "CREATE TABLE t USING parquet AS SELECT IF(id % 50 = 0, "
@@ -133,7 +133,7 @@ def test_texts_with_one_code_are_not_taken_as_equal(lab: Lab) -> None:
 
 
 def test_a_range_reads_no_more_than_minimum_and_maximum(lab: Lab) -> None:
-    """A range reads no more files than minimum and maximum would require, even with a map."""
+    """Even with a map, a range reads only files whose minimum and maximum allow a match."""
     with lab.database("in_order"):
         lab.sql(
             "CREATE TABLE t USING parquet AS SELECT id * 3 + id % 3 AS k FROM "
@@ -144,7 +144,7 @@ def test_a_range_reads_no_more_than_minimum_and_maximum(lab: Lab) -> None:
             lo, hi = k * 3, (k + EACH // 4) * 3
             files = hi // 3 // EACH - lo // 3 // EACH + 1
             lab.check(f"SELECT k FROM t WHERE k BETWEEN {lo} AND {hi}", at_most=files)
-        # The greatest key of a file is not adjacent to the least key of the next file.
+        # Between the greatest key of a file and the least key of the next file is a gap.
         end = EACH * 3 - 3 + (EACH - 1) % 3
         lab.check(f"SELECT k FROM t WHERE k BETWEEN {end} AND {end}", exactly=1)
         lab.check(f"SELECT k FROM t WHERE k > {end} AND k < {EACH * 3 + EACH % 3}", exactly=0)
@@ -154,7 +154,7 @@ def test_a_range_reads_no_more_than_minimum_and_maximum(lab: Lab) -> None:
     "shape", [pytest.param(each, marks=() if each == "map" else LONG) for each in SHAPES]
 )
 def test_refresh_adds_bounds(lab: Lab, shape: str) -> None:
-    """REFRESH adds least and greatest keys of new files, and drops those of removed files."""
+    """REFRESH adds the least and greatest keys of new files, and removes those of removed files."""
     with lab.database("grown"):
         lab.sql(
             "CREATE TABLE t USING parquet PARTITIONED BY (p) AS SELECT id * 7919 % 4000 AS k, "

@@ -80,7 +80,7 @@ ALIKE = {"tinyint", "smallint", "float", "decimal(9,2)", "timestamp_ntz", "decim
     [pytest.param(name, marks=pytest.mark.long if name in ALIKE else ()) for name in COLUMNS],
 )
 def test_a_column_has_the_codes_of_an_index(lab: Lab, tmp_path: Path, type_name: str) -> None:
-    """The function returns the encoder's codes, in compiled and interpreted code and in WHERE."""
+    """`sieve_key` returns the encoder's codes in compiled code, interpreted code, and WHERE."""
     array = _column(type_name)
     pq.write_table(pa.table({"n": pa.array(range(len(array))), "x": array}), tmp_path / "x.parquet")
     frame = lab.spark.read.option("datetimeRebaseMode", "CORRECTED").parquet(str(tmp_path))
@@ -94,7 +94,7 @@ def test_a_column_has_the_codes_of_an_index(lab: Lab, tmp_path: Path, type_name:
         ):
             rows = lab.sql("SELECT n, sieve_key(x), sieve_key(named_struct('x', x).x) FROM keyed")
         assert sorted(rows) == [(n, code, code) for n, code in enumerate(wanted)]
-    # Each count is a query, and decimals have hundreds of values, so the test counts only a dozen
+    # Each count is a query, and decimals have hundreds of codes, so the test counts only a dozen
     # codes.
     for code in {None, *wanted[:: len(wanted) // 12 + 1]}:
         (found,) = lab.sql(f"SELECT count(*) FROM keyed WHERE sieve_key(x) <=> {_literal(code)}")
@@ -130,7 +130,7 @@ def _literal(code: int | None) -> str:
 def test_a_constant_has_the_code_of_its_value(
     lab: Lab, literal: str, type_name: str, value: object
 ) -> None:
-    """A constant has the encoder's code, even if it is folded or its bytes are not UTF-8."""
+    """`sieve_key` of a constant is the code of its value, even if folded or not UTF-8."""
     arrow = pa.decimal128(*map(int, type_name[8:-1].split(","))) if "(" in type_name else None
     arrow = arrow or COLUMNS[type_name][0]
     (code,) = _codes(pa.array([value], arrow), type_name)
@@ -139,7 +139,7 @@ def test_a_constant_has_the_code_of_its_value(
 
 
 def test_null_and_nan_have_no_code(lab: Lab) -> None:
-    """The function returns NULL for NaN, and for NULL with or without a type."""
+    """`sieve_key` returns NULL for NaN and for NULL, whether NULL has a type or not."""
     assert lab.sql("SELECT sieve_key(NULL), sieve_key(CAST(NULL AS DATE))") == [(None, None)]
     nans = "sieve_key(double('NaN') * id), sieve_key(float('NaN') * id)"
     assert lab.sql(f"SELECT {nans} FROM range(1)") == [(None, None)]
@@ -156,13 +156,13 @@ def test_null_and_nan_have_no_code(lab: Lab) -> None:
     ],
 )
 def test_type_without_a_key_is_refused(lab: Lab, call: str, condition: str) -> None:
-    """For a type that cannot be indexed or a wrong number of arguments, the error says so."""
+    """If a type cannot be indexed, or the number of arguments is wrong, the error says so."""
     with pytest.raises(Exception, match=condition):
         lab.sql(f"SELECT {call}")
 
 
 def test_functions_describe_themselves(lab: Lab) -> None:
-    """SHOW FUNCTIONS lists Sieve's functions, and DESCRIBE FUNCTION shows how to call each one."""
+    """SHOW FUNCTIONS lists Sieve's functions; DESCRIBE FUNCTION shows how to call a function."""
     names = [name for (name,) in lab.sql("SHOW FUNCTIONS LIKE 'sieve*'")]
     assert names == [
         f"sieve_{what}"

@@ -1,4 +1,4 @@
-"""The labels of a statement's jobs on Spark's web pages."""
+"""The labels that Spark's web pages show for the jobs of a statement."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ ROWS = "SELECT /*+ REPARTITION_BY_RANGE(4, id) */ id, 'k' || id AS s FROM range(
 
 
 def labels_of(lab: Lab, text: str) -> set[str | None]:
-    """The descriptions of a statement's jobs and of the jobs' stages."""
+    """The descriptions of a statement's jobs and of their stages."""
     jobs = jobs_of(lab, text)
     return {_described(what) for what in (*jobs, *(s for job in jobs for s in _stages(lab, job)))}
 
 
 def pools_of(lab: Lab, text: str) -> set[str]:
-    """The scheduler pools in which a statement's jobs run."""
+    """The scheduler pools of the jobs that a statement runs."""
     return {
         str(stage.schedulingPool()) for job in jobs_of(lab, text) for stage in _stages(lab, job)
     }
 
 
 def jobs_of(lab: Lab, text: str) -> list[Any]:
-    """The jobs that a statement runs, as Spark's web pages list them."""
+    """The jobs that a statement starts, as Spark's web pages list them."""
     known = _jobs(lab)
     lab.sql(text)
     store = lab.spark._jsc.sc().statusStore()
@@ -51,13 +51,13 @@ def _described(what: Any) -> str | None:
 
 
 def test_jobs_name_their_statement_and_step(lab: Lab) -> None:
-    """Each job and stage of CREATE and REFRESH names the statement and the step.
+    """The label of each job and stage of CREATE and REFRESH names the statement and the step.
 
-    Afterwards, the user's own job description is still set.
+    Afterwards, the session has the user's own job description again.
     """
     context = lab.spark.sparkContext
     with lab.database("labels"):
-        # For fewer rows, the front end builds the index without the last two jobs.
+        # With fewer rows, the front end would build the index without the last two jobs.
         lab.sql(f"CREATE TABLE t USING parquet AS {ROWS.format(first=0, last=40000)}")
         context.setJobDescription("a report")
         try:
@@ -73,7 +73,7 @@ def test_jobs_name_their_statement_and_step(lab: Lab) -> None:
 
 
 def test_jobs_of_sieve_run_in_a_separate_pool(lab: Lab) -> None:
-    """A fair scheduler runs Sieve's jobs in a separate pool, unless the user has set a pool."""
+    """With a fair scheduler, Sieve's jobs run in a separate pool, unless the user has set one."""
     context = lab.spark.sparkContext
     with lab.database("pools"):
         lab.sql(f"CREATE TABLE t USING parquet AS {ROWS.format(first=0, last=1000)}")

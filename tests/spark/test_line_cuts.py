@@ -1,7 +1,8 @@
-"""Lines that begin at, before and after the offsets at which an index cuts a file.
+"""Text files with lines that begin just before, at, or just after the end of a range.
 
-A line belongs to the range that contains the line's first byte. A line that begins exactly at a cut
-belongs to the range before the cut. The index and the scan must assign each line to the same range.
+A line belongs to the range that contains the first byte of the line. As an exception, a line that
+begins exactly at the end of a range belongs to this range. The index and the scan must assign every
+line to the same range.
 """
 
 from __future__ import annotations
@@ -33,12 +34,12 @@ CONF = INTERPRETED | {
 
 
 def keys_by_line() -> list[int]:
-    """Keys of three digits in scattered order; each key occurs in one range."""
+    """Three-digit keys in random order; each key occurs once in the file."""
     return random.Random(3).sample(range(100, 1000), LINES)
 
 
 def write(path: Path, keys: list[int], line: str, ending: str) -> None:
-    """Writes a file of lines of equal width; each line contains a key, and a number as padding."""
+    """Writes a file of equally long lines; each line has a key, and a number that pads the line."""
     fixed = len(line.format(100, "")) + len(ending)
     text = "".join(line.format(key, "7" * (WIDTH - fixed)) + ending for key in keys)
     assert len(text) == len(keys) * WIDTH
@@ -51,9 +52,10 @@ def _forms(*long: str) -> list[Any]:
 
 @pytest.mark.parametrize("form", _forms("csv with a separator"))
 def test_first_line_after_a_cut_is_found(lab: Lab, tmp_path: Path, form: str) -> None:
-    """A query for the first line after any third cut finds the line.
+    """Queries for the first lines after every third end of a range find these lines.
 
-    Only every third range is read, so that the next range cannot help.
+    Only every third range is read, so a line that the scan assigned to the next range would be
+    missing.
     """
     format_name, options, line, ending = FORMS[form]
     assert sorted(cut % WIDTH for cut in CUTS) == sorted([*range(WIDTH), STEP % WIDTH])
@@ -81,8 +83,8 @@ def test_first_line_after_a_cut_is_found(lab: Lab, tmp_path: Path, form: str) ->
 def test_lines_of_split_files_are_found_next_to_ranges(lab: Lab, tmp_path: Path, form: str) -> None:
     """A scan that reads ranges of one file also finds all lines of other files that Spark splits.
 
-    In the last split of one file no line begins, and in that of the other file four lines begin.
-    Spark never splits a compressed file.
+    In the last split of one such file, no line begins; in the last split of another, four lines
+    begin. A compressed file is never split by Spark.
     """
     format_name, options, line, ending = FORMS[form]
     known = random.Random(4).sample(range(100, 500), LINES)

@@ -1,4 +1,4 @@
-"""The front end indexes a small table with the same result as executors."""
+"""For a small table, the front end builds the same index as executors would."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ COLUMNS = {
 SHAPES = (IndexOptions(), IndexOptions("map", "90%"), IndexOptions("sieve"))
 LONG = pytest.mark.long
 FEW = ("bigint", "double", "timestamp", "decimal(38,10)", "string")
-# JSON has no binary values, so the test of JSON uses a few other types.
+# JSON has no binary values, so for JSON the test uses only these types.
 SOURCES = [
     ("parquet", FEW),
     pytest.param("parquet", tuple(set(COLUMNS) - set(FEW)), marks=LONG),
@@ -47,7 +47,7 @@ SOURCES = [
 def test_the_same_run_with_and_without_executors(
     lab: Lab, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, source: str, names: Sequence[str]
 ) -> None:
-    """Both builds have equal counts, and run files with equal rows and equal lengths."""
+    """Both builds have equal counts; their run files have equal rows and lengths."""
     monkeypatch.setattr(lab.spark.sparkContext, "pythonExec", sys.executable)
     types = {name: made for name, made in COLUMNS.items() if name in names}
     columns = ", ".join(f"{made} AS c{k}" for k, made in enumerate(types.values()))
@@ -77,7 +77,7 @@ def test_the_same_run_with_and_without_executors(
 def _built(
     table: CatalogTable, column: Column, options: IndexOptions, folder: Path, **how: Any
 ) -> tuple[BuiltRun, list[Any], list[int]]:
-    """Runs a build; returns it with the rows and the length of each run file."""
+    """Runs a build; returns the build, with the rows and the length of each run file."""
     folder.joinpath("intents").mkdir(parents=True)
     files = table.files()
     frame = table.frame(range(len(files)), column)

@@ -1,7 +1,8 @@
-"""A list says for which arguments each function of Spark keeps the order, if for any.
+"""A list says for which arguments a function of Spark keeps the order, for each function.
 
-Each claim of the shim is a line in `order_of_functions.txt`: ``rises`` or ``falls``, and a call
-with a column.  The names of functions without a claim follow.
+Each claim that the shim makes is a line in `order_of_functions.txt`: a line begins with ``rises``
+or ``falls``, followed by a call with a column. At the end, the list names the functions without any
+claim.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ SETTINGS = INTERPRETED | {
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.sql.optimizer.maxIterations": "100",
 }
-# Calls that no example of Spark contains: casts, and patterns and intervals of other kinds.
+# Calls that Spark's examples lack: casts, and further kinds of patterns and intervals.
 MORE = [
     *(f"CAST({a} AS {kind})" for a in COLUMNS for kind in (
         "TINYINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL(5,1)", "DECIMAL(30,10)", "DATE",
@@ -73,9 +74,9 @@ MORE = [
 
 @pytest.fixture(scope="module", autouse=True)
 def values(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """The table `edges`: values of each type, and the ordinal of each value.
+    """Creates the table `edges`, with values of each type, and an ordinal for each value.
 
-    The values include limits and clock changes.
+    The values include the limits of types, and clock changes.
     """
     if not find_spark(os.environ).version.startswith("4.1"):
         pytest.skip("the list is that of Spark 4.1")
@@ -136,10 +137,10 @@ def values(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 def _clock_changes(lab: Lab, *, local: bool = False) -> list[int]:
-    """The microseconds of the latest clock changes in all zones of the tests.
+    """The latest clock changes in all time zones of the tests, in microseconds.
 
     Args:
-        local: whether to return what clocks show just before and after each change.
+        local: whether to return the local times just before and just after each change.
     """
     found = set()
     for zone, _ in CONFIGURATIONS:
@@ -160,9 +161,9 @@ def _clock_changes(lab: Lab, *, local: bool = False) -> list[int]:
 
 
 def test_every_function_of_spark_is_listed(lab: Lab) -> None:
-    """The list contains every function of Spark.
+    """The list contains every function of this Spark.
 
-    A function of a new release makes the test fail.
+    If a new release adds a function, this test fails.
     """
     listed = LIST.read_text(encoding="utf-8").splitlines()
     named = {line.split(" ", 1)[1].split("(", 1)[0] for line in listed if "(" in line}
@@ -172,7 +173,7 @@ def test_every_function_of_spark_is_listed(lab: Lab) -> None:
 
 @pytest.mark.long
 def test_the_list_has_every_claim(lab: Lab, request: pytest.FixtureRequest) -> None:
-    """The list contains exactly the shim's claims on calls like those in Spark's examples."""
+    """The list contains exactly the claims that the shim makes for calls like Spark's examples."""
     every = names(lab)
     with lab.setting("spark.sql.ansi.enabled", "false"):
         found = {
@@ -189,9 +190,9 @@ def test_the_list_has_every_claim(lab: Lab, request: pytest.FixtureRequest) -> N
 
 @pytest.mark.parametrize(("zone", "ansi"), CONFIGURATIONS)
 def test_functions_keep_the_order_that_the_shim_claims(lab: Lab, zone: str, ansi: str) -> None:
-    """For the claimed values of a column, a function keeps the order, and is never NULL.
+    """In the claimed range of a column, a function keeps the order of values, and is never NULL.
 
-    Results can be out of order only for arguments that are closer than the slack.
+    Two results can be out of order only if the arguments differ by less than the claim's slack.
     """
     listed = [line for line in LIST.read_text(encoding="utf-8").splitlines() if " " in line]
     with lab.settings({"spark.sql.session.timeZone": zone, "spark.sql.ansi.enabled": ansi}):
@@ -240,7 +241,7 @@ def _faults(claim: Claim, ordinals: pa.Array, results: pa.Array) -> Iterator[str
 
 
 def _inversions(rows: Sequence[tuple[int, Any]], rises: bool) -> Any:
-    """Pairs of arguments in order whose results are not in order."""
+    """Pairs of arguments that are in order, but whose results are not."""
     if not rows:
         return
     tops = [rows[0]]
@@ -254,7 +255,7 @@ def _inversions(rows: Sequence[tuple[int, Any]], rises: bool) -> Any:
 
 
 def _comparable(results: pa.ChunkedArray) -> list[Any]:
-    """Values that Python compares as Spark does: texts as bytes, and times as integers."""
+    """Values that Python orders as Spark does: texts as bytes, and dates and times as integers."""
     kind = results.type
     if pa.types.is_timestamp(kind) or pa.types.is_duration(kind):
         return results.cast(pa.int64()).to_pylist()

@@ -14,7 +14,7 @@ QUERY = "SELECT * FROM t WHERE id ="
 
 @pytest.fixture
 def table(lab: Lab) -> Iterator[None]:
-    """Creates a table of eight files in the order of ``id``, with an index."""
+    """Creates a table of eight files in the order of ``id``, with an index on ``id``."""
     with lab.database("parameters"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 80, 1, 8)")
         lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -22,7 +22,7 @@ def table(lab: Lab) -> Iterator[None]:
 
 
 def rows(lab: Lab, text: str, args: Any) -> list[tuple[Any, ...]]:
-    """The rows of a statement, run with values for the parameters."""
+    """The rows that a statement returns with the given values of its parameters."""
     return [tuple(row) for row in lab.spark.sql(text, args=args).collect()]
 
 
@@ -38,7 +38,7 @@ def rows(lab: Lab, text: str, args: Any) -> list[tuple[Any, ...]]:
 def test_errors_of_the_parser_keep_their_class(
     lab: Lab, text: str, args: Any, condition: str
 ) -> None:
-    """Errors of Spark's parser pass through Sieve's parser with their class and condition."""
+    """Errors of Spark's parser keep their class and condition when they pass Sieve's parser."""
     with pytest.raises(AnalysisException) as failed:
         lab.spark.sql(text, args=args)
     assert failed.value.getCondition() == condition
@@ -47,7 +47,10 @@ def test_errors_of_the_parser_keep_their_class(
 @pytest.mark.usefixtures("table")
 @pytest.mark.parametrize("value", [25, 2**40, -1])
 def test_statement_accepts_named_and_positional_parameters(lab: Lab, value: int) -> None:
-    """A parameter acts like its value. A ? or :name in a string or a comment is no parameter."""
+    """A parameter has the effect of its value.
+
+    In a string or a comment, a ? or :name is no parameter.
+    """
     plain = lab.sql(f"EXPLAIN SIEVE {QUERY} {value}L")
     assert rows(lab, f"EXPLAIN SIEVE {QUERY} :id", {"id": value}) == plain
     assert rows(lab, f"EXPLAIN SIEVE {QUERY} ? /* ? */ AND ':a' <> '?' -- :b", [value]) == plain
@@ -59,9 +62,9 @@ def test_statement_accepts_named_and_positional_parameters(lab: Lab, value: int)
 
 @pytest.mark.usefixtures("table")
 def test_values_of_each_type_can_be_parameters(lab: Lab) -> None:
-    """Values can be numbers of any type, strings with quotes, and NULL.
+    """Values of parameters can be numbers of any type, strings with quotes, and NULL.
 
-    NULL as an argument means that the argument is omitted.
+    If an argument is NULL, the statement runs without this argument.
     """
     text = "CREATE SIEVE INDEX i ON t (id) OPTIONS (budget = :b, payback = :p) COMMENT :c"
     comment = 'it\'s \\ a "comment" -- :b ?'
@@ -77,9 +80,9 @@ def test_values_of_each_type_can_be_parameters(lab: Lab) -> None:
 
 @pytest.mark.usefixtures("table")
 def test_a_parameter_without_a_value_is_named(lab: Lab) -> None:
-    """If a parameter has no value, the error names the parameter.
+    """If a parameter of a SIEVE statement has no value, the error names the parameter.
 
-    For queries, Spark raises this error.
+    Spark raises the same error for queries.
     """
     for args in ({}, {"other": 1}):
         with pytest.raises(Exception, match="UNBOUND_SQL_PARAMETER"):
@@ -90,7 +93,7 @@ def test_a_parameter_without_a_value_is_named(lab: Lab) -> None:
 
 @pytest.mark.usefixtures("table")
 def test_execute_immediate(lab: Lab) -> None:
-    """EXECUTE IMMEDIATE runs SIEVE statements with and without USING."""
+    """EXECUTE IMMEDIATE runs SIEVE statements, both with USING and without it."""
     if lab.spark.version < "4":
         pytest.skip("Spark 3.5 has no EXECUTE IMMEDIATE")
     plain = lab.sql(f"EXPLAIN SIEVE {QUERY} 25L")
@@ -99,13 +102,13 @@ def test_execute_immediate(lab: Lab) -> None:
 
 
 def version(lab: Lab) -> int:
-    """The number of the only index's newest version."""
+    """The number of the newest version of the only index."""
     return int(lab.sql("SELECT max(version) FROM sieve_versions('t')")[0][0])
 
 
 @pytest.mark.usefixtures("table")
 def test_statements_run_in_blocks(lab: Lab) -> None:
-    """A SIEVE statement can stand anywhere in a block, and runs in the order of the block."""
+    """A SIEVE statement can be anywhere in a block; the block's statements run in order."""
     if lab.spark.version < "4.1":
         pytest.skip("blocks are for Spark 4.1 and later")
     disable = "ALTER SIEVE INDEX id_sieve ON t DISABLE;"
@@ -143,7 +146,7 @@ def test_statements_run_in_blocks(lab: Lab) -> None:
 @pytest.mark.usefixtures("table")
 @pytest.mark.parametrize("escaped", [pytest.param("false", marks=pytest.mark.long), "true"])
 def test_strings_have_the_same_value_in_blocks(lab: Lab, escaped: str) -> None:
-    """Strings have the same value in blocks as outside, with and without escapes."""
+    """A string has the same value inside a block as outside, whether backslashes escape or not."""
     if lab.spark.version < "4.1":
         pytest.skip("blocks are for Spark 4.1 and later")
     with lab.setting("spark.sql.parser.escapedStringLiterals", escaped):
@@ -154,11 +157,11 @@ def test_strings_have_the_same_value_in_blocks(lab: Lab, escaped: str) -> None:
                 comments.append(lab.facts("j")["comment"])
                 lab.sql("DROP SIEVE INDEX j ON t")
             assert comments[0] == comments[1], literal
-        # With the setting, Spark parses these texts not as raw strings, but they end at the same
-        # place.
+        # With this setting, Spark does not parse these texts as raw strings, but all strings end at
+        # the same place.
         for literal in (r"r'\'", r'R"\"', r"r'a;\'"):
-            # If Sieve missed the end of a string, it would find an end in the quotes of the last
-            # statement.
+            # If Sieve missed the end of such a string, it would take the last statement's quotes
+            # for this end.
             disable = "ALTER SIEVE INDEX id_sieve ON t DISABLE"
             lab.sql(f"BEGIN VALUES ({literal}); {disable}; SELECT 'x', \"y\"; END")
             assert lab.facts()["state"] == "disabled", literal

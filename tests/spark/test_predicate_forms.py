@@ -1,4 +1,4 @@
-"""Predicates equivalent to a comparison of a column return the same rows and skip files."""
+"""Predicates that are equivalent to a comparison of a column skip files and lose no row."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ OTHER = [
 
 @pytest.fixture(scope="module")
 def table(lab: Lab) -> Iterator[str]:
-    """One row per hour, ten rows per file; the last file contains a row of NULLs."""
+    """One row per hour, ten rows per file; one row in the last file has only NULL."""
     with lab.database("said"):
         lab.sql(
             "CREATE TABLE t USING parquet AS SELECT id, ts, CAST(ts AS DATE) AS day, "
@@ -147,7 +147,7 @@ def table(lab: Lab) -> Iterator[str]:
 
 
 def test_a_day_reads_the_files_of_the_day(lab: Lab, table: str) -> None:
-    """Each predicate for a day reads the three files of that day."""
+    """Each predicate that selects one day reads the three files of this day."""
     for predicate in DAY:
         found = lab.check(f"SELECT id FROM {table} WHERE {predicate}", at_most=3)
         assert found.rows.total() == 24, predicate
@@ -155,7 +155,7 @@ def test_a_day_reads_the_files_of_the_day(lab: Lab, table: str) -> None:
 
 @pytest.mark.parametrize("ansi", ["true", pytest.param("false", marks=pytest.mark.long)])
 def test_a_key_reads_one_file(lab: Lab, table: str, ansi: str) -> None:
-    """Each predicate for a key reads one file, with and without overflow errors."""
+    """Each predicate that selects one key reads one file, with and without ANSI mode."""
     with lab.setting("spark.sql.ansi.enabled", ansi):
         for predicate in ONE:
             found = lab.check(f"SELECT id FROM {table} WHERE {predicate}", at_most=1)
@@ -163,13 +163,13 @@ def test_a_key_reads_one_file(lab: Lab, table: str, ansi: str) -> None:
 
 
 def test_null_and_missing_texts_read_their_files(lab: Lab, table: str) -> None:
-    """A predicate with IS NOT TRUE reads files with NULL; one with an absent text reads no file."""
+    """IS NOT TRUE makes queries read files with NULL; for an absent text, queries read no file."""
     for predicate, files in OTHER:
         lab.check(f"SELECT id FROM {table} WHERE {predicate}", exactly=files)
 
 
 def test_the_reason_names_the_function(lab: Lab, table: str) -> None:
-    """EXPLAIN, the counters and `spark.sieve.require` name the unsupported function."""
+    """EXPLAIN, the counters and `spark.sieve.require` name the function that is unsupported."""
     for predicate, name in (
         ("upper(code) = 'C0042'", "upper"),
         ("lower(left(code, 3)) LIKE 'c0%'", "lower"),
@@ -196,7 +196,7 @@ def test_the_reason_names_the_function(lab: Lab, table: str) -> None:
 
 
 def test_sum_of_the_greatest_bigint_fails_or_wraps(lab: Lab) -> None:
-    """For the greatest BIGINT, a sum fails in ANSI mode and wraps around in the other mode."""
+    """A sum with the greatest BIGINT fails in ANSI mode, and wraps around without ANSI mode."""
     with lab.database("overflows"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 80, 1, 8)")
         lab.sql("INSERT INTO t VALUES (9223372036854775807)")

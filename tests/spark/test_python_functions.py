@@ -1,4 +1,4 @@
-"""The module `sieve`: functions that run statements, and `configure` for new sessions."""
+"""The module `sieve`: functions that run statements, and `configure`, which sets up sessions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HOME = Path(__file__).resolve().parents[2]
 
 
 def test_functions_act_like_their_statements(lab: Lab) -> None:
-    """Each function has the effect and the rows of the corresponding statement."""
+    """Each function has the effect of its SIEVE statement, and returns the same rows."""
     with lab.database("functions"):
         spark = lab.spark
         rows = "SELECT /*+ REPARTITION_BY_RANGE(10, id) */ id, 'k' || id AS `my s` FROM range(1000)"
@@ -51,12 +51,12 @@ def test_functions_act_like_their_statements(lab: Lab) -> None:
 
 @pytest.mark.long
 def test_code_of_the_python_page_works(tmp_path: Path) -> None:
-    """The page's code runs in a separate process, in which only `configure` loads Sieve."""
+    """The code of docs/python.md works in a new process, in which only `configure` loads Sieve."""
     page = (HOME / "docs" / "python.md").read_text(encoding="utf-8")
     code = "".join(re.findall(r"```python\n(.*?)```", page, re.DOTALL))
     printed = "".join(re.findall(r"```\n```\n(.*?)```", page, re.DOTALL))
-    # The test sets options instead of a configuration folder. With such a folder on the class path,
-    # Java would ignore the class archive.
+    # The test sets options on the command line instead of a configuration folder. If a
+    # configuration folder were on the class path, Java would ignore the class archive.
     quick = [word for k, v in (FRUGAL | INTERPRETED).items() for word in ("--conf", f"{k}={v}")]
     environ = {**os.environ, "PYTHONPATH": str(HOME)}
     environ.pop("SPARK_CONF_DIR", None)

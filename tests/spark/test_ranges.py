@@ -1,6 +1,6 @@
-"""Queries that read ranges of large files: rows, bytes, tasks and counters.
+"""Queries that read only ranges of large files: their rows, bytes, tasks and counters.
 
-Queries that must read whole files are also here.
+This module also tests queries that must read whole files.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SMALL = {"spark.sieve.range.bytes": "10000"}
 """With this setting, an index cuts the small files of these tests."""
 READ = {
     "spark.sql.files.openCostInBytes": "0",
-    # With pushdown, Parquet's own statistics would also skip row groups.
+    # With filter pushdown, Parquet's own statistics would skip row groups, too.
     "spark.sql.parquet.filterPushdown": "false",
     "spark.sql.orc.filterPushdown": "false",
     "spark.sieve.strict": "true",
@@ -39,7 +39,7 @@ KEYS = random.Random(22).sample(range(10_000_000), FILES * GROUPS * ROWS)
 
 
 def write(folder: Path, format_name: str) -> None:
-    """Writes files of several row groups with unique keys in random order."""
+    """Writes files with several row groups each; keys are unique and in random order."""
     folder.mkdir()
     for k in range(FILES):
         keys = KEYS[k * GROUPS * ROWS : (k + 1) * GROUPS * ROWS]
@@ -58,7 +58,7 @@ def write(folder: Path, format_name: str) -> None:
 def table(
     lab: Lab, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[str]:
-    """Creates a table of a few large files, with an index on ranges."""
+    """Creates a table of a few large files, with an index of ranges."""
     folder = tmp_path_factory.mktemp("large") / "t"
     write(folder, request.param)
     with lab.database("ranges"):
@@ -79,7 +79,7 @@ def scan_of(frame: DataFrame) -> Any:
 
 
 def scanned(lab: Lab, query: str) -> tuple[int, int]:
-    """The number of rows that a query's scan outputs, and the number of tasks."""
+    """The number of rows that a query's only scan outputs, and the number of its tasks."""
     frame = lab.spark.sql(query)
     frame.collect()
     scan = scan_of(frame)
@@ -87,7 +87,7 @@ def scanned(lab: Lab, query: str) -> tuple[int, int]:
 
 
 def largest_task(lab: Lab, query: str) -> int:
-    """The number of file bytes that the largest task of a query's scan reads."""
+    """How many bytes of files the largest task of a query's scan reads."""
     frame = lab.spark.sql(query)
     frame.collect()
     tasks = scan_of(frame).inputRDD().getPartitions()
@@ -95,12 +95,12 @@ def largest_task(lab: Lab, query: str) -> int:
 
 
 def status(lab: Lab) -> dict[str, int]:
-    """The counters of this driver."""
+    """The values of this driver's counters."""
     return {counter: value for counter, _, value in lab.sql("SELECT * FROM sieve_status()")}
 
 
 def test_a_point_query_reads_one_range(lab: Lab) -> None:
-    """A point query reads one row group in one task, and EXPLAIN shows the bytes read."""
+    """A query for one key reads one row group in one task, and EXPLAIN shows the bytes read."""
     for key in KEYS[:: len(KEYS) // 7]:
         query = f"SELECT * FROM t WHERE k = {key}"
         lab.check(query, exactly=1)
@@ -118,7 +118,7 @@ def test_a_point_query_reads_one_range(lab: Lab) -> None:
 @PARQUET
 @pytest.mark.parametrize(("adaptive", "most"), [("true", "20000"), ("false", "1g")])
 def test_many_ranges(lab: Lab, adaptive: str, most: str) -> None:
-    """To read many ranges of several files, a scan uses no more tasks than Spark without Sieve."""
+    """A scan of many ranges in several files has no more tasks than Spark without Sieve."""
     keys = ", ".join(map(str, random.Random(most).sample(KEYS, 9)))
     query = f"SELECT k, n, pad FROM t WHERE k IN ({keys})"
     with lab.settings(
@@ -136,7 +136,10 @@ def test_many_ranges(lab: Lab, adaptive: str, most: str) -> None:
 
 @PARQUET
 def test_tasks_have_work(lab: Lab) -> None:
-    """A task reads up to 8 MB or Spark's own maximum. Spark alone would make a task per core."""
+    """A task reads ranges of up to 8 MB, or of up to Spark's own maximum.
+
+    Without Sieve, Spark would start one task per core.
+    """
     query = f"SELECT * FROM t WHERE k IN ({', '.join(map(str, KEYS[:: len(KEYS) // 8]))})"
     with lab.setting("spark.sql.files.minPartitionNum", "8"):
         lab.check(query)
@@ -177,7 +180,7 @@ def test_tasks_are_as_small_as_those_of_spark(lab: Lab, table: str, tmp_path: Pa
 
 
 def test_metadata_columns_are_those_of_the_whole_file(lab: Lab, table: str) -> None:
-    """Row positions, sizes and names in range reads are those of the whole file."""
+    """For range reads, row positions, sizes and file names are the same as for whole files."""
     own = ", _metadata.row_index" if table == "parquet" else ""
     shown = f"_metadata.file_path, _metadata.file_size, _metadata.file_modification_time{own}"
     query = f"SELECT k, {shown}, input_file_name() FROM t WHERE k IN ({KEYS[5]}, {KEYS[-1]})"
@@ -195,7 +198,7 @@ def test_metadata_columns_are_those_of_the_whole_file(lab: Lab, table: str) -> N
     ],
 )
 def test_queries_that_show_splits_read_whole_files(lab: Lab, shown: str) -> None:
-    """Queries that show splits read whole files; EXPLAIN names this reason."""
+    """Queries that show the positions of splits read whole files; EXPLAIN names this reason."""
     query = shown.format(KEYS[77])
     lab.check(query, exactly=1)
     (told,) = lab.explain(query)
@@ -206,9 +209,9 @@ def test_queries_that_show_splits_read_whole_files(lab: Lab, shown: str) -> None
 
 
 def test_bytes_read_have_the_footer_of_each_stretch(lab: Lab, table: str) -> None:
-    """The bytes read count one footer for adjacent ranges, and one more for each separate range.
+    """Adjacent ranges cost one footer together; each separate range costs one more footer.
 
-    Text files have no footer.
+    Text files have no footer to count.
     """
 
     def ranges_and_bytes_read(*numbers: int) -> tuple[int, int]:
@@ -218,8 +221,8 @@ def test_bytes_read_have_the_footer_of_each_stretch(lab: Lab, table: str) -> Non
         (of,) = lab.explain(query)
         return of["ranges_read"], of["bytes_read"]
 
-    # The bytes read for one key of each row group, and the row groups at which the second and third
-    # range begin.
+    # How many bytes a query for one key reads, per row group; then the row groups at which the
+    # second and third range begin.
     singles = [ranges_and_bytes_read(k * ROWS)[1] for k in range(GROUPS)]
     second = next(k for k in range(1, GROUPS) if ranges_and_bytes_read(0, k * ROWS)[0] == 2)
     third = next(
@@ -246,8 +249,8 @@ def test_bytes_read_have_the_footer_of_each_stretch(lab: Lab, table: str) -> Non
     assert with_neighbour == (2, singles[0] + singles[second] - footer)
     assert with_other == (2, singles[0] + singles[third])
     if footer:
-        # Separate reads of all ranges cost the bytes of the file, and a footer for each range after
-        # the first.
+        # If each range is read separately, the bytes are those of the file, plus a footer for each
+        # range but the first.
         borders = [
             k for k in range(1, GROUPS) if ranges_and_bytes_read((k - 1) * ROWS, k * ROWS)[0] == 2
         ]
@@ -267,7 +270,7 @@ def test_ignore_corrupt_files_makes_scans_read_whole_files(lab: Lab) -> None:
 
 @PARQUET
 def test_openings_that_cost_more_than_they_save(lab: Lab) -> None:
-    """With a high spark.sql.files.openCostInBytes, a scan reads the file instead of two ranges."""
+    """If spark.sql.files.openCostInBytes is high, a scan reads a whole file, not two ranges."""
     query = f"SELECT * FROM t WHERE k IN ({KEYS[3]}, {KEYS[GROUPS * ROWS - 3]})"
     (apart,) = lab.explain(query)
     with lab.setting("spark.sql.files.openCostInBytes", "4m"):
@@ -281,9 +284,9 @@ def test_openings_that_cost_more_than_they_save(lab: Lab) -> None:
 
 
 def test_functions_and_metrics_show_skipped_ranges(lab: Lab) -> None:
-    """`sieve_files` shows skipped ranges by file, and `sieve_status` shows the total.
+    """`sieve_files` shows each file's skipped ranges; `sieve_status` shows the total of all files.
 
-    The plan shows the skipped ranges of each scan.
+    Spark's plan shows how many ranges each scan has skipped.
     """
     query = f"SELECT * FROM t WHERE k = {KEYS[40]}"
     (told,) = lab.explain(query)

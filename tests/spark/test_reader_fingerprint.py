@@ -1,4 +1,4 @@
-"""If reader settings differ from those of the build, queries read all files: reader-changed."""
+"""If reader settings differ from those of the build, queries read all files, as reader-changed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from spark_session import Lab
 
 @pytest.fixture(scope="module")
 def tables(lab: Lab) -> Iterator[Lab]:
-    """A database with an indexed table of each format."""
+    """A database with one indexed table of each format."""
     with lab.database("fingerprints"):
         for kind in ("parquet", "orc", "csv", "json"):
             lab.sql(
@@ -50,7 +50,7 @@ def tables(lab: Lab) -> Iterator[Lab]:
 
 @contextmanager
 def other_database(lab: Lab, name: str) -> Iterator[None]:
-    """Uses another database within the block, and afterwards the module's database."""
+    """Uses a new database within the block, and afterwards the module's database."""
     try:
         with lab.database(name):
             yield
@@ -60,7 +60,7 @@ def other_database(lab: Lab, name: str) -> Iterator[None]:
 
 @contextmanager
 def flipped(lab: Lab, key: str, value: str) -> Iterator[None]:
-    """Sets a setting to a value other than the current value."""
+    """Within the block, a setting has another value than before."""
     if value == "flip":
         value = str(lab.spark.conf.get(key) != "true").lower()
     with lab.setting(key, value):
@@ -69,19 +69,19 @@ def flipped(lab: Lab, key: str, value: str) -> Iterator[None]:
 
 @contextmanager
 def hadoop_setting(lab: Lab, key: str, value: str) -> Iterator[None]:
-    """Sets a Hadoop setting for the whole driver."""
+    """Sets a Hadoop setting for the whole driver within the block."""
     conf = lab.spark._jsc.hadoopConfiguration()
     conf.set(key, value)
     try:
         yield
     finally:
-        # If a Hadoop key is set under the old name, Hadoop also sets the new name.
+        # If the old name of a Hadoop key is set, Hadoop sets the new name, too.
         for name in (key, "mapreduce.input.linerecordreader.line.maxlength"):
             conf.unset(name)
 
 
 def parts(lab: Lab, table: str) -> dict[str, str]:
-    """The parts of a table's fingerprint."""
+    """The parts of a table's reader fingerprint, by name."""
     resolve = lab.spark._jvm.org.apache.spark.sql.sieve.statements.Tables.resolve
     database = lab.spark.catalog.currentDatabase()
     info = json.loads(resolve(lab.spark._jsparkSession, [database, table]).info())
@@ -90,7 +90,7 @@ def parts(lab: Lab, table: str) -> dict[str, str]:
 
 
 def reasons(lab: Lab, query: str) -> Any:
-    """The reasons for which a query reads files; the query has one scan."""
+    """The reasons for which a query with one scan reads files."""
     (scan,) = lab.explain(query)
     return scan["reasons"]
 
@@ -99,7 +99,7 @@ def reasons(lab: Lab, query: str) -> Any:
 def test_a_changed_reader_setting_switches_the_index_off(
     tables: Lab, table: str, column: str, key: str, value: str
 ) -> None:
-    """Queries read every file if the session changes a setting that affects the column's values."""
+    """If a session changes a setting that affects a column's values, queries read every file."""
     query = f"SELECT * FROM {table} WHERE {column} = {FIVE[column]}"
     with flipped(tables, key, value):
         tables.check(query, exactly=FILES)
@@ -110,7 +110,7 @@ def test_a_changed_reader_setting_switches_the_index_off(
 def test_settings_of_other_columns_keep_the_index_in_use(
     tables: Lab, table: str, column: str
 ) -> None:
-    """Settings that this column's reader never uses can change; the index stays in use."""
+    """If a session changes settings that a column's reader never uses, the index stays in use."""
     own = dict(READ[table][column])
     others = {k: v for k, v in (ANYWHERE | INFERENCE).items() if k not in own}
     if table not in ("csv_t", "json_t"):
@@ -125,7 +125,7 @@ def test_settings_of_other_columns_keep_the_index_in_use(
 def test_harmless_setting_keeps_the_index_in_use(
     tables: Lab, table: str, key: str, value: str
 ) -> None:
-    """Settings of writers, sizes and other things can change, and defaults can be explicit."""
+    """If a session changes settings of writers or sizes, or sets defaults, the index is used."""
     with flipped(tables, key, value):
         tables.check(f"SELECT * FROM {table} WHERE id = 5", exactly=1)
 
@@ -142,9 +142,9 @@ def test_harmless_setting_keeps_the_index_in_use(
 def test_a_changed_setting_of_hadoop_counts_too(
     tables: Lab, table: str, key: str, value: str
 ) -> None:
-    """A changed Hadoop setting disables an index, whether the driver or the session changes it.
+    """If the driver or a session changes a Hadoop setting of the reader, queries ignore the index.
 
-    Before each scan, a scan with other settings sends a request to the front end.
+    Each scan here follows a scan with another value, whose answer must not be used again.
     """
     query = f"SELECT * FROM {table} WHERE id = 5"
     tables.check(query, exactly=1)
@@ -163,7 +163,7 @@ def test_a_changed_setting_of_hadoop_counts_too(
     ],
 )
 def test_a_changed_zone_of_executors_counts_too(tables: Lab, key: str, value: str) -> None:
-    """Queries do not use an index if the executors' time zone or language has changed."""
+    """If the executors' time zone or language has changed, queries do not use the index."""
     conf = tables.spark._jsc.sc().conf()
     before = {name: set(parts(tables, f"{name}_t")) for name in ("orc", "csv")}
     try:
@@ -182,7 +182,7 @@ def test_a_changed_zone_of_executors_counts_too(tables: Lab, key: str, value: st
     "key", ["parquet.encryption.key.list", "parquet.encryption.key.access.token"]
 )
 def test_manifest_has_only_a_digest_of_a_secret(tables: Lab, key: str) -> None:
-    """A manifest contains only a digest of a secret setting, because others can read manifests."""
+    """A manifest has only a digest of a secret setting, because others can read manifests."""
     with tables.setting(key, "AAECAwQFBgcICQoLDA0ODw"):
         first = parts(tables, "parquet_t")
     with tables.setting(key, "AgECAwQFBgcICQoLDA0ODw"):
@@ -194,9 +194,9 @@ def test_manifest_has_only_a_digest_of_a_secret(tables: Lab, key: str) -> None:
 
 
 def test_a_row_that_moves_with_the_time_zone_is_found(tables: Lab) -> None:
-    """Sessions with different time zones read a CSV time without a zone as different instants.
+    """Sessions in different time zones read a CSV time without a zone as different instants.
 
-    Queries of such a session return these rows.
+    Queries in a session of another zone return these rows.
     """
     with other_database(tables, "zones"):
         tables.sql("CREATE TABLE t (id INT, at STRING) USING csv")
@@ -215,7 +215,7 @@ def test_a_row_that_moves_with_the_time_zone_is_found(tables: Lab) -> None:
 
 
 def make_swapped(tables: Lab) -> None:
-    """Makes an indexed table that declares columns in another order than the ORC files."""
+    """Makes an indexed table over ORC files, whose columns have another order than the table's."""
     tables.sql(
         "CREATE TABLE t USING orc AS SELECT CAST(id AS INT) a, CAST(39 - id AS INT) b "
         "FROM range(0, 40, 1, 4)"
@@ -226,9 +226,9 @@ def make_swapped(tables: Lab) -> None:
 
 
 def test_a_column_that_moves_with_positional_reading_is_found(tables: Lab) -> None:
-    """With positional reading, ORC reads the values of a column from another column.
+    """With positional reading, ORC takes a column's values from the column at its position.
 
-    Queries return the rows with these values.
+    Queries then return the rows with these values.
     """
     with other_database(tables, "positions"):
         make_swapped(tables)
@@ -241,7 +241,7 @@ def test_a_column_that_moves_with_positional_reading_is_found(tables: Lab) -> No
 
 
 def test_session_value_overrides_the_value_of_the_driver(tables: Lab) -> None:
-    """For a Hadoop key, the session's value counts or, if there is none, the driver's value."""
+    """For a Hadoop key, a session's value applies, and without one, the driver's value."""
     key = "orc.force.positional.evolution"
     with other_database(tables, "own"), hadoop_setting(tables, key, "false"):
         make_swapped(tables)
@@ -254,7 +254,7 @@ def test_session_value_overrides_the_value_of_the_driver(tables: Lab) -> None:
 
 
 def test_a_field_that_moves_with_positional_reading_is_found(tables: Lab) -> None:
-    """A scan of some struct fields has a separate fingerprint, because ORC can read by position."""
+    """A scan of some struct fields has its own fingerprint, as ORC can read fields by position."""
     with other_database(tables, "fields"), tables.setting("orc.force.positional.evolution", "true"):
         tables.sql(
             "CREATE TABLE t USING orc AS SELECT CAST(id AS INT) a, named_struct("
@@ -271,7 +271,7 @@ def test_a_field_that_moves_with_positional_reading_is_found(tables: Lab) -> Non
 
 
 def test_dates_as_text_depend_on_the_time_zone(tables: Lab) -> None:
-    """The zone is part of the fingerprint of dates in text formats, but not in binary formats."""
+    """The time zone is part of a date's fingerprint in text formats, but not in binary ones."""
     with other_database(tables, "days"):
         for kind in ("csv", "json", "parquet"):
             tables.sql(f"CREATE TABLE {kind}_d (id INT, d DATE) USING {kind}")
@@ -281,7 +281,7 @@ def test_dates_as_text_depend_on_the_time_zone(tables: Lab) -> None:
 
 
 def test_other_table_options_switch_the_index_off(tables: Lab) -> None:
-    """Other table options disable an index, because options can change the values of a line."""
+    """If table options change, queries ignore the index, as options can change values of a line."""
     with other_database(tables, "options"):
         tables.sql(f"CREATE TABLE t USING csv AS SELECT id, 7 x FROM range(0, 40, 1, {FILES})")
         tables.sql("CREATE SIEVE INDEX ON t (id)")
@@ -290,13 +290,13 @@ def test_other_table_options_switch_the_index_off(tables: Lab) -> None:
         assert tables.check("SELECT * FROM t WHERE id = 5", exactly=FILES).rows == {}
         assert reasons(tables, "SELECT * FROM t WHERE id = 5") == CHANGED
         tables.sql("REFRESH SIEVE INDEX ON t")
-        # The key is in a gap within one file, and an index with the default budget does not store
-        # this gap.
+        # The key is in a gap between keys of one file; with the default budget, the index does not
+        # store this gap.
         assert tables.check("SELECT * FROM t WHERE id = 5", exactly=1).rows == {}
 
 
 def test_properties_of_sieve_are_no_reader_options(tables: Lab) -> None:
-    """A Hive table passes all properties to the reader, except the properties of Sieve."""
+    """A Hive table passes all properties to the reader as options, except Sieve's properties."""
     with other_database(tables, "names"):
         tables.sql("CREATE TABLE t (id INT) STORED AS PARQUET")
         tables.sql(f"INSERT INTO t SELECT id FROM range(0, 40, 1, {FILES})")
@@ -306,7 +306,7 @@ def test_properties_of_sieve_are_no_reader_options(tables: Lab) -> None:
 
 @pytest.mark.parametrize("changed", ["maker", "reader"])
 def test_view_is_pruned_only_if_settings_of_both_sessions_fit(tables: Lab, changed: str) -> None:
-    """A global temporary view is pruned only if the settings of creator and caller both fit."""
+    """A global temporary view is pruned only if its creator's and its user's settings both fit."""
     maker, reader = Lab(tables.spark.newSession()), Lab(tables.spark.newSession())
     maker.sql("USE fingerprints")
     maker.spark.table("csv_t").createOrReplaceGlobalTempView("both")
@@ -323,7 +323,7 @@ def test_view_is_pruned_only_if_settings_of_both_sessions_fit(tables: Lab, chang
 
 
 def test_fingerprint_has_exactly_these_parts(tables: Lab) -> None:
-    """Under default settings, a table's fingerprint has exactly these parts."""
+    """With default settings, the fingerprint of a table has exactly these parts."""
     columns = {"format", "schema", "partitions", "spark", "case"}
     zones = {"zone.session", "zone.jvm"}
     text = columns | zones | {"ansi", "corrupt", "java", "records"}
@@ -338,9 +338,9 @@ def test_fingerprint_has_exactly_these_parts(tables: Lab) -> None:
 
 
 def test_fingerprint_of_text_has_the_version_of_spark(tables: Lab) -> None:
-    """The fingerprint of a text format contains Spark's full version.
+    """For a text format, the fingerprint contains Spark's full version.
 
-    Others only contain the line.
+    For other formats, the fingerprint contains only Spark's release line.
     """
     full = str(tables.spark.version)
     line = ".".join(full.split(".")[:2])
@@ -350,7 +350,7 @@ def test_fingerprint_of_text_has_the_version_of_spark(tables: Lab) -> None:
 
 
 def test_fingerprint_has_the_settings_that_affect_values(tables: Lab) -> None:
-    """Fingerprints contain exactly the settings that affect values, and all unknown settings."""
+    """Fingerprints have only settings that affect values, and settings that Sieve does not know."""
     session = Lab(tables.spark.newSession())
     session.sql("USE fingerprints")
     before = set(parts(session, "csv_t"))
@@ -371,7 +371,7 @@ def test_fingerprint_has_the_settings_that_affect_values(tables: Lab) -> None:
         for _, key, _ in HARMLESS
         if key.startswith("spark.sql.legacy.") and not key.startswith(harmless)
     }
-    # In the list of harmless settings, the last value of this key is the default.
+    # For this key, the last value in the list of harmless settings is the default.
     own -= {*fixed, "spark.sql.parquet.enableVectorizedReader"}
     expected = {
         f"conf.{key}" if key.startswith("spark.") else f"hadoop.{key}"

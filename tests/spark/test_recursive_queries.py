@@ -1,4 +1,4 @@
-"""Recursive queries. Spark plans each round of a loop separately, and Sieve prunes each round."""
+"""Recursive queries. Spark plans each round of a loop separately; Sieve prunes each round."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FILES = 8
 
 @pytest.fixture(scope="module")
 def graph(lab: Lab) -> Iterator[Lab]:
-    """Eight files of a hundred nodes; every node has an edge to a node of another file."""
+    """A table of edges in eight files of a hundred; each edge leads to a node of another file."""
     if lab.spark.version.startswith("3."):
         pytest.skip("Spark 3.5 has no recursive queries")
     with lab.database("graph"):
@@ -56,13 +56,13 @@ def _some(names: Iterable[str]) -> list[Any]:
 
 
 def _listed(lab: Lab) -> Counter[str]:
-    """The counters of listed and skipped files, because plans do not show the scans of a round."""
+    """The counters of listed and skipped files, as plans do not show the scans of single rounds."""
     status = lab.sql("SELECT counter, value FROM sieve_status() WHERE counter LIKE 'files_%'")
     return Counter(dict(status))
 
 
 def _check(lab: Lab, query: str, conf: Mapping[str, str]) -> tuple[int, int]:
-    """Asserts the rows of a run without Sieve; returns the numbers of files listed and read."""
+    """Asserts that rows equal those without Sieve; returns the numbers of files listed and read."""
     with lab.settings(conf):
         with lab.setting("spark.sieve.enabled", "false"):
             rows = Counter(map(repr, lab.sql(query)))
@@ -77,7 +77,7 @@ def _check(lab: Lab, query: str, conf: Mapping[str, str]) -> tuple[int, int]:
 @pytest.mark.parametrize("mode", _some(MODES))
 @pytest.mark.parametrize("hint", ["/*+ BROADCAST(w) */", pytest.param("", marks=LONG)])
 def test_each_round_reads_only_files_with_its_keys(graph: Lab, hint: str, mode: str) -> None:
-    """Each round of a loop reads only the files that contain the keys of this round."""
+    """Each round of a loop (a recursive query) reads only the files with this round's keys."""
     listed, read = _check(graph, WALK.format(hint) + "SELECT * FROM walk", MODES[mode])
     assert listed >= 4 * FILES
     # Spark can run a shuffled round again with other keys, unless the round's rows are constants.
@@ -103,12 +103,12 @@ BEYOND = {
 @pytest.mark.parametrize("kind", _some(BEYOND))
 @pytest.mark.parametrize("adaptive", ["true", pytest.param("false", marks=LONG)])
 def test_queries_around_a_loop(graph: Lab, kind: str, adaptive: str) -> None:
-    """Join keys from the result of a loop let queries skip files."""
+    """If join keys come from the result of a loop, queries skip files by these keys."""
     query = WALK.format("") + BEYOND[kind]
     listed, read = _check(graph, query, {"spark.sql.adaptive.enabled": adaptive})
     assert read < listed
     if kind == "a join with the result":
-        # The five nodes lie in four or five files.
+        # These five nodes are in four or five different files.
         assert read <= (listed // FILES - 1) + 5
 
 
@@ -134,7 +134,7 @@ INSIDE = {
 )
 @pytest.mark.parametrize("mode", ["fetched", pytest.param("adaptive", marks=LONG)])
 def test_joins_and_subqueries_in_a_round(graph: Lab, kind: str, mode: str) -> None:
-    """With joins and subqueries in a round, queries return the same rows and still skip files."""
+    """If a round of a loop has joins or subqueries, queries skip files and return the same rows."""
     loop = f"WITH RECURSIVE walk(node, hops) AS (SELECT 0L, 0 UNION ALL {INSIDE[kind]}) "
     listed, read = _check(graph, f"{loop} SELECT * FROM walk", MODES[mode])
     assert read <= listed
@@ -143,7 +143,7 @@ def test_joins_and_subqueries_in_a_round(graph: Lab, kind: str, mode: str) -> No
 @pytest.mark.parametrize("mode", ["adaptive", pytest.param("planned once", marks=LONG)])
 @pytest.mark.parametrize("where", ["view", "cached"])
 def test_view_of_a_loop_used_twice_is_pruned(graph: Lab, where: str, mode: str) -> None:
-    """A query that uses a view of a loop twice is pruned, and so is a loop with a cached table."""
+    """If a view of a loop is used twice, or a loop joins a cached table, scans skip files."""
     names = (
         "CREATE TABLE names USING parquet AS SELECT id AS k, id % 7 AS g FROM range(0, 800, 1, 8)"
     )
@@ -166,7 +166,7 @@ def test_view_of_a_loop_used_twice_is_pruned(graph: Lab, where: str, mode: str) 
 
 
 def test_explain_shows_the_scans_in_a_loop(graph: Lab) -> None:
-    """EXPLAIN shows the scans of the loop's anchor and the scans of one round."""
+    """EXPLAIN shows the scans of a loop's anchor, and the scans of a single round."""
     anchor = WALK.format("").replace("SELECT 0L, 0", "SELECT src, 0 FROM edges WHERE src = 5")
     with graph.setting("spark.sieve.strict", "true"):
         first, round_ = graph.explain(f"{anchor} SELECT * FROM walk")
@@ -177,7 +177,7 @@ def test_explain_shows_the_scans_in_a_loop(graph: Lab) -> None:
 
 @pytest.mark.parametrize("conf", [{}, FETCHED])
 def test_scans_get_keys_if_a_plan_is_analysed_again(lab: Lab, conf: Mapping[str, str]) -> None:
-    """If Spark or a library analyses an optimized plan again, scans still get their keys."""
+    """If Spark or a library analyses an optimized plan again, scans of the plan still get keys."""
     if lab.spark.version.startswith("3."):
         pytest.skip("frames of a plan are made in another way")
     with lab.database("analysed_again"), lab.settings(conf | {"spark.sieve.strict": "true"}):

@@ -1,4 +1,7 @@
-"""REFRESH reads only new files. An index after many refreshes skips as many files as a new one."""
+"""REFRESH reads only new files.
+
+After many refreshes, an index skips as many files as a newly built one.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ ROWS = 100
 
 
 def append(lab: Lab, first: int, files: int = 1) -> None:
-    """Appends files of a hundred keys each; the first key is given."""
+    """Appends files with a hundred keys each, from the given first key on."""
     last = first + files * ROWS
     lab.sql(f"INSERT INTO t SELECT {COLUMNS} FROM range({first}, {last}, 1, {files})")
 
@@ -34,9 +37,9 @@ def create(lab: Lab, files: int) -> None:
 
 @contextmanager
 def reading(lab: Lab) -> Iterator[list[int]]:
-    """Yields a list that, after the block, contains the number of records that tasks read.
+    """Yields a list that contains, after the block, how many records the block's tasks read.
 
-    Spark forgets old stages, and a sum over all stages could shrink, so only new stages count.
+    Only stages of the block count, because Spark forgets old stages, and a total could shrink.
     """
     before = max((stage.stageId() for stage in stages(lab)), default=-1)
     told: list[int] = []
@@ -45,7 +48,7 @@ def reading(lab: Lab) -> Iterator[list[int]]:
 
 
 def stages(lab: Lab) -> list[Any]:
-    """Spark's records of finished stages, read after listeners have received all events."""
+    """Spark's records of finished stages, complete because listeners have received all events."""
     context = lab.spark.sparkContext._jsc.sc()
     context.listenerBus().waitUntilEmpty()
     store = context.statusStore()
@@ -55,7 +58,7 @@ def stages(lab: Lab) -> list[Any]:
 
 
 def refreshed(lab: Lab) -> None:
-    """Refreshes the index, and asserts that the index then contains all files of the table."""
+    """Refreshes the index, and asserts that the index then has exactly the table's files."""
     lab.sql("REFRESH TABLE t")
     lab.sql("REFRESH SIEVE INDEX ON t")
     told = lab.facts()
@@ -63,17 +66,17 @@ def refreshed(lab: Lab) -> None:
 
 
 def test_refresh_reads_only_new_files(lab: Lab) -> None:
-    """REFRESH reads only new files, according to Spark's count of records.
+    """According to Spark's count of records, REFRESH reads only the new files.
 
-    The new version has two runs, each for different files.
+    The new version has two runs, which are for different files.
     """
     with lab.database("delta"):
         create(lab, 20)
         append(lab, 2000)
         with reading(lab) as told:
             assert [row[1:3] for row in lab.sql("REFRESH SIEVE INDEX ON t")] == [(2, 21), (2, 21)]
-        # For each of the two indexes, a build reads the rows to count, to sample and to index, and
-        # reads the run back.
+        # For each of two indexes, a build reads rows three times (to count, sample and index them),
+        # and reads its run once.
         assert 2 * ROWS <= told[0] < 8 * ROWS
         assert lab.facts()["runs"] == "2"
         assert lab.facts()["rows"] == "2100"
@@ -98,7 +101,7 @@ def test_refresh_after_a_loss_reads_nothing(lab: Lab) -> None:
 
 
 def test_refresh_rebuilds_a_base_with_mostly_lost_files(lab: Lab) -> None:
-    """If most files of the first run are gone, REFRESH reads the whole table into one new run."""
+    """If most files of the first run are gone, REFRESH reads all files and builds one new run."""
     with lab.database("compaction"):
         create(lab, 2)
         append(lab, 200)
@@ -111,7 +114,7 @@ def test_refresh_rebuilds_a_base_with_mostly_lost_files(lab: Lab) -> None:
 
 
 def test_index_works_after_a_table_is_filled_again(lab: Lab) -> None:
-    """The index of an emptied table has no rows; with new rows, the index works again."""
+    """The index of an emptied table has no rows; after new rows, the index works again."""
     with lab.database("emptied"):
         lab.sql("CREATE TABLE t (id BIGINT, word STRING) USING parquet")
         lab.sql("CREATE SIEVE INDEX ON t (id, word)")
@@ -130,7 +133,7 @@ def test_index_works_after_a_table_is_filled_again(lab: Lab) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("seed", [3])
 def test_a_long_history_loses_nothing(lab: Lab, seed: int) -> None:
-    """After random appends, deletions, overwrites and replacements, queries lose no rows."""
+    """After random appends, deletions, overwrites and replacements, queries lose no row."""
     chance = random.Random(seed)
     with lab.database("history"):
         create(lab, 6)
@@ -163,7 +166,7 @@ def test_a_long_history_loses_nothing(lab: Lab, seed: int) -> None:
 
 
 def test_an_unreadable_new_file_changes_nothing(lab: Lab) -> None:
-    """A REFRESH that cannot read a new file names this file, and does not change the version."""
+    """If REFRESH cannot read a new file, the error names this file; the version stays."""
     with lab.database("unreadable"):
         create(lab, 4)
         append(lab, 400)

@@ -1,4 +1,4 @@
-"""Refused statements leave nothing behind, and the errors tell users what to do."""
+"""Refused statements leave nothing behind, and each error tells users what to do."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from spark_session import Lab
 
 @pytest.fixture(scope="module")
 def refusing(lab: Lab) -> Iterator[Lab]:
-    """A database with one table of each kind that cannot be indexed."""
+    """A database with a table of each kind that CREATE refuses."""
     with lab.database("refusals"):
         lab.sql(
             "CREATE TABLE t USING parquet PARTITIONED BY (p) AS "
@@ -69,7 +69,7 @@ REFUSED = [
 
 @pytest.mark.parametrize(("rest", "condition", "words"), REFUSED, ids=[r[0] for r in REFUSED])
 def test_create_is_refused(refusing: Lab, rest: str, condition: str, words: str) -> None:
-    """CREATE on each of these tables raises an error with a condition and a reason.
+    """For each of these tables, CREATE raises an error that has a condition and a reason.
 
     CREATE leaves nothing behind.
     """
@@ -83,7 +83,7 @@ def test_create_is_refused(refusing: Lab, rest: str, condition: str, words: str)
 def test_hive_table_with_a_serde_is_refused_with_the_setting(
     refusing: Lab, table: str, word: str
 ) -> None:
-    """CREATE refuses a Hive table that Spark does not convert, and names the setting."""
+    """If Spark does not convert a Hive table, CREATE refuses the table, and names the setting."""
     setting = f"spark.sql.hive.convertMetastore{word}"
     with refusing.setting(setting, "false"):
         refuse(refusing, f"CREATE SIEVE INDEX ON {table} (id)", "SIEVE_UNSUPPORTED_TABLE",
@@ -93,9 +93,9 @@ def test_hive_table_with_a_serde_is_refused_with_the_setting(
 
 
 def test_a_collated_column_is_refused(refusing: Lab) -> None:
-    """CREATE refuses a column whose collation is not UTF8_BINARY.
+    """CREATE refuses a column with another collation than UTF8_BINARY.
 
-    Under other collations, strings with different codes can be equal.
+    Under such a collation, strings with different codes can be equal.
     """
     if refusing.spark.version < "4":
         pytest.skip("Spark 3.5 has no collations")
@@ -107,7 +107,7 @@ def test_a_collated_column_is_refused(refusing: Lab) -> None:
 
 
 def test_a_read_by_path_is_refused(refusing: Lab) -> None:
-    """CREATE refuses `parquet`.`path`, and shows how to create a table of the path."""
+    """CREATE refuses `parquet`.`path`, and advises users to save the files as a table."""
     file = refusing.spark.table("t").inputFiles()[0].removeprefix("file:")
     folder = Path(file).parent
     refuse(refusing, f"CREATE SIEVE INDEX ON parquet.`{folder}` (id)", "SIEVE_UNSUPPORTED_TABLE",
@@ -115,7 +115,7 @@ def test_a_read_by_path_is_refused(refusing: Lab) -> None:
 
 
 def test_a_stream_is_refused(refusing: Lab, tmp_path: Path) -> None:
-    """CREATE refuses a streaming view, which has no files, even if the stream's source is files."""
+    """CREATE refuses a streaming view, even if the stream reads files, as the view has no files."""
     refusing.spark.range(3).write.parquet(str(tmp_path / "in"))
     files = refusing.spark.readStream.schema("id LONG").parquet(str(tmp_path / "in"))
     files.createTempView("flow")
@@ -131,7 +131,7 @@ def test_a_stream_is_refused(refusing: Lab, tmp_path: Path) -> None:
 
 
 def test_an_unknown_table_suggests_near_ones(refusing: Lab) -> None:
-    """The error for an unknown table names the table, and has the condition of Sieve or Spark."""
+    """The error for an unknown table names the table, and has a condition of Sieve or of Spark."""
     refuse(refusing, "CREATE SIEVE INDEX ON pedded (id)", "SIEVE_UNKNOWN_TABLE",
            "there is no table refusals.pedded; did you mean padded")  # fmt: skip
     refuse(refusing, "SHOW SIEVE INDEXES ON nowhere.t", "SIEVE_UNKNOWN_TABLE",
@@ -159,7 +159,7 @@ STATES = [
 
 @pytest.mark.parametrize(("statement", "state"), STATES, ids=[s[0] for s in STATES])
 def test_sql_states_are_sparks(refusing: Lab, statement: str, state: str) -> None:
-    """Sieve's errors have the SQLSTATE of similar errors of Spark."""
+    """Sieve's errors have the SQLSTATE that Spark uses for similar errors."""
     with pytest.raises(PySparkException) as refused:
         refusing.sql(statement)
     assert refused.value.getSqlState() == state
@@ -177,14 +177,14 @@ def test_sql_states_are_sparks(refusing: Lab, statement: str, state: str) -> Non
     ],
 )
 def test_positions_count_from_the_start(refusing: Lab, statement: str, position: str) -> None:
-    """The position in an error counts comments, blank lines and other text before the statement."""
+    """Positions in errors also count the comments and blank lines that precede the statement."""
     with pytest.raises(PySparkException) as refused:
         refusing.sql(statement)
     assert position in str(refused.value)
 
 
 def test_other_columns_of_a_table_with_char_are_indexed(refusing: Lab) -> None:
-    """CREATE refuses a CHAR(n) column, but accepts other columns of the table."""
+    """CREATE refuses a column of type CHAR(n), but accepts other columns of its table."""
     refusing.sql(
         "INSERT INTO padded SELECT id, 'c' || id, 'v' || LPAD(id, 3, '0') FROM range(0, 40, 1, 4)"
     )
@@ -201,13 +201,13 @@ def test_other_columns_of_a_table_with_char_are_indexed(refusing: Lab) -> None:
      "ALTER SIEVE INDEX takn ON t DISABLE", "DESCRIBE SIEVE INDEX takn ON t"],
 )  # fmt: skip
 def test_an_unknown_index_suggests_near_ones(refusing: Lab, statement: str) -> None:
-    """The error for an unknown index suggests the table's indexes."""
+    """The error for an unknown index lists the table's indexes."""
     refuse(refusing, statement, "SIEVE_UNKNOWN_INDEX",
            "table refusals.t has no index takn; did you mean taken")  # fmt: skip
 
 
 def test_if_exists_and_if_not_exists(refusing: Lab) -> None:
-    """IF EXISTS ignores a missing index; IF NOT EXISTS does not change an existing index."""
+    """IF EXISTS ignores a missing index; IF NOT EXISTS leaves an existing index unchanged."""
     assert refusing.sql("DROP SIEVE INDEX IF EXISTS nothing ON t") == []
     assert refusing.sql("DROP SIEVE INDEX IF EXISTS ON t (s)") == []
     (row,) = refusing.sql("CREATE SIEVE INDEX IF NOT EXISTS taken ON t (id)")
@@ -215,7 +215,7 @@ def test_if_exists_and_if_not_exists(refusing: Lab) -> None:
 
 
 def test_several_columns_make_all_indexes_or_none(refusing: Lab) -> None:
-    """If CREATE cannot index one of several columns, no index is created."""
+    """If CREATE cannot index one of several columns, CREATE creates no index."""
     folders = root_folders(refusing)
     refuse(
         refusing, "CREATE SIEVE INDEX ON t (s, arr)", "SIEVE_UNSUPPORTED_TYPE", "arr of refusals.t"
@@ -225,7 +225,7 @@ def test_several_columns_make_all_indexes_or_none(refusing: Lab) -> None:
 
 
 def test_a_corrupt_file_is_named_and_nothing_left(lab: Lab) -> None:
-    """If a data file is not Parquet, CREATE fails, names the file, and leaves nothing behind."""
+    """If a data file is not Parquet, CREATE fails, names this file, and leaves nothing behind."""
     with lab.database("corrupt"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 20, 1, 2)")
         file = Path(lab.spark.table("t").inputFiles()[0].removeprefix("file:"))
@@ -245,7 +245,7 @@ def test_a_corrupt_file_is_named_and_nothing_left(lab: Lab) -> None:
 
 
 def test_a_root_that_cannot_be_written_is_named(lab: Lab, tmp_path: Path) -> None:
-    """CREATE names the root if the root is a file or if no file system handles its scheme."""
+    """If the root is a file, or no file system handles the root's scheme, CREATE names the root."""
     (tmp_path / "file").write_text("")
     with lab.database("rootless"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(3)")
@@ -257,7 +257,7 @@ def test_a_root_that_cannot_be_written_is_named(lab: Lab, tmp_path: Path) -> Non
 
 
 def refuse(lab: Lab, statement: str, condition: str, words: str) -> None:
-    """Asserts that a statement fails with an error class, and with a text that fits a pattern."""
+    """Asserts that a statement fails with an error class, and with a text that fits the pattern."""
     with pytest.raises(Exception, match=rf"\[{condition}\]") as refusal:
         lab.sql(statement)
     message = str(refusal.value)
@@ -265,7 +265,7 @@ def refuse(lab: Lab, statement: str, condition: str, words: str) -> None:
 
 
 def root_folders(lab: Lab) -> list[str]:
-    """The names of all entries in the root folder of the current database."""
+    """The names of all entries in the root folder of the current database's indexes."""
     database = lab.spark.catalog.currentDatabase()
     root = (
         Path(lab.spark.catalog.getDatabase(database).locationUri.removeprefix("file:")) / ".sieve"

@@ -1,4 +1,4 @@
-"""Removal of Sieve by statements or by hand, as docs/operations.md describes."""
+"""Users can remove Sieve by statements or by hand, as docs/operations.md describes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sieve.metadata.manifest import FORMAT
 
 
 def _table(lab: Lab) -> Path:
-    """Creates a table of 8 files with an index; returns the folder of the table's database."""
+    """Creates a table of 8 files with an index; returns the folder of its database."""
     lab.spark.range(0, 8000, 1, 8).write.saveAsTable("t")
     lab.sql("CREATE SIEVE INDEX ON t (id)")
     database = lab.spark.catalog.currentDatabase()
@@ -32,7 +32,7 @@ def _index_dir(root: Path) -> Path:
 
 
 def test_drop_leaves_an_empty_root(lab: Lab) -> None:
-    """After DROP, the table has no property of Sieve, and the root contains no file."""
+    """After DROP, no property of Sieve is on the table, and no file is in the root."""
     with lab.database("gone_by_drop"):
         folder = _table(lab)
         assert "sieve" in _properties(lab)
@@ -43,7 +43,7 @@ def test_drop_leaves_an_empty_root(lab: Lab) -> None:
 
 
 def test_removal_by_hand_needs_no_sieve(lab: Lab) -> None:
-    """ALTER TABLE UNSET and the deletion of the root remove all traces of Sieve."""
+    """ALTER TABLE UNSET, with the deletion of the root, removes all traces of Sieve."""
     with lab.database("gone_by_hand"):
         folder = _table(lab)
         lab.check("SELECT * FROM t WHERE id = 5", exactly=1)
@@ -59,7 +59,7 @@ def test_removal_by_hand_needs_no_sieve(lab: Lab) -> None:
 
 
 def test_queries_read_all_files_after_a_downgrade(lab: Lab) -> None:
-    """After a downgrade of Sieve, queries read all files until the index is built again."""
+    """If Sieve is downgraded, queries read all files until the index is built again."""
     with lab.database("gone_back"):
         versions = _index_dir(_table(lab)) / "versions"
         record = json.loads((versions / "1.json").read_bytes())

@@ -1,4 +1,4 @@
-"""Monotone functions of columns, also at clock changes and where values wrap around."""
+"""Monotone functions of columns, also near clock changes and where values wrap around."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ OF_ZONES = {
 
 @pytest.mark.parametrize("rule", ["", "org.apache.spark.sql.catalyst.optimizer.UnwrapCast"])
 def test_rows_of_a_repeated_hour_are_found(lab: Lab, rule: str) -> None:
-    """If a clock is set back, functions of a time decrease once; queries still lose no row.
+    """When clocks go back, functions of a time decrease once; queries still lose no row.
 
-    Spark 4 turns a comparison of a cast into a comparison of the column, and so finds only one of
-    the two hours. Without this rule of Spark, the index receives the comparison as typed.
+    Spark 4 rewrites a comparison of a cast as a comparison of the column, and finds only one of the
+    two equal hours. Without this rule of Spark, the index gets the comparison as typed.
     """
     excluded = f"{rule}InBinaryComparison" if rule else "none"
     with (
@@ -68,7 +68,7 @@ def test_rows_of_a_repeated_hour_are_found(lab: Lab, rule: str) -> None:
 
 
 def test_local_times_that_clocks_skip_or_repeat_are_found(lab: Lab) -> None:
-    """A query for a local time that clocks skip or repeat finds each instant with this time."""
+    """If clocks skip or repeat a local time, queries find each instant that has this local time."""
     with (
         lab.database("skipped"),
         lab.setting("spark.sql.session.timeZone", "UTC"),
@@ -94,7 +94,7 @@ DAY = 86_400_000_000
 INT, LONG = 1 << 31, 1 << 63
 OPS = ("=", "<", "<=", ">", ">=")
 _SETTINGS = {
-    # Spark passes the comparison to the index and evaluates it as typed.
+    # Without this rule, the index and Spark both evaluate each comparison as typed.
     "spark.sql.optimizer.excludedRules": (
         "org.apache.spark.sql.catalyst.optimizer.UnwrapCastInBinaryComparison"
     ),
@@ -107,7 +107,7 @@ _SETTINGS = {
 Codes = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
-# Columns and functions of these columns; no value of `m` or `u` makes a function fail.
+# Functions of each column; on `m` and `u`, no value makes a function fail.
 OF_TIMES: Mapping[str, Sequence[str]] = {
     "d": [
         "date_add({}, 1)",
@@ -164,7 +164,7 @@ OF_TIMES: Mapping[str, Sequence[str]] = {
     ],
     "n": ["CAST({} AS DATE)", "year({})"],
 }
-# For half of all days, the results exceed the limits of the functions' types.
+# For half of all days, the results of these functions exceed the limits of their types.
 WRAPPING: Mapping[str, Sequence[str]] = {
     "d": ["date_add({}, 2147483647)", "date_sub({}, CAST(-2147483648 AS INT))"],
     "m": ["date_format({}, 'yyyy')"],
@@ -242,7 +242,7 @@ CONSTANTS = {
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """Stands in for an index in which each value of a column has its own location."""
+    """Stands in for an index; each value of a column has a location of its own."""
 
     encoder: Encoder
     codes: Codes
@@ -250,7 +250,7 @@ class Values:
     null_proof: bool = True
 
     def keep(self, key_ranges: KeyRanges) -> Flags:
-        """Returns, for each value, whether the key ranges contain the value."""
+        """For each value, whether the key ranges contain this value."""
         asked = merge(key_ranges.intervals)
         at = np.searchsorted(asked[:, 0], self.codes, side="right") - 1
         found = (at >= 0) & (self.codes <= np.append(asked[:, 1], -LONG)[at])
@@ -267,9 +267,9 @@ class Values:
     ],
 )
 def test_no_value_of_a_time_is_lost(lab: Lab, tmp_path: Path, zone: str) -> None:
-    """The key ranges of a comparison contain each value for which the comparison is TRUE.
+    """If a comparison is TRUE for a value, the comparison's key ranges contain the value.
 
-    The ranges contain no other value, except near clock changes and near the limits of the type.
+    The key ranges contain other values only near clock changes, and near the limits of the type.
     """
     clocks = changes(lab, zone)
     seconds = [
@@ -309,7 +309,7 @@ def test_no_value_of_a_time_is_lost(lab: Lab, tmp_path: Path, zone: str) -> None
 
 
 def test_no_value_of_a_number_is_lost(lab: Lab, tmp_path: Path) -> None:
-    """Casts of numbers lose no value between the minimum and the maximum of a type."""
+    """Casts of numbers lose no value between a type's minimum and maximum."""
     whole = [k * sign for sign in (-1, 1) for k in (0, 1, 2**24 + 1, 2**31 - 2, 2**31 - 1)]
     long = [sign * (2**53 + k) for sign in (-1, 1) for k in (-1, 0, 1)] + [LONG - 1, -LONG]
     real = [0.0, -0.0, 1.5, -1.5, 3.4028235e38, np.inf, -np.inf, np.nan, 1e-45]
@@ -326,7 +326,7 @@ def test_no_value_of_a_number_is_lost(lab: Lab, tmp_path: Path) -> None:
 
 
 def changes(lab: Lab, zone: str) -> list[int]:
-    """The times, in seconds, of a zone's latest clock changes, and of those near a month's end."""
+    """The times of a zone's latest clock changes, and of those near a month's end, in seconds."""
     jvm = lab.spark._jvm
     found = [t.toEpochSecond() for t in jvm.java.time.ZoneId.of(zone).getRules().getTransitions()]
     months = np.array(found, "datetime64[s]").astype("datetime64[D]")
@@ -336,7 +336,7 @@ def changes(lab: Lab, zone: str) -> list[int]:
 
 @contextmanager
 def edges(lab: Lab, folder: Path, columns: Mapping[str, pa.Array], zone: str) -> Iterator[None]:
-    """A table `edges` with these columns; shorter columns are filled up with NULLs."""
+    """A table `edges` with the given columns; NULLs fill up the shorter ones."""
     rows = max(map(len, columns.values()))
     table = {k: pa.concat_arrays([v, pa.nulls(rows - len(v), v.type)]) for k, v in columns.items()}
     pq.write_table(pa.table({"at": pa.array(range(rows)), **table}), folder / "edges.parquet")
@@ -349,14 +349,14 @@ def edges(lab: Lab, folder: Path, columns: Mapping[str, pa.Array], zone: str) ->
 
 
 def judge(lab: Lab, column: str, functions: Sequence[str], values: pa.Array, plain: Flags) -> None:
-    """Compares an index's key ranges with the values for which a comparison is TRUE in Spark.
+    """Asserts that key ranges contain each value for which a comparison is TRUE in Spark.
 
     Args:
-        lab: the session that has `edges`.
+        lab: the session in which the table `edges` exists.
         column: a column of `edges`.
-        functions: functions of the column.
+        functions: the functions of the column that comparisons contain.
         values: all values of the column.
-        plain: a flag for each value; the key ranges must not contain a flagged value needlessly.
+        plain: for each value, whether key ranges may contain it only if a comparison is TRUE.
     """
     typed = lab.spark.sql(
         "SELECT {} FROM edges".format(", ".join(f.format(column) for f in functions))
@@ -378,7 +378,7 @@ def judge(lab: Lab, column: str, functions: Sequence[str], values: pa.Array, pla
     index = Values(encoder, encoded.codes, encoded.nan)
     for k, tree in enumerate(translated(lab, frame)):
         verdict = evaluate(parse(tree), {(column,): index}, len(values))
-        # If no value satisfies the comparison, the index need not be used.
+        # If no value satisfies the comparison, evaluation may use no index.
         assert verdict.used or not verdict.keep.any(), (comparisons[k], tree)
         lost = true[:, k] & ~verdict.keep
         assert not lost.any(), (comparisons[k], tree, values.filter(pa.array(lost)))
@@ -387,7 +387,7 @@ def judge(lab: Lab, column: str, functions: Sequence[str], values: pa.Array, pla
 
 
 def translated(lab: Lab, frame: DataFrame) -> list[object]:
-    """The key ranges of each comparison in the array that a query selects."""
+    """The key ranges of all comparisons in the array that a query selects."""
     plan = frame._jdf.queryExecution().optimizedPlan()
     arrays, relations = [], []
     waiting = [plan]

@@ -1,4 +1,4 @@
-"""Rules of Spark that change a table's relation: an index stays in use under each rule."""
+"""Some rules of Spark change a table's relation; an index stays in use under each such rule."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ OTHERS = {
 
 @pytest.fixture(scope="module")
 def tables(lab: Lab) -> Iterator[Lab]:
-    """Tables of four files, each with an index on ``id``."""
+    """Tables of four files each, all with an index on ``id``."""
     rows = "FROM range(0, 40, 1, 4)"
     with lab.database("rules"):
         lab.sql(
@@ -78,7 +78,7 @@ def _each(sequence: Any) -> Iterator[Any]:
 
 
 def _rules(lab: Lab) -> set[str]:
-    """The classes of all rules that Spark applies to a plan, from analysis to strategies."""
+    """The classes of all rules that Spark applies to plans, from the analyzer to strategies."""
     state = lab.spark._jsparkSession.sessionState()
     batches = [*_each(state.analyzer().batches()), *_each(state.optimizer().batches())]
     rules = [rule for batch in batches for rule in _each(batch.rules())]
@@ -87,7 +87,7 @@ def _rules(lab: Lab) -> set[str]:
 
 
 def _relation_rules(classes: set[str]) -> set[str]:
-    """The simple names of those rule classes whose code mentions a relation class."""
+    """The simple names of those classes whose code mentions a class of relations."""
     found, seen = set(), set()
     for jar in Path(find_spark(os.environ).path, "jars").glob("spark-*.jar"):
         with zipfile.ZipFile(jar) as archive:
@@ -103,7 +103,7 @@ def _relation_rules(classes: set[str]) -> set[str]:
 
 
 def test_every_rule_that_touches_a_relation_is_known(tables: Lab) -> None:
-    """Each rule that touches relations has a query here; a new release's rule fails the test."""
+    """A query here covers each rule of Spark that touches relations; a new rule fails the test."""
     found = _relation_rules(_rules(tables))
     assert found <= READS.keys() | OTHERS.keys()
     newer = {"PushVariantIntoScan", "ResolveDataSource"} if str(tables.spark.version) < "4" else ()
@@ -112,11 +112,11 @@ def test_every_rule_that_touches_a_relation_is_known(tables: Lab) -> None:
 
 @pytest.mark.parametrize("rule", READS)
 def test_an_index_stays_in_use_under_a_rule(tables: Lab, rule: str) -> None:
-    """Each scan of an indexed table reads one file, although the rule has rewritten the plan."""
+    """If a rule has rewritten the plan, each scan of an indexed table still reads one file."""
     if rule == "PushVariantIntoScan" and str(tables.spark.version) < "4":
         pytest.skip("VARIANT came with Spark 4")
     query = READS[rule]
-    # Each scan reads one file, and a join consists of two scans.
+    # Each scan reads one file, so a join with two scans reads two files.
     tables.check(query, exactly=1 + query.count("JOIN"))
     tracked = tables.spark.sql(query)._jdf.queryExecution()
     tracked.executedPlan()
@@ -126,6 +126,6 @@ def test_an_index_stays_in_use_under_a_rule(tables: Lab, rule: str) -> None:
 
 
 def test_an_index_stays_in_use_in_a_statement_that_writes(tables: Lab) -> None:
-    """An index prunes the query in an INSERT, which DataSourceAnalysis replaces by a command."""
+    """DataSourceAnalysis replaces an INSERT by a command; an index still prunes the query in it."""
     plan = tables.spark.sql("EXPLAIN FORMATTED INSERT INTO days SELECT id, 1 FROM t WHERE id = 5")
     assert "Location: SieveFileIndex" in plan.collect()[0][0]

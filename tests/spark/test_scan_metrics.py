@@ -1,4 +1,4 @@
-"""The metrics that Spark's user interface shows for a scan of an indexed table."""
+"""The metrics that Spark's web UI shows for a scan of an indexed table."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from spark_session import Lab, shown_scans
 
 @pytest.fixture(scope="module")
 def table(lab: Lab) -> Iterator[str]:
-    """Ten files in the order of ``k``, and an index on ``k``."""
+    """Ten files in the order of ``k``, with an index on ``k``."""
     with lab.database("shown"):
         lab.spark.range(0, 200, 1, 10).selectExpr("id AS k", "id % 7 AS r").write.saveAsTable("t")
         lab.sql("CREATE SIEVE INDEX ON t (k)")
@@ -19,7 +19,7 @@ def table(lab: Lab) -> Iterator[str]:
 
 @pytest.mark.parametrize("adaptive", ["true", "false"])
 def test_a_scan_shows_the_files_it_skips(lab: Lab, table: str, adaptive: str) -> None:
-    """The web UI shows the files that a scan reads and skips, and the time of the index."""
+    """The web UI shows how many files a scan reads and skips, and how long the index took."""
     query = f"SELECT r, count(*) FROM {table} WHERE k BETWEEN 25 AND 45 GROUP BY r"
     with lab.setting("spark.sql.adaptive.enabled", adaptive):
         (scan,) = shown_scans(lab, query)
@@ -31,7 +31,7 @@ def test_a_scan_shows_the_files_it_skips(lab: Lab, table: str, adaptive: str) ->
 
 
 def test_each_scan_has_its_own_metrics(lab: Lab, table: str) -> None:
-    """Two scans of one table in a query have separate metrics."""
+    """If a query scans one table twice, each scan has its own metrics."""
     query = f"SELECT * FROM {table} a JOIN {table} b ON a.r = b.r WHERE a.k = 5 AND b.k > 175"
     shown = sorted(
         (scan["number of files read"], scan["number of files skipped"])
@@ -41,7 +41,7 @@ def test_each_scan_has_its_own_metrics(lab: Lab, table: str) -> None:
 
 
 def test_scan_without_an_index_has_no_metric_of_sieve(lab: Lab, table: str) -> None:
-    """A scan without an index has no metric of Sieve."""
+    """A scan of a table without an index has no metric of Sieve."""
     with lab.setting("spark.sieve.enabled", "false"):
         (scan,) = shown_scans(lab, f"SELECT * FROM {table} WHERE k = 5")
     assert scan["number of files read"] == "10"

@@ -34,16 +34,16 @@ def table(lab: Lab) -> Iterator[str]:
 
 @pytest.mark.parametrize("column", KEYS)
 def test_segments_show_keys_as_values(lab: Lab, table: str, column: str) -> None:
-    """First and last key have the type of the column; text columns show the stored codes."""
+    """A segment's first and last key have the column's type; for text, the function shows codes."""
     rows = lab.sql(f"SELECT * FROM sieve_segments('{table}', '{column}_sieve') ORDER BY segment")
     assert [row[0] for row in rows] == list(range(1, len(rows) + 1))
     assert (rows[0][1], rows[-1][2]) == KEYS[column][1]
 
 
 def test_expected_files_are_those_of_a_key(lab: Lab, table: str) -> None:
-    """The function expects one file for a key in one file, and all files for a key in all files.
+    """For a key in one file, the function expects one file; for a key in all files, all files.
 
-    Segments of hash maps have no number of expected files.
+    For segments of hash maps, the number of expected files is NULL.
     """
     assert lab.sql(f"SELECT expected_files FROM sieve_segments('{table}', 'k_sieve')") == [(1.0,)]
     assert lab.sql(f"SELECT expected_files FROM sieve_segments('{table}', 'r_sieve')") == [(10.0,)]
@@ -58,9 +58,9 @@ def test_expected_files_are_those_of_a_key(lab: Lab, table: str) -> None:
 
 @pytest.mark.usefixtures("table")
 def test_data_frame_keeps_the_rows_of_its_analysis(lab: Lab) -> None:
-    """A data frame keeps the rows that existed when Spark analysed the frame.
+    """A data frame returns the rows that existed when Spark analysed it.
 
-    After a refresh, the same SQL text returns the new rows.
+    After a refresh of the index, the same SQL text returns the new rows.
     """
     lab.sql("CREATE TABLE grown USING parquet AS SELECT id AS k FROM range(10)")
     lab.sql("CREATE SIEVE INDEX i ON grown (k)")
@@ -74,9 +74,9 @@ def test_data_frame_keeps_the_rows_of_its_analysis(lab: Lab) -> None:
 
 @pytest.mark.usefixtures("table")
 def test_names_are_resolved_as_in_sql(lab: Lab) -> None:
-    """Names can be qualified, quoted, in any case, or relative to the current database.
+    """Names can be qualified, quoted, in any letter case, or relative to the current database.
 
-    A view hides a table with the same name.
+    If a view and a table have the same name, the name means the view.
     """
     for name in ("T", "segments.t", "`segments`.`t`", "spark_catalog.segments.t"):
         assert lab.sql(f"SELECT count(*) FROM sieve_segments('{name}', 'K_SIEVE')") == [(1,)]
@@ -104,6 +104,6 @@ def test_names_are_resolved_as_in_sql(lab: Lab) -> None:
     ],
 )
 def test_wrong_call_raises_an_error_of_sieve(lab: Lab, arguments: str, problem: str) -> None:
-    """An unknown table or index and an argument that is no constant string each raise an error."""
+    """If a table or index is unknown, or an argument is no constant string, the call fails."""
     with pytest.raises(Exception, match=problem):
         lab.sql(f"SELECT * FROM sieve_segments({arguments})")

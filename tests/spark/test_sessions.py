@@ -1,4 +1,4 @@
-"""If one session of a driver creates, disables or drops an index, all its sessions see this."""
+"""If a session creates, disables or drops an index, all sessions of the driver see this."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def table(lab: Lab) -> Iterator[str]:
 
 @pytest.fixture
 def index(lab: Lab, table: str) -> str:
-    """The name of an index on ``id``."""
+    """The name of a new index on ``id``."""
     lab.sql(f"CREATE SIEVE INDEX ON {table} (id) OPTIONS (error = 1)")
     return "id_sieve"
 
@@ -46,7 +46,7 @@ def opened(lab: Lab, number: int) -> list[Lab]:
 
 @pytest.mark.usefixtures("index")
 def test_a_thread_without_a_session_gets_the_rows_of_an_rdd(lab: Lab) -> None:
-    """An RDD's jobs return the right rows in a thread without a session."""
+    """In a thread without a session, the jobs of an RDD return the right rows."""
     frame = lab.spark.sql(POINT)
 
     def rows() -> list[Any]:
@@ -86,7 +86,7 @@ def test_open_sessions_see_create_disable_enable_and_drop(lab: Lab, table: str) 
 
 @pytest.mark.usefixtures("index")
 def test_session_can_disable_sieve(lab: Lab) -> None:
-    """``spark.sieve.enabled = false`` affects only the session with this setting."""
+    """``spark.sieve.enabled = false`` affects only queries of the session with this setting."""
     without, other = opened(lab, 2)
     without.sql("SET spark.sieve.enabled = false")
     assert without.run(POINT).files == 10
@@ -99,9 +99,9 @@ def test_session_can_disable_sieve(lab: Lab) -> None:
 
 
 def test_create_refuses_a_folder_that_no_list_allows(lab: Lab, table: str, tmp_path: Path) -> None:
-    """CREATE refuses a folder that ``spark.sieve.roots`` does not allow.
+    """If ``spark.sieve.roots`` does not allow a folder, CREATE refuses this folder.
 
-    A session that does not allow the folder reports the reason root-refused.
+    If a session does not allow the folder, its queries report the reason root-refused.
     """
     one, other = opened(lab, 2)
     create = f"CREATE SIEVE INDEX ON {table} (id) OPTIONS (error = 1)"
@@ -132,7 +132,7 @@ def test_create_refuses_a_folder_that_no_list_allows(lab: Lab, table: str, tmp_p
 
 
 def test_wrong_setting_value_is_refused(lab: Lab) -> None:
-    """SET and ``conf.set`` refuse a wrong value: the error names key, value and allowed values."""
+    """SET and ``conf.set`` refuse a wrong value; the error shows key, value and allowed values."""
     session = Lab(lab.spark.newSession())
     for key, values in INVALID.items():
         for value in values:
@@ -164,9 +164,9 @@ def test_wrong_setting_value_is_refused(lab: Lab) -> None:
 
 @pytest.mark.usefixtures("index")
 def test_wrong_driver_setting_lets_queries_read_all_rows(lab: Lab) -> None:
-    """A wrong value in the driver's configuration lets queries read all rows.
+    """If the driver's configuration has a wrong value, queries read all files.
 
-    Statements name the wrong value until a SET replaces it.
+    Statements fail and name this wrong value, until a SET replaces it.
     """
     defaults = lab.spark._jsc.sc().conf()
     wrong = {"spark.sieve.enabled": "maybe", "spark.sieve.cache.bytes": "much"}
@@ -182,7 +182,7 @@ def test_wrong_driver_setting_lets_queries_read_all_rows(lab: Lab) -> None:
             session.explain(POINT)
         session.sql("SET spark.sieve.enabled = true")
         assert session.run(POINT) == replace(answer, files=1)
-        # SET refuses this wrong value as it refuses other wrong values.
+        # SET refuses this wrong value just as it refuses other wrong values.
         for key, value in wrong.items():
             with pytest.raises(Exception, match=rf"SIEVE_INVALID_SETTING\] {re.escape(key)} = 'm"):
                 session.sql(f"SET {key} = {value}")
@@ -199,7 +199,7 @@ def test_wrong_driver_setting_lets_queries_read_all_rows(lab: Lab) -> None:
 
 @pytest.mark.usefixtures("index")
 def test_tables_of_one_name_in_two_databases(lab: Lab) -> None:
-    """An index belongs to a table in one database, and not to a table of that name elsewhere."""
+    """An index of a table is not used for a table of the same name in another database."""
     with lab.database("sessions_b"):
         lab.spark.range(0, 2000, 1, 4).write.saveAsTable("t")
         (other,) = opened(lab, 1)
@@ -218,7 +218,7 @@ def test_tables_of_one_name_in_two_databases(lab: Lab) -> None:
 
 @pytest.mark.usefixtures("index")
 def test_a_replanned_query_keeps_its_pruning(lab: Lab, table: str) -> None:
-    """If adaptive execution plans stages again, rows stay right and scans still read one file."""
+    """If adaptive execution plans a stage again, rows stay right and scans still read one file."""
     lab.sql("CREATE TABLE few USING parquet AS SELECT CAST(id AS int) AS k FROM range(0, 3)")
     query = (
         f"SELECT a.s, count(*) FROM {table} a JOIN few ON a.r - 4 = few.k "
@@ -231,7 +231,7 @@ def test_a_replanned_query_keeps_its_pruning(lab: Lab, table: str) -> None:
 
 @pytest.mark.usefixtures("index")
 def test_equal_scans_are_still_shared(lab: Lab, table: str) -> None:
-    """Equal scans in a self join still share an exchange, so Spark reads the side once."""
+    """Equal scans of a self join still share an exchange, so Spark reads the side once."""
     side = f"(SELECT r, max(s) AS s FROM {table} WHERE id BETWEEN 120 AND 129 GROUP BY r)"
     query = f"SELECT a.s, b.s FROM {side} a JOIN {side} b ON a.r = b.r"
     with lab.setting("spark.sql.autoBroadcastJoinThreshold", "-1"):
@@ -243,7 +243,7 @@ def test_equal_scans_are_still_shared(lab: Lab, table: str) -> None:
 
 @pytest.mark.usefixtures("index")
 def test_cached_table_has_all_rows(lab: Lab, table: str) -> None:
-    """The cache of a filtered query serves no other query; a table's cache contains all rows."""
+    """A cached filtered query serves no other query, and a cached table has all rows."""
     (other,) = opened(lab, 1)
     try:
         lab.sql(f"CACHE TABLE part AS SELECT * FROM {table} WHERE id = 123")
@@ -257,7 +257,7 @@ def test_cached_table_has_all_rows(lab: Lab, table: str) -> None:
 
 
 def test_queries_are_right_during_create_and_drop(lab: Lab, table: str) -> None:
-    """While one session creates and drops indexes, queries of others return the right rows."""
+    """While one session creates and drops indexes, other sessions' queries return right rows."""
     finished = threading.Event()
     wrong: list[object] = []
 
@@ -288,7 +288,7 @@ def test_queries_are_right_during_create_and_drop(lab: Lab, table: str) -> None:
 
 
 def entries(lab: Lab) -> Any:
-    """The registry's map of tables, which is private."""
+    """The registry's map of tables, which is a private field."""
     found = lab.spark._jvm.java.lang.Class.forName("org.apache.spark.sql.sieve.catalog.Registry$")
     field = found.getDeclaredField("entries")
     field.setAccessible(True)
@@ -311,13 +311,13 @@ def test_the_registry_forgets_the_least_used(lab: Lab, index: str, table: str) -
 
 
 def the_scan(session: SparkSession, query: str) -> Any:
-    """The only scan of a query."""
+    """The only scan in a query's plan."""
     (scan,) = scans(session.sql(query)._jdf.queryExecution().executedPlan())
     return scan
 
 
 def the_listing(session: SparkSession, query: str) -> str:
-    """The class of the file listing in a query's only scan."""
+    """The class of the file listing that a query's only scan has."""
     return str(the_scan(session, query).relation().location().getClass().getSimpleName())
 
 
@@ -326,7 +326,7 @@ def the_listing(session: SparkSession, query: str) -> str:
     "change", ["CREATE SIEVE INDEX ON {} (r)", "CREATE OR REPLACE SIEVE INDEX ON {} (id)"]
 )
 def test_scans_before_and_after_create_are_not_equal(lab: Lab, table: str, change: str) -> None:
-    """Two scans of the same query are equal, unless an index was created or replaced in between."""
+    """If no index is created or replaced in between, two scans of the same query are equal."""
     first, same = (the_scan(lab.spark, POINT).relation().location() for _ in range(2))
     assert first.equals(same)
     assert first.hashCode() == same.hashCode()
@@ -336,7 +336,7 @@ def test_scans_before_and_after_create_are_not_equal(lab: Lab, table: str, chang
 
 @pytest.mark.usefixtures("index")
 def test_a_prefetched_answer_serves_one_listing(lab: Lab) -> None:
-    """A prefetched answer serves only one file listing; a second run sends a new request.
+    """A prefetched answer serves one use of a file listing; a second run sends a new request.
 
     The table can have changed since the first run.
     """
@@ -348,7 +348,7 @@ def test_a_prefetched_answer_serves_one_listing(lab: Lab) -> None:
 
 
 def test_table_without_an_index_uses_the_listing_of_spark(lab: Lab, table: str) -> None:
-    """Scans of a table without an index use Spark's own listing."""
+    """Scans of a table without an index use Spark's own file listing."""
     assert the_listing(lab.spark, POINT) == "InMemoryFileIndex"
     lab.sql(f"CREATE SIEVE INDEX ON {table} (id)")
     assert the_listing(lab.spark, POINT) == "SieveFileIndex"

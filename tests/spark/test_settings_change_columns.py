@@ -1,4 +1,4 @@
-"""Settings that change values of a Parquet or ORC column, or make the query fail."""
+"""Settings that change the values of a Parquet or ORC column, or that make a query fail."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Writer = Callable[[Lab, Path], None]
 
 
 class Case(NamedTuple):
-    """A file, a column, and a setting or option that changes the values of the column."""
+    """A file, a column of the file, and a setting or option that changes this column's values."""
 
     write: Writer
     schema: str | StructType
@@ -57,7 +57,7 @@ def _parquet(table: Mapping[str, pa.Array], **how: Any) -> Writer:
 
 
 def _with_id(column: pa.Array, **how: Any) -> Writer:
-    """A file whose only column, `b`, has the id 1."""
+    """A file whose only column, `b`, has the Parquet field id 1."""
     field = pa.field("b", column.type, metadata={"PARQUET:field_id": "1"})
     table = pa.table([column], schema=pa.schema([field]))
     return lambda _, path: pq.write_table(table, path, **how)
@@ -76,7 +76,7 @@ def _by_spark(query: str) -> Writer:
 
 
 def _damaged(_: Lab, path: Path) -> None:
-    """An ORC file with patches so wide that numbers need more than 64 bits."""
+    """An ORC file with damaged numbers, whose patches are so wide that numbers exceed 64 bits."""
     numbers = [2030, 2000, 2020, 1000000, *range(2040, 2200, 10)]
     orc.write_table(pa.table({"a": numbers}), path, compression="uncompressed")
     content = path.read_bytes()
@@ -301,7 +301,7 @@ _OF_SPARK = ("spark.sql.{}.", "spark.sql.legacy.{}.", "spark.sql.files.")
 
 
 def _rows(lab: Lab, path: Path, case: Case, options: Mapping[str, str]) -> Any:
-    """The values of the column, or the kind of the error that ends the query."""
+    """The values of a case's column, or the class of the error that ends the query."""
     reader = lab.spark.read.format(path.suffix[1:]).schema(case.schema).options(**options)
     try:
         return reader.load(str(path)).selectExpr(case.shown).collect()
@@ -312,7 +312,7 @@ def _rows(lab: Lab, path: Path, case: Case, options: Mapping[str, str]) -> Any:
 @pytest.mark.parametrize(
     ("kind", "case"),
     [
-        # Spark takes many seconds to fail at the damaged file.
+        # Spark needs many seconds until a query of the damaged file fails.
         pytest.param(
             k,
             case,
@@ -324,7 +324,7 @@ def _rows(lab: Lab, path: Path, case: Case, options: Mapping[str, str]) -> Any:
     ],
 )
 def test_a_setting_of_a_column(lab: Lab, tmp_path: Path, kind: str, case: Case) -> None:
-    """If the case's setting or option changes, a column of the same file has other values."""
+    """If a case's setting or option changes, the column has other values in the same file."""
     if ".".join(str(lab.spark.version).split(".")[:2]) not in case.lines.split():
         pytest.skip(f"only Spark {case.lines} asks for the setting")
     path = tmp_path / f"x.{kind}"
@@ -349,9 +349,9 @@ def test_a_setting_of_a_column(lab: Lab, tmp_path: Path, kind: str, case: Case) 
     ],
 )
 def test_padding_changes_only_char_columns(lab: Lab, tmp_path: Path, kind: str) -> None:
-    """CREATE refuses CHAR columns, whose values depend on settings.
+    """CREATE refuses CHAR columns, because their values depend on these settings.
 
-    VARCHAR indexes stay in use under these settings.
+    Indexes on VARCHAR columns stay in use if these settings change.
     """
     padding = ("spark.sql.readSideCharPadding", "spark.sql.legacy.charVarcharAsString")
     plain: dict[str, str] = {}
@@ -368,7 +368,7 @@ def test_padding_changes_only_char_columns(lab: Lab, tmp_path: Path, kind: str) 
         )
         lengths = []
         for mode in modes:
-            # Spark caches the columns of a table with the settings of the first query.
+            # Spark caches a table's columns under the settings of the first query.
             lab.sql("REFRESH TABLE t")
             with lab.settings(mode):
                 lengths += lab.sql("SELECT length(c), length(v) FROM t WHERE id = 15")
@@ -386,7 +386,7 @@ def test_padding_changes_only_char_columns(lab: Lab, tmp_path: Path, kind: str) 
 
 
 def _decided(kind: str, scope: str, key: str) -> bool:
-    """Returns whether a setting or an option affects any column of an ordinary file."""
+    """Returns whether the fingerprint of some column contains this setting or option."""
     columns: list[dict[str, Any]] = [
         {"name": name, "type": of, "nullable": True, "metadata": {}} for name, of in KINDS.items()
     ]
@@ -407,7 +407,7 @@ def _decided(kind: str, scope: str, key: str) -> bool:
 
 
 def _of_spark(lab: Lab, kind: str) -> set[str]:
-    """The settings of Spark for a format that are part of a fingerprint."""
+    """The settings of Spark for this format that a fingerprint contains."""
     jvm, session = lab.spark._jvm, lab.spark.newSession()._jsparkSession
     entries = getattr(jvm, "org.apache.spark.sql.internal.SQLConf$").__getattr__("MODULE$")
     prefixes = tuple(prefix.format(kind) for prefix in _OF_SPARK)
@@ -424,7 +424,7 @@ def _of_spark(lab: Lab, kind: str) -> set[str]:
 
 
 def _of_library(lab: Lab, kind: str) -> set[str]:
-    """The names of settings in the classes of ORC or of Parquet."""
+    """The names of settings that the classes of ORC or Parquet contain."""
     if kind == "orc":
         values = lab.spark._jvm.org.apache.orc.OrcConf.values()
         names = {name for of in values for name in (of.getAttribute(), of.getHiveConfName())}
@@ -444,7 +444,7 @@ def _of_library(lab: Lab, kind: str) -> set[str]:
 
 @pytest.mark.parametrize("kind", ["parquet", "orc"])
 def test_each_setting_that_affects_a_column_has_a_case(lab: Lab, kind: str) -> None:
-    """Each setting of Spark, Parquet or ORC that affects a column has a case."""
+    """For each setting of Spark, Parquet or ORC that affects a column, a case exists."""
     known = _of_spark(lab, kind) | _of_library(lab, kind)
     assert len(known) > 50
     deciding = {key for key in known if _decided(kind, "conf", key)}
@@ -455,7 +455,7 @@ def test_each_setting_that_affects_a_column_has_a_case(lab: Lab, kind: str) -> N
 
 @pytest.mark.parametrize("kind", ["parquet", "orc"])
 def test_each_case_has_a_setting_of_the_fingerprint(kind: str) -> None:
-    """Each case has a setting or option that is in the fingerprint of the column."""
+    """Each case changes a setting or option that the fingerprint of its column contains."""
     for case in CASES[kind]:
         if case.key not in (_ZONE, "spark.sql.caseSensitive"):
             assert _decided(kind, "option" if case.options else "conf", case.key.lower()), case.key

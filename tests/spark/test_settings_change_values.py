@@ -1,4 +1,4 @@
-"""Settings that change values of a text column, or make the query fail."""
+"""Settings that change the values of a column of text files, or make a query fail."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ _CHARSETS = _sql("legacy.javaCharsets")
 _FALLBACK = "DateTimeParsingFallback"
 _LINES = "1\n1234567890123"
 
-# Each case has a format, a content, columns, the query's columns, options, and a setting with its
-# value.
+# The parts of each case: format, content, columns, what the query selects, options, and a setting
+# with its value.
 TEXTS: list[tuple[str, str, str, str, dict[str, str], tuple[str, str]]] = [
     ("csv", "2020-01-01 00:00:00", "a TIMESTAMP", "unix_micros(a)", {}, _TOKYO),
     ("csv", "2020-1-5x", "a DATE", "a", {"dateFormat": "yyyy-M-d"}, _LEGACY),
@@ -47,7 +47,7 @@ _OF_SPARK_4 = (_EXACT, _CHARSETS)
 
 
 def shown(lab: Lab, path: Path, schema: str, what: str, options: Mapping[str, str]) -> Any:
-    """The rows of a file, or the kind of the error that ends the query."""
+    """The rows of a file, or the class of the error that ends the query."""
     reader = lab.spark.read.format(path.name.split(".")[1]).schema(schema).options(**options)
     try:
         return reader.load(str(path)).selectExpr(what).collect()
@@ -63,7 +63,7 @@ def test_a_setting_of_text(
     lab: Lab, tmp_path: Path, kind: str, content: str, schema: str, what: str,
     options: dict[str, str], setting: tuple[str, str],
 ) -> None:  # fmt: skip
-    """If the case's setting changes, the same file has other values under the same options."""
+    """If a case's setting changes, the same file has other values, under unchanged options."""
     if setting in _OF_SPARK_4 and str(lab.spark.version) < "4":
         pytest.skip("the setting came with Spark 4")
     path = tmp_path / f"x.{kind}"

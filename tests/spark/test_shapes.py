@@ -1,4 +1,4 @@
-"""With every shape of index, queries return the same rows and skip files within the budget."""
+"""For every shape of index, queries return the same rows, and indexes stay within their budget."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WITHOUT: dict[str, Answer] = {}
 
 @pytest.fixture(scope="module")
 def tables(lab: Lab) -> Iterator[Lab]:
-    """A table of mostly ascending keys in several types, and a table of odd columns."""
+    """A table of keys of several types, mostly ascending, and a table of unusual columns."""
     with lab.database("shapes"):
         lab.sql(f"""
             CREATE TABLE t USING parquet AS SELECT id AS row,
@@ -45,7 +45,7 @@ def tables(lab: Lab) -> Iterator[Lab]:
     [pytest.param("auto", marks=LONG), pytest.param("intervals", marks=LONG), "map", "sieve"],
 )
 def test_every_shape_gives_the_same_rows(tables: Lab, shape: str) -> None:
-    """Queries for present and absent points, lists, ranges and negations return the same rows."""
+    """Queries for present and absent keys, lists, ranges and negations return the same rows."""
     tables.sql(
         f"CREATE SIEVE INDEX ON t (late, url, noise, wide, f, day) OPTIONS (shape = '{shape}')"
     )
@@ -60,7 +60,7 @@ def test_every_shape_gives_the_same_rows(tables: Lab, shape: str) -> None:
         "late = 4321 AND url = 'nope'", "late <=> 5", "late = 4321 OR late IS NULL",
     ]  # fmt: skip
     many = ("NOT (late = 5)", "late != 5", "f IS NULL", "url LIKE 'https%'", "wide > 0")
-    # One query of many scans saves planning time.
+    # One query of many scans takes less planning time than many queries.
     scans = [
         f"SELECT {k}, count(*), sum(row) FROM t WHERE {where}"
         for k, where in enumerate((*few, *many))
@@ -79,7 +79,7 @@ def test_every_shape_gives_the_same_rows(tables: Lab, shape: str) -> None:
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_odd_columns(tables: Lab, shape: str) -> None:
-    """Columns of one value, of NULL, of NaN, or with both ends of the type are pruned."""
+    """An index skips files of columns with one value, only NULL, only NaN, or type limits."""
     tables.sql(f"CREATE SIEVE INDEX ON odd (one, none, nan, ends) OPTIONS (shape = '{shape}')")
     for where, files in {
         "one = 5": 4, "one = 6": 0, "none = 1": 0, "none IS NULL": 4, "nan = 1": 0,
@@ -88,7 +88,7 @@ def test_odd_columns(tables: Lab, shape: str) -> None:
     }.items():  # fmt: skip
         query = f"SELECT id FROM odd WHERE {where}"
         if shape == "sieve" and where.startswith("ends"):
-            # Blocks as wide as the whole type separate only the ends of the type from other values.
+            # If blocks are as wide as the type, only the type's limits are in blocks of their own.
             tables.check(query, at_most=3, known=WITHOUT)
         else:
             tables.check(query, exactly=files, known=WITHOUT)
@@ -98,7 +98,7 @@ def test_odd_columns(tables: Lab, shape: str) -> None:
 
 @pytest.mark.parametrize("budget", ["5KB", "10KB", "100KB"])
 def test_run_files_stay_within_the_budget(tables: Lab, budget: str) -> None:
-    """The files of a run stay within the budget."""
+    """The sum of a run's file sizes stays within the budget."""
     tables.sql(f"CREATE SIEVE INDEX cheap ON t (noise) OPTIONS (budget = '{budget}')")
     facts = tables.facts("cheap")
     location = tables.spark.catalog.getDatabase("shapes").locationUri.removeprefix("file:")
@@ -120,10 +120,10 @@ def test_run_files_stay_within_the_budget(tables: Lab, budget: str) -> None:
 def test_auto_chooses_a_map_if_it_reads_fewer_files(
     tables: Lab, column: str, budget: str, chosen: bool
 ) -> None:
-    """For long strings that share key codes, `auto` chooses a map that fits into the budget.
+    """If long strings share key codes, `auto` chooses a hash map that fits into the budget.
 
-    For unique numbers, whose codes differ, `auto` chooses no map, because few bytes suffice.
-    ESTIMATE predicts the same choice.
+    If unique numbers have different codes, `auto` chooses no hash map, because fewer bytes suffice.
+    ESTIMATE predicts the shape that `auto` then chooses.
     """
     on = f"ON t ({column}) OPTIONS (budget = '{budget}')"
     (key,) = tables.sql(f"SELECT {column} FROM t WHERE row = 4001")[0]
@@ -147,7 +147,7 @@ def test_auto_chooses_a_map_if_it_reads_fewer_files(
 
 
 def test_the_default_index_finds_unique_scattered_keys(tables: Lab) -> None:
-    """With default options, a point query reads one file, and other queries read few files."""
+    """With default options, a query for a key reads one file, and other queries read few."""
     tables.sql("CREATE SIEVE INDEX ON t (noise)")
     assert tables.facts("noise_sieve")["options"] == "shape = auto, budget = auto, payback = 10"
     for key, row in tables.sql("SELECT noise, row FROM t WHERE row IN (77, 4001, 7999)"):
@@ -161,7 +161,10 @@ def test_the_default_index_finds_unique_scattered_keys(tables: Lab) -> None:
 
 
 def test_map_reads_at_most_one_file_for_an_absent_key(tables: Lab) -> None:
-    """If each of 4,000 keys is in about five files, a query for an absent key reads one at most."""
+    """If 4,000 keys are in five files each, a query for an absent key reads under one on average.
+
+    The maximum is six files.
+    """
     tables.sql(f"""
         CREATE TABLE plane USING parquet PARTITIONED BY (file) AS
         SELECT /*+ REPARTITION(1) */ md5(cast(k AS string)) AS tail,
@@ -178,7 +181,7 @@ def test_map_reads_at_most_one_file_for_an_absent_key(tables: Lab) -> None:
 
 
 def test_describe_shows_the_expected_reads(tables: Lab) -> None:
-    """DESCRIBE shows expected reads: with the index, with a perfect index, and by min/max."""
+    """DESCRIBE shows the expected files per query: with this index, a perfect one, and min/max."""
     tables.sql("CREATE SIEVE INDEX ON t (late)")
     facts = dict(tables.sql("DESCRIBE SIEVE INDEX late_sieve ON t"))
     words = facts["files read for a key that occurs"].replace(";", "").replace(",", "").split()
@@ -209,14 +212,14 @@ def test_describe_shows_the_expected_reads(tables: Lab) -> None:
     ],
 )
 def test_wrong_options_are_refused(tables: Lab, rest: str, words: str) -> None:
-    """CREATE refuses wrong options, names the allowed values, and leaves no file."""
+    """If options are wrong, CREATE names the allowed values and leaves no file behind."""
     with pytest.raises(AnalysisException, match=words):
         tables.sql(f"CREATE SIEVE INDEX refused ON {rest}")
     assert tables.sql("SHOW SIEVE INDEXES IN shapes") == []
 
 
 def test_options_change_with_a_refresh(tables: Lab) -> None:
-    """After SET OPTIONS, the next REFRESH builds the other shape with the budget of that shape."""
+    """If SET OPTIONS changes the shape, REFRESH builds the new shape, with its default budget."""
     tables.sql("CREATE SIEVE INDEX ON t (url)")
     tables.sql("ALTER SIEVE INDEX url_sieve ON t SET OPTIONS (shape = 'map')")
     facts = dict(tables.sql("DESCRIBE SIEVE INDEX url_sieve ON t"))

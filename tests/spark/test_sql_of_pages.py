@@ -1,7 +1,8 @@
-"""Runs the SQL blocks of each docs page in order, and compares the results with the page.
+"""Runs the SQL blocks of each docs page in order, and compares the results with those on the page.
 
-A block to run is marked ``sql``; a block marked ``sql-grammar`` shows a statement's form. Below a
-block, the page shows the results of the block's last statements, separated by blank lines.
+Blocks marked ``sql`` are run; blocks marked ``sql-grammar`` show a statement's form, and are not
+run. Below a block, a page shows the results of the block's last statements, with blank lines
+between them.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _STATEMENT = re.compile(
 )
 
 MARKS = {"readme": pytest.mark.tools, "json": pytest.mark.long}
-# The examples of the page on statements use the table of the README.
+# The examples of the page on statements read the table that README creates.
 DATABASES = {
     "home": ["docs/index.md"],
     "tutorial": ["docs/tutorial.md"],
@@ -33,14 +34,14 @@ DATABASES = {
 }
 ELSEWHERE = {"docs/recipes/superset.md": "tests/clients/test_superset.py"}
 
-# Statements that create the tables and indexes that an example needs, but that the page does not
+# These statements create the tables and indexes that an example needs, but its page does not
 # create.
 BEFORE = {
     "JOIN customers": [
         "ALTER TABLE orders ADD COLUMNS (customer BIGINT)",
         "CREATE TABLE customers USING parquet AS SELECT id, 'Utrecht' AS city FROM range(10)",
     ],
-    # The home page begins with an index on a table that README creates.
+    # The first example of the home page indexes a table that README creates.
     "ON orders (id);\nSELECT": [
         """CREATE TABLE orders USING parquet AS
           SELECT /*+ REPARTITION_BY_RANGE(100, arrived) */ id, arrived, id % 997 AS amount
@@ -59,25 +60,25 @@ Borders of segments depend on the sample that a build draws.
 
 
 def blocks(page: str) -> Iterator[re.Match[str]]:
-    """The SQL blocks of a page."""
+    """The SQL blocks of a page, in order."""
     return _BLOCK.finditer((HOME / page).read_text(encoding="utf-8"))
 
 
 def printed(lab: Lab, statement: str) -> list[list[str]]:
-    """The column names and rows of a result, as text."""
+    """A result as text: its column names, then its rows."""
     frame = lab.spark.sql(statement)
     rows = [["NULL" if cell is None else str(cell) for cell in row] for row in frame.collect()]
     lowered = [
         [cell.lower() if cell in {"True", "False"} else cell for cell in row] for row in rows
     ]
-    # The pages show tables of the database `default`.
+    # The pages show table names in the database `default`.
     here = f"spark_catalog.{lab.spark.catalog.currentDatabase()}."
     texts = [[cell.replace(here, "spark_catalog.default.") for cell in row] for row in lowered]
     return comparable([frame.columns, *texts])
 
 
 def comparable(rows: list[list[str]]) -> list[list[str]]:
-    """The rows without columns that vary."""
+    """The rows, with a mark for each number that varies."""
     measured = [name in MEASURED for name in rows[0]]
     return [
         [
@@ -89,7 +90,7 @@ def comparable(rows: list[list[str]]) -> list[list[str]]:
 
 
 def tables(shown: str) -> list[list[list[str]]]:
-    """The results that the page shows below a block."""
+    """The results that a page shows below a block."""
     answers = shown.strip("\n").split("\n\n")
     return [
         comparable([re.split(r" {2,}", line.strip()) for line in answer.splitlines()])
@@ -105,7 +106,7 @@ def tables(shown: str) -> list[list[list[str]]]:
     ],
 )
 def test_sql_blocks_of_a_page_have_the_results_shown(lab: Lab, database: str, least: int) -> None:
-    """The blocks of a page, run in order in an empty database, have the results on the page."""
+    """If a page's blocks run in order in an empty database, their results are those on the page."""
     compared, wrong = 0, []
     with lab.database(database):
         for block in (block for page in DATABASES[database] for block in blocks(page)):
@@ -119,7 +120,7 @@ def test_sql_blocks_of_a_page_have_the_results_shown(lab: Lab, database: str, le
                 continue
             shown = tables(block["shown"])
             if "sieve_status()" in block["sql"]:
-                # The counters include scans of other tests in this session.
+                # The counters include scans that other tests have made in this session.
                 answers = [[row for row in answers[-1] if row in shown[0]]]
             if answers[-len(shown) :] != shown:
                 wrong.append((block["sql"], answers[-len(shown) :]))
@@ -129,7 +130,7 @@ def test_sql_blocks_of_a_page_have_the_results_shown(lab: Lab, database: str, le
 
 
 def test_no_page_is_left_out() -> None:
-    """Each page with an SQL block has a test: in this module, or in one of the listed modules."""
+    """If a page has an SQL block, this module or one of the listed modules tests the page."""
     pages = [HOME / "README.md", *(HOME / "docs").rglob("*.md")]
     names = {str(page.relative_to(HOME)) for page in pages}
     with_sql = {name for name in names if "```sql\n" in (HOME / name).read_text(encoding="utf-8")}

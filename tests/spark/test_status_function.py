@@ -10,7 +10,7 @@ Status = dict[tuple[str, str | None], int]
 
 @pytest.fixture(scope="module")
 def table(lab: Lab) -> Iterator[str]:
-    """Ten files in the order of ``k``, and an index on ``k``."""
+    """Ten files in the order of ``k``, with an index on ``k``."""
     with lab.database("counted"):
         lab.spark.range(0, 200, 1, 10).selectExpr("id AS k", "id % 7 AS r").write.saveAsTable("t")
         lab.sql("CREATE SIEVE INDEX ON t (k)")
@@ -25,9 +25,9 @@ def _status(lab: Lab) -> Status:
 
 
 def _grown(before: Status, after: Status) -> dict[str, int]:
-    """The increase of each counter except times and memory, which vary between runs.
+    """The increase of each counter, except times and memory, which vary between runs.
 
-    A function gets a counter when a scan first uses the function.
+    When a scan first uses an unsupported function, a counter for this function appears.
     """
     assert {counter for counter, _ in after.keys() - before.keys()} <= {"unsupported_function"}
     return {
@@ -39,7 +39,7 @@ def _grown(before: Status, after: Status) -> dict[str, int]:
 
 
 def test_a_pruned_scan_is_counted(lab: Lab, table: str) -> None:
-    """A scan that reads one of ten files counts as one scan, one call and nine skipped files."""
+    """If a scan reads one of ten files, counters add one scan, one call and nine skipped files."""
     (told,) = lab.explain(f"SELECT * FROM {table} WHERE k = 26")
     before = _status(lab)
     assert lab.run(f"SELECT * FROM {table} WHERE k = 26").files == 1
@@ -86,7 +86,10 @@ def test_reasons_are_counted_by_scan(lab: Lab, table: str) -> None:
 
 
 def test_status_counts_audits_explains_and_cached_bytes(lab: Lab, table: str) -> None:
-    """Status counts audited files and bytes of caches. It counts EXPLAIN only as a statement."""
+    """`sieve_status` counts audited files and the bytes of caches.
+
+    An EXPLAIN counts only as a statement.
+    """
     lab.run(f"SELECT * FROM {table} WHERE k = 25")
     before = _status(lab)
     with lab.setting("spark.sieve.audit.sample", "1.0"):
@@ -104,6 +107,6 @@ def test_status_counts_audits_explains_and_cached_bytes(lab: Lab, table: str) ->
 
 
 def test_sieve_status_refuses_an_argument(lab: Lab) -> None:
-    """A call with an argument fails with an error that names the argument."""
+    """A call with an argument fails, and the error names the argument."""
     with pytest.raises(Exception, match=r"SIEVE_INVALID_ARGUMENT.*sieve_status\(\) takes 0"):
         lab.sql("SELECT * FROM sieve_status('t')")

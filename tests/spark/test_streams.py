@@ -1,4 +1,4 @@
-"""Indexes on tables that a file sink writes, and on tables that are joined with a stream."""
+"""Indexes on tables that a streaming file sink writes, and on tables that join a stream."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FEED = (
 
 @pytest.fixture(autouse=True)
 def database(lab: Lab) -> Iterator[None]:
-    """A table that streams read, and an indexed table that streams write."""
+    """A table that streams read, and an indexed table to which streams write."""
     with lab.database("streams"):
         lab.sql(f"CREATE TABLE feed USING parquet AS {FEED.format(5000, 400)}")
         lab.sql(f"CREATE TABLE t USING parquet AS {FEED.format(0, 800)}")
@@ -27,13 +27,13 @@ def database(lab: Lab) -> Iterator[None]:
 
 
 def write(frame: Any, table: str, folder: Path) -> None:
-    """Appends the rows of a stream that earlier calls have not appended."""
+    """Appends those rows of a stream that no earlier call has appended."""
     writer = frame.writeStream.option("checkpointLocation", str(folder / f"of-{table}"))
     writer.trigger(availableNow=True).toTable(table).awaitTermination()
 
 
 def test_a_table_of_a_file_sink_is_indexed(lab: Lab, tmp_path: Path) -> None:
-    """A table that a file sink writes can be indexed; the files are those in the sink's log."""
+    """A table that a file sink writes can be indexed; its files are those in the sink's log."""
     feed = lab.spark.readStream.table("feed")
     write(feed, "t", tmp_path)
     lab.sql("REFRESH TABLE t")
@@ -61,7 +61,7 @@ def test_a_table_of_a_file_sink_is_indexed(lab: Lab, tmp_path: Path) -> None:
 
 
 def test_a_partitioned_table_of_a_file_sink(lab: Lab, tmp_path: Path) -> None:
-    """The partitions of a sink's table come from the paths in the sink's log."""
+    """For a sink's partitioned table, partitions come from the paths in the sink's log."""
     lab.sql("CREATE TABLE p (id BIGINT, s STRING, d INT) USING parquet PARTITIONED BY (d)")
     feed = lab.spark.readStream.table("feed")
     write(feed.withColumn("d", (functions.col("id") % 2).cast("int")), "p", tmp_path)
@@ -80,7 +80,7 @@ def test_a_partitioned_table_of_a_file_sink(lab: Lab, tmp_path: Path) -> None:
     ],
 )
 def test_static_side_of_a_stream_is_pruned(lab: Lab, tmp_path: Path, how: str) -> None:
-    """Each batch of a stream prunes the static side, and returns the same rows."""
+    """For each batch of a stream, the join skips files of the static side, and loses no row."""
     static = lab.spark.table("t").where("id BETWEEN 100 AND 110").withColumnRenamed("id", "k")
     facts = lab.spark.readStream.table("feed").selectExpr("id - 4900 AS f")
 
@@ -104,6 +104,6 @@ def test_static_side_of_a_stream_is_pruned(lab: Lab, tmp_path: Path, how: str) -
 
 
 def skipped(lab: Lab) -> int:
-    """The number of files that scans of this driver have skipped."""
+    """How many files this driver's scans have skipped so far."""
     found = "SELECT value FROM sieve_status() WHERE counter = 'files_skipped'"
     return int(sum(row[0] for row in lab.sql(found)))

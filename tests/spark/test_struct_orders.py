@@ -1,4 +1,4 @@
-"""Orders by a struct's field, with filters on the structs around the field; each can be NULL."""
+"""ORDER BY on a struct's field, with a filter on the struct; field and struct can be NULL."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ORDERS = ("ASC NULLS FIRST", "ASC NULLS LAST", "DESC NULLS FIRST", "DESC NULLS L
 
 @pytest.fixture(scope="module")
 def structs(lab: Lab) -> Iterator[Lab]:
-    """Files of ten rows; in all or some rows, the struct, the field or an inner struct is NULL."""
+    """Files of ten rows; in some files, a struct, inner struct or field is NULL in some rows."""
     with lab.database("structs"), lab.settings(INTERPRETED):
         lab.sql(
             "CREATE TABLE t USING parquet AS SELECT id, f, "
@@ -39,7 +39,7 @@ def structs(lab: Lab) -> Iterator[Lab]:
 
 @pytest.mark.parametrize("parent", PARENTS)
 def test_filter_on_a_struct_keeps_rows_with_a_null_field(structs: Lab, parent: str) -> None:
-    """A filter on a struct does not exclude rows in which only the field is NULL."""
+    """A filter on a struct keeps rows in which only a field of the struct is NULL."""
     orders = (
         f"SELECT id, {field} AS x FROM t WHERE {parent} ORDER BY {field} {order}, id LIMIT 12"
         for field in FIELDS

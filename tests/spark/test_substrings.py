@@ -1,4 +1,4 @@
-"""Indexes on substrings: queries return the same rows, and skip files without a match."""
+"""Indexes on substrings: queries skip files without a match, and return the same rows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ OPTIONS = "OPTIONS (kind = 'substring')"
 
 @pytest.fixture(scope="module")
 def logs(lab: Lab) -> Iterator[Lab]:
-    """Lines in the order of ``id``; every tenth is NULL or shorter than a gram."""
+    """Lines in the order of ``id``; every tenth line is NULL or shorter than a gram."""
     with lab.database("substrings"):
         message = (
             "CASE WHEN id % 100 = 10 THEN NULL WHEN id % 100 = 20 THEN 'ab' ELSE concat('line ', "
@@ -80,13 +80,13 @@ QUERIES = {
 
 @pytest.mark.parametrize("name", QUERIES)
 def test_a_filter_reads_the_files_that_can_match(logs: Lab, name: str) -> None:
-    """A filter reads only the files in which a text can contain all parts of the pattern."""
+    """A filter reads only files in which a text can contain all parts of the pattern."""
     predicate, files = QUERIES[name]
     logs.check(f"SELECT * FROM t WHERE {predicate}", exactly=files)
 
 
 def test_explain_shows_the_length_of_a_short_text(logs: Lab) -> None:
-    """For a short text, EXPLAIN shows the function and the number of bytes, and no constant."""
+    """For a short text in a pattern, EXPLAIN shows the function and a byte count, not the text."""
     for predicate, words in (
         ("message LIKE '%ab%'", "contains of less than 4 bytes"),
         ("message LIKE '%abc_de%'", "like of less than 4 bytes"),
@@ -110,21 +110,21 @@ def test_explain_shows_the_length_of_a_short_text(logs: Lab) -> None:
     ],
 )
 def test_column_without_substrings_is_refused(logs: Lab, typed: str, reason: str) -> None:
-    """CREATE refuses a column without substrings, and the error names the reason."""
+    """CREATE refuses a column that has no substrings, and the error says why."""
     with pytest.raises(PySparkException) as error:
         logs.sql(f"CREATE SIEVE INDEX wrong ON t ({typed}) {OPTIONS}")
     assert reason in str(error.value)
 
 
 def test_an_unknown_kind_is_refused(logs: Lab) -> None:
-    """The error for an unknown kind of index names the known kinds."""
+    """If the kind of index is unknown, the error names the kinds that exist."""
     with pytest.raises(PySparkException, match="elements or substring"):
         logs.sql("CREATE SIEVE INDEX wrong ON t (message) OPTIONS (kind = 'words')")
 
 
 @pytest.mark.parametrize("kind", ["parquet", "csv"])
 def test_statements_on_substrings(lab: Lab, kind: str) -> None:
-    """An index on substrings can exist next to an ordinary index on the same column."""
+    """A column can have an index on substrings and an ordinary index at the same time."""
     with lab.database("beside"):
         lab.sql(
             f"CREATE TABLE t USING {kind} AS SELECT id, concat('word', id, '.') AS Word "
@@ -152,7 +152,7 @@ def test_statements_on_substrings(lab: Lab, kind: str) -> None:
 
 
 def test_a_file_that_several_tasks_read(lab: Lab) -> None:
-    """Builds and checks give the same result for any number of tasks that read a file."""
+    """However many tasks read a file, builds and checks give the same result."""
     with lab.database("parts"):
         lab.sql(
             "CREATE TABLE t USING csv AS SELECT /*+ COALESCE(1) */ id, "
@@ -169,7 +169,7 @@ def test_a_file_that_several_tasks_read(lab: Lab) -> None:
 
 
 def test_drawn_texts_and_patterns(lab: Lab) -> None:
-    """Random patterns of characters of one to four bytes find the same rows with the index."""
+    """Random patterns find the same rows with the index; characters have one to four bytes."""
     draw = random.Random(4)
     characters = ["a", "b", "é", "€", "😀", "%", "_", "!", "\ufffd"]
 
@@ -215,7 +215,7 @@ def test_drawn_texts_and_patterns(lab: Lab) -> None:
 
 
 def test_patterns_with_a_broken_escape(logs: Lab) -> None:
-    """A pattern with a broken escape fails when Spark reads a text, with and without the index."""
+    """With a broken escape in a pattern, a query that reads a text fails, also with the index."""
     for pattern in ("%none!", "%none!x%"):
         predicate = f"message LIKE '{pattern}' ESCAPE '!'"
         logs.check(f"SELECT id FROM substrings.t WHERE id < 0 AND {predicate}")
@@ -230,7 +230,7 @@ def test_patterns_with_a_broken_escape(logs: Lab) -> None:
 def test_escape_for_invalid_bytes_loses_no_row(lab: Lab) -> None:
     """If the escape character is also the replacement of invalid bytes, queries lose no row.
 
-    LIKE decodes invalid bytes as this character, so the bytes of pattern and text differ.
+    LIKE decodes invalid bytes as this character, so a text can match a pattern with other bytes.
     """
     with lab.database("escapes"):
         lab.sql(

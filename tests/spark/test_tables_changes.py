@@ -1,4 +1,4 @@
-"""Tables that change after the build: queries lose no row, and REFRESH updates the index."""
+"""If tables change after the build, queries lose no row, and REFRESH updates the index."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_appended_files_are_read_until_refresh(lab: Lab) -> None:
 
 
 def test_refresh_of_an_unchanged_table_makes_no_version(lab: Lab) -> None:
-    """REFRESH creates no version if no file has changed; REFRESH FULL always builds a version."""
+    """If no file has changed, REFRESH creates no version, but REFRESH FULL always creates one."""
     with lab.database("unchanged"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 20, 1, 2)")
         lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -38,7 +38,7 @@ def test_refresh_of_an_unchanged_table_makes_no_version(lab: Lab) -> None:
 
 
 def test_an_overwritten_table_is_read_until_refresh(lab: Lab) -> None:
-    """After INSERT OVERWRITE, queries read all files until REFRESH, which forgets the old files."""
+    """After INSERT OVERWRITE, queries read all files; the next REFRESH forgets the old files."""
     with lab.database("overwrite"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 80, 1, 8)")
         lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -55,7 +55,7 @@ def test_an_overwritten_table_is_read_until_refresh(lab: Lab) -> None:
 
 
 def test_a_file_replaced_in_place_is_read(lab: Lab) -> None:
-    """After REFRESH TABLE, queries read a file with changed bytes; the reason is changed-file."""
+    """If a file's bytes change, queries after REFRESH TABLE read it, as changed-file."""
     with lab.database("replaced"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 80, 1, 8)")
         lab.sql("CREATE TABLE other USING parquet AS SELECT id FROM range(500, 600, 1, 1)")
@@ -75,7 +75,7 @@ def test_a_file_replaced_in_place_is_read(lab: Lab) -> None:
 
 
 def test_a_file_of_another_length_and_the_old_time_is_read(lab: Lab) -> None:
-    """A file of another length counts as changed, even with the old modification time."""
+    """A file of another length counts as changed, even if the modification time is the same."""
     with lab.database("put_back"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 80, 1, 8)")
         lab.sql("CREATE TABLE other USING parquet AS SELECT id FROM range(500, 600, 1, 1)")
@@ -94,7 +94,7 @@ def test_a_file_of_another_length_and_the_old_time_is_read(lab: Lab) -> None:
 
 
 def test_a_touched_file_is_read(lab: Lab) -> None:
-    """A file with another modification time counts as changed."""
+    """If a file's modification time changes, the file counts as changed."""
     with lab.database("touched"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
         lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -104,7 +104,7 @@ def test_a_touched_file_is_read(lab: Lab) -> None:
 
 
 def test_a_deleted_file_is_forgotten_by_refresh(lab: Lab) -> None:
-    """After REFRESH TABLE, a query returns no row of a deleted file, and does not fail."""
+    """After REFRESH TABLE, a query omits the rows of a deleted file, and does not fail."""
     with lab.database("deleted"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
         lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -137,7 +137,7 @@ def test_added_column_keeps_other_indexes_in_use(lab: Lab) -> None:
 
 
 def test_a_column_added_with_a_default_reads_as_the_default(lab: Lab) -> None:
-    """In files older than the column, the index and queries read the column's default value."""
+    """In files older than a column, the index and queries read the column's default value."""
     with lab.database("defaults"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
         lab.sql("ALTER TABLE t ADD COLUMN kind INT DEFAULT 7")
@@ -146,14 +146,15 @@ def test_a_column_added_with_a_default_reads_as_the_default(lab: Lab) -> None:
         assert len(lab.check("SELECT * FROM t WHERE kind = 7", exactly=4).rows) == 40
         lab.check("SELECT * FROM t WHERE kind = 8", exactly=2)
         lab.check("SELECT * FROM t WHERE kind IS NULL", exactly=0)
-        # A new default applies to new rows only; older files still read the former default.
+        # A new default applies only to new rows; in older files, queries still read the former
+        # default.
         lab.sql("ALTER TABLE t ALTER COLUMN kind SET DEFAULT 9")
         assert len(lab.check("SELECT * FROM t WHERE kind = 7").rows) == 40
         lab.check("SELECT * FROM t WHERE kind = 9")
 
 
 def test_struct_with_a_default_is_read_whole(lab: Lab) -> None:
-    """The index reads whole structs, because a read of one field can lose a struct's default."""
+    """Reading one field can lose a struct's default, so the index reads whole structs."""
     with lab.database("struct_defaults"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
         lab.sql(
@@ -167,7 +168,7 @@ def test_struct_with_a_default_is_read_whole(lab: Lab) -> None:
 
 
 def test_struct_fields_added_later(lab: Lab) -> None:
-    """A struct field can be indexed; in files without this field, its value is NULL."""
+    """A field of a struct can be indexed; in files without the field, its value is NULL."""
     with lab.database("structs"):
         lab.sql(
             "CREATE TABLE t USING parquet AS "
@@ -186,7 +187,7 @@ def test_struct_fields_added_later(lab: Lab) -> None:
 
 
 def test_null_structs_have_null_fields(lab: Lab) -> None:
-    """If a row's struct is NULL, the row counts as NULL in the index on a field."""
+    """If a row's struct is NULL, an index on a field of the struct counts the row as NULL."""
     with lab.database("null_structs"):
         lab.sql(
             "CREATE TABLE t USING parquet AS SELECT id, "
@@ -201,7 +202,7 @@ def test_null_structs_have_null_fields(lab: Lab) -> None:
 
 
 def test_file_with_a_future_time_is_always_read(lab: Lab) -> None:
-    """CREATE leaves out a file with a future modification time, which could hide a change."""
+    """CREATE omits files with a modification time in the future, which could hide a change."""
     with lab.database("unsettled"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
         tomorrow = time.time() + 86_400

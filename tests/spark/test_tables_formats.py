@@ -1,4 +1,4 @@
-"""All kinds of tables: each format, managed, external, bucketed, and tables without rows."""
+"""Tables of all kinds: each format, managed, external and bucketed tables, and empty ones."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ FORMATS = {
     ],
 )
 def test_each_format_is_indexed_and_pruned(lab: Lab, form: str) -> None:
-    """In each format, queries find integers, decimals, strings and NULLs in few files."""
+    """In each format, queries for integers, decimals, strings and NULL read few files."""
     with lab.database(f"formats_{form}"):
         lab.sql(f"CREATE TABLE t {FORMATS[form]} AS {ROWS}")
         made = lab.sql("CREATE SIEVE INDEX ON t (d, s, n) OPTIONS (error = 1)")
@@ -47,7 +47,7 @@ def test_each_format_is_indexed_and_pruned(lab: Lab, form: str) -> None:
 
 
 def test_an_external_table_keeps_its_folder_untouched(lab: Lab, tmp_path: Path) -> None:
-    """If an external table's folder is read-only, the index lies in another folder."""
+    """If an external table's folder is read-only, the index is created in another folder."""
     folder = tmp_path / "data"
     lab.spark.range(0, 80, 1, 8).write.parquet(str(folder))
     before = sorted((p.name, p.stat().st_mtime_ns) for p in folder.iterdir())
@@ -61,7 +61,7 @@ def test_an_external_table_keeps_its_folder_untouched(lab: Lab, tmp_path: Path) 
 
 
 def test_a_table_of_foreign_files_with_options(lab: Lab, tmp_path: Path) -> None:
-    """A build reads a CSV table with the table's options: header, separator and NULL text."""
+    """A build reads a CSV table with the table's own header, separator and NULL text."""
     for k in range(6):
         lines = ["k;v", *(f"{k * 10 + n};{'none' if n == 5 else n}" for n in range(10))]
         (tmp_path / f"{k}.csv").write_text("\n".join(lines))
@@ -75,7 +75,7 @@ def test_a_table_of_foreign_files_with_options(lab: Lab, tmp_path: Path) -> None
 
 
 def test_an_empty_table_can_be_indexed(lab: Lab) -> None:
-    """The index of an empty table is ready; queries read all later rows until REFRESH."""
+    """The index of an empty table is ready; until REFRESH, queries read all rows written later."""
     with lab.database("empty"):
         lab.sql("CREATE TABLE t (id BIGINT, s STRING) USING parquet")
         assert lab.sql("CREATE SIEVE INDEX ON t (id)")[0][:3] == ("id_sieve", 1, 0)
@@ -103,7 +103,7 @@ def test_files_without_rows_prove_nothing(lab: Lab) -> None:
 
 @pytest.mark.long
 def test_bucketed_tables_prune_and_still_join_by_bucket(lab: Lab) -> None:
-    """The index skips files of a bucketed table in a scan, and in a join of two such tables."""
+    """The index skips files of a bucketed table, in a scan and in a join of two such tables."""
     with lab.database("buckets"), lab.setting("spark.sql.autoBroadcastJoinThreshold", "-1"):
         for name in ("a", "b"):
             lab.sql(

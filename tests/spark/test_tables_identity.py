@@ -1,4 +1,4 @@
-"""An index belongs to one table, and never to a copy, a namesake or a successor of that table."""
+"""An index belongs to one table, and not to a copy, a namesake or a successor of this table."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from spark_session import Lab
 
 
 def index_folders(lab: Lab, database: str) -> list[Path]:
-    """The index folders in the root of a database."""
+    """The folders of indexes in the root of a database."""
     location = lab.spark.catalog.getDatabase(database).locationUri
     root = Path(location.removeprefix("file:")) / ".sieve"
     return sorted(root.iterdir()) if root.exists() else []
 
 
 def properties(lab: Lab, table: str) -> dict[str, str]:
-    """The metastore properties that register a table's indexes."""
+    """Those properties of a table that register indexes."""
     rows = lab.sql(f"SHOW TBLPROPERTIES {table}")
     return {key: value for key, value in rows if key.startswith("sieve.index.")}
 
 
 def test_create_registers_no_index_on_a_replaced_table(lab: Lab) -> None:
-    """CREATE INDEX registers no index if the table was dropped and created again, or has moved."""
+    """If a table has moved, or is a new table of the same name, CREATE registers no index."""
     resolve = lab.spark._jvm.org.apache.spark.sql.sieve.statements.Tables.resolve
     with lab.database("replaced") as database:
         for change in ("DROP TABLE t", "ALTER TABLE t SET LOCATION '/elsewhere'"):
             lab.sql("CREATE TABLE t USING parquet AS SELECT 1 AS id")
             before = resolve(lab.spark._jsparkSession, [database, "t"])
-            time.sleep(1.1)  # metastores store creation times in whole seconds
+            time.sleep(1.1)  # the metastore stores creation times in whole seconds
             lab.sql(change)
             if change.startswith("DROP"):
                 lab.sql("CREATE TABLE t USING parquet AS SELECT 2 AS id")
@@ -43,7 +43,7 @@ def test_create_registers_no_index_on_a_replaced_table(lab: Lab) -> None:
 
 
 def test_create_and_drop_leave_no_trace(lab: Lab) -> None:
-    """DROP removes the property and the files, and queries work without the index."""
+    """DROP removes the index's property and files; queries then work without the index."""
     with lab.database("trace") as database:
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
         lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -58,7 +58,7 @@ def test_create_and_drop_leave_no_trace(lab: Lab) -> None:
 
 
 def test_create_table_like_does_not_copy_the_index(lab: Lab) -> None:
-    """A table created LIKE an indexed table has no index, so queries read all files."""
+    """A table that is created LIKE an indexed table has no index, so queries read all files."""
     with lab.database("likes") as database:
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
         lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -96,7 +96,7 @@ def test_a_copied_property_is_not_an_index(lab: Lab) -> None:
 
 
 def test_recreated_table_does_not_use_the_old_index(lab: Lab) -> None:
-    """A table that is dropped and created again in the same place does not use the old index."""
+    """If a table is dropped and created again in its folder, queries ignore the old index."""
     with lab.database("anew"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
         lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -117,7 +117,7 @@ def test_recreated_table_does_not_use_the_old_index(lab: Lab) -> None:
 
 @pytest.mark.long
 def test_tables_of_one_name_have_separate_indexes(lab: Lab) -> None:
-    """Tables of the same name in two databases have separate indexes."""
+    """If two databases have tables of the same name, these have separate indexes."""
     with lab.database("apart_a"), lab.database("apart_b"):
         for k, name in enumerate(("apart_a", "apart_b")):
             lab.sql(
@@ -134,7 +134,7 @@ def test_tables_of_one_name_have_separate_indexes(lab: Lab) -> None:
 
 
 def test_renamed_table_loses_no_rows(lab: Lab) -> None:
-    """After RENAME, queries return all rows, even if the index has not followed the table yet."""
+    """After RENAME, queries return all rows, even before the index has followed the table."""
     with lab.database("renamed"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
         lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -146,7 +146,7 @@ def test_renamed_table_loses_no_rows(lab: Lab) -> None:
 
 @pytest.mark.long
 def test_disable_and_enable_reach_open_sessions(lab: Lab) -> None:
-    """In an open session, DISABLE by another session stops pruning, and ENABLE resumes pruning."""
+    """DISABLE in another session stops pruning in an open session; ENABLE resumes pruning."""
     with lab.database("switched"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
         other = Lab(lab.spark.newSession())
@@ -165,9 +165,9 @@ def test_disable_and_enable_reach_open_sessions(lab: Lab) -> None:
 
 
 def test_options_set_take_effect_with_refresh(lab: Lab) -> None:
-    """SET OPTIONS stores options, and REFRESH applies them.
+    """SET OPTIONS stores options, which the next REFRESH applies.
 
-    Until then, SHOW lists the old and the new options.
+    Before this REFRESH, SHOW lists both the old and the new options.
     """
     with lab.database("options_set"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
@@ -185,7 +185,7 @@ def test_options_set_take_effect_with_refresh(lab: Lab) -> None:
 
 
 def test_drop_database_cascade_removes_its_indexes(lab: Lab) -> None:
-    """DROP DATABASE CASCADE removes indexes; a table created again does not use an old index."""
+    """DROP DATABASE CASCADE removes indexes, so a table that is created again has no old index."""
     with lab.database("cascade"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
         lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -198,7 +198,7 @@ def test_drop_database_cascade_removes_its_indexes(lab: Lab) -> None:
 
 
 def test_two_sessions_cannot_create_the_same_index(lab: Lab) -> None:
-    """If two sessions create the same index, one is refused and leaves nothing behind."""
+    """If two sessions create the same index, one of them fails and leaves nothing behind."""
     with lab.database("taken") as database:
         lab.sql("CREATE TABLE t USING parquet AS SELECT id, id % 7 AS r FROM range(0, 40, 1, 4)")
 
@@ -220,7 +220,7 @@ def test_two_sessions_cannot_create_the_same_index(lab: Lab) -> None:
 
 
 def test_lost_index_does_not_stop_the_refresh_of_others(lab: Lab) -> None:
-    """REFRESH of all indexes refreshes the sound indexes, and then fails and names the lost one."""
+    """If one index is lost, REFRESH of all refreshes the others, then fails and names this one."""
     with lab.database("lost") as database:
         lab.sql("CREATE TABLE t USING parquet AS SELECT id, id % 7 AS r FROM range(0, 40, 1, 4)")
         lab.sql("CREATE SIEVE INDEX ON t (r)")

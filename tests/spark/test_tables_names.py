@@ -1,4 +1,4 @@
-"""Names with blanks, dots, quotes and other scripts; letter case counts as in Spark."""
+"""Names with blanks, dots, quotes or other scripts; letter case counts as in Spark."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def quoted(name: str) -> str:
     ],
 )
 def test_columns_of_strange_names(lab: Lab, form: str) -> None:
-    """A column name can contain blanks, dots, commas, quotes, or keywords of SIEVE statements."""
+    """A column's name can contain blanks, dots, commas, quotes, or keywords of SIEVE statements."""
     usable = [c for c in COLUMNS if form != "orc" or c not in ("x`y", "a,b")]
     with lab.database("strange_names"):
         columns = ", ".join(f"id + {k} AS {quoted(c)}" for k, c in enumerate(usable))
@@ -74,7 +74,7 @@ def test_a_column_called_null(lab: Lab) -> None:
 
 
 def test_fields_of_strange_names(lab: Lab) -> None:
-    """Field `a.b` of a struct is not taken as field b of a."""
+    """Field `a.b` of a struct is not confused with field `b` of `a`."""
     with lab.database("strange_fields"):
         lab.sql(
             "CREATE TABLE t USING parquet AS SELECT named_struct('a.b', id, 'a', named_struct("
@@ -88,7 +88,7 @@ def test_fields_of_strange_names(lab: Lab) -> None:
 
 
 def test_an_index_name_in_quotes(lab: Lab) -> None:
-    """An index name can contain blanks and other scripts, and is not case-sensitive."""
+    """An index name can contain blanks and other scripts, and its letter case does not matter."""
     with lab.database("index_names"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
         lab.sql("CREATE SIEVE INDEX My_Index ON t (id)")
@@ -102,7 +102,7 @@ def test_an_index_name_in_quotes(lab: Lab) -> None:
 
 
 def test_column_names_match_in_any_case(lab: Lab) -> None:
-    """Without case sensitivity, statements and queries accept a column name in any case."""
+    """If a session is not case-sensitive, statements and queries accept any case of a column."""
     with lab.database("cases"):
         lab.sql("CREATE TABLE T USING parquet AS SELECT id AS OrderKey FROM range(0, 40, 1, 4)")
         lab.sql("CREATE SIEVE INDEX ON cases.t (ORDERKEY)")
@@ -112,7 +112,7 @@ def test_column_names_match_in_any_case(lab: Lab) -> None:
 
 
 def test_case_sensitive_sessions_distinguish_columns(lab: Lab) -> None:
-    """With case sensitivity, `a` and `A` are two columns with separate indexes."""
+    """If a session is case-sensitive, `a` and `A` are two columns with separate indexes."""
     with lab.database("sensitive"), lab.setting("spark.sql.caseSensitive", "true"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id AS a, -id AS A FROM range(0, 40, 1, 4)")
         lab.sql("CREATE SIEVE INDEX lower ON t (a)")
@@ -135,7 +135,7 @@ def test_another_case_sensitivity_reads_everything(lab: Lab) -> None:
 
 
 def test_files_of_another_case_than_the_table(lab: Lab) -> None:
-    """If files spell column names in another letter case, a build matches them as Spark does."""
+    """If files spell column names in another letter case, builds match names as Spark does."""
     with lab.database("spelling") as database:
         lab.sql("CREATE TABLE t (OrderKey BIGINT) USING parquet")
         location = lab.spark.catalog.getDatabase(database).locationUri + "/t"
@@ -150,7 +150,7 @@ def test_files_of_another_case_than_the_table(lab: Lab) -> None:
 
 
 def test_a_table_called_sieve_is_described_by_spark(lab: Lab) -> None:
-    """Sieve leaves statements on a table `sieve` with a column `index` to Spark."""
+    """Sieve leaves statements on a table named `sieve` with a column `index` to Spark."""
     with lab.database("called_sieve"):
         lab.sql(
             "CREATE TABLE sieve USING parquet AS SELECT id index, id indexes "

@@ -1,6 +1,6 @@
 """Partitioned tables.
 
-Spark selects partitions, and the index skips files of the selected partitions.
+Spark selects partitions of a table, and the index skips files within these partitions.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from spark_session import Lab
     ["USING parquet", pytest.param("USING json", marks=pytest.mark.long), "STORED AS ORC"],
 )
 def test_partition_and_index_pruning_combine(lab: Lab, form: str) -> None:
-    """In the partitions that Spark selects, the index keeps only the files with the key."""
+    """In each partition that Spark selects, the index keeps only the files that contain the key."""
     with lab.database("levels"):
         lab.sql(
             f"CREATE TABLE t (id BIGINT, v INT) {form} PARTITIONED BY (y INT, m STRING)"
@@ -42,7 +42,7 @@ def test_partition_and_index_pruning_combine(lab: Lab, form: str) -> None:
 
 
 def test_a_filter_of_a_partition_and_a_column_is_named(lab: Lab) -> None:
-    """An OR of a partition and a column reads all files, because Spark passes no OR to the scan."""
+    """Spark passes no OR with a partition column to a scan, so such a query reads all files."""
     with lab.database("mixed"):
         lab.sql(
             "CREATE TABLE t USING parquet PARTITIONED BY (y) AS "
@@ -61,7 +61,7 @@ def test_a_filter_of_a_partition_and_a_column_is_named(lab: Lab) -> None:
 
 
 def test_show_lists_many_partitions_without_a_job(lab: Lab) -> None:
-    """SHOW of a database finds without a Spark job how stale each index is."""
+    """SHOW for a database finds, without a Spark job, how many new files each index lacks."""
     with lab.database("glance"):
         lab.sql("CREATE TABLE t (id BIGINT, p BIGINT) USING parquet PARTITIONED BY (p)")
         lab.sql("INSERT INTO t SELECT id, id % 40 FROM range(0, 400, 1, 1)")
@@ -90,7 +90,7 @@ def test_partitions_of_strange_names(lab: Lab) -> None:
         frame.write.insertInto("t")
         assert len(lab.spark.table("t").inputFiles()) == len(values) + 1
         assert lab.sql("CREATE SIEVE INDEX ON t (id)")[0][2] == len(values) + 1
-        # The query has a scan for each value, so that each scan must read one file.
+        # The query has a scan for each value, and the total shows that each scan reads one file.
         keys = [k * 10 + 5 for k in range(len(values))]
         each = (f"SELECT id, p FROM t WHERE id = {key}" for key in keys)
         found = lab.check(" UNION ALL ".join(each), exactly=len(values))
@@ -100,7 +100,7 @@ def test_partitions_of_strange_names(lab: Lab) -> None:
 
 
 def test_a_partition_elsewhere_is_indexed_too(lab: Lab, tmp_path: Path) -> None:
-    """The index can skip files of a partition in another location, whose root the index stores."""
+    """If a partition is in another location, the index stores its root and skips its files."""
     foreign = tmp_path / "p=away %20 =ü"
     lab.spark.range(100, 120, 1, 2).write.parquet(str(foreign))
     with lab.database("foreign_root"):
@@ -118,9 +118,9 @@ def test_a_partition_elsewhere_is_indexed_too(lab: Lab, tmp_path: Path) -> None:
 def test_file_in_several_partitions_is_always_read(lab: Lab, tmp_path: Path) -> None:
     """A scan always reads a file that several partitions list.
 
-    If its keys limited a top-k query, low keys of one group would exclude rows of other groups.
-    Partitions share a location under the same spelling, under another spelling, or one within the
-    other.
+    If the keys of such a file bounded a top-k query, low keys of one group would exclude rows of
+    other groups. In this test, partitions share a location: spelt equally, spelt differently, or
+    one location within another.
     """
     shared = tmp_path / "shared"
     lab.spark.range(100, 110, 1, 1).toDF("k").write.parquet(str(shared))
@@ -145,9 +145,9 @@ def test_file_in_several_partitions_is_always_read(lab: Lab, tmp_path: Path) -> 
 
 
 def test_new_partition_is_read_until_refresh(lab: Lab) -> None:
-    """Queries read the files of a new partition until REFRESH.
+    """Queries read all files of a new partition until REFRESH indexes them.
 
-    A dropped partition returns no rows, and REFRESH forgets the files of the partition.
+    If a partition is dropped, queries return no row of it, and REFRESH forgets its files.
     """
     with lab.database("come_and_go"):
         lab.sql("CREATE TABLE t (id BIGINT, p INT) USING parquet PARTITIONED BY (p)")

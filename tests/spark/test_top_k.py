@@ -1,4 +1,4 @@
-"""ORDER BY with LIMIT, MIN and MAX read only the files that can hold one of the rows."""
+"""ORDER BY with LIMIT, MIN and MAX read only the files that can contain a row of the result."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PARTITIONED = 12
 
 @pytest.fixture(scope="module")
 def top(lab: Lab) -> Iterator[Lab]:
-    """Tables with a hundred keys per file: ascending keys, scattered keys, NULL and NaN."""
+    """Tables with a hundred rows per file; keys ascend or are scattered, or are NULL or NaN."""
     with lab.database("top"):
         columns = (
             "id AS k, CAST(id AS STRING) AS s, (id * 7919) % 4000 AS r, id DIV 250 AS tied, "
@@ -199,23 +199,23 @@ _WITHOUT: dict[str, Answer] = {}
 
 
 def _check(lab: Lab, query: str, files: int | None, conf: Mapping[str, str] | None = None) -> None:
-    """Asserts the number of files read, and that an audited query returns Spark's own rows."""
+    """Asserts the number of files read, and that the audited query returns Spark's own rows."""
     with lab.settings({"spark.sieve.audit.sample": "1.0"} | dict(conf or {})):
         lab.check(query, exactly=files, known=_WITHOUT)
 
 
 @pytest.mark.parametrize("kind", _kinds(PRUNED))
 def test_scan_reads_the_files_of_the_first_rows(top: Lab, kind: str) -> None:
-    """A scan reads the files of the result, and at most one more file, whose rows bound the result.
+    """A scan reads the files of the result, and at most one more file that bounds the result.
 
-    Similar queries are neighbours in the list, and alternate between the modes.
+    Similar queries follow each other in the list, and alternate between the two modes.
     """
     _check(top, *PRUNED[kind], MODES[list(PRUNED).index(kind) % 2])
 
 
 @pytest.mark.parametrize("kind", _kinds(UNPRUNED))
 def test_scan_below_other_operators_has_no_bound(top: Lab, kind: str) -> None:
-    """Scans below other filters, samples, generators, joins and aggregates read all files."""
+    """If other filters, samples, generators, joins or aggregates follow, a scan reads all files."""
     _check(top, *UNPRUNED[kind], MODES[len(kind) % 2])
 
 
@@ -227,7 +227,7 @@ def _read(frame: DataFrame) -> int:
 def test_calls_of_a_sorted_frame_skip_files_like_a_limit(
     top: Lab, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """`take`, `head`, `first` and `show` of a sorted frame skip files like a LIMIT."""
+    """On a sorted data frame, `take`, `head`, `first` and `show` skip files as LIMIT does."""
     frame = top.spark.table("fact").select("k", "v").sort(f.desc("k"))
     count = "SELECT value FROM sieve_status() WHERE counter = 'files_skipped'"
 
@@ -245,7 +245,7 @@ def test_calls_of_a_sorted_frame_skip_files_like_a_limit(
     assert frame.tail(1)[0].k == 0
     assert len(frame.collect()) == FILES * 100
     assert _read(frame.limit(3).union(frame.limit(3))) == 1 + 1
-    # The union also needs all sorted rows, which come from the same plan nodes.
+    # The union also needs all sorted rows, which come from the same plan nodes as the limited rows.
     both = frame.limit(3).union(frame)
     assert len(both.collect()) == FILES * 100 + 3
     assert [tuple(row) for row in frame.offset(3995).limit(10).sort("k").collect()] == [
@@ -255,7 +255,7 @@ def test_calls_of_a_sorted_frame_skip_files_like_a_limit(
 
 @pytest.mark.parametrize("adaptive", ["true", pytest.param("false", marks=pytest.mark.long)])
 def test_scans_with_and_without_a_bound_share_no_exchange(top: Lab, adaptive: str) -> None:
-    """Spark does not reuse an exchange for a scan whose top-k bound differs or is missing."""
+    """If two scans have different top-k bounds, or only one has any, they share no exchange."""
     conf = {"spark.sql.adaptive.enabled": adaptive}
     ends = "SELECT k FROM fact ORDER BY k {} LIMIT 3"
     parts = [ends.format(""), ends.format("DESC"), "SELECT k FROM fact WHERE v = 6"]
@@ -274,7 +274,7 @@ def test_scans_with_and_without_a_bound_share_no_exchange(top: Lab, adaptive: st
 
 
 def test_a_query_runs_twice_and_from_a_cache(top: Lab) -> None:
-    """Run twice, a frame, a cached result and a sorted cached table return the same rows."""
+    """If a frame, a cached result or a sorted cached table runs twice, the rows are the same."""
     frame = top.spark.sql("SELECT k FROM fact ORDER BY k DESC LIMIT 3")
     assert _read(frame) == 1
     assert frame.collect() == [(3999,), (3998,), (3997,)]
@@ -289,7 +289,7 @@ def test_a_query_runs_twice_and_from_a_cache(top: Lab) -> None:
 
 @pytest.mark.parametrize("adaptive", ["true", "false"])
 def test_a_limit_over_a_whole_sort(top: Lab, adaptive: str) -> None:
-    """A query also skips files if its limit is so high that Spark sorts all rows."""
+    """If a limit is so high that Spark sorts all rows, the query still skips files."""
     conf = {
         "spark.sql.execution.topKSortFallbackThreshold": "2",
         "spark.sql.adaptive.enabled": adaptive,
@@ -299,7 +299,7 @@ def test_a_limit_over_a_whole_sort(top: Lab, adaptive: str) -> None:
 
 
 def test_setting_off_reads_all_files(top: Lab) -> None:
-    """With spark.sieve.top.pruning = off, ORDER BY with LIMIT, MIN and MAX read all files."""
+    """If spark.sieve.top.pruning is off, ORDER BY with LIMIT, MIN and MAX read all files."""
     conf = {"spark.sieve.top.pruning": "off"}
     _check(top, "SELECT k FROM fact ORDER BY k LIMIT 10", FILES, conf)
     _check(top, "SELECT min(k) FROM fact", FILES, conf)
@@ -316,7 +316,8 @@ def test_readers_that_ignore_files_prevent_bounds(top: Lab, tmp_path: Path, key:
     )
     top.sql(f"CREATE SIEVE INDEX ON {key} (k)")
     _check(top, query.format(key), 4)
-    # The current setting counts, even if Spark planned the query and listed its files before.
+    # The setting at run time counts, even if Spark planned the query and listed files before the
+    # change.
     frame = top.spark.sql(query.format("fact"))
     plan = frame._jdf.queryExecution().executedPlan()
     (scan,) = scans(plan)
@@ -328,7 +329,7 @@ def test_readers_that_ignore_files_prevent_bounds(top: Lab, tmp_path: Path, key:
 
 @pytest.mark.long
 def test_files_changed_after_the_build_are_read(top: Lab) -> None:
-    """Scans read new, changed and replaced files; rows of removed files do not bound a result."""
+    """Scans read new, changed and replaced files, and rows of removed files bound no result."""
     with top.database("behind"):
         top.sql("CREATE TABLE t USING parquet AS SELECT id AS k FROM range(0, 400, 1, 4)")
         top.sql("CREATE SIEVE INDEX ON t (k)")
@@ -348,7 +349,7 @@ def test_files_changed_after_the_build_are_read(top: Lab) -> None:
         known = "SELECT min(k), input_file_name() FROM t WHERE k BETWEEN 0 AND 399 GROUP BY 2"
 
         def first_known() -> Path:
-            """The indexed file with the least keys, which lets queries skip the other files."""
+            """The indexed file with the least keys, which make queries skip the other files."""
             path = Path(min(top.sql(known))[1].removeprefix("file://"))
             path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
             return path
@@ -369,7 +370,7 @@ def test_files_changed_after_the_build_are_read(top: Lab) -> None:
 
 
 def test_files_dropped_at_run_time_give_no_bound(top: Lab) -> None:
-    """Rows of buckets and partitions that Spark drops at run time do not bound a result."""
+    """If Spark drops buckets or partitions at run time, the rows in these do not bound a result."""
     top.sql(
         "CREATE TABLE buckets USING parquet CLUSTERED BY (k) INTO 4 BUCKETS AS "
         "SELECT id AS k, id % 5 AS w FROM range(0, 400, 1, 2)"
@@ -387,7 +388,7 @@ def test_files_dropped_at_run_time_give_no_bound(top: Lab) -> None:
     )
     top.check(joined)
     top.check("SELECT min(k) FROM parts WHERE p IN (SELECT k FROM texts WHERE k IN (2, 3))")
-    # Spark lists all partitions before it selects partitions by a subquery's result.
+    # Before a subquery's result selects partitions, Spark lists the files of all partitions.
     of_result = ("p = (SELECT max(k) FROM texts WHERE k < 3)", "q >= (SELECT min(v) FROM texts)")
     for condition in of_result:
         top.check(f"SELECT k FROM parts WHERE {condition} ORDER BY k LIMIT 3")
@@ -396,7 +397,7 @@ def test_files_dropped_at_run_time_give_no_bound(top: Lab) -> None:
 
 
 def test_ranges_of_files_are_read(top: Lab, tmp_path: Path) -> None:
-    """In large files, ORDER BY with LIMIT reads only the ranges that can hold one of the rows."""
+    """In large files, ORDER BY with LIMIT reads only the ranges that can contain result rows."""
     keys = [(k * 7919) % 6000 for k in range(6000)]
     for number in range(3):
         rows = sorted(keys[number * 2000 : (number + 1) * 2000])
@@ -425,7 +426,7 @@ def test_ranges_of_files_are_read(top: Lab, tmp_path: Path) -> None:
 
 
 def test_explain_names_the_bound_of_a_scan(top: Lab) -> None:
-    """EXPLAIN shows the order and limit after the filters, or the reason why all files are read."""
+    """After the filters, EXPLAIN shows the order and the limit, or why the scan reads all files."""
 
     def explained(query: str) -> tuple[object, object, object]:
         (row,) = top.explain(query)
@@ -454,7 +455,7 @@ def test_explain_names_the_bound_of_a_scan(top: Lab) -> None:
 
 
 def test_require_accepts_a_query_without_a_bound(top: Lab) -> None:
-    """A query without a filter passes `spark.sieve.require`, even if LIMIT skips no file."""
+    """`spark.sieve.require` accepts a query without a filter, even if its LIMIT skips no file."""
     with top.setting("spark.sieve.require", "true"):
         _check(top, "SELECT k FROM fact ORDER BY k LIMIT 4001", FILES)
         _check(top, "SELECT k FROM fact ORDER BY k LIMIT 3", 1)

@@ -13,7 +13,7 @@ FILES = 8
 
 @pytest.fixture(scope="module")
 def orders(lab: Lab) -> Iterator[Lab]:
-    """Each tenant and each id occurs in all files, but each pair of these occurs in one file."""
+    """Each tenant and each id occurs in all files; each pair of both occurs in one file."""
     with lab.database("tuples"):
         columns = (
             "IF(n = 7, NULL, concat('t', n % 10)) AS tenant, int(n % 5) AS five, n < 1500 AS even, "
@@ -34,7 +34,7 @@ def orders(lab: Lab) -> Iterator[Lab]:
 
 
 def least(lab: Lab, predicate: str) -> int:
-    """The number of files that contain a matching row."""
+    """How many files contain a row that matches the predicate."""
     with lab.setting("spark.sieve.enabled", "false"):
         return len(set(lab.sql(f"SELECT input_file_name() FROM t WHERE {predicate}")))
 
@@ -60,7 +60,7 @@ QUERIES = {
 
 @pytest.mark.parametrize("name", QUERIES)
 def test_values_of_all_columns_read_the_files_that_match(orders: Lab, name: str) -> None:
-    """A filter on all columns reads only the files that contain one of the combinations."""
+    """A filter on all columns of the index reads only files with the combinations in the filter."""
     predicate = QUERIES[name]
     orders.check(f"SELECT * FROM t WHERE {predicate}", at_most=least(orders, predicate))
 
@@ -80,7 +80,7 @@ def test_values_of_all_columns_read_the_files_that_match(orders: Lab, name: str)
     ],
 )
 def test_other_filters_lose_nothing(orders: Lab, predicate: str) -> None:
-    """Filters that the index cannot use, such as lists with NULL in a struct, lose no row."""
+    """If the index cannot use a filter, such as a list with NULL in a struct, no row is lost."""
     assert (
         orders.check(f"SELECT * FROM t WHERE {predicate}").rows.total() > 0 or "NULL" in predicate
     )
@@ -111,7 +111,7 @@ JOINS = {
 
 @pytest.fixture(params=["broadcast", "fetched"])
 def keys_of(request: pytest.FixtureRequest, orders: Lab) -> Iterator[Lab]:
-    """A table of pairs as join keys, which Spark broadcasts or a separate job reads."""
+    """A table of pairs, the join keys, which a broadcast or a separate job supplies."""
     orders.sql(f"CREATE OR REPLACE TEMPORARY VIEW wanted AS {KEYS}")
     settings = {"spark.sql.autoBroadcastJoinThreshold": "-1", "spark.sieve.join.pruning": "always"}
     with orders.settings(settings if request.param == "fetched" else {}):
@@ -120,7 +120,7 @@ def keys_of(request: pytest.FixtureRequest, orders: Lab) -> Iterator[Lab]:
 
 @pytest.mark.parametrize("name", JOINS)
 def test_pairs_of_a_join_read_the_files_that_match(keys_of: Lab, name: str) -> None:
-    """A join reads only files that contain both values of some row of the other side."""
+    """A join reads only files that contain both values of a row of the other side."""
     predicate, files = JOINS[name]
     assert keys_of.check(f"SELECT * FROM t WHERE {predicate}").files == files
 
@@ -137,7 +137,7 @@ def test_pairs_of_a_join_read_the_files_that_match(keys_of: Lab, name: str) -> N
     ],
 )  # fmt: skip
 def test_joins_by_a_pair(keys_of: Lab, query: str, files: int) -> None:
-    """An outer join that returns all rows reads all files, and so does a join by a function."""
+    """An outer join that keeps all rows reads all files, and so does a join by a function."""
     views = {
         "both": "SELECT id AS i, tenant AS t FROM t UNION ALL SELECT -id, tenant FROM t",
         "pairs": "SELECT tenant, id, count(*) FROM t GROUP BY tenant, id",
@@ -148,7 +148,7 @@ def test_joins_by_a_pair(keys_of: Lab, query: str, files: int) -> None:
 
 
 def test_side_filled_with_null_gets_keys_from_a_job(orders: Lab) -> None:
-    """If an outer join fills a side with NULL, a separate job reads keys for this side."""
+    """If an outer join fills a side with NULL, a separate job supplies keys for this side."""
     orders.sql(f"CREATE OR REPLACE TEMPORARY VIEW wanted AS {KEYS}")
     with orders.setting("spark.sieve.join.pruning", "always"):
         query = "SELECT * FROM wanted LEFT JOIN t ON b = id AND a = tenant"
@@ -156,14 +156,14 @@ def test_side_filled_with_null_gets_keys_from_a_job(orders: Lab) -> None:
 
 
 def test_short_integers_of_a_broadcast(orders: Lab) -> None:
-    """Short integer keys match, although a broadcast packs several keys into one BIGINT."""
+    """Short integer keys match, although a broadcast packs two of them into one BIGINT."""
     pairs = "(SELECT * FROM VALUES (-1S, 3), (42S, 3), (42S, NULL) AS k (b, a))"
     query = f"SELECT * FROM t JOIN {pairs} ON small = b AND five = a"
     assert orders.check(query).files == 2
 
 
 def test_explain_names_the_keys_of_a_join(keys_of: Lab) -> None:
-    """EXPLAIN SIEVE shows that the index will get pairs."""
+    """EXPLAIN SIEVE shows that the index will get pairs of join keys."""
     query = "SELECT * FROM t WHERE (tenant, id) IN (SELECT a, b FROM wanted)"
     shown = [row.asDict() for row in keys_of.spark.sql(f"EXPLAIN SIEVE {query}").collect()]
     assert [row["indexes"] for row in shown] == ["pair@1"]
@@ -171,7 +171,7 @@ def test_explain_names_the_keys_of_a_join(keys_of: Lab) -> None:
 
 
 def test_rows_with_null_are_found_by_lists(orders: Lab) -> None:
-    """Lists with NULL find rows without a tenant or an id, although such rows have no key."""
+    """Lists with NULL find rows without a tenant or an id, which have no key in the index."""
     for row in ("(CAST(NULL AS STRING), 0L)", "('t5', CAST(NULL AS BIGINT))"):
         found = orders.check(f"SELECT * FROM t WHERE (tenant, id) IN ({row})")
         assert found.rows.total() == 1
@@ -188,14 +188,14 @@ def test_rows_with_null_are_found_by_lists(orders: Lab) -> None:
     ],
 )
 def test_tuple_of_unsuitable_columns_is_refused(orders: Lab, typed: str, reason: str) -> None:
-    """CREATE refuses a tuple of unsuitable columns, and the error has the reason."""
+    """CREATE refuses a tuple that has an unsuitable column, and the error says why."""
     with pytest.raises(PySparkException) as error:
         orders.sql(f"CREATE SIEVE INDEX wrong ON t ({typed})")
     assert reason in str(error.value)
 
 
 def test_statements_on_a_tuple(orders: Lab) -> None:
-    """SHOW names the columns, CHECK finds every key, and REFRESH adds new files."""
+    """For tuples, SHOW names the columns, CHECK finds every key, and REFRESH adds files."""
     shown = {row[2]: row[3] for row in orders.sql("SHOW SIEVE INDEXES ON t")}
     assert shown == {
         "pair": "(tenant, id)",

@@ -1,4 +1,4 @@
-"""Tests past versions, the files that VACUUM deletes, and indexes of dropped tables."""
+"""Tests an index's past versions, the files that VACUUM deletes, and indexes of dropped tables."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from spark_session import Lab
 
 
 def folder(lab: Lab, index: str = "id_sieve") -> Path:
-    """The folder of the index."""
+    """The folder of the table's index."""
     told = lab.facts(index)
     return Path(told["path"].removeprefix("file:"))
 
 
 def members(lab: Lab) -> tuple[int, int, int, int]:
-    """The numbers of runs, lists, pending writes and manifests."""
+    """The numbers of runs, lists of locations, pending writes and manifests."""
     at = folder(lab)
     names = ("runs", "locations", "intents", "versions")
     return tuple(  # type: ignore[return-value]
@@ -25,15 +25,15 @@ def members(lab: Lab) -> tuple[int, int, int, int]:
 
 
 def create(lab: Lab) -> None:
-    """Creates a table of four files with ten keys each, and an index."""
+    """Creates a table of four files with ten keys each, with an index."""
     lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
     lab.sql("CREATE SIEVE INDEX ON t (id)")
 
 
 def test_show_lists_the_change_of_each_version(lab: Lab) -> None:
-    """SHOW lists which change made each version, and OPTIMIZE merges all runs into one.
+    """SHOW lists the change that made each version; OPTIMIZE merges all runs into one run.
 
-    VACUUM keeps the current version.
+    VACUUM never deletes the current version.
     """
     with lab.database("life"):
         create(lab)
@@ -46,7 +46,7 @@ def test_show_lists_the_change_of_each_version(lab: Lab) -> None:
         lab.sql("INSERT INTO t SELECT id FROM range(50, 60, 1, 1)")
         lab.sql("REFRESH SIEVE INDEX ON t")
         assert lab.sql("OPTIMIZE SIEVE INDEX ON t")[0][:3] == ("id_sieve", 8, 6)
-        # OPTIMIZE does not change an index that has one run without gaps.
+        # OPTIMIZE does not change an index that has a single run without gaps.
         assert lab.sql("OPTIMIZE SIEVE INDEX id_sieve ON t")[0][:3] == ("id_sieve", 8, 6)
         told = lab.spark.sql("SHOW SIEVE VERSIONS ON t").collect()
         assert [(row["version"], row["change"], row["state"], row["runs"]) for row in told] == [
@@ -76,11 +76,11 @@ def test_show_lists_the_change_of_each_version(lab: Lab) -> None:
 
 
 def test_vacuum_deletes_the_run_of_a_dead_writer_after_a_day(lab: Lab) -> None:
-    """After a day, VACUUM deletes the run of a dead writer.
+    """A day after a writer died, VACUUM deletes the run that the writer left.
 
-    Such a run has a pending write, but belongs to no version.
+    Such a run has a pending write, and no version contains it.
 
-    VACUUM keeps files that have neither.
+    VACUUM keeps files without a pending write that no version contains.
     """
     with lab.database("dead_writer"):
         create(lab)
@@ -115,7 +115,7 @@ def test_vacuum_deletes_only_indexes_that_are_not_in_use(lab: Lab) -> None:
         (dead / "intent.json").write_bytes((kept / "intent.json").read_bytes())
         stranger = root / "00000000-0000-4000-8000-00000000000e"
         stranger.mkdir()
-        # With any RETAIN, VACUUM keeps this index, because the writer may still be at work.
+        # The writer of this index may still be at work, so VACUUM keeps the index under any RETAIN.
         assert lab.sql("VACUUM SIEVE INDEXES IN orphaned RETAIN 0 HOURS") == []
         yesterday = time.time() - 86_500
         os.utime(dead / "intent.json", (yesterday, yesterday))
@@ -128,7 +128,7 @@ def test_vacuum_deletes_only_indexes_that_are_not_in_use(lab: Lab) -> None:
 
 
 def test_refresh_restores_a_lost_registration(lab: Lab) -> None:
-    """If another tool removes an index's property, REFRESH restores the property.
+    """If another tool removes the property of an index, REFRESH restores this property.
 
     VACUUM keeps the index.
     """

@@ -1,4 +1,4 @@
-"""Scans that cannot read ranges of files return the same rows, and EXPLAIN names the reason."""
+"""Scans that cannot read ranges of files return the same rows, and EXPLAIN says why."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ RANGES = {
 
 
 def test_bucketed_scans_read_whole_files(lab: Lab) -> None:
-    """A query with the bucket column reads whole files, because Spark groups files by bucket."""
+    """If a query reads the bucket column, Spark groups by bucket, so scans read whole files."""
     with lab.database("bucketed"), lab.settings(RANGES):
         rows = lab.spark.range(0, 40_000, 1, 1).selectExpr("id AS k", "id % 3 AS n", "uuid() AS u")
         with lab.setting("spark.sql.parquet.compression.codec", "uncompressed"):
@@ -37,9 +37,9 @@ def test_bucketed_scans_read_whole_files(lab: Lab) -> None:
 
 
 def test_scan_of_zstd_files_reads_all_files_or_none(lab: Lab, tmp_path: Path) -> None:
-    """A scan of zstd files reads all files of the table, or none.
+    """A scan of a table of zstd files reads all files of the table, or none.
 
-    Spark 4.1 makes smaller splits for few files, and fails on two splits of a zstd file.
+    If a scan has few files, Spark 4.1 makes smaller splits, and fails at a split zstd file.
     """
     if lab.spark.version < "4.1":
         pytest.skip("this Spark does not read such files")
@@ -65,7 +65,7 @@ def test_scan_of_zstd_files_reads_all_files_or_none(lab: Lab, tmp_path: Path) ->
 
 
 def test_a_separator_that_overlaps_with_itself_is_refused(lab: Lab, tmp_path: Path) -> None:
-    """CREATE refuses a separator that overlaps with itself: a line could end in two places."""
+    """CREATE refuses a separator that overlaps with itself, as lines could end in two places."""
     (tmp_path / "a.csv").write_text("s1,1,tyyyys2,2,tyys3,3,tyyy", encoding="utf-8")
     with lab.database("overlapping"):
         lab.sql(

@@ -1,4 +1,4 @@
-"""In comparisons and in short and long IN lists, -0.0 and 0.0 are the same value."""
+"""In comparisons and IN lists, whether short or long, -0.0 and 0.0 are the same value."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ MANY = ", ".join(f"{n}.0" for n in range(1, 13))
 
 @pytest.mark.parametrize("kind", [pytest.param("FLOAT", marks=pytest.mark.long), "DOUBLE"])
 def test_a_list_may_have_either_zero(lab: Lab, kind: str) -> None:
-    """A long IN list, which Spark turns into a set, returns the same rows with either zero."""
+    """Spark turns a long IN list into a set; the rows are the same with either zero in the list."""
     with lab.database("zeros"):
         lab.sql(f"CREATE TABLE t (id INT, x {kind}) USING parquet")
         for row in ("1, -0.0D", "2, 0.0D", "3, 5.0D", "4, 77.0D", "5, NULL"):
