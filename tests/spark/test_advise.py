@@ -85,9 +85,10 @@ def test_scans_are_recorded_without_their_constants(lab: Lab) -> None:
 
 @pytest.mark.usefixtures("tables")
 def test_advice_names_expressions(lab: Lab) -> None:
-    """After the CREATE that ADVISE proposes for an expression, the query reads one file.
+    """If the CREATE that ADVISE proposes for an expression is run, the query reads one file.
 
-    The record omits an expression with a text constant, because the text could be a row's value.
+    The record of scans omits an expression with a text constant, because the text could be a row's
+    value.
     """
     lab.sql(
         "CREATE TABLE payloads USING parquet AS SELECT id, "

@@ -27,7 +27,7 @@ def test_worker_reads_archives_once(lab: Lab, monkeypatch: pytest.MonkeyPatch) -
     def look(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         list(batches)
         kinds = [type(importer) for importer in sys.path_importer_cache.values()]
-        # No code has imported this module before the first task, and the module lies in an archive.
+        # An archive contains `pyspark.ml.linalg`, which no code has imported before the first task.
         sys.modules.pop("pyspark.ml.linalg", None)
         module = importlib.import_module("pyspark.ml.linalg")
         yield pa.RecordBatch.from_pydict(
@@ -39,8 +39,7 @@ def test_worker_reads_archives_once(lab: Lab, monkeypatch: pytest.MonkeyPatch) -
         )
 
     tasks = [map_batches(lab.spark.range(0, 1, 1, 1), look, SCHEMA).collect()[0] for _ in range(8)]
-    # At most three other paths count as archives: Python's library, the builds' code, or missing
-    # archives.
+    # Three other paths are archives of Python's library or of builds' code, or do not exist.
     assert tasks[-1].rereading <= 3
     assert tasks[-1].frozen > 0
     assert tasks[-1].module.endswith("pyspark.zip")

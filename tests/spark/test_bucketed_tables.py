@@ -17,7 +17,7 @@ BUCKETS = 4
 def bucketed(lab: Lab) -> Iterator[Lab]:
     """A table with 4 buckets of 3 files each; in a bucket, ``k`` ascends from file to file.
 
-    A second table has the same buckets. Each file of both tables has several row groups.
+    A second table has the same buckets as `t`. Each file of both tables has several row groups.
     """
     with lab.database("bucketed"), lab.settings(RANGES):
         rows = "SELECT id % 40 AS b, id AS k, id % 7 AS v FROM range(0, 1200, 1, 3)"
@@ -53,7 +53,7 @@ def test_index_skips_files_of_buckets(
 ) -> None:
     """An index skips files of selected buckets, with and without Spark's automatic bucketed scans.
 
-    The expected number includes files that Spark later prunes by bucket.
+    The expected number includes files that the index keeps but that Spark prunes by bucket.
     """
     query = f"SELECT b, v FROM t WHERE {condition}"
     with bucketed.setting("spark.sql.sources.bucketing.autoBucketedScan.enabled", automatic):

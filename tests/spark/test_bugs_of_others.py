@@ -1,6 +1,6 @@
 """Queries for which the data skipping of other systems has lost rows.
 
-For each of these queries, Sieve returns all rows.
+For the queries with which other systems lost rows, Sieve returns all rows.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def odd(lab: Lab) -> Iterator[Lab]:
     ],
 )  # fmt: skip
 def test_a_nan_among_the_bounds_hides_no_file(odd: Lab, predicate: str, files: int) -> None:
-    """In apache/hudi#18754, one NaN set minimum and maximum to 0; Sieve's queries lose no row."""
+    """In apache/hudi#18754, one NaN set minimum and maximum to 0; here, queries lose no row."""
     odd.check(f"SELECT * FROM t WHERE {predicate}", at_most=files)
 
 
@@ -111,7 +111,7 @@ def test_first_rows(odd: Lab, query: str, files: int) -> None:
 def test_rows_of_a_deleted_file_give_no_bound(lab: Lab) -> None:
     """In ClickHouse#107309, deleted rows had the greatest key, so a query lost other rows.
 
-    Sieve returns these other rows.
+    Sieve returns all rows that remain.
     """
     with lab.database("deleted"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
@@ -127,7 +127,7 @@ def test_rows_of_a_deleted_file_give_no_bound(lab: Lab) -> None:
 
 
 def test_files_without_statistics_are_not_all_null(lab: Lab) -> None:
-    """Files without statistics are not taken as "all NULL" and skipped, as in apache/hudi#18792.
+    """Files without statistics do not count as "all NULL", as they did in apache/hudi#18792.
 
     The table contains files without statistics, and files without a column that was added later.
     """
@@ -149,11 +149,11 @@ def test_files_without_statistics_are_not_all_null(lab: Lab) -> None:
 
 
 def test_the_greatest_key_of_many_row_groups(lab: Lab) -> None:
-    """Queries find the greatest keys of small row groups, and of a last block that is not full.
+    """Queries find a file's greatest keys despite small row groups and a partial last block.
 
     In apache/hudi#7032, a maximum was wrong; another zone map ignored its last partial stripe.
     Strings are long, and the number of keys is no multiple of a block size. Parquet truncates the
-    bounds of long strings, and some of these strings end with the greatest character.
+    bounds of long strings, and some strings here end with the greatest character.
     """
     with lab.database("maximum"):
         lab.sql(
@@ -214,7 +214,7 @@ def test_reused_index_name_reads_no_dropped_files(lab: Lab) -> None:
     """In ClickHouse#121171, a new index with an old name read the files of the dropped index.
 
     This test drops an index, and creates an index of the same name on another column or type.
-    Sessions that have used the dropped index must then use only the new index.
+    Sessions that have used a dropped index must use only the new index of the same name.
     """
     with lab.database("reused"):
         lab.sql(

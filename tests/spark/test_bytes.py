@@ -1,4 +1,4 @@
-"""If file sizes differ widely, a small budget goes to large files; statements report bytes."""
+"""If file sizes differ widely, a small budget serves large files first; statements show bytes."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def files_read_for_keys(lab: Lab, table: str, keys: Sequence[int]) -> list[set[s
 
 @pytest.mark.long
 def test_a_tight_budget_saves_bytes_and_no_rows(tables: Lab, keys: list[np.ndarray]) -> None:
-    """With equal budgets, queries of `t` read under three quarters of the bytes of `equal`'s."""
+    """With equal budgets, queries of `t` read under three quarters of the bytes read in `equal`."""
     sizes = {path.name: path.stat().st_size for path in tables.files()}
     drawn = np.random.default_rng(3).choice(np.concatenate(keys), 40).tolist()
     weighted, alike = (files_read_for_keys(tables, table, drawn) for table in ("t", "equal"))
@@ -74,13 +74,13 @@ def test_a_tight_budget_saves_bytes_and_no_rows(tables: Lab, keys: list[np.ndarr
         mean(sum(sizes[name] for name in names) for names in found) for found in (weighted, alike)
     )
     assert read < 0.75 * other
-    # The index of `t` weighs files by size, so queries read more small files but fewer bytes.
+    # The index of `t` weighs files by size, so queries read more files but fewer bytes.
     assert mean(map(len, weighted)) > mean(map(len, alike))
     told = tables.facts("k_sieve")
     size, total = told["bytes read for a key that occurs"].split(" expected")[0].split(" of ")
     assert int(total) == sum(sizes.values())
     assert int(size) == pytest.approx(read, rel=0.4)
-    # With a predicate, ESTIMATE reads every file, so ESTIMATE's numbers are exact.
+    # With a predicate, ESTIMATE reads every file, so its numbers are exact.
     (estimated,) = tables.spark.sql(
         f"ESTIMATE SIEVE INDEX EXTENDED ON t (k) {OPTIONS} WHERE k = 1"
     ).collect()

@@ -311,7 +311,7 @@ def _made(step: Callable[[Any], Any], batch: pa.RecordBatch) -> list[Row]:
 def test_keys_that_a_run_lacks_are_found(t: Lab) -> None:
     """CHECK fails if a run lacks all entries of one location, or one key of a hash map.
 
-    CHECK accepts a run that is complete.
+    CHECK accepts a run that lacks no key.
     """
     t.sql("CREATE SIEVE INDEX ON t (id)")
     for shape in SHAPES:
@@ -347,7 +347,7 @@ def test_bounds_of_keys_are_checked(t: Lab, change: Callable[..., Any], message:
 def test_an_index_without_bounds_is_usable(lab: Lab) -> None:
     """Queries and CHECK accept an index of an earlier release, which stored no bounds.
 
-    The next REFRESH adds the bounds of the files that REFRESH reads.
+    If an index lacks bounds, REFRESH adds the bounds of the files that REFRESH reads.
     """
     with lab.database("unbounded"):
         create(lab, "parquet", COLUMNS)

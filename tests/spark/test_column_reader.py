@@ -81,10 +81,10 @@ def test_change_of_another_column_keeps_the_index_in_use(lab: Lab, kind: str) ->
 
 
 def test_column_appended_to_text_disables_the_index(lab: Lab, tmp_path: Path) -> None:
-    """A new column of a JSON or CSV table disables an index, as other columns' values can change.
+    """A new column of a JSON or CSV table disables an index, as it can change other values.
 
     For example, a CSV record that lacks the new column counts as damaged. After REFRESH, queries
-    use the index again.
+    use the disabled index again.
     """
     record = {"json": '{"b":{"k":"x","a":7},"a":1}', "csv": "1"}
     for kind, new in (("json", "b MAP<STRING, INT>"), ("csv", "b INT")):
@@ -156,7 +156,7 @@ def test_writer_settings_of_text_keep_the_index_in_use(lab: Lab, kind: str) -> N
 
 
 def test_changed_default_of_a_missing_column_disables_index(lab: Lab) -> None:
-    """If a column's default changes and files lack the column, queries ignore this index."""
+    """If a column's default changes and files lack the column, queries ignore its index."""
     with lab.database("lacking"):
         lab.sql(f"CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, {FILES})")
         for column, default in (("x", 3), ("y", 4)):
@@ -176,7 +176,8 @@ def test_changed_field_id_makes_queries_read_all_files(lab: Lab) -> None:
         lab.sql("CREATE TABLE t (a INT, b INT) USING parquet")
         with_ids(lab, "t", {"a": 1, "b": 2})
         lab.sql(f"INSERT INTO t SELECT id, 39 - id FROM range(0, 40, 1, {FILES})")
-        # With pushdown, Spark itself would find statistics by the column's name and skip rows.
+        # With filter pushdown, Spark itself would find statistics by the column's name and skip
+        # rows.
         own = {"fieldId.read.enabled": "true", "filterPushdown": "false"}
         with lab.settings({f"spark.sql.parquet.{key}": value for key, value in own.items()}):
             lab.sql("CREATE SIEVE INDEX ON t (a)")
@@ -297,7 +298,7 @@ def test_show_and_describe_report_only_the_affected_index(lab: Lab) -> None:
 def test_collated_column_makes_queries_ignore_the_index(lab: Lab) -> None:
     """If a column gets a collation, queries no longer use the column's index.
 
-    Statements then advise users to drop the index.
+    After a column gets a collation, statements advise users to drop the index.
     """
     with lab.database("collated"):
         lab.sql(f"CREATE TABLE t USING parquet AS SELECT id, 'x' s FROM range(0, 40, 1, {FILES})")

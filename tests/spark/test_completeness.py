@@ -251,7 +251,7 @@ def test_malformed_text_gives_the_same_rows_in_every_projection(
 def test_csv_with_stray_quotes_is_refused(lab: Lab, tmp_path: Path) -> None:
     """CREATE refuses CSV in which the value of `a` depends on whether a query also reads `b`.
 
-    An index on such a column could lose rows.
+    If `a` depends on the columns that a query reads, an index on `a` could lose rows.
     """
     (tmp_path / "1.csv").write_text('"\\ x,x,,,"""1 \n#a\n"')
     with lab.database("quotes"):

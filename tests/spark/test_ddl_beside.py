@@ -16,7 +16,7 @@ ALL = 20
 def play(lab: Lab, rounds: int) -> None:
     """One session refreshes an index while another session adds columns, properties and rows.
 
-    At the end, asserts that every change is still there.
+    At the end, asserts that every change of the table is still there.
     """
     with lab.database("beside"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")

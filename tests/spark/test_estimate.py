@@ -72,7 +72,7 @@ def number(text: str) -> float:
 def test_estimate_is_close_to_the_built_index(
     tables: Lab, table: str, column: str, options: str, request: pytest.FixtureRequest
 ) -> None:
-    """ESTIMATE is off by at most a quarter of the built index, by 4 KB, or by half a file."""
+    """ESTIMATE is off by at most a quarter of each number, by 4 KB, or by half a file."""
     if table == "large":
         request.getfixturevalue("large")
     on = f"ON {table} ({column}) OPTIONS ({options})"
@@ -125,7 +125,8 @@ def test_the_frontier_of_several_columns(tables: Lab) -> None:
         for fewer, more in pairwise(found[:-1]):
             assert more.files_present <= fewer.files_present + 0.1
     assert found[-1].files_present < 1.1
-    # However small its share, such a column has a budget of at least 64 KB.
+    # The budget of a column of few values is at least 64 KB, however small the budget's share of
+    # the column.
     assert max(row.bytes for row in rows) < (96 << 10) + 36 * 8000
 
 

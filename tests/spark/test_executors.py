@@ -1,4 +1,4 @@
-"""Builds on executors in separate processes, which can lack packages, files or settings."""
+"""Builds on executors in separate processes that can lack packages, files or settings."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_build_fails_if_executors_do_not_see_the_root(
 ) -> None:
     """If executors do not see the driver's root folder, a build publishes no run.
 
-    The driver sees only its own files of the run, which look complete.
+    The driver sees only its own files of the run, and these look complete.
     """
     root = tmp_path / "root"
     root.mkdir()

@@ -43,7 +43,7 @@ def at_run_time(lab: Lab) -> tuple[int, int]:
 def test_explain_names_the_index_for_subquery_results(
     star: Lab, condition: str, predicate: str, adaptive: str
 ) -> None:
-    """EXPLAIN names the index that will look up a subquery's result, and gives no reason."""
+    """EXPLAIN names the index that will look up a subquery's result; its reasons are empty."""
     query = f"SELECT k FROM fact WHERE {condition}"
     with star.setting("spark.sql.adaptive.enabled", adaptive):
         fact = star.explain(query)[0]
@@ -66,7 +66,7 @@ def test_explain_promises_no_pruning_without_an_index(star: Lab) -> None:
 def test_a_join_by_a_collated_key_has_no_broadcast(star: Lab, adaptive: str) -> None:
     """Spark broadcasts no side of a join by a collated key.
 
-    Under default settings, a separate job for the keys of this join would cost too much.
+    Under default settings, a job for the keys of a collated join would cost too much.
     """
     if star.spark.version.startswith("3."):
         pytest.skip("Spark 3.5 has no collations")
@@ -94,7 +94,7 @@ def test_a_join_by_a_collated_key_has_no_broadcast(star: Lab, adaptive: str) -> 
     [
         "SELECT f.k FROM big JOIN fact f ON big.n = f.id WHERE big.c = 'c3'",
         "SELECT n FROM big WHERE n IN (SELECT id FROM fact) AND c = 'c3'",
-        # The lower join broadcasts this side, so the side cannot get keys from the upper join.
+        # The lower join broadcasts one side, so this side cannot get keys from the upper join.
         f"{_INNER} JOIN dim d ON f.id = d.n",
     ],
 )

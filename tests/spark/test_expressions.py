@@ -140,12 +140,13 @@ def test_joins_orders_and_extremes(users: Lab) -> None:
 def test_file_with_a_failing_expression_is_always_read(users: Lab) -> None:
     """If an indexed expression fails for a row, every query on the expression reads the row's file.
 
-    Such a query then fails with the same error as without the index.
+    If an indexed expression fails for a row, a query fails with the same error as without the
+    index.
     """
     users.check("SELECT id FROM t WHERE try_cast(digits AS INT) = 42", exactly=8)
     query = "SELECT id FROM t WHERE CAST(digits AS INT) = 42"
     (row,) = users.explain(query)
-    # Two of these files contain a text that is no number, and the third contains the number.
+    # Two of the three files contain a text that is no number, and the third contains the number.
     assert row["files_read"] == 3
     for enabled in ("true", "false"):
         with (
@@ -193,11 +194,11 @@ def test_a_setting_with_its_default_value(users: Lab) -> None:
 def test_session_that_replaces_a_function_ignores_the_index(users: Lab) -> None:
     """A session that replaces the function `lower` does not use the index on `lower`.
 
-    Another session with the same settings still uses the index.
+    A session that has not replaced `lower` uses the index on `lower`.
     """
     other, like = (Lab(users.spark.newSession()) for _ in range(2))
-    # If the query filtered no plain column such as `id`, the other session's scan would ask no
-    # index.
+    # If the query filtered no plain column such as `id`, the other session's scan would use no
+    # index at all.
     query = "SELECT count(*) FROM expressions.t WHERE lower(email) = 'u0042@x' AND id >= 0"
     other.spark.udf.register("lower", lambda _: "u0042@x")
     other.check(query, exactly=FILES)
@@ -246,7 +247,7 @@ def test_session_that_replaces_a_function_ignores_the_index(users: Lab) -> None:
 def test_similar_expressions_do_not_use_the_index(
     users: Lab, expression: str, setting: tuple[str, str] | None, query: str
 ) -> None:
-    """If a literal, operand order, setting or hash differs, queries do not use the index."""
+    """Queries do not use the index if a literal, an operand order, a setting or a hash differs."""
     users.sql(f"CREATE SIEVE INDEX alike ON t ({expression})")
     try:
         with users.settings({} if setting is None else dict([setting])):

@@ -28,7 +28,7 @@ JOB, SHARE = 32 << 20, 8
 def star(lab: Lab) -> Iterator[Lab]:
     """A fact table of ten files with a hundred keys each, and partitioned tables of the same rows.
 
-    The dimension exists three times, as tables of three formats.
+    The dimension exists three times, as a table in each of three formats.
     """
     with lab.database("fetched"):
         fact = "SELECT id AS k, id % 7 AS v, lpad(id, 9, '0') AS s"
@@ -93,7 +93,8 @@ COLLATED = {
 def test_side_with_changing_rows_supplies_no_keys(star: Lab) -> None:
     """If a second run of a join side can return other rows, the side supplies no keys.
 
-    With such keys, the join would lose rows whose key only the second run returns.
+    With keys from a side whose rows change, a join would lose rows whose key only the second run
+    returns.
     """
     with star.settings(FETCHED):
         assert {kind for kind, build in AGAIN.items() if _supplies_keys(star, build)} == set(AGAIN)
@@ -104,7 +105,7 @@ def test_side_with_changing_rows_supplies_no_keys(star: Lab) -> None:
 def test_cached_side_supplies_keys_only_if_it_is_repeatable(star: Lab) -> None:
     """A cached join side supplies keys only if Spark can compute the same rows again.
 
-    Spark can lose a cached block between the two runs, and computes it again.
+    Between the job for keys and the join, Spark can lose a cached block, and computes it again.
     """
     dim = star.spark.table("dim")
     good = (
@@ -172,7 +173,7 @@ def _declare(lab: Lab, table: str, size: int) -> None:
 def test_keys_are_fetched_up_to_an_eighth_of_the_scan(star: Lab, build: str, cost: int) -> None:
     """Sieve fetches keys if the cost is at most an eighth of the scan's bytes.
 
-    This cost is that of a job, plus the bytes of the side that supplies keys.
+    The cost of fetching is that of a job, plus the bytes of the side that supplies keys.
     """
     with star.settings(AUTO), _of_size(star, "dim", 1 << 20):
         with _of_size(star, "fact", SHARE * (JOB + cost)):
@@ -184,7 +185,7 @@ def test_keys_are_fetched_up_to_an_eighth_of_the_scan(star: Lab, build: str, cos
 def test_cost_counts_only_bytes_that_indexes_leave(star: Lab) -> None:
     """For both sides of the join, the cost counts only the bytes that indexes do not skip.
 
-    The catalog gives each of the two tables a size of 1 GB.
+    In the catalog, each of the two joined tables has a size of 1 GB.
     """
     rows = "FROM range(0, 1000, 1, 10)"
     star.sql(f"CREATE TABLE large USING parquet AS SELECT id AS k, id % 7 AS v {rows}")
@@ -233,8 +234,7 @@ def test_keys_are_fetched_only_by_cheap_expressions(star: Lab) -> None:
             "SELECT CAST(regexp_replace(s, '^0+', '') AS BIGINT) AS k FROM dim WHERE attr = 7",
         )
         assert not [build for build in others if _supplies_keys(star, build)]
-        # This expression does not affect the keys, so the job that fetches keys omits the
-        # expression.
+        # `sha2` does not affect the keys, so the job that fetches keys does not compute `sha2`.
         assert _supplies_keys(star, "SELECT k, sha2(s, 256) FROM dim WHERE attr = 7")
         with star.setting("spark.sieve.join.pruning", "always"):
             assert all(
@@ -257,9 +257,9 @@ def _records_read(lab: Lab, query: str) -> int:
 
 
 def test_costly_expressions_are_evaluated_once(star: Lab) -> None:
-    """The join side that supplies keys has 50 rows and a costly filter.
+    """In this join, the side that supplies keys has 50 rows and a costly filter.
 
-    The job that fetches keys reads the 50 rows, and evaluates the filter a second time.
+    The job that fetches keys reads the 50 rows of a side, and evaluates the filter a second time.
 
     With the fetched keys, the scan reads five of ten files, so 500 rows instead of 1,000.
     """

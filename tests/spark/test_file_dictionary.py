@@ -1,4 +1,4 @@
-"""Compares the driver's dictionary of files, which stores hashes of paths, with a plain one."""
+"""Compares the driver's dictionary of files, which stores hashes, with a plain dictionary."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def siphash(data: bytes) -> tuple[int, int]:
 
 
 def test_path_hashes_are_those_of_siphash(lab: Lab) -> None:
-    """For texts of any length, the hash is SipHash; the authors give the hash of the empty text."""
+    """For texts of any length, the hash is SipHash; its authors give the hash of the empty text."""
     sieve = lab.spark._jvm.org.apache.spark.sql.sieve
     words = [int.from_bytes(KEY[k : k + 8], "little", signed=True) for k in (0, 8)]
     draw = random.Random(4)
@@ -104,7 +104,7 @@ def test_both_dictionaries_find_the_same_files(lab: Lab, n: int, *, cut: bool) -
 def test_paths_are_hashed_under_a_secret(lab: Lab) -> None:
     """The driver hashes paths with a secret key.
 
-    Without a secret, an attacker could choose two names that have one hash.
+    If path hashes had no secret, an attacker could choose two names with one hash.
     """
     sieve, path = lab.spark._jvm.org.apache.spark.sql.sieve, "file:/t/a"
     own = sieve.ask.FileDictionary.hash(lab.spark._jvm.org.apache.hadoop.fs.Path(path))

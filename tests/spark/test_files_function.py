@@ -47,7 +47,7 @@ def test_sieve_files_keeps_the_files_that_a_scan_reads(
 
 
 def test_reasons_say_why_no_index_helps(lab: Lab, table: str) -> None:
-    """Each file has a reason: the column has no index, Sieve is disabled, or no index exists."""
+    """`sieve_files` gives reasons: no index on the column, a disabled index, or no index at all."""
     assert _why(lab, table, "r = 3") == {(True, "no index used: no-predicate"): 10}
     assert _why(lab, table, "hash(k) = 1") == {(True, "no index used: unsupported-predicate"): 10}
     assert _why(lab, table, "true") == {(True, "no index used: no-predicate"): 10}
@@ -207,7 +207,7 @@ def test_wrong_argument_raises_the_error_of_the_statement(
 
 @pytest.mark.usefixtures("table")
 def test_more_calls_than_threads_run_at_once(lab: Lab) -> None:
-    """If more calls run at once than threads exist, all return, even if calls run further calls."""
+    """If more calls than threads run at once, all calls return, even if calls contain calls."""
     inner = "sieve_explain('SELECT * FROM sieve_indexes()')"
     texts = [f"SELECT * FROM {inner}", "EXPLAIN SIEVE SELECT * FROM sieve_status()"] * 16
     with ThreadPoolExecutor(len(texts)) as pool:

@@ -1,4 +1,4 @@
-"""If a table is dropped, renamed, moved, written or replaced, the table's index follows."""
+"""An index follows its table if the table is dropped, renamed, moved, written or replaced."""
 
 from __future__ import annotations
 
@@ -60,7 +60,8 @@ def test_drop_table_deletes_its_indexes(lab: Lab) -> None:
 def test_drop_database_deletes_indexes_in_another_folder(lab: Lab, tmp_path: Path) -> None:
     """If spark.sieve.path is set, one folder can contain the indexes of many databases.
 
-    Then, DROP DATABASE deletes only the indexes of this database's own tables.
+    If a folder has indexes of several databases, DROP DATABASE deletes only those of its own
+    tables.
     """
     root = f"file:{tmp_path}"
     with (
@@ -131,7 +132,7 @@ def test_moved_files_are_new_until_refresh(lab: Lab, tmp_path: Path) -> None:
 def test_an_index_without_its_property_is_not_used(lab: Lab) -> None:
     """UNSET TBLPROPERTIES also unregisters an index in all open sessions.
 
-    A property that is copied to another table has no effect.
+    A table property that is copied to another table registers no index.
     """
     with lab.database("properties"):
         create(lab)
@@ -158,7 +159,7 @@ def test_each_kind_of_write_causes_a_refresh(lab: Lab) -> None:
         for first in (40, 50, 60):
             lab.sql(f"INSERT INTO t SELECT id FROM range({first}, {first + 10}, 1, 1)")
         wait_until(lambda: reads(lab, "SELECT * FROM t WHERE id = 65 OR id = 45") == 2)
-        # During one refresh, sessions write more rows; a few refreshes index all of these rows.
+        # While one refresh runs, sessions write rows; a few refreshes index all of these rows.
         assert version(lab) <= 4
         lab.spark.range(70, 80, 1, 1).write.insertInto("t")
         wait_until(lambda: reads(lab, "SELECT * FROM t WHERE id = 75") == 1)
@@ -173,7 +174,7 @@ def test_each_kind_of_write_causes_a_refresh(lab: Lab) -> None:
 
 
 def test_option_refresh_auto_needs_no_session_setting(lab: Lab) -> None:
-    """With the option refresh = 'auto', an index is refreshed without the session's setting."""
+    """With the option refresh = 'auto', an index is refreshed whatever the session's setting."""
     with lab.database("asked"), lab.setting("spark.sieve.refresh.auto", "false"):
         create(lab)
         create(lab, "u")
@@ -200,7 +201,8 @@ def test_option_refresh_auto_needs_no_session_setting(lab: Lab) -> None:
         lab.check("SELECT * FROM d WHERE id = 5", exactly=1)
         lab.sql("ALTER SIEVE INDEX id_sieve ON t SET OPTIONS (refresh = 'manual')")
         lab.sql("INSERT INTO t SELECT id FROM range(50, 60, 1, 1)")
-        # Spark reports writes in order: if this second write is indexed, the first was reported.
+        # Spark reports writes in order: if the second write is indexed, Spark has reported the
+        # first.
         lab.sql("INSERT INTO d SELECT id FROM range(50, 60, 1, 1)")
         wait_until(lambda: reads(lab, "SELECT * FROM d WHERE id = 55") == 1)
         assert lab.facts()["files new"] == "1"
@@ -273,8 +275,8 @@ def test_table_of_another_catalog_is_ignored(lab: Lab) -> None:
         with lab.setting("spark.sieve.refresh.auto", "true"):
             lab.sql("CREATE NAMESPACE other.following")
             lab.sql("CREATE TABLE other.following.t AS SELECT 1L AS id")
-            # Spark reports writes in order: if this second write is indexed, the first was
-            # reported.
+            # Spark reports writes in order: if the second write is indexed, Spark has reported the
+            # first.
             lab.sql("INSERT INTO u VALUES (40)")
             wait_until(lambda: version(lab, "u") == 2)
         assert version(lab) == 1
@@ -327,7 +329,7 @@ def test_a_table_declares_its_indexes(lab: Lab) -> None:
         more.write.mode("append").saveAsTable("t")
         wait_until(lambda: reads(lab, "SELECT * FROM t WHERE id = 55") == 1)
         lab.check("SELECT * FROM t WHERE id = 55", exactly=1)
-        # Spark creates the table again without properties, but Sieve still builds the declared
+        # saveAsTable creates the table again without properties, but Sieve still builds declared
         # indexes.
         wait_until(lambda: indexed(lab) == both)
         lab.spark.sql(SELECT).write.mode("overwrite").saveAsTable("t")

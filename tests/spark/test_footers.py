@@ -49,7 +49,7 @@ def test_ranges_have_the_bytes_of_a_large_footer(lab: Lab, tmp_path: Path) -> No
 def test_footers_that_cost_more_than_they_save(lab: Lab, tmp_path: Path) -> None:
     """The footer is almost half of the file.
 
-    Two separate ranges cost less than the whole file, and three separate ranges cost more.
+    Two separate ranges of such a file cost less than the whole file, and three cost more.
     """
     with (
         lab.setting("spark.sql.files.openCostInBytes", "0"),

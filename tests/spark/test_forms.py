@@ -1,4 +1,7 @@
-"""Alternative forms of SIEVE statements: Sieve runs some forms, and leaves others to Spark."""
+"""Tests alternative forms of SIEVE statements.
+
+Sieve runs some forms, such as procedures, and leaves other forms to Spark.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,7 @@ def _point(lab: Lab, files: int) -> None:
 def test_procedures_act_like_their_statements(lab: Lab, table: str) -> None:
     """Procedures for CREATE, REFRESH, SHOW, DESCRIBE, EXPLAIN and DROP work like the statements.
 
-    A caller can give a procedure's arguments by name or by position.
+    A caller can give the arguments of a procedure by name or by position.
     """
     (made,) = lab.sql(f"CALL sieve.create(table => '{table}', columns => 'id', budget => '2%')")
     assert made[0] == "id_sieve"
@@ -159,7 +162,7 @@ def test_spark_reports_other_mistakes(lab: Lab) -> None:
 def test_a_query_that_requires_its_index(lab: Lab, table: str) -> None:
     """If a session requires indexes and a query cannot use any, the query fails with the reason.
 
-    EXPLAIN shows the same reason as the error.
+    EXPLAIN shows the reason that this query's error contains.
     """
     lab.sql(f"CREATE SIEVE INDEX i ON {table} (id)")
     lab.sql("CREATE TABLE plain USING parquet AS SELECT * FROM t")
@@ -170,8 +173,7 @@ def test_a_query_that_requires_its_index(lab: Lab, table: str) -> None:
         for free in ("TABLE t", "SELECT * FROM t WHERE r = 3", "SELECT * FROM plain WHERE id = 25"):
             assert lab.run(free).rows
         assert lab.run(f"{query} AND {unsupported}").files == 1
-        # Spark adds the condition id IS NOT NULL to the second predicate; this condition skips no
-        # file.
+        # Spark adds id IS NOT NULL to `id % 2 = 5`, but this condition skips no file.
         for useless in (unsupported, "id % 2 = 5", "id = 25 OR id % 2 = 5"):
             cause = r"SIEVE_REQUIRED.*forms.t.*unsupported-predicate \(%\)\. EXPLAIN"
             with pytest.raises(Exception, match=cause):

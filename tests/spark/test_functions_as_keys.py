@@ -77,7 +77,7 @@ def table(lab: Lab) -> Iterator[None]:
 def test_every_function_of_spark_is_listed(lab: Lab) -> None:
     """The list contains every function of Spark.
 
-    If a new release adds a function, this test fails.
+    If a new release adds a function of Spark, this test fails.
     """
     assert {line.partition(": ")[0] for line in _lines()} == set(names(lab))
 

@@ -93,7 +93,7 @@ def test_side_without_a_predicate_supplies_no_keys(star: Lab) -> None:
 
 @pytest.mark.parametrize("adaptive", ["true", "false"])
 def test_scans_with_and_without_keys_share_no_exchange(star: Lab, adaptive: str) -> None:
-    """If only one of two scans has join keys, these two scans share no exchange."""
+    """If only one of two scans has join keys, the two scans share no exchange."""
     grouped = "SELECT v, count(*) AS n FROM fact GROUP BY v"
     keyed = (
         "SELECT v, count(*) AS n FROM fact JOIN dim ON fact.k = dim.k WHERE attr = {} GROUP BY v"
@@ -219,7 +219,7 @@ def test_shared_exchange_needs_the_same_keys_in_all_scans(star: Lab, adaptive: s
 
 
 def test_scans_with_values_of_the_query_are_counted(star: Lab) -> None:
-    """`sieve_status` counts the scans that got run-time values, and the keys.
+    """`sieve_status` counts the scans that got run-time values, and the keys of these scans.
 
     Spark's SQL tab shows how long scans waited for run-time values.
     """
@@ -295,7 +295,7 @@ def test_index_does_not_cause_a_broadcast(star: Lab, conf: Mapping[str, str]) ->
 
 @pytest.mark.parametrize("adaptive", ["true", pytest.param("false", marks=LONG)])
 def test_few_bytes_of_many_rows_are_not_broadcast(star: Lab, adaptive: str) -> None:
-    """If 60 KB of a file hold 40 MB of rows, and the limit is 4 MB, Spark broadcasts no rows."""
+    """A file of 60 KB with 40 MB of rows is not broadcast if the limit on a broadcast is 4 MB."""
     conf = {
         "spark.sql.adaptive.enabled": adaptive,
         "spark.sql.autoBroadcastJoinThreshold": "300KB",
@@ -327,7 +327,7 @@ def test_few_bytes_of_many_rows_are_not_broadcast(star: Lab, adaptive: str) -> N
 def test_side_pruned_by_an_upper_join_is_broadcast_once(star: Lab, adaptive: str) -> None:
     """If an upper join selects partitions of a lower join's side, Spark broadcasts this side once.
 
-    This broadcast contains only the partitions that the upper join selects.
+    The broadcast of this side contains only the partitions that the upper join selects.
     """
     query = (
         "SELECT /*+ BROADCAST(p), BROADCAST(d) */ f.v FROM fact f JOIN parted p ON f.k = p.k "

@@ -20,12 +20,12 @@ from spark_session import Lab
 
 
 def _in_turns(kinds: Iterable[str], *turns: tuple[str, ...]) -> list[Any]:
-    """Pairs each kind of query with modes: each kind gets the modes of the next turn, in a cycle.
+    """Pairs kinds of queries with modes: each kind gets the modes of one turn, and turns alternate.
 
-    Of each turn, `make test` runs only the first two modes.
+    Of the modes of each turn, `make test` runs only the first two.
 
-    The golden file joinkinds.sql runs each kind of join in all modes. Here, a few modes per kind
-    suffice, because Sieve decides on keys before Spark chooses the join algorithm.
+    The golden file joinkinds.sql runs each kind of join in all modes. A few modes per kind suffice
+    here, because Sieve decides on keys before Spark chooses the join algorithm.
     """
     return [
         pytest.param(kind, mode, marks=LONG if place > 1 else ())
@@ -122,7 +122,7 @@ UNPRUNED = {
 }  # fmt: skip
 
 
-# In these joins, Spark cannot broadcast the side whose keys prune the other side.
+# For these joins, Spark cannot broadcast the side whose keys prune the other side.
 OUTER = {
     "left, through another": (
         (
@@ -167,7 +167,7 @@ def test_side_filled_with_nulls_reads_files_with_a_partner(
 ) -> None:
     """If an outer join returns all rows of a side, a separate job fetches this side's keys.
 
-    Spark never broadcasts a side that is returned in full.
+    Spark never broadcasts a side that an outer join returns in full.
     """
     query, files = OUTER[kind]
     conf = {"spark.sql.adaptive.enabled": adaptive}
@@ -183,7 +183,7 @@ SIDES = {
     "RIGHT": (1, FILES),
     "FULL": (FILES, FILES),
     "LEFT SEMI": (1, 1),
-    # The right side only decides which left rows have a match.
+    # In an anti join, the right side only decides which left rows have a match.
     "LEFT ANTI": (FILES, 1),
 }
 
@@ -193,15 +193,15 @@ SIDES = {
 def test_side_returned_in_full_reads_all_files(star: Lab, kind: str, *, on_right: bool) -> None:
     """If a join returns a side's unmatched rows, too, the join reads all files of this side.
 
-    Both sides contain rows without a match, and one side contains a NULL key.
+    In these joins, both sides have rows without a match, and one side has a NULL key.
     """
     few = "(SELECT IF(k = 3540, 9999, k) AS k FROM dim WHERE attr = 77) d"
     left, right = (few, "fact f") if on_right else ("fact f", few)
     query = f"SELECT * FROM {left} {kind} JOIN {right} ON f.k = d.k"
     files = SIDES[kind][on_right]
     check(star, query, files, FETCHED)
-    # In a semi join, Spark can broadcast only the right side, here `fact`; no other keys are
-    # fetched.
+    # In a semi join, Spark can broadcast only the right side, here `fact`; Sieve fetches no other
+    # keys.
     is_own = (kind, on_right) == ("LEFT SEMI", True)
     check(star, query, FILES if is_own else files, {"spark.sieve.join.pruning": "always"})
 

@@ -1,7 +1,8 @@
-"""ORDER BY with LIMIT, MIN, MAX and ranges use the least and greatest key of each location.
+"""ORDER BY with LIMIT, MIN, MAX and range queries use the least and greatest key of each location.
 
-With an index of any shape, such queries read only files that can contain a row of the result. An
-index of wide cells locates other keys only roughly, but stores these two keys exactly.
+With an index of any shape, ORDER BY with LIMIT reads only files that can contain a row of the
+result. An index of wide cells locates most keys only roughly, but stores the least and greatest key
+exactly.
 """
 
 from __future__ import annotations
@@ -28,12 +29,12 @@ LONG = pytest.mark.long
 
 
 def scattered(id_: int) -> int:
-    """The value for an id, which is a permutation of the ids."""
+    """The value for an id; the values are a permutation of the ids."""
     return id_ * 7919 % ROWS
 
 
 def holders(first: int, *, descending: bool = False) -> int:
-    """The number of files that contain one of the first values, in either direction."""
+    """How many files contain one of the first values, by ascending or descending value."""
     rows = sorted(range(ROWS), key=scattered, reverse=descending)[:first]
     return len({row // EACH for row in rows})
 
@@ -53,7 +54,7 @@ def scattered_table(lab: Lab, request: pytest.FixtureRequest) -> Iterator[Lab]:
             "IF(id % 400 < 150, NULL, id * 7919 % 4000) AS n, id * 7919 % 4000 DIV 1000 AS tied "
             f"FROM range(0, {ROWS}, 1, {FILES})"
         )
-        # The shape `sieve` stores every key, so it gets no budget here.
+        # An index of the shape `sieve` stores every key, so its options have no budget.
         budget = "" if request.param == "sieve" else ", budget = '1%'"
         options = f"OPTIONS (shape = '{request.param}'{budget})"
         lab.sql(f"CREATE SIEVE INDEX ON t ({', '.join(TYPES)}, n, tied) {options}")
@@ -87,8 +88,8 @@ def test_bounds_do_not_include_null(
 ) -> None:
     """Half of the files contain NULL, which is neither a least nor a greatest key.
 
-    With NULLS FIRST, ORDER BY reads the files that contain NULL. With NULLS LAST, the least and
-    greatest keys select the files that the query reads.
+    With NULLS FIRST, ORDER BY reads the files that contain NULL. With NULLS LAST, ORDER BY selects
+    files by their least and greatest keys.
     """
     values = [(scattered(k), k // EACH) for k in range(ROWS) if k % 400 >= 150]
     ends = sorted(values, reverse=direction == "DESC")[:WANTED]
@@ -111,7 +112,7 @@ def test_ties_are_read(scattered_table: Lab) -> None:
 def test_a_filter_on_the_column_and_on_another(scattered_table: Lab) -> None:
     """If a filter is on an indexed column, only rows that pass it bound the result.
 
-    If the filter's column has no index, the query reads all files.
+    If a filter's column has no index, a query for MIN reads all files.
     """
     scattered_table.check("SELECT min(i) FROM t WHERE k % 2 = 1", exactly=FILES, known=_KNOWN)
     scattered_table.check("SELECT l FROM t WHERE i < 2 ORDER BY l LIMIT 1", at_most=2, known=_KNOWN)

@@ -130,7 +130,7 @@ def _literal(code: int | None) -> str:
 def test_a_constant_has_the_code_of_its_value(
     lab: Lab, literal: str, type_name: str, value: object
 ) -> None:
-    """`sieve_key` of a constant is the code of its value, even if folded or not UTF-8."""
+    """For a constant, `sieve_key` returns the value's code, also for bytes that are not UTF-8."""
     arrow = pa.decimal128(*map(int, type_name[8:-1].split(","))) if "(" in type_name else None
     arrow = arrow or COLUMNS[type_name][0]
     (code,) = _codes(pa.array([value], arrow), type_name)

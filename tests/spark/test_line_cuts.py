@@ -1,8 +1,8 @@
 """Text files with lines that begin just before, at, or just after the end of a range.
 
 A line belongs to the range that contains the first byte of the line. As an exception, a line that
-begins exactly at the end of a range belongs to this range. The index and the scan must assign every
-line to the same range.
+begins exactly at the end of a range belongs to this earlier range. The index and the scan must
+assign every line to the same range.
 """
 
 from __future__ import annotations
@@ -52,10 +52,10 @@ def _forms(*long: str) -> list[Any]:
 
 @pytest.mark.parametrize("form", _forms("csv with a separator"))
 def test_first_line_after_a_cut_is_found(lab: Lab, tmp_path: Path, form: str) -> None:
-    """Queries for the first lines after every third end of a range find these lines.
+    """For each third range, a query finds the first line after this range's start.
 
-    Only every third range is read, so a line that the scan assigned to the next range would be
-    missing.
+    Each query reads only every third range, so a line that the scan assigned to the next range
+    would be missing.
     """
     format_name, options, line, ending = FORMS[form]
     assert sorted(cut % WIDTH for cut in CUTS) == sorted([*range(WIDTH), STEP % WIDTH])
@@ -83,8 +83,8 @@ def test_first_line_after_a_cut_is_found(lab: Lab, tmp_path: Path, form: str) ->
 def test_lines_of_split_files_are_found_next_to_ranges(lab: Lab, tmp_path: Path, form: str) -> None:
     """A scan that reads ranges of one file also finds all lines of other files that Spark splits.
 
-    In the last split of one such file, no line begins; in the last split of another, four lines
-    begin. A compressed file is never split by Spark.
+    In the last split of one new file, no line begins; in that of another, four lines begin. A
+    compressed file is never split by Spark.
     """
     format_name, options, line, ending = FORMS[form]
     known = random.Random(4).sample(range(100, 500), LINES)

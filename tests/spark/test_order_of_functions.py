@@ -1,8 +1,7 @@
-"""A list says for which arguments a function of Spark keeps the order, for each function.
+"""For each function of Spark, a list says for which arguments the function keeps the order.
 
-Each claim that the shim makes is a line in `order_of_functions.txt`: a line begins with ``rises``
-or ``falls``, followed by a call with a column. At the end, the list names the functions without any
-claim.
+The list has a line for each claim that the shim makes: ``rises`` or ``falls``, and the call of a
+function on a column. The list ends with the names of the functions without any claim.
 """
 
 from __future__ import annotations
@@ -163,7 +162,7 @@ def _clock_changes(lab: Lab, *, local: bool = False) -> list[int]:
 def test_every_function_of_spark_is_listed(lab: Lab) -> None:
     """The list contains every function of this Spark.
 
-    If a new release adds a function, this test fails.
+    If a new release adds a function of Spark, this test fails.
     """
     listed = LIST.read_text(encoding="utf-8").splitlines()
     named = {line.split(" ", 1)[1].split("(", 1)[0] for line in listed if "(" in line}
@@ -192,7 +191,7 @@ def test_the_list_has_every_claim(lab: Lab, request: pytest.FixtureRequest) -> N
 def test_functions_keep_the_order_that_the_shim_claims(lab: Lab, zone: str, ansi: str) -> None:
     """In the claimed range of a column, a function keeps the order of values, and is never NULL.
 
-    Two results can be out of order only if the arguments differ by less than the claim's slack.
+    Results can be out of order only if their arguments differ by less than the claim's slack.
     """
     listed = [line for line in LIST.read_text(encoding="utf-8").splitlines() if " " in line]
     with lab.settings({"spark.sql.session.timeZone": zone, "spark.sql.ansi.enabled": ansi}):

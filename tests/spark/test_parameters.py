@@ -82,7 +82,7 @@ def test_values_of_each_type_can_be_parameters(lab: Lab) -> None:
 def test_a_parameter_without_a_value_is_named(lab: Lab) -> None:
     """If a parameter of a SIEVE statement has no value, the error names the parameter.
 
-    Spark raises the same error for queries.
+    If a query's parameter has no value, Spark raises the error.
     """
     for args in ({}, {"other": 1}):
         with pytest.raises(Exception, match="UNBOUND_SQL_PARAMETER"):
@@ -157,11 +157,11 @@ def test_strings_have_the_same_value_in_blocks(lab: Lab, escaped: str) -> None:
                 comments.append(lab.facts("j")["comment"])
                 lab.sql("DROP SIEVE INDEX j ON t")
             assert comments[0] == comments[1], literal
-        # With this setting, Spark does not parse these texts as raw strings, but all strings end at
-        # the same place.
+        # With escapedStringLiterals, Spark does not parse these texts as raw strings, but each
+        # string ends at the same place.
         for literal in (r"r'\'", r'R"\"', r"r'a;\'"):
-            # If Sieve missed the end of such a string, it would take the last statement's quotes
-            # for this end.
+            # If Sieve missed the end of a raw string, it would find an end in the quotes of the
+            # last statement.
             disable = "ALTER SIEVE INDEX id_sieve ON t DISABLE"
             lab.sql(f"BEGIN VALUES ({literal}); {disable}; SELECT 'x', \"y\"; END")
             assert lab.facts()["state"] == "disabled", literal

@@ -58,7 +58,7 @@ def write(folder: Path, format_name: str) -> None:
 def table(
     lab: Lab, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[str]:
-    """Creates a table of a few large files, with an index of ranges."""
+    """Creates a table of a few large files, with an index that locates ranges."""
     folder = tmp_path_factory.mktemp("large") / "t"
     write(folder, request.param)
     with lab.database("ranges"):
@@ -138,7 +138,7 @@ def test_many_ranges(lab: Lab, adaptive: str, most: str) -> None:
 def test_tasks_have_work(lab: Lab) -> None:
     """A task reads ranges of up to 8 MB, or of up to Spark's own maximum.
 
-    Without Sieve, Spark would start one task per core.
+    Without Sieve, Spark would start one task per core for these ranges.
     """
     query = f"SELECT * FROM t WHERE k IN ({', '.join(map(str, KEYS[:: len(KEYS) // 8]))})"
     with lab.setting("spark.sql.files.minPartitionNum", "8"):
@@ -211,7 +211,7 @@ def test_queries_that_show_splits_read_whole_files(lab: Lab, shown: str) -> None
 def test_bytes_read_have_the_footer_of_each_stretch(lab: Lab, table: str) -> None:
     """Adjacent ranges cost one footer together; each separate range costs one more footer.
 
-    Text files have no footer to count.
+    Ranges of text files cost no footer.
     """
 
     def ranges_and_bytes_read(*numbers: int) -> tuple[int, int]:
@@ -221,7 +221,7 @@ def test_bytes_read_have_the_footer_of_each_stretch(lab: Lab, table: str) -> Non
         (of,) = lab.explain(query)
         return of["ranges_read"], of["bytes_read"]
 
-    # How many bytes a query for one key reads, per row group; then the row groups at which the
+    # How many bytes a query reads for one key of each row group; and the row groups at which the
     # second and third range begin.
     singles = [ranges_and_bytes_read(k * ROWS)[1] for k in range(GROUPS)]
     second = next(k for k in range(1, GROUPS) if ranges_and_bytes_read(0, k * ROWS)[0] == 2)

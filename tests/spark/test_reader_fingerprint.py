@@ -125,7 +125,7 @@ def test_settings_of_other_columns_keep_the_index_in_use(
 def test_harmless_setting_keeps_the_index_in_use(
     tables: Lab, table: str, key: str, value: str
 ) -> None:
-    """If a session changes settings of writers or sizes, or sets defaults, the index is used."""
+    """If a session changes settings of writers or sizes, or sets defaults, it uses the index."""
     with flipped(tables, key, value):
         tables.check(f"SELECT * FROM {table} WHERE id = 5", exactly=1)
 
@@ -144,7 +144,7 @@ def test_a_changed_setting_of_hadoop_counts_too(
 ) -> None:
     """If the driver or a session changes a Hadoop setting of the reader, queries ignore the index.
 
-    Each scan here follows a scan with another value, whose answer must not be used again.
+    Each scan follows a scan with another value of the setting, whose answer no longer applies.
     """
     query = f"SELECT * FROM {table} WHERE id = 5"
     tables.check(query, exactly=1)
@@ -196,7 +196,7 @@ def test_manifest_has_only_a_digest_of_a_secret(tables: Lab, key: str) -> None:
 def test_a_row_that_moves_with_the_time_zone_is_found(tables: Lab) -> None:
     """Sessions in different time zones read a CSV time without a zone as different instants.
 
-    Queries in a session of another zone return these rows.
+    Queries in a session of another time zone return the rows at the session's instants.
     """
     with other_database(tables, "zones"):
         tables.sql("CREATE TABLE t (id INT, at STRING) USING csv")
@@ -228,7 +228,7 @@ def make_swapped(tables: Lab) -> None:
 def test_a_column_that_moves_with_positional_reading_is_found(tables: Lab) -> None:
     """With positional reading, ORC takes a column's values from the column at its position.
 
-    Queries then return the rows with these values.
+    With positional reading, queries return the rows that have these other values.
     """
     with other_database(tables, "positions"):
         make_swapped(tables)
@@ -290,8 +290,8 @@ def test_other_table_options_switch_the_index_off(tables: Lab) -> None:
         assert tables.check("SELECT * FROM t WHERE id = 5", exactly=FILES).rows == {}
         assert reasons(tables, "SELECT * FROM t WHERE id = 5") == CHANGED
         tables.sql("REFRESH SIEVE INDEX ON t")
-        # The key is in a gap between keys of one file; with the default budget, the index does not
-        # store this gap.
+        # No row has this key, which lies between keys of one file; an index with the default budget
+        # stores no such gap.
         assert tables.check("SELECT * FROM t WHERE id = 5", exactly=1).rows == {}
 
 
@@ -340,7 +340,7 @@ def test_fingerprint_has_exactly_these_parts(tables: Lab) -> None:
 def test_fingerprint_of_text_has_the_version_of_spark(tables: Lab) -> None:
     """For a text format, the fingerprint contains Spark's full version.
 
-    For other formats, the fingerprint contains only Spark's release line.
+    For formats other than text, a fingerprint contains only Spark's release line.
     """
     full = str(tables.spark.version)
     line = ".".join(full.split(".")[:2])
@@ -371,7 +371,7 @@ def test_fingerprint_has_the_settings_that_affect_values(tables: Lab) -> None:
         for _, key, _ in HARMLESS
         if key.startswith("spark.sql.legacy.") and not key.startswith(harmless)
     }
-    # For this key, the last value in the list of harmless settings is the default.
+    # For enableVectorizedReader, the last value in the list of harmless settings is the default.
     own -= {*fixed, "spark.sql.parquet.enableVectorizedReader"}
     expected = {
         f"conf.{key}" if key.startswith("spark.") else f"hadoop.{key}"

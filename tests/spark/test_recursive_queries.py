@@ -14,7 +14,7 @@ FILES = 8
 
 @pytest.fixture(scope="module")
 def graph(lab: Lab) -> Iterator[Lab]:
-    """A table of edges in eight files of a hundred; each edge leads to a node of another file."""
+    """A table of edges in eight files, a hundred each; an edge leads to a node of another file."""
     if lab.spark.version.startswith("3."):
         pytest.skip("Spark 3.5 has no recursive queries")
     with lab.database("graph"):
@@ -108,7 +108,7 @@ def test_queries_around_a_loop(graph: Lab, kind: str, adaptive: str) -> None:
     listed, read = _check(graph, query, {"spark.sql.adaptive.enabled": adaptive})
     assert read < listed
     if kind == "a join with the result":
-        # These five nodes are in four or five different files.
+        # The five nodes of the result are in four or five different files.
         assert read <= (listed // FILES - 1) + 5
 
 

@@ -68,15 +68,15 @@ def refreshed(lab: Lab) -> None:
 def test_refresh_reads_only_new_files(lab: Lab) -> None:
     """According to Spark's count of records, REFRESH reads only the new files.
 
-    The new version has two runs, which are for different files.
+    After REFRESH, a version has two runs, which are for different files.
     """
     with lab.database("delta"):
         create(lab, 20)
         append(lab, 2000)
         with reading(lab) as told:
             assert [row[1:3] for row in lab.sql("REFRESH SIEVE INDEX ON t")] == [(2, 21), (2, 21)]
-        # For each of two indexes, a build reads rows three times (to count, sample and index them),
-        # and reads its run once.
+        # For each of two indexes, a build reads the rows three times (to count, sample and index),
+        # and reads the run once.
         assert 2 * ROWS <= told[0] < 8 * ROWS
         assert lab.facts()["runs"] == "2"
         assert lab.facts()["rows"] == "2100"
@@ -166,7 +166,7 @@ def test_a_long_history_loses_nothing(lab: Lab, seed: int) -> None:
 
 
 def test_an_unreadable_new_file_changes_nothing(lab: Lab) -> None:
-    """If REFRESH cannot read a new file, the error names this file; the version stays."""
+    """If REFRESH cannot read a new file, the error names this file, and no version is made."""
     with lab.database("unreadable"):
         create(lab, 4)
         append(lab, 400)

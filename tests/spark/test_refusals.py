@@ -95,7 +95,7 @@ def test_hive_table_with_a_serde_is_refused_with_the_setting(
 def test_a_collated_column_is_refused(refusing: Lab) -> None:
     """CREATE refuses a column with another collation than UTF8_BINARY.
 
-    Under such a collation, strings with different codes can be equal.
+    Under other collations than UTF8_BINARY, strings with different codes can be equal.
     """
     if refusing.spark.version < "4":
         pytest.skip("Spark 3.5 has no collations")

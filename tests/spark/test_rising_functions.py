@@ -46,8 +46,8 @@ OF_ZONES = {
 def test_rows_of_a_repeated_hour_are_found(lab: Lab, rule: str) -> None:
     """When clocks go back, functions of a time decrease once; queries still lose no row.
 
-    Spark 4 rewrites a comparison of a cast as a comparison of the column, and finds only one of the
-    two equal hours. Without this rule of Spark, the index gets the comparison as typed.
+    Spark 4 rewrites a comparison of a cast as one of the column, and finds only one of the two
+    equal hours. If the rule UnwrapCast is excluded, the index gets the comparison as typed.
     """
     excluded = f"{rule}InBinaryComparison" if rule else "none"
     with (
@@ -94,7 +94,7 @@ DAY = 86_400_000_000
 INT, LONG = 1 << 31, 1 << 63
 OPS = ("=", "<", "<=", ">", ">=")
 _SETTINGS = {
-    # Without this rule, the index and Spark both evaluate each comparison as typed.
+    # If the rule UnwrapCast is excluded, the index and Spark both evaluate comparisons as typed.
     "spark.sql.optimizer.excludedRules": (
         "org.apache.spark.sql.catalyst.optimizer.UnwrapCastInBinaryComparison"
     ),
@@ -164,7 +164,7 @@ OF_TIMES: Mapping[str, Sequence[str]] = {
     ],
     "n": ["CAST({} AS DATE)", "year({})"],
 }
-# For half of all days, the results of these functions exceed the limits of their types.
+# For half of all days, the results of these functions exceed the limits of the functions' types.
 WRAPPING: Mapping[str, Sequence[str]] = {
     "d": ["date_add({}, 2147483647)", "date_sub({}, CAST(-2147483648 AS INT))"],
     "m": ["date_format({}, 'yyyy')"],
@@ -269,7 +269,7 @@ class Values:
 def test_no_value_of_a_time_is_lost(lab: Lab, tmp_path: Path, zone: str) -> None:
     """If a comparison is TRUE for a value, the comparison's key ranges contain the value.
 
-    The key ranges contain other values only near clock changes, and near the limits of the type.
+    Key ranges contain other values only near clock changes, and near the limits of the type.
     """
     clocks = changes(lab, zone)
     seconds = [
@@ -387,7 +387,7 @@ def judge(lab: Lab, column: str, functions: Sequence[str], values: pa.Array, pla
 
 
 def translated(lab: Lab, frame: DataFrame) -> list[object]:
-    """The key ranges of all comparisons in the array that a query selects."""
+    """The key ranges of all comparisons in an array that a query selects."""
     plan = frame._jdf.queryExecution().optimizedPlan()
     arrays, relations = [], []
     waiting = [plan]

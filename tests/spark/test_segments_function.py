@@ -43,7 +43,7 @@ def test_segments_show_keys_as_values(lab: Lab, table: str, column: str) -> None
 def test_expected_files_are_those_of_a_key(lab: Lab, table: str) -> None:
     """For a key in one file, the function expects one file; for a key in all files, all files.
 
-    For segments of hash maps, the number of expected files is NULL.
+    For a segment of a hash map, the number of expected files is NULL.
     """
     assert lab.sql(f"SELECT expected_files FROM sieve_segments('{table}', 'k_sieve')") == [(1.0,)]
     assert lab.sql(f"SELECT expected_files FROM sieve_segments('{table}', 'r_sieve')") == [(10.0,)]
@@ -76,7 +76,7 @@ def test_data_frame_keeps_the_rows_of_its_analysis(lab: Lab) -> None:
 def test_names_are_resolved_as_in_sql(lab: Lab) -> None:
     """Names can be qualified, quoted, in any letter case, or relative to the current database.
 
-    If a view and a table have the same name, the name means the view.
+    A view hides a table of the same name from the function.
     """
     for name in ("T", "segments.t", "`segments`.`t`", "spark_catalog.segments.t"):
         assert lab.sql(f"SELECT count(*) FROM sieve_segments('{name}', 'K_SIEVE')") == [(1,)]

@@ -101,7 +101,7 @@ def test_session_can_disable_sieve(lab: Lab) -> None:
 def test_create_refuses_a_folder_that_no_list_allows(lab: Lab, table: str, tmp_path: Path) -> None:
     """If ``spark.sieve.roots`` does not allow a folder, CREATE refuses this folder.
 
-    If a session does not allow the folder, its queries report the reason root-refused.
+    If a session does not allow the folder of an index, its queries report root-refused.
     """
     one, other = opened(lab, 2)
     create = f"CREATE SIEVE INDEX ON {table} (id) OPTIONS (error = 1)"
@@ -166,7 +166,7 @@ def test_wrong_setting_value_is_refused(lab: Lab) -> None:
 def test_wrong_driver_setting_lets_queries_read_all_rows(lab: Lab) -> None:
     """If the driver's configuration has a wrong value, queries read all files.
 
-    Statements fail and name this wrong value, until a SET replaces it.
+    Statements fail and name a wrong driver setting, until a SET replaces it.
     """
     defaults = lab.spark._jsc.sc().conf()
     wrong = {"spark.sieve.enabled": "maybe", "spark.sieve.cache.bytes": "much"}
@@ -182,7 +182,8 @@ def test_wrong_driver_setting_lets_queries_read_all_rows(lab: Lab) -> None:
             session.explain(POINT)
         session.sql("SET spark.sieve.enabled = true")
         assert session.run(POINT) == replace(answer, files=1)
-        # SET refuses this wrong value just as it refuses other wrong values.
+        # SET refuses this value like any wrong value, although the driver's configuration accepted
+        # it.
         for key, value in wrong.items():
             with pytest.raises(Exception, match=rf"SIEVE_INVALID_SETTING\] {re.escape(key)} = 'm"):
                 session.sql(f"SET {key} = {value}")
@@ -231,7 +232,7 @@ def test_a_replanned_query_keeps_its_pruning(lab: Lab, table: str) -> None:
 
 @pytest.mark.usefixtures("index")
 def test_equal_scans_are_still_shared(lab: Lab, table: str) -> None:
-    """Equal scans of a self join still share an exchange, so Spark reads the side once."""
+    """Equal scans of a self join still share an exchange, so Spark scans the table once."""
     side = f"(SELECT r, max(s) AS s FROM {table} WHERE id BETWEEN 120 AND 129 GROUP BY r)"
     query = f"SELECT a.s, b.s FROM {side} a JOIN {side} b ON a.r = b.r"
     with lab.setting("spark.sql.autoBroadcastJoinThreshold", "-1"):
@@ -338,7 +339,7 @@ def test_scans_before_and_after_create_are_not_equal(lab: Lab, table: str, chang
 def test_a_prefetched_answer_serves_one_listing(lab: Lab) -> None:
     """A prefetched answer serves one use of a file listing; a second run sends a new request.
 
-    The table can have changed since the first run.
+    Between two runs of a query, the table can change.
     """
     scan = the_scan(lab.spark, POINT)
     listing = scan.relation().location()

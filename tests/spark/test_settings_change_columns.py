@@ -349,9 +349,9 @@ def test_a_setting_of_a_column(lab: Lab, tmp_path: Path, kind: str, case: Case) 
     ],
 )
 def test_padding_changes_only_char_columns(lab: Lab, tmp_path: Path, kind: str) -> None:
-    """CREATE refuses CHAR columns, because their values depend on these settings.
+    """CREATE refuses CHAR columns, because their values depend on settings of padding.
 
-    Indexes on VARCHAR columns stay in use if these settings change.
+    If settings of CHAR padding change, indexes on VARCHAR columns stay in use.
     """
     padding = ("spark.sql.readSideCharPadding", "spark.sql.legacy.charVarcharAsString")
     plain: dict[str, str] = {}
@@ -368,7 +368,8 @@ def test_padding_changes_only_char_columns(lab: Lab, tmp_path: Path, kind: str) 
         )
         lengths = []
         for mode in modes:
-            # Spark caches a table's columns under the settings of the first query.
+            # Until REFRESH TABLE, Spark caches a table's columns under the settings of the first
+            # query.
             lab.sql("REFRESH TABLE t")
             with lab.settings(mode):
                 lengths += lab.sql("SELECT length(c), length(v) FROM t WHERE id = 15")

@@ -45,7 +45,7 @@ def tables(lab: Lab) -> Iterator[Lab]:
     [pytest.param("auto", marks=LONG), pytest.param("intervals", marks=LONG), "map", "sieve"],
 )
 def test_every_shape_gives_the_same_rows(tables: Lab, shape: str) -> None:
-    """Queries for present and absent keys, lists, ranges and negations return the same rows."""
+    """Queries for present keys, absent keys, lists, ranges and negations return the same rows."""
     tables.sql(
         f"CREATE SIEVE INDEX ON t (late, url, noise, wide, f, day) OPTIONS (shape = '{shape}')"
     )
@@ -79,7 +79,7 @@ def test_every_shape_gives_the_same_rows(tables: Lab, shape: str) -> None:
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_odd_columns(tables: Lab, shape: str) -> None:
-    """An index skips files of columns with one value, only NULL, only NaN, or type limits."""
+    """An index skips files of columns with one value, only NULL, only NaN, or a type's limits."""
     tables.sql(f"CREATE SIEVE INDEX ON odd (one, none, nan, ends) OPTIONS (shape = '{shape}')")
     for where, files in {
         "one = 5": 4, "one = 6": 0, "none = 1": 0, "none IS NULL": 4, "nan = 1": 0,
@@ -88,7 +88,7 @@ def test_odd_columns(tables: Lab, shape: str) -> None:
     }.items():  # fmt: skip
         query = f"SELECT id FROM odd WHERE {where}"
         if shape == "sieve" and where.startswith("ends"):
-            # If blocks are as wide as the type, only the type's limits are in blocks of their own.
+            # In blocks as wide as the type, only the type's limits are apart from other values.
             tables.check(query, at_most=3, known=WITHOUT)
         else:
             tables.check(query, exactly=files, known=WITHOUT)
@@ -122,7 +122,7 @@ def test_auto_chooses_a_map_if_it_reads_fewer_files(
 ) -> None:
     """If long strings share key codes, `auto` chooses a hash map that fits into the budget.
 
-    If unique numbers have different codes, `auto` chooses no hash map, because fewer bytes suffice.
+    If unique numbers have different codes, `auto` chooses no hash map, as fewer bytes suffice.
     ESTIMATE predicts the shape that `auto` then chooses.
     """
     on = f"ON t ({column}) OPTIONS (budget = '{budget}')"
@@ -161,9 +161,9 @@ def test_the_default_index_finds_unique_scattered_keys(tables: Lab) -> None:
 
 
 def test_map_reads_at_most_one_file_for_an_absent_key(tables: Lab) -> None:
-    """If 4,000 keys are in five files each, a query for an absent key reads under one on average.
+    """If 4,000 keys are in five files each, queries for absent keys read under one file on average.
 
-    The maximum is six files.
+    No query for an absent key reads more than six files.
     """
     tables.sql(f"""
         CREATE TABLE plane USING parquet PARTITIONED BY (file) AS
@@ -181,7 +181,7 @@ def test_map_reads_at_most_one_file_for_an_absent_key(tables: Lab) -> None:
 
 
 def test_describe_shows_the_expected_reads(tables: Lab) -> None:
-    """DESCRIBE shows the expected files per query: with this index, a perfect one, and min/max."""
+    """DESCRIBE shows the expected files per query: of this index, of a perfect one, of min/max."""
     tables.sql("CREATE SIEVE INDEX ON t (late)")
     facts = dict(tables.sql("DESCRIBE SIEVE INDEX late_sieve ON t"))
     words = facts["files read for a key that occurs"].replace(";", "").replace(",", "").split()

@@ -34,8 +34,7 @@ DATABASES = {
 }
 ELSEWHERE = {"docs/recipes/superset.md": "tests/clients/test_superset.py"}
 
-# These statements create the tables and indexes that an example needs, but its page does not
-# create.
+# These statements create the tables and indexes that an example needs but its page does not create.
 BEFORE = {
     "JOIN customers": [
         "ALTER TABLE orders ADD COLUMNS (customer BIGINT)",

@@ -88,7 +88,7 @@ def test_reasons_are_counted_by_scan(lab: Lab, table: str) -> None:
 def test_status_counts_audits_explains_and_cached_bytes(lab: Lab, table: str) -> None:
     """`sieve_status` counts audited files and the bytes of caches.
 
-    An EXPLAIN counts only as a statement.
+    `sieve_status` counts an EXPLAIN only as a statement.
     """
     lab.run(f"SELECT * FROM {table} WHERE k = 25")
     before = _status(lab)

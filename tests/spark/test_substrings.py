@@ -230,7 +230,8 @@ def test_patterns_with_a_broken_escape(logs: Lab) -> None:
 def test_escape_for_invalid_bytes_loses_no_row(lab: Lab) -> None:
     """If the escape character is also the replacement of invalid bytes, queries lose no row.
 
-    LIKE decodes invalid bytes as this character, so a text can match a pattern with other bytes.
+    LIKE decodes invalid bytes as the replacement character, so a text can match a pattern with
+    other bytes.
     """
     with lab.database("escapes"):
         lab.sql(

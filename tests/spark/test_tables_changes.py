@@ -55,7 +55,7 @@ def test_an_overwritten_table_is_read_until_refresh(lab: Lab) -> None:
 
 
 def test_a_file_replaced_in_place_is_read(lab: Lab) -> None:
-    """If a file's bytes change, queries after REFRESH TABLE read it, as changed-file."""
+    """If a file's bytes change, queries after REFRESH TABLE read the file, as changed-file."""
     with lab.database("replaced"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 80, 1, 8)")
         lab.sql("CREATE TABLE other USING parquet AS SELECT id FROM range(500, 600, 1, 1)")
@@ -202,7 +202,7 @@ def test_null_structs_have_null_fields(lab: Lab) -> None:
 
 
 def test_file_with_a_future_time_is_always_read(lab: Lab) -> None:
-    """CREATE omits files with a modification time in the future, which could hide a change."""
+    """CREATE omits files whose modification time is in the future, as they could hide changes."""
     with lab.database("unsettled"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
         tomorrow = time.time() + 86_400

@@ -102,7 +102,7 @@ def test_an_index_name_in_quotes(lab: Lab) -> None:
 
 
 def test_column_names_match_in_any_case(lab: Lab) -> None:
-    """If a session is not case-sensitive, statements and queries accept any case of a column."""
+    """If a session is not case-sensitive, statements and queries accept columns in any case."""
     with lab.database("cases"):
         lab.sql("CREATE TABLE T USING parquet AS SELECT id AS OrderKey FROM range(0, 40, 1, 4)")
         lab.sql("CREATE SIEVE INDEX ON cases.t (ORDERKEY)")

@@ -90,7 +90,7 @@ def test_partitions_of_strange_names(lab: Lab) -> None:
         frame.write.insertInto("t")
         assert len(lab.spark.table("t").inputFiles()) == len(values) + 1
         assert lab.sql("CREATE SIEVE INDEX ON t (id)")[0][2] == len(values) + 1
-        # The query has a scan for each value, and the total shows that each scan reads one file.
+        # A query with one scan per value shows by its total that each scan reads one file.
         keys = [k * 10 + 5 for k in range(len(values))]
         each = (f"SELECT id, p FROM t WHERE id = {key}" for key in keys)
         found = lab.check(" UNION ALL ".join(each), exactly=len(values))
@@ -118,9 +118,9 @@ def test_a_partition_elsewhere_is_indexed_too(lab: Lab, tmp_path: Path) -> None:
 def test_file_in_several_partitions_is_always_read(lab: Lab, tmp_path: Path) -> None:
     """A scan always reads a file that several partitions list.
 
-    If the keys of such a file bounded a top-k query, low keys of one group would exclude rows of
-    other groups. In this test, partitions share a location: spelt equally, spelt differently, or
-    one location within another.
+    If the keys of a file in several partitions bounded a top-k query, low keys of one group would
+    exclude rows of others. Several partitions share a location, spelt equally or differently, or
+    one location lies in another.
     """
     shared = tmp_path / "shared"
     lab.spark.range(100, 110, 1, 1).toDF("k").write.parquet(str(shared))

@@ -245,7 +245,7 @@ def test_calls_of_a_sorted_frame_skip_files_like_a_limit(
     assert frame.tail(1)[0].k == 0
     assert len(frame.collect()) == FILES * 100
     assert _read(frame.limit(3).union(frame.limit(3))) == 1 + 1
-    # The union also needs all sorted rows, which come from the same plan nodes as the limited rows.
+    # The union needs the limited rows and all sorted rows, which come from the same plan nodes.
     both = frame.limit(3).union(frame)
     assert len(both.collect()) == FILES * 100 + 3
     assert [tuple(row) for row in frame.offset(3995).limit(10).sort("k").collect()] == [
@@ -255,7 +255,7 @@ def test_calls_of_a_sorted_frame_skip_files_like_a_limit(
 
 @pytest.mark.parametrize("adaptive", ["true", pytest.param("false", marks=pytest.mark.long)])
 def test_scans_with_and_without_a_bound_share_no_exchange(top: Lab, adaptive: str) -> None:
-    """If two scans have different top-k bounds, or only one has any, they share no exchange."""
+    """If two scans have different top-k bounds, or only one has a bound, they share no exchange."""
     conf = {"spark.sql.adaptive.enabled": adaptive}
     ends = "SELECT k FROM fact ORDER BY k {} LIMIT 3"
     parts = [ends.format(""), ends.format("DESC"), "SELECT k FROM fact WHERE v = 6"]
@@ -388,7 +388,7 @@ def test_files_dropped_at_run_time_give_no_bound(top: Lab) -> None:
     )
     top.check(joined)
     top.check("SELECT min(k) FROM parts WHERE p IN (SELECT k FROM texts WHERE k IN (2, 3))")
-    # Before a subquery's result selects partitions, Spark lists the files of all partitions.
+    # Before the result of a subquery selects partitions, Spark lists the files of all partitions.
     of_result = ("p = (SELECT max(k) FROM texts WHERE k < 3)", "q >= (SELECT min(v) FROM texts)")
     for condition in of_result:
         top.check(f"SELECT k FROM parts WHERE {condition} ORDER BY k LIMIT 3")

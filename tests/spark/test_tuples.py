@@ -163,7 +163,7 @@ def test_short_integers_of_a_broadcast(orders: Lab) -> None:
 
 
 def test_explain_names_the_keys_of_a_join(keys_of: Lab) -> None:
-    """EXPLAIN SIEVE shows that the index will get pairs of join keys."""
+    """EXPLAIN SIEVE shows that the index on two columns will get pairs of join keys."""
     query = "SELECT * FROM t WHERE (tenant, id) IN (SELECT a, b FROM wanted)"
     shown = [row.asDict() for row in keys_of.spark.sql(f"EXPLAIN SIEVE {query}").collect()]
     assert [row["indexes"] for row in shown] == ["pair@1"]

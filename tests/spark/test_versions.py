@@ -33,7 +33,7 @@ def create(lab: Lab) -> None:
 def test_show_lists_the_change_of_each_version(lab: Lab) -> None:
     """SHOW lists the change that made each version; OPTIMIZE merges all runs into one run.
 
-    VACUUM never deletes the current version.
+    VACUUM never deletes the current version of an index.
     """
     with lab.database("life"):
         create(lab)
@@ -78,9 +78,9 @@ def test_show_lists_the_change_of_each_version(lab: Lab) -> None:
 def test_vacuum_deletes_the_run_of_a_dead_writer_after_a_day(lab: Lab) -> None:
     """A day after a writer died, VACUUM deletes the run that the writer left.
 
-    Such a run has a pending write, and no version contains it.
+    The run of a dead writer has a pending write, and no version contains the run.
 
-    VACUUM keeps files without a pending write that no version contains.
+    If a file has no pending write, and no version contains it, VACUUM keeps the file.
     """
     with lab.database("dead_writer"):
         create(lab)
@@ -115,7 +115,7 @@ def test_vacuum_deletes_only_indexes_that_are_not_in_use(lab: Lab) -> None:
         (dead / "intent.json").write_bytes((kept / "intent.json").read_bytes())
         stranger = root / "00000000-0000-4000-8000-00000000000e"
         stranger.mkdir()
-        # The writer of this index may still be at work, so VACUUM keeps the index under any RETAIN.
+        # A writer may still be at work on this index, so VACUUM keeps the index under any RETAIN.
         assert lab.sql("VACUUM SIEVE INDEXES IN orphaned RETAIN 0 HOURS") == []
         yesterday = time.time() - 86_500
         os.utime(dead / "intent.json", (yesterday, yesterday))

@@ -37,7 +37,7 @@ def test_bucketed_scans_read_whole_files(lab: Lab) -> None:
 
 
 def test_scan_of_zstd_files_reads_all_files_or_none(lab: Lab, tmp_path: Path) -> None:
-    """A scan of a table of zstd files reads all files of the table, or none.
+    """A scan reads all files of a table of zstd files, or none of them.
 
     If a scan has few files, Spark 4.1 makes smaller splits, and fails at a split zstd file.
     """
