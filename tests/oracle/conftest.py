@@ -1,4 +1,4 @@
-"""The modules of this folder import each other by their names alone."""
+"""The modules of this folder import each other by name."""
 
 from __future__ import annotations
 

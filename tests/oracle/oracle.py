@@ -1,4 +1,4 @@
-"""Compares queries with an index to an oracle: Spark without the index returns the right rows."""
+"""The oracle is Spark without the index: each query must return the same rows with the index."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ Outcome = Counter[str] | str
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """One SELECT statement on the table ``t``."""
+    """One SELECT of the table ``t``."""
 
     shown: str
     where: str
 
     @property
     def counts(self) -> bool:
-        """Returns whether the query's result is a count of rows."""
+        """Returns whether the query counts rows."""
         return self.shown.startswith("count(")
 
     def branch(self, number: int = 0, file: str | None = None) -> str:
-        """The query's SQL for one file or for all files; a number begins each row."""
+        """The query's SQL for one file or all files; each row begins with a number."""
         shown = f"CAST({self.shown} AS STRING)" if self.counts else self.shown
         only = f" AND _metadata.file_name = '{file}'" if file else ""
         return f"SELECT {number} AS k, {shown} AS r FROM t AS t WHERE ({self.where}){only}"
@@ -40,7 +40,7 @@ class Query:
 
 @dataclass(slots=True)
 class Tally:
-    """How many comparisons a run has made, and what indexes did in these comparisons."""
+    """The counts of a run's comparisons, and of the effects of the indexes."""
 
     tables: int = 0
     refused: int = 0
@@ -56,7 +56,7 @@ class Tally:
 
 
 def draw_query(rng: random.Random, table: ForeignTable, probes: Sequence[Probe]) -> Query:
-    """A random projection; its predicate is random, or selects the row of a probed value."""
+    """A random projection with a predicate that is random, or that selects a probed value's row."""
     columns = [*table.columns, "p"]
     leaves = ["s.a", "s.b"] if "s" in columns else []
     some = rng.sample([*columns, *leaves], k=rng.choice([1, 1, 2, 3]))
@@ -81,7 +81,7 @@ def draw_query(rng: random.Random, table: ForeignTable, probes: Sequence[Probe])
 
 
 def compare(lab: Lab, context: str, queries: Sequence[Query], tally: Tally) -> None:
-    """Asserts that queries have the same outcome with and without the index: rows or an error."""
+    """Asserts that queries return the same rows or the same error with and without the index."""
     with _counted(lab, tally), lab.setting("spark.sieve.strict", "true"):
         _compare_together(lab, context, queries, tally)
     tally.pairs += len(queries)
@@ -114,8 +114,7 @@ def _compare_alone(lab: Lab, context: str, query: Query, tally: Tally) -> None:
         if on == off:
             return
         assert isinstance(off, str), _difference(context, query, off, on)
-        # Spark can fail at a file that the index skips, so the test compares only files without an
-        # error.
+        # Spark can fail at a file that the index skips, so the test compares only the other files.
         names = sorted(Path(name).name for name in lab.spark.table("t").inputFiles())
         apart = [_outcome(lab, query, name) for name in names]
     errors = {outcome for outcome in apart if isinstance(outcome, str)}
@@ -151,7 +150,7 @@ def _outcome(lab: Lab, query: Query, file: str | None = None) -> Outcome:
 
 
 def _name(error: PySparkException | Py4JJavaError) -> str:
-    """The error condition that Spark reports, or the class of the error's root cause."""
+    """The condition of a Spark error, or the class of the error's root cause."""
     assert "SIEVE_" not in str(error), str(error)
     if isinstance(error, PySparkException):
         condition = getattr(error, "getCondition", error.getErrorClass)
@@ -174,5 +173,5 @@ def _counted(lab: Lab, tally: Tally) -> Iterator[None]:
 
 
 def counters(lab: Lab) -> Counter[str]:
-    """The values of the driver's counters about indexes."""
+    """The driver's counters of indexes."""
     return Counter(dict(lab.sql("SELECT counter, sum(value) FROM sieve_status() GROUP BY counter")))

@@ -162,7 +162,7 @@ def test_spark_reports_other_mistakes(lab: Lab) -> None:
 def test_a_query_that_requires_its_index(lab: Lab, table: str) -> None:
     """If a session requires indexes and a query cannot use any, the query fails with the reason.
 
-    EXPLAIN shows the reason that this query's error contains.
+    The reason in the error of a query that requires an index is the one that EXPLAIN shows.
     """
     lab.sql(f"CREATE SIEVE INDEX i ON {table} (id)")
     lab.sql("CREATE TABLE plain USING parquet AS SELECT * FROM t")

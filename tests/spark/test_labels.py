@@ -53,7 +53,7 @@ def _described(what: Any) -> str | None:
 def test_jobs_name_their_statement_and_step(lab: Lab) -> None:
     """The label of each job and stage of CREATE and REFRESH names the statement and the step.
 
-    Afterwards, the session has the user's own job description again.
+    After the statement, the session has the user's own job description again.
     """
     context = lab.spark.sparkContext
     with lab.database("labels"):

@@ -1,7 +1,7 @@
 """For each function of Spark, a list says for which arguments the function keeps the order.
 
-The list has a line for each claim that the shim makes: ``rises`` or ``falls``, and the call of a
-function on a column. The list ends with the names of the functions without any claim.
+The list has a line for each claim of the shim. A claim is ``rises`` or ``falls``, followed by a
+call on a column. The list ends with the names of the functions without any claim.
 """
 
 from __future__ import annotations
