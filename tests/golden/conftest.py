@@ -1,4 +1,4 @@
-"""A Thrift server in the test run's own driver, and a count of the files that clients read.
+"""A Thrift server in the test run's own driver, and a counter of the files that clients read.
 
 The tests of clients start, query and stop other Thrift servers in separate processes.
 """
@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 @pytest.fixture(scope="session")
 def thrift_port(lab: Lab) -> Iterator[int]:
-    """The port of a HiveThriftServer2 that serves the run's session."""
+    """The port of a HiveThriftServer2 that serves the test run's session."""
     port = int(lab.spark.conf.get(THRIFT_PORT))
     servers = lab.spark._jvm.org.apache.spark.sql.hive.thriftserver.HiveThriftServer2
     server = servers.startWithContext(lab.spark._jsparkSession.sqlContext())
@@ -29,7 +29,7 @@ def thrift_port(lab: Lab) -> Iterator[int]:
 
 
 def _await(port: int, seconds: float = 60) -> None:
-    """The server opens the port in a background thread."""
+    """The server opens the port later, in a background thread."""
     deadline = time.monotonic() + seconds
     while True:
         try:
@@ -41,7 +41,7 @@ def _await(port: int, seconds: float = 60) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Runs all tests of a corpus file one after another, so that its tables are made only once."""
+    """Runs all tests of a corpus file in sequence, so that its tables are created only once."""
 
     def script(item: pytest.Item) -> str:
         callspec = getattr(item, "callspec", None)

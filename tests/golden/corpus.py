@@ -1,22 +1,23 @@
 """Reads the golden corpus, whose files contain annotated statements and their expected rows.
 
 In a ``.sql`` file, each statement ends with ``;`` at the end of a line. The statements before the
-line ``--@ queries`` make the file's tables, and run once. Each later statement runs once in every
-mode. The ``.out`` file of the same name contains the sorted rows of each statement. Annotations
-precede a statement:
+line ``--@ queries`` make the file's tables, and run once. Each statement after the line ``--@
+queries`` runs once in every mode. For each statement, the ``.out`` file of the same name contains
+the sorted rows. Annotations precede a statement:
 
-    --! files <= 2 of 20      with the index at most 2 files are read, without it 20 (also: = )
-    --! modes on strict       the statement is run in these modes only (EXPLAIN SIEVE, say)
+--! files <= 2 of 20 with the index at most 2 files are read, without it 20 (also: = ) --! modes on
+strict the statement is run in these modes only (EXPLAIN SIEVE, say)
 
-Each file runs with the index in strict mode. `make test` runs only every third query of the files
-in ``THINNED``, which have many queries of one kind. `make test-long` runs all queries, and also
+Each file runs in strict mode with the index. Files in ``THINNED`` have many similar queries, so
+`make test` runs one query in three of these files. `make test-long` runs all queries, and also
 audits the files that scans skip. A file also runs without the index, unless a stored digest proves
-that this run would pass (``proven``). The files in ``EVERY_MODE`` also run over the Thrift server
-and, in `make test-long`, with default settings. The files in ``OVER_THRIFT`` also run over the
-Thrift server; `make test` then runs one query in four. Spark compiles the queries of the files in
-these two sets, and interprets those of other files. With ``--every 6``, only one query in six runs.
+that this run would pass again (``proven``). The files in ``EVERY_MODE`` also run over the Thrift
+server and, in `make test-long`, with default settings. The files in ``OVER_THRIFT`` run over the
+Thrift server, too; there, `make test` runs one query in four. Spark compiles the queries of the
+files in these two sets, and interprets the queries of all other files. With the option ``--every
+6``, only one query in six runs.
 
-In a statement, ``{{3..9 step 2}}`` stands for ``3, 5, 7, 9``, because long lists are hard to read.
+Long lists are hard to read, so in a statement ``{{3..9 step 2}}`` stands for ``3, 5, 7, 9``.
 """
 
 from __future__ import annotations
@@ -48,20 +49,20 @@ _FILES = re.compile(r"files (<=|=) (\d+) of (\d+)")
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """The numbers of files that a query may read with the index, and the number read without it."""
+    """How many files a query may read with the index, and how many it reads without the index."""
 
     exact: bool
     most: int
     total: int
 
     def allow(self, read: int) -> bool:
-        """Returns whether a scan with the index may read this many files."""
+        """Returns whether the annotation allows a scan with the index to read so many files."""
         return read == self.most if self.exact else read <= self.most
 
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One statement of a file, with its annotations."""
+    """One statement of a corpus file, with its annotations."""
 
     text: str
     files: Files | None = None
@@ -69,18 +70,18 @@ class Statement:
 
     @property
     def only_reads(self) -> bool:
-        """Returns whether later statements have the same result if this statement does not run."""
+        """Returns whether the statement only reads, so that other statements work without it."""
         return _ROWS.match(self.text) is not None
 
     @property
     def sql(self) -> str:
-        """The SQL text to run."""
+        """The statement's SQL with all series written out."""
         return _SERIES.sub(_series, self.text)
 
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """A ``.sql`` file: the statements that make tables, and the queries."""
+    """A ``.sql`` file in two parts: the statements that make tables, and the queries."""
 
     path: Path
     setup: tuple[Statement, ...]
@@ -88,24 +89,24 @@ class Script:
 
     @property
     def name(self) -> str:
-        """The name of the file's theme."""
+        """The name of the file without its ending."""
         return self.path.stem
 
     @property
     def expected(self) -> Path:
-        """The path of the file with the expected rows."""
+        """The path of the ``.out`` file, which has the expected rows."""
         return self.path.with_suffix(".out")
 
 
 def step(name: str, mode: str) -> int:
-    """Returns n if `make test` runs every n-th query of the file in a mode."""
+    """Returns n if `make test` runs one in n queries of this file in this mode."""
     if mode == "thrift" and name in OVER_THRIFT:
         return 4
     return 3 if mode == "strict" and name in THINNED else 1
 
 
 def read_script(path: Path) -> Script:
-    """Parses a ``.sql`` file. Raises ValueError for an invalid annotation."""
+    """Parses a ``.sql`` file. If an annotation is invalid, raises ValueError."""
     setup, mark, queries = path.read_text(encoding="utf-8").partition(f"{_QUERIES}\n")
     if not mark:
         raise ValueError(f"{path.name} has no line {_QUERIES}")
@@ -147,12 +148,12 @@ def _series(match: re.Match[str]) -> str:
 
 
 def render(statement: Statement, rows: Sequence[str]) -> str:
-    """The entry of a statement in an ``.out`` file."""
+    """The entry of an ``.out`` file: a statement, then its rows."""
     head = "\n".join(f"> {line}" for line in statement.text.splitlines())
     return "\n".join([head, *rows, ""]) + "\n"
 
 
 def read_expected(path: Path) -> list[str]:
-    """The entries of an ``.out`` file, in order."""
+    """The entries of an ``.out`` file, in order, one per statement."""
     text = path.read_text(encoding="utf-8")
     return [entry.rstrip("\n") + "\n\n" for entry in re.split(r"(?m)^\n(?=> )", text)]

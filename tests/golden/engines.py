@@ -1,4 +1,4 @@
-"""Ways to run the golden corpus: each way runs a statement and returns the rows as text."""
+"""Engines that run the golden corpus: each one runs a statement and returns the rows as text."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SETTINGS: Mapping[str, Mapping[str, str]] = {
     "off": {"spark.sieve.enabled": "false"},
     "on": {},
     "strict": {"spark.sieve.strict": "true"},
-    # The audit reads all files and ranges that a scan has skipped.
+    # In this mode, an audit reads all files and ranges that a scan has skipped.
     "audited": {"spark.sieve.strict": "true", "spark.sieve.audit.sample": "1.0"},
     "thrift": {"spark.sieve.strict": "true"},
 }
@@ -34,41 +34,41 @@ MASKED_PROPERTIES = {
 
 _SIEVE = re.compile(r"\s*\w+\s+SIEVE\b", re.IGNORECASE)
 _SILENT = re.compile(r"\s*(SET|RESET|USE)\b", re.IGNORECASE)
-# The Thrift server prints the error condition twice, with the exception's class in between.
+# The Thrift server prints the error condition twice; the exception's class stands in between.
 _ERROR = re.compile(r".*(\[SIEVE_[A-Z_]+\] [^\n]*)")
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The sorted rows of a statement, and the number of files read, if known."""
+    """The sorted rows of a statement, and the number of files that it read, if known."""
 
     rows: tuple[str, ...]
     files: int | None = None
 
 
 class Engine(Protocol):
-    """A session that runs statements."""
+    """A session or connection that runs statements."""
 
     def run(self, sql: str) -> Result:
         """Runs one statement.
 
-        If Sieve refuses the statement, the error is the only row; other errors are raised.
+        If Sieve refuses the statement, Sieve's error is the only row; all other errors are raised.
         """
 
 
 class SparkEngine:
-    """A session of the test run's own driver."""
+    """Runs statements in a session of the test run's driver."""
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
 
     def run(self, sql: str) -> Result:
-        """Runs a statement; returns the rows as spark-sql prints them."""
+        """Runs a statement; returns the rows in the format of spark-sql."""
         try:
             frame = self._spark.sql(sql)
             plan = frame._jdf.queryExecution().executedPlan()
-            # If a plan runs outside a query, Spark does not pass the session's settings to the
-            # tasks.
+            # If a plan runs outside a query's execution, Spark does not pass the session's settings
+            # to tasks.
             for key in INTERPRETED:
                 self._spark.sparkContext.setLocalProperty(key, self._spark.conf.get(key, None))
             lines = self._spark._jvm.org.apache.spark.sql.execution.HiveResult.hiveResultString(
@@ -81,11 +81,11 @@ class SparkEngine:
 
 
 class ThriftEngine:
-    """A connection to a Thrift server, like that of BI tools and notebooks.
+    """Runs statements on a connection to a Thrift server, as BI tools and notebooks do.
 
     Args:
         cursor: a cursor of PyHive.
-        server: a session of the server's driver, which counts the files read.
+        server: a session in the server's driver; its UI store knows how many files are read.
     """
 
     def __init__(self, cursor: Any, server: SparkSession) -> None:
@@ -94,7 +94,7 @@ class ThriftEngine:
         self._store = server._jsparkSession.sharedState().statusStore()
 
     def run(self, sql: str) -> Result:
-        """Runs a statement; returns the rows as spark-sql prints them."""
+        """Runs a statement; returns the rows in the format of spark-sql."""
         before = self._last_execution()
         try:
             self._cursor.execute(sql)
@@ -113,7 +113,7 @@ class ThriftEngine:
         return int(known.last().executionId()) if known.size() else -1
 
     def _files_read(self, before: int) -> int:
-        """The number of files that executions since `before` have read, according to the UI."""
+        """The number of files that executions after `before` have read, according to Spark's UI."""
         read = 0
         for number in range(before + 1, self._last_execution() + 1):
             found = self._store.execution(number)
@@ -132,7 +132,7 @@ class ThriftEngine:
 
 
 def presented(sql: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> tuple[str, ...]:
-    """The rows as sorted lines; times and sizes in results of SIEVE statements are masked."""
+    """The rows as sorted lines; a mask replaces times and sizes in results of SIEVE statements."""
     if _SILENT.match(sql):
         return ()
     if not _SIEVE.match(sql):
@@ -148,7 +148,7 @@ def presented(sql: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -
 
 
 def refusal(error: Exception) -> str:
-    """Returns Sieve's error from a client's exception; raises any other exception again."""
+    """Returns Sieve's error from a client's exception; raises any exception that contains none."""
     text = str(error)
     if isinstance(error, OperationalError) and hasattr(error.args[0], "status"):
         text = error.args[0].status.errorMessage

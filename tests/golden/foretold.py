@@ -1,4 +1,4 @@
-"""Compares EXPLAIN SIEVE with a run, for each query of the corpus."""
+"""Compares what EXPLAIN SIEVE predicts with the run, for each query of the corpus."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Counts = Mapping[tuple[str, str | None], int]
 
 
 def differences(lab: Lab, script: Script, every: int) -> list[str]:
-    """The queries whose run differs from EXPLAIN SIEVE."""
+    """The queries whose run is known to differ from EXPLAIN SIEVE."""
     wrong = []
     for number, statement in enumerate(script.queries):
         if not statement.only_reads:
@@ -30,7 +30,7 @@ def differences(lab: Lab, script: Script, every: int) -> list[str]:
 
 
 def difference(lab: Lab, statement: Statement) -> list[str]:
-    """What EXPLAIN SIEVE predicts and the run lacks, and what the run has and EXPLAIN lacks."""
+    """The differences between what EXPLAIN SIEVE predicts for a statement and what its run does."""
     try:
         rows = [row for row in lab.explain(statement.sql) if reasons(row) != {"no-index"}]
     except PySparkException as error:
@@ -46,7 +46,7 @@ def difference(lab: Lab, statement: Statement) -> list[str]:
 def compared(rows: Sequence[Mapping[str, Any]], run: Counts) -> Iterator[str]:
     """See `difference`.
 
-    A run has fewer scans than EXPLAIN shows if scans share an exchange or a join is empty.
+    If scans share an exchange, or if a join is empty, a run has fewer scans than EXPLAIN shows.
     """
     later = [row for row in rows if AT_RUN_TIME in (row["predicate"] or "")]
     said = {
@@ -69,11 +69,11 @@ def compared(rows: Sequence[Mapping[str, Any]], run: Counts) -> Iterator[str]:
 
 
 def reasons(row: Mapping[str, Any]) -> set[str]:
-    """The reasons in a row of EXPLAIN SIEVE."""
+    """The reasons that a row of EXPLAIN SIEVE contains."""
     return set(re.findall(r"([a-z-]+)(?: \([^)]*\))?: \d", row["reasons"] or ""))
 
 
 def counts(lab: Lab) -> Counts:
-    """The counters over all scans so far."""
+    """The values of Sieve's counters over all scans so far."""
     rows = lab.sql("SELECT counter, reason, value FROM sieve_status()")
     return {(counter, reason): int(value) for counter, reason, value in rows}

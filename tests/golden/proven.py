@@ -1,12 +1,12 @@
-"""Records the files that have passed without the index, so that tests need not run them again.
+"""Records which files have passed without the index, so that the next test runs can omit them.
 
-Without the index, a file's rows and the number of data files read depend only on Spark's release,
-the statements and their data. For each file that has passed in the mode ``off``, ``off.json``
-contains a digest of the release, the ``.sql`` and the ``.out``. While the digest is unchanged, the
-file would pass again. ``pytest tests/golden --regenerate`` stores digests.
+Without the index, a file's rows and its count of data files read depend only on Spark's release,
+the statements and their data. If a file has passed in the mode ``off``, ``off.json`` contains one
+digest of the release, the ``.sql`` and the ``.out``. While a file matches its stored digest, the
+file would pass again. ``pytest tests/golden --regenerate`` stores the digests.
 
-The files in ``EVERY_MODE`` still run without the index each time. These runs prove that Spark uses
-its own plans if Sieve is disabled.
+The files in ``EVERY_MODE`` run without the index each time, whatever the stored digests. The runs
+of ``EVERY_MODE`` show that Spark uses its own plans if Sieve is disabled.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ RECORD = Path(__file__).with_name("off.json")
 
 
 def digest(script: Script) -> str:
-    """The digest of a file's expected rows and of everything that determines Spark's answers."""
+    """The digest of a file's expected rows and of all inputs that determine Spark's answers."""
     parts = [pyspark.__version__.encode()]
     parts += [path.read_bytes() for path in (script.path, script.expected)]
     return sha256(b"".join(sha256(part).digest() for part in parts)).hexdigest()
 
 
 def is_proven(script: Script) -> bool:
-    """Returns whether the file in this state has passed in the mode ``off`` on this Spark."""
+    """Returns whether the file as it is now has passed in the mode ``off`` on this Spark."""
     return script.name not in EVERY_MODE and read_record().get(script.name) == digest(script)
 
 
@@ -40,6 +40,6 @@ def record(script: Script) -> None:
 
 
 def read_record() -> dict[str, str]:
-    """The digests by file name."""
+    """The stored digests by file name."""
     found: dict[str, str] = json.loads(RECORD.read_text(encoding="utf-8"))
     return found

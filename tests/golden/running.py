@@ -1,4 +1,4 @@
-"""Runs a file of the golden corpus, and compares the results with the expected ones."""
+"""Runs a file of the golden corpus, and compares its results with the expected results."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from spark_session import INTERPRETED
 
 
 def prepare(engine: Engine, script: Script) -> None:
-    """Makes a file's tables and indexes."""
+    """Creates the tables and indexes of a corpus file."""
     for statement in script.setup:
         rows = engine.run(statement.sql).rows
         assert not any(row.startswith("error:") for row in rows), (statement.text, rows)
 
 
 def answers(engine: Engine, mode: str, script: Script, every: int = 1) -> list[Result | None]:
-    """The result of each statement in a mode, or None for a statement that does not run.
+    """The result of each statement in a mode, or None for each statement that is omitted.
 
     Args:
         engine: the engine that runs the statements.
         mode: one of `MODES`.
         script: the script with the statements.
-        every: only every n-th query runs.
+        every: n, if only one query in n runs.
     """
     interpreted = {} if script.name in EVERY_MODE | OVER_THRIFT else INTERPRETED
     for key, value in (SETTINGS[mode] | interpreted).items():
@@ -35,7 +35,7 @@ def answers(engine: Engine, mode: str, script: Script, every: int = 1) -> list[R
 
 
 def wrong_files(statement: Statement, mode: str, read: int | None) -> list[str]:
-    """Describes how the number of files read differs from the annotation; returns "" if it fits."""
+    """Describes a number of files read that violates the annotation; otherwise returns ""."""
     allowed = statement.files
     if allowed is None or read is None:
         return []
@@ -44,7 +44,7 @@ def wrong_files(statement: Statement, mode: str, read: int | None) -> list[str]:
 
 
 def differences(script: Script, mode: str, results: Sequence[Result | None]) -> list[str]:
-    """Describes rows that differ from the ``.out`` file, and numbers of files that do not fit."""
+    """Describes rows that differ from the ``.out`` file, and unexpected numbers of files read."""
     expected = read_expected(script.expected)
     assert len(expected) == len(script.queries), "the .out file is of another .sql file"
     wrong = []

@@ -1,4 +1,4 @@
-"""In each mode, each statement of the corpus returns the expected rows and reads few files."""
+"""In each mode, each corpus statement returns the expected rows, and reads few enough files."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Connect = Callable[[], Engine]
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Runs each file in the modes that apply to the file.
+    """Runs each corpus file in the modes that apply to this file.
 
     Files with a stored proof do not run without the index.
     """
@@ -53,7 +53,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         ]
         metafunc.parametrize(("script", "mode", "each"), runs, indirect=["script"])
     elif "script" in metafunc.fixturenames:
-        # Some statements of the files in `EVERY_MODE` report on all scans of the session.
+        # Files in `EVERY_MODE` are left out, because they contain statements about all scans of a
+        # session.
         paths = sorted(Path(__file__).parent.glob("*.sql"))
         undisturbed = [
             pytest.param(
@@ -67,13 +68,13 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture(scope="module")
 def script(request: pytest.FixtureRequest) -> Script:
-    """One file of the corpus."""
+    """One parsed file of the corpus."""
     return read_script(request.param)
 
 
 @pytest.fixture(scope="module")
 def spark(script: Script, lab: Lab) -> Iterator[Connect]:
-    """Makes the tables of the file once, and then opens sessions in the test run's driver."""
+    """Creates the file's tables once; then opens a new session in the driver for each mode."""
     with lab.database(f"golden_{script.name}") as database:
 
         def connect() -> Engine:
@@ -87,7 +88,7 @@ def spark(script: Script, lab: Lab) -> Iterator[Connect]:
 
 @pytest.fixture(scope="module")
 def thrift(script: Script, lab: Lab, spark: Connect, thrift_port: int) -> Iterator[Connect]:
-    """Opens connections to the run's Thrift server, whose driver has made the file's tables."""
+    """Opens connections to the run's Thrift server, in whose driver the file's tables exist."""
     assert spark
     with thrift_session(thrift_port, username="golden") as client:
 
@@ -100,7 +101,10 @@ def thrift(script: Script, lab: Lab, spark: Connect, thrift_port: int) -> Iterat
 
 
 def in_ranges(engine: Engine, script: Script) -> Engine:
-    """A session whose tables have several ranges per file; expected results are for whole files."""
+    """The engine, with settings that give a table several ranges per file.
+
+    The file ``statements`` expects results for whole files, so it runs without these settings.
+    """
     if script.name != "statements":
         for key, value in RANGES.items():
             engine.run(f"SET {key}={value}")
@@ -109,7 +113,7 @@ def in_ranges(engine: Engine, script: Script) -> Engine:
 
 @pytest.fixture
 def every(request: pytest.FixtureRequest) -> int | None:
-    """The option `--every`: only every n-th query runs."""
+    """The option `--every` n: only one query in n runs."""
     found: int | None = request.config.getoption("every")
     return found
 
@@ -117,11 +121,11 @@ def every(request: pytest.FixtureRequest) -> int | None:
 def test_same_rows_in_every_mode(
     script: Script, mode: str, each: int, every: int | None, request: pytest.FixtureRequest
 ) -> None:
-    """In each mode, a statement returns the rows of the ``.out`` file, and reads few files."""
+    """In each mode, a statement returns the expected rows, and reads as few files as annotated."""
     regenerate = mode == "off" and request.config.getoption("regenerate")
     connect: Connect = request.getfixturevalue("thrift" if mode == "thrift" else "spark")
-    # In the files of `EVERY_MODE`, statements report on all earlier scans, so every statement must
-    # run.
+    # Files of `EVERY_MODE` contain statements about all earlier scans, so no statement may be
+    # omitted.
     results = answers(connect(), mode, script, 1 if script.name in EVERY_MODE else every or each)
     if regenerate:
         script.expected.write_text(regenerated(results, script, connect), encoding="utf-8")
@@ -133,7 +137,7 @@ def test_same_rows_in_every_mode(
 def test_explain_predicts_the_run(
     script: Script, lab: Lab, spark: Connect, every: int | None
 ) -> None:
-    """EXPLAIN predicts listed and skipped files, scans with run-time values, and reasons."""
+    """EXPLAIN SIEVE predicts a run's listed and skipped files, run-time values and reasons."""
     assert spark
     session = Lab(lab.spark.newSession())
     session.sql(f"USE golden_{script.name}")
@@ -145,7 +149,7 @@ def test_explain_predicts_the_run(
 
 
 def regenerated(off: list[Result | None], script: Script, connect: Connect) -> str:
-    """The text of an ``.out`` file, with the rows of the mode ``off`` if a statement runs in it."""
+    """The text of an ``.out`` file; statements of the mode ``off`` have the rows of this mode."""
     strict = answers(connect(), "strict", script) if None in off else off
     chosen = [one or other or Result(()) for one, other in zip(off, strict, strict=True)]
     return "".join(render(s, r.rows) for s, r in zip(script.queries, chosen, strict=True))

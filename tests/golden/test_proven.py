@@ -1,4 +1,4 @@
-"""A stored proof applies only to the same statements, rows and Spark."""
+"""A stored proof applies only if statements, rows and Spark release are unchanged."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from corpus import EVERY_MODE, read_script
 
 @pytest.fixture
 def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of a corpus file that has passed in the mode ``off``; tests change this copy."""
+    """A copy of a corpus file with a proof for the mode ``off``; the tests change the copy."""
     for name in ("integers.sql", "integers.out", "off.json"):
         (tmp_path / name).write_bytes(Path(__file__).with_name(name).read_bytes())
     monkeypatch.setattr(proven, "RECORD", tmp_path / "off.json")
@@ -22,14 +22,14 @@ def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize("suffix", [".sql", ".out"])
 def test_other_statements_or_rows_are_not_proven(copied: Path, suffix: str) -> None:
-    """If a line is added to the statements or to the rows, the file is no longer proven."""
+    """If a line is added to the ``.sql`` or the ``.out``, the stored proof no longer applies."""
     with copied.with_suffix(suffix).open("a") as file:
         file.write("\n")
     assert not proven.is_proven(read_script(copied))
 
 
 def test_another_spark_is_not_proven(copied: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A proof for one release of Spark is no proof for another release."""
+    """A proof from one release of Spark does not apply to another release."""
     monkeypatch.setattr("pyspark.__version__", "4.1.0")
     assert not proven.is_proven(read_script(copied))
 
@@ -37,7 +37,7 @@ def test_another_spark_is_not_proven(copied: Path, monkeypatch: pytest.MonkeyPat
 def test_a_file_of_every_mode_is_run_each_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The files in `EVERY_MODE` always run, to show that queries without Sieve skip no file."""
+    """The files in `EVERY_MODE` are never proven, so they always run, also without Sieve."""
     monkeypatch.setattr(proven, "RECORD", tmp_path / "off.json")
     (tmp_path / "off.json").write_text("{}")
     for name in sorted(EVERY_MODE):

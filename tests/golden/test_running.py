@@ -1,4 +1,4 @@
-"""With ``--every``, the right statements of a corpus file run."""
+"""With ``--every``, a run omits queries, but no statement that changes something."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from running import answers
 
 
 class Noted:
-    """An engine that records each statement."""
+    """An engine that only records each statement."""
 
     def __init__(self) -> None:
         self.given: list[str] = []
@@ -21,7 +21,7 @@ class Noted:
 
 
 def test_every_change_runs_if_queries_are_omitted(tmp_path: Path) -> None:
-    """An omitted query has the result None; statements that change something always run."""
+    """An omitted query has the result None; statements that change something are never omitted."""
     path = tmp_path / "some.sql"
     changes = ["INSERT INTO t SELECT 1", "SET a = b", "REFRESH SIEVE INDEX ON t"]
     queries = ["SELECT 0", *changes, "with x as (select 4) table x", "SELECT 5", "SELECT 6"]
