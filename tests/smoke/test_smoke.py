@@ -1,6 +1,6 @@
 """The most important tests, for every Spark version.
 
-`make test-spark VERSION=4.2` runs these tests.
+`make test-spark VERSION=4.2` runs these tests on Spark 4.2.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from spark_session import RANGES, Lab
 
 @pytest.fixture(scope="module")
 def table(lab: Lab) -> Iterator[str]:
-    """Creates a table of ten files in the order of ``id``, with an index on ``id``."""
+    """Creates a table of ten files that are sorted by ``id``, with an index on ``id``."""
     with lab.database("smoke"):
         lab.spark.range(0, 1000, 1, 10).selectExpr(
             "id", "cast(id % 7 AS int) AS r", "concat('k', id) AS s"
@@ -26,9 +26,9 @@ def table(lab: Lab) -> Iterator[str]:
 
 
 def test_queries_read_the_expected_files(lab: Lab, table: str) -> None:
-    """A query for a key reads one file, one for a range two files, and one for an absent key none.
+    """A query for a key reads one file, for a range two files, and for an absent key no file.
 
-    The rows are the same with and without the index.
+    The queries on an indexed table return the same rows with and without the index.
     """
     lab.check(f"SELECT * FROM {table} WHERE id = 123", exactly=1)
     lab.check(f"SELECT count(*), max(s) FROM {table} WHERE id BETWEEN 195 AND 204", exactly=2)
@@ -36,19 +36,19 @@ def test_queries_read_the_expected_files(lab: Lab, table: str) -> None:
 
 
 def test_plan_names_the_listing_of_sieve(lab: Lab, table: str) -> None:
-    """Spark's EXPLAIN names Sieve's file listing as the location of the scan."""
+    """In Spark's EXPLAIN, the location of the scan is Sieve's own file listing."""
     ((plan,),) = lab.sql(f"EXPLAIN FORMATTED SELECT * FROM {table} WHERE id = 123")
     assert "Location: SieveFileIndex" in plan
 
 
 def test_explain_sieve_shows_the_files_to_read(lab: Lab, table: str) -> None:
-    """EXPLAIN SIEVE shows a row for the scan, with the index and the number of files to read."""
+    """For a scan, EXPLAIN SIEVE shows one row: the index, and the number of files to read."""
     (scan,) = lab.explain(f"SELECT * FROM {table} WHERE id = 123")
     assert (scan["indexes"], scan["files_total"], scan["files_read"]) == ("id_sieve@1", 10, 1)
 
 
 def test_functions_return_keys_segments_and_files(lab: Lab, table: str) -> None:
-    """Each of the three SQL functions returns rows, alone and in a join with a table."""
+    """Each of Sieve's three SQL functions returns rows, both alone and in a join with a table."""
     assert lab.sql(f"SELECT max(sieve_key(id)), sieve_key(DATE '1969-12-31') FROM {table}") == [
         (999, -1)
     ]
@@ -65,7 +65,7 @@ def test_functions_return_keys_segments_and_files(lab: Lab, table: str) -> None:
 
 @pytest.mark.parametrize("adaptive", ["true", "false"])
 def test_run_time_values_select_files(lab: Lab, table: str, adaptive: str) -> None:
-    """The keys of a broadcast, an empty set of keys, and a subquery's result each select files."""
+    """A broadcast's keys, an empty set of keys, and a subquery's result each select files."""
     keys = "(SELECT k + 0 AS k, n FROM VALUES (123L, 1), (777L, 2), (NULL, 3) AS d(k, n))"
     with lab.setting("spark.sql.adaptive.enabled", adaptive):
         lab.check(f"SELECT s, n FROM {table} JOIN {keys} ON id = k", exactly=2)
@@ -75,22 +75,22 @@ def test_run_time_values_select_files(lab: Lab, table: str, adaptive: str) -> No
 
 
 def test_bounds_by_two_subqueries_of_one_table(lab: Lab, table: str) -> None:
-    """The results of two subqueries limit a scan's range, even if Spark merges both subqueries.
+    """Two subqueries' results limit a scan's range, even if Spark merges the subqueries into one.
 
-    The merged subquery returns a struct.
+    A merged subquery returns a struct of two results.
 
-    EXPLAIN SIEVE and the web UI show both limits.
+    EXPLAIN SIEVE shows that results of subqueries limit the scan at run time.
     """
     ends = f"(SELECT min(id) + 120 FROM {table}) AND id <= (SELECT max(id) - 870 FROM {table})"
     query = f"SELECT * FROM {table} WHERE id >= {ends}"
-    # The scan reads one file, and the subquery reads one file for each of the two limits.
+    # The outer scan reads one file, and the merged subquery reads two: one for each limit.
     lab.check(query, exactly=3)
     told = [str(scan["predicate"]) for scan in lab.explain(query)]
     assert any("subquery at run time" in predicate for predicate in told)
 
 
 def test_merged_subqueries_lose_no_row(lab: Lab, table: str) -> None:
-    """Two scalar subqueries with different filters return the right rows, even when merged."""
+    """Scalar subqueries with different filters return the right rows, even if Spark merges them."""
     lab.check(
         f"SELECT (SELECT sum(r) FROM {table} WHERE id < 50), "
         f"(SELECT sum(r) FROM {table} WHERE id > 950)",
@@ -99,12 +99,13 @@ def test_merged_subqueries_lose_no_row(lab: Lab, table: str) -> None:
 
 
 def test_the_web_ui_has_a_page(lab: Lab, table: str) -> None:
-    """The page in Spark's web UI shows the index, and the scan without the query's constant."""
+    """Sieve's page in Spark's web UI shows the index and the scan, but no constant of the query."""
     jvm, session = lab.spark._jvm, lab.spark._jsparkSession
     assert jvm is not None
     context = session.sparkContext()
     conf = context.conf().clone().set("spark.ui.port", "0")
-    # Spark 4.3's package lacks some classes of the security manager in the context's environment.
+    # Spark 4.3's package lacks classes that the security manager of the context's environment
+    # needs.
     managers = getattr(getattr(jvm.org.apache.spark, "SecurityManager$"), "MODULE$")
     manager = jvm.org.apache.spark.SecurityManager(
         conf, jvm.scala.Option.empty(), getattr(managers, "$lessinit$greater$default$3")()
@@ -135,7 +136,7 @@ def test_the_web_ui_has_a_page(lab: Lab, table: str) -> None:
 
 
 def test_an_index_is_shown_until_it_is_dropped(lab: Lab, table: str) -> None:
-    """SHOW lists an index until DROP; queries then read all files again."""
+    """SHOW lists an index until DROP; after DROP, queries read all files."""
     lab.spark.sql(f"CREATE SIEVE INDEX ON {table} (r, s)").collect()
     shown = [row[2] for row in lab.sql(f"SHOW SIEVE INDEXES ON {table}")]
     assert shown == ["id_sieve", "r_sieve", "s_sieve"]
@@ -147,9 +148,9 @@ def test_an_index_is_shown_until_it_is_dropped(lab: Lab, table: str) -> None:
 
 
 def test_scan_of_small_ranges_can_run_in_one_task(lab: Lab) -> None:
-    """Spark 4.3 can run a scan of small ranges in one task, without a shuffle; rows stay right.
+    """If Spark 4.3 runs a scan of small ranges in one task without a shuffle, the rows stay right.
 
-    Earlier versions of Spark do not have this setting.
+    Spark versions before 4.3 ignore the setting that allows a scan in a single task.
     """
     settings = RANGES | {
         "spark.sql.files.openCostInBytes": "0",
