@@ -1,6 +1,6 @@
-"""Writes files of every column type, and records what each Spark release reads from these files.
+"""Writes files with columns of every type, and records what each Spark release reads from these.
 
-To add a release of Spark, run this program with the release as SPARK_HOME:
+To add a release of Spark, run this program twice with the release as SPARK_HOME:
 
     python -m tests.compat.make_readers write    # files of this release, and of PyArrow
     python -m tests.compat.make_readers read     # its values of all files, into values.json
@@ -41,12 +41,12 @@ Golden = dict[str, dict[str, dict[str, dict[str, str]]]]
 
 
 def line_of(spark: Any) -> str:
-    """The release line of a session's Spark, such as 4.1."""
+    """The release line of the Spark of a session, such as 4.1."""
     return ".".join(str(spark.version).split(".")[:2])
 
 
 class Reader:
-    """Reads a file by the reader of Spark's scans directly, which needs no job for each column."""
+    """Calls the file reader that Spark's scans use, without a Spark job for each column."""
 
     def __init__(self, spark: Any, path: Path) -> None:
         self.columns = columns_of(path)
@@ -59,7 +59,7 @@ class Reader:
         self._format = scan.relation().fileFormat()
 
     def values(self, types: Iterable[str] = TYPES) -> Values:
-        """The values of each column, read as each type that this Spark supports for the column."""
+        """The values of each column, read as each of the types that this Spark supports for it."""
         found: Values = {}
         nests = (False, True) if "s" in self.columns else (False,)
         for batches, kind, nested, name in product((True, False), types, nests, self.columns):
@@ -72,14 +72,14 @@ class Reader:
     def read(
         self, name: str, kind: str, *, batches: bool = True, nested: bool = False
     ) -> str | None:
-        """The values of a column as a text, or None if this Spark cannot read this type.
+        """The values of a column as text, or None if this Spark cannot read it as the given type.
 
         Args:
             name: the column's name.
-            kind: the type as which the column is read.
-            batches: whether the reader reads in batches.
-            nested: whether to read the column in the struct ``s`` by its upper-case name; by
-                default, Spark ignores the case of names.
+            kind: the type as which Spark reads the column.
+            batches: whether Spark reads the column in batches instead of rows.
+            nested: whether to read the column as a field of the struct ``s``, by its name in
+                upper case, which Spark ignores by default.
         """
         for own in ("enableVectorizedReader", "enableNestedColumnVectorizedReader"):
             self._session.conf().set(f"spark.sql.{self._kind}.{own}", str(batches).lower())
@@ -108,7 +108,7 @@ class Reader:
 
 
 def _text(value: Any) -> str:
-    """The complete text of one of Spark's internal values."""
+    """The complete text form of one of Spark's internal values."""
     if hasattr(value, "getClass"):
         is_text = value.getClass().getSimpleName() == "UTF8String"
         value = value.getBytes() if is_text else value.toString()
@@ -116,7 +116,7 @@ def _text(value: Any) -> str:
 
 
 def columns_of(path: Path) -> tuple[str, ...]:
-    """The columns to read from a file, one of which does not exist in the file."""
+    """The columns to read from a file: those in its schema, and ``absent``, which no file has."""
     reader = parquet.read_schema(path) if path.suffix == ".parquet" else orc.ORCFile(path).schema
     return (*reader.names, "absent")
 
@@ -167,7 +167,7 @@ def _arrow_columns(kind: str) -> dict[str, pa.Array]:
             "words": pa.array(texts).dictionary_encode(),
         }  # fmt: skip
     for unit in ("ms", "us", "ns") if kind == "parquet" else ("ns",):
-        # Spark cannot read an ORC file that uses ORC's own type of instants.
+        # Spark cannot read an ORC file with a column of ORC's own instant type.
         for zone in (None, "UTC") if kind == "parquet" else (None,):
             name = f"ts_{unit}{'_utc' if zone else ''}"
             made[name] = pa.array(_instants(_MODERN), pa.timestamp("us")).cast(
@@ -183,7 +183,7 @@ def _arrow_columns(kind: str) -> dict[str, pa.Array]:
 def write_by_arrow() -> None:
     """Writes Parquet and ORC files with PyArrow.
 
-    Some Parquet files have other encodings or old timestamps.
+    Some of the Parquet files use rare encodings or the deprecated INT96 timestamps.
     """
     made = _arrow_columns("parquet")
     fields = pa.StructArray.from_arrays(
@@ -214,7 +214,7 @@ def write_by_arrow() -> None:
 
 
 def write_by_spark(spark: Any) -> None:
-    """Writes files with the running Spark, with dates in the present and in the older calendar."""
+    """Writes files with the running Spark; some store dates in the legacy hybrid calendar."""
     line = line_of(spark)
     stamps = ", ".join(
         "NULL" if v is None else f"'{v.isoformat(' ')}'" for v in _instants(_ANCIENT)
@@ -272,7 +272,7 @@ def session() -> Any:
 
 
 def main(what: str) -> None:
-    """Writes this Spark's data files, or records the values that this Spark reads in all files."""
+    """Writes this Spark's data files, or records what this Spark reads from all data files."""
     spark = session()
     FOLDER.mkdir(exist_ok=True)
     if what == "write":
@@ -286,13 +286,13 @@ def main(what: str) -> None:
 
 
 def rendered(golden: Golden) -> str:
-    """JSON with one line per column."""
+    """The values as JSON text with one line per column."""
     text = json.dumps(golden, indent=1)
     return re.sub(r"\{[^{}]*\}", lambda one: " ".join(one[0].split()), text) + "\n"
 
 
 def digests(values: Values) -> Values:
-    """Returns the values with each text replaced by a digest."""
+    """Returns the values with a digest in place of each text."""
     return {
         how: {name: hashlib.sha256(text.encode()).hexdigest()[:6] for name, text in own.items()}
         for how, own in values.items()
@@ -300,7 +300,7 @@ def digests(values: Values) -> Values:
 
 
 def merged(known: Golden, line: str, found: Mapping[str, Values]) -> Golden:
-    """Returns the digests of all release lines, in which one line's digests are replaced."""
+    """Returns all release lines' digests, after replacing the digests of one line."""
     result: Golden = {}
     for file, how in sorted({(f, h) for of in (known, found) for f in of for h in of[f]}):
         old, new = known.get(file, {}).get(how, {}), found.get(file, {}).get(how, {})

@@ -1,4 +1,4 @@
-"""Spark's release lines read the same values from columns of the kinds in `spark_lines.py`."""
+"""Spark's release lines read equal values from the kinds of columns that `spark_lines.py` lists."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ SHARED = [(files, kind) for files, kinds in KINDS.items() for kind in sorted(kin
 
 
 def _type(how: str) -> str:
-    """The type in the description of a read, such as `decimal(5,2), rows, nested`."""
+    """The type at the start of the description of a read, such as `decimal(5,2), rows, nested`."""
     return how[: how.rindex("batches" if "batches" in how else "rows") - 2]
 
 
@@ -47,12 +47,15 @@ def _kind(how: str) -> str:
 
 
 def _shared(line: str, file: str, how: str) -> str:
-    """The release lines that share indexes on such a column with the given line."""
+    """The release lines that can use the given line's indexes on a column of this kind."""
     return alike(line, Path(file).suffix[1:], _kind(how))
 
 
 def _check(lab: Lab, path: Path, types: tuple[str, ...]) -> None:
-    """Reads each column of a file as each type, in batches and in rows, and within a struct."""
+    """Reads a file's columns as each type, and asserts the recorded values.
+
+    Reads each column in batches, in rows, and as a field of a struct.
+    """
     line = line_of(lab.spark)
     with lab.settings(dict.fromkeys(BATCHES, "true")):
         found = digests(Reader(lab.spark, path).values(types))
@@ -74,9 +77,9 @@ def _check(lab: Lab, path: Path, types: tuple[str, ...]) -> None:
     ids=lambda path: path.name,
 )
 def test_this_line_reads_the_recorded_values(lab: Lab, path: Path) -> None:
-    """The running Spark reads each file as one type, and gets the recorded values.
+    """The running Spark reads each file as one of the types, and gets the recorded values.
 
-    The files together cover all types.
+    Each file of the tests is read as another type, so that all types occur.
     """
     number = files().index(path)
     _check(lab, path, TYPES[number % len(TYPES) :][:1])
@@ -85,12 +88,12 @@ def test_this_line_reads_the_recorded_values(lab: Lab, path: Path) -> None:
 @pytest.mark.soak
 @pytest.mark.parametrize("path", files(), ids=lambda path: path.name)
 def test_this_line_reads_recorded_values_as_each_type(lab: Lab, path: Path) -> None:
-    """The running Spark reads each file as each type, and gets the recorded values."""
+    """The running Spark reads each file as every type, and gets the recorded values."""
     _check(lab, path, TYPES)
 
 
 def test_lines_that_share_an_index_read_the_same_values() -> None:
-    """Lines that share an index read the same values of each column that both can read."""
+    """Release lines that share an index read equal values from a column that both can read."""
     for file, hows in GOLDEN.items():
         for how, columns in hows.items():
             for name, lines in columns.items():
@@ -102,9 +105,9 @@ def test_lines_that_share_an_index_read_the_same_values() -> None:
 
 @pytest.mark.parametrize(("kind_of_files", "kind"), SHARED)
 def test_each_line_has_read_columns_of_shared_kinds(kind_of_files: str, kind: str) -> None:
-    """For each shared kind, each line has read columns that were written by each line and PyArrow.
+    """Each release line has read the columns of each shared kind from the files of every writer.
 
-    The reads are in batches and in rows.
+    The writers are PyArrow and each line's Spark; each line reads in batches and in rows.
     """
     column = WRITTEN[kind]
     for writer in ("arrow", *(f"spark-{line}" for line in LINES)):
@@ -121,7 +124,7 @@ def test_each_line_has_read_columns_of_shared_kinds(kind_of_files: str, kind: st
 
 @pytest.mark.parametrize("kind_of_files", KINDS)
 def test_each_file_and_type_has_recorded_values(kind_of_files: str) -> None:
-    """Each line has recorded values for each file and each type."""
+    """For each file and each type, every release line has recorded values."""
     for path in files():
         if path.suffix == f".{kind_of_files}":
             for line in LINES:
@@ -131,12 +134,12 @@ def test_each_file_and_type_has_recorded_values(kind_of_files: str) -> None:
 
 
 def test_other_lines_share_no_index() -> None:
-    """A release line that is not in the table shares no index with another line."""
+    """If the table does not list a release line, the line shares no index with another line."""
     assert all(alike(line, "parquet", "integer") == line for line in ("3.4", "4.4", "5.0"))
 
 
 def test_readers_of_batches_and_of_rows_agree_in_orc() -> None:
-    """ORC's batch reader and row reader return equal values, so settings may select either one."""
+    """ORC's batch reader and its row reader return equal values, so a setting may select either."""
     for file, hows in GOLDEN.items():
         if file.endswith(".orc"):
             for how, columns in hows.items():

@@ -1,6 +1,6 @@
 """Indexes of other formats.
 
-REFRESH rebuilds an index of an older format, and queries ignore one of a newer format.
+REFRESH rebuilds an index of an older format, and queries ignore an index of a newer format.
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ from tests.fake_spark import Session, Warehouse, without_spark
 
 @pytest.fixture
 def warehouse(tmp_path: Path) -> Warehouse:
-    """A table of eight files of ten keys each."""
+    """A table with eight files of ten keys each."""
     made = Warehouse(tmp_path / "shop")
     made.create_table("t", [range(10 * k, 10 * k + 10) for k in range(8)])
     return made
 
 
 def sealed(path: Path, body: Mapping[str, Any]) -> None:
-    """Writes a manifest with its checksum."""
+    """Writes a manifest that includes its checksum."""
     text = json.dumps({k: v for k, v in body.items() if k != "checksum"}, separators=(",", ":"))
     seal = hashlib.sha256(text.encode()).hexdigest()
     path.write_text(f'{text[:-1]},"checksum":"{seal}"}}')
 
 
 def test_an_older_format_is_rebuilt_by_refresh(warehouse: Warehouse) -> None:
-    """With an index of an older format, queries read every file and suggest REFRESH.
+    """If an index has an older format, queries read every file and advise users to run REFRESH.
 
-    REFRESH keeps the index's options, comment and name.
+    REFRESH keeps the options, comment and name of the old index.
 
-    Before REFRESH, statements that only show an index work.
+    If an index has an older format, statements that only show the index still work.
     """
     with without_spark():
         Session(warehouse).sql("CREATE SIEVE INDEX ON t (id)")
@@ -76,7 +76,7 @@ def test_an_older_format_is_rebuilt_by_refresh(warehouse: Warehouse) -> None:
 
 
 def test_a_disabled_index_of_an_older_format_is_rebuilt_too(warehouse: Warehouse) -> None:
-    """ALTER makes an empty version in the current format, so the next REFRESH reads every file."""
+    """ALTER of an older format makes an empty version, so the next REFRESH reads every file."""
     with without_spark():
         Session(warehouse).sql("CREATE SIEVE INDEX ON t (id)")
         (path,) = warehouse.root.glob("*/versions/1.json")
@@ -92,7 +92,7 @@ def test_a_disabled_index_of_an_older_format_is_rebuilt_too(warehouse: Warehouse
 
 @pytest.mark.parametrize("later", [FORMAT + 1, 77])
 def test_later_format_makes_queries_read_all_files(warehouse: Warehouse, later: int) -> None:
-    """If an intact manifest has the next format or an unknown format, queries read all files."""
+    """If a manifest has a newer format, queries read all files with the reason version-too-new."""
     with without_spark():
         Session(warehouse).sql("CREATE SIEVE INDEX ON t (id)")
         (path,) = warehouse.root.glob("*/versions/1.json")

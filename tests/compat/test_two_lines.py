@@ -32,9 +32,9 @@ def _read(table: str) -> str:
 
 @pytest.mark.soak
 def test_each_line_uses_the_indexes_of_the_other(tmp_path: Path) -> None:
-    """Each line uses indexes that the other built.
+    """Each line's queries use the indexes that the other line built.
 
-    Spark 3.5 makes the metastore, because the later Spark can open a Derby database of 3.5.
+    Spark 3.5 makes the metastore, because the later Spark can open a Derby database that 3.5 made.
     """
     made = {"p35": "parquet", "o35": "orc"}
     (tmp_path / "1.sql").write_text("".join(_build(*table) for table in made.items()))
@@ -50,7 +50,7 @@ def test_each_line_uses_the_indexes_of_the_other(tmp_path: Path) -> None:
     ):
         lines = printed.splitlines()
         explained = [line.split("\t")[1:] for line in lines if line.startswith("files read:\t")]
-        # Each result begins with a line of column names.
+        # Each printed result begins with a line of column names.
         assert explained == [["files_read", "reasons"], ["1", "NULL"]] * len(SHARED) * len(made)
         assert lines.count("5") == len(SHARED) * len(made)
         assert "reader-changed" not in printed
