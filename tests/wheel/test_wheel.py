@@ -1,4 +1,4 @@
-"""Installs the built wheel as a user would: with PySpark, or for an existing Spark."""
+"""Tests the built wheel as users install it: with PySpark, or for a Spark that exists already."""
 
 from __future__ import annotations
 
@@ -55,9 +55,9 @@ def wheel() -> Path:
 
 
 def environment(tmp_path: Path, *packages: str) -> Path:
-    """Creates a virtual environment with only these packages.
+    """Creates a virtual environment with only the given packages.
 
-    Returns the folder of programs.
+    Returns the folder of the new environment's programs.
     """
     subprocess.run([sys.executable, "-m", "venv", tmp_path / "venv"], check=True)
     programs = tmp_path / "venv" / "bin"
@@ -67,7 +67,7 @@ def environment(tmp_path: Path, *packages: str) -> Path:
 
 
 def run(command: list[str | Path], folder: Path, stdin: str = "", **settings: str) -> str:
-    """The standard output of a program that does not see this checkout and this Spark."""
+    """The standard output of a program that sees neither this checkout nor its Spark."""
     hidden = ("SPARK", "PYSPARK", "PYTHON", "VIRTUAL_ENV")
     environ = {k: v for k, v in os.environ.items() if not k.startswith(hidden)} | settings
     folder.mkdir(exist_ok=True)
@@ -79,7 +79,7 @@ def run(command: list[str | Path], folder: Path, stdin: str = "", **settings: st
 
 
 def check_tour(output: str) -> None:
-    """Asserts that the query finds the row, and that EXPLAIN shows one of eight files to read."""
+    """Asserts that the query found its row, and that EXPLAIN shows one of eight files to read."""
     lines = [line.split("\t") for line in output.splitlines()]
     assert ["found 7"] in lines
     (scan,) = [line for line in lines if "id_sieve@1" in line]
@@ -87,7 +87,7 @@ def check_tour(output: str) -> None:
 
 
 def test_wheel_has_its_jars_and_configuration(wheel: Path) -> None:
-    """The wheel contains the jars that `make wheel` names, the configuration, and a version."""
+    """The wheel contains the jars of `make wheel`, the configuration, and Sieve's version."""
     names = set(zipfile.ZipFile(wheel).namelist())
     jars = {name for name in names if name.endswith(".jar")}
     assert jars == {
@@ -109,7 +109,7 @@ def test_wheel_has_its_jars_and_configuration(wheel: Path) -> None:
 
 @pytest.mark.parametrize("version", ["4.1.4", "3.5.9"])
 def test_wheel_works_with_only_pyspark(wheel: Path, tmp_path: Path, version: str) -> None:
-    """With only the wheel and PySpark installed, `sieve sql` creates an index and skips files."""
+    """If only the wheel and PySpark are installed, `sieve sql` creates an index and skips files."""
     programs = environment(tmp_path, str(wheel), f"pyspark=={version}")
     said = run([programs / "sieve", "--version"], tmp_path / "work")
     assert said.split()[-1] == sieve.__version__
@@ -117,7 +117,7 @@ def test_wheel_works_with_only_pyspark(wheel: Path, tmp_path: Path, version: str
 
 
 def test_a_first_session_of_python(wheel: Path, tmp_path: Path) -> None:
-    """A Python program and the PySpark shell work after the documented steps, and no others."""
+    """The documented steps alone make Sieve work in a Python program and the PySpark shell."""
     programs = environment(tmp_path, str(wheel), "pyspark==4.1.4")
     work = tmp_path / "work"
     (tmp_path / "first.py").write_text(FIRST_SESSION)
@@ -125,10 +125,10 @@ def test_a_first_session_of_python(wheel: Path, tmp_path: Path) -> None:
     assert "reads 1 of 8" in said
     assert "indexes ['id_sieve']" in said
     assert "advice [('keep', 'id_sieve')]" in said
-    # The package matplotlib is missing, and the error says which package to install.
+    # Because matplotlib is not installed, an error says which package to install.
     assert any("SIEVE_NOTHING_TO_DRAW_WITH" in line for line in said)
     (tmp_path / "sieve.conf").write_text(run([programs / "sieve", "conf"], work))
-    # Python runs the shell's start-up file only in interactive mode.
+    # Python runs a shell's start-up file only in interactive mode.
     interactive = {
         "PYSPARK_DRIVER_PYTHON": str(programs / "python"),
         "PYSPARK_DRIVER_PYTHON_OPTS": "-i",
@@ -138,7 +138,7 @@ def test_a_first_session_of_python(wheel: Path, tmp_path: Path) -> None:
 
 
 def test_an_existing_spark(wheel: Path, tmp_path: Path) -> None:
-    """An existing Spark only needs the lines of `sieve conf` in its spark-defaults.conf."""
+    """An existing Spark needs only the lines of `sieve conf` in its file spark-defaults.conf."""
     programs = environment(tmp_path, str(wheel))
     home = TOP / "build" / "spark-3.5" / "pyspark"
     conf = tmp_path / "conf"
