@@ -1,4 +1,4 @@
-"""Writes Parquet and ORC files with Arrow; columns are missing, moved, retyped or respelled."""
+"""Writes Parquet and ORC files with Arrow; columns are absent, moved, retyped or respelt."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pyarrow.orc as po
 import pyarrow.parquet as pq
 from foreign_rows import Rows
 
-# Another writer could store the values in these other types, which Spark can also read.
+# For each type of column, the types in which other writers could store its values for Spark.
 _DRIFTS: Mapping[str, tuple[pa.DataType, ...]] = {
     "smallint": (pa.int8(), pa.int32()),
     "int": (pa.int16(), pa.int8()),
@@ -27,7 +27,7 @@ _DRIFTS: Mapping[str, tuple[pa.DataType, ...]] = {
 
 
 def write_parquet(rng: random.Random, rows: Rows, path: Path, options: Mapping[str, str]) -> None:
-    """Writes one Parquet file in one of the ways that Arrow offers."""
+    """Writes one Parquet file, with randomly chosen options of Arrow's writer."""
     del options
     pq.write_table(
         _table(rng, rows, 0.1),
@@ -46,7 +46,7 @@ def write_parquet(rng: random.Random, rows: Rows, path: Path, options: Mapping[s
 
 
 def write_orc(rng: random.Random, rows: Rows, path: Path, options: Mapping[str, str]) -> None:
-    """Writes one ORC file in one of the ways that Arrow offers."""
+    """Writes one ORC file, with randomly chosen options of Arrow's writer."""
     del options
     po.write_table(
         _table(rng, rows, 0.05),
@@ -101,7 +101,7 @@ def _scalars(
     if rng.random() >= drift or kind.family not in _DRIFTS:
         return array
     if kind.family in {"varchar", "string"}:
-        # The texts are encoded as by a program that does not use UTF-8.
+        # Some programs do not write UTF-8, so these texts are encoded in Latin-1.
         image = [v and v.encode("latin-1", "replace") for v in values]
         return pa.array(image, pa.binary())
     try:

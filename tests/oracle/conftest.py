@@ -1,4 +1,4 @@
-"""The modules of this folder import each other by name."""
+"""The modules of this folder import each other by their names alone."""
 
 from __future__ import annotations
 

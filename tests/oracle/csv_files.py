@@ -1,4 +1,4 @@
-"""CSV files of other programs: wrong numbers of fields, and other quotes or encodings."""
+"""CSV files as other programs write them: wrong numbers of fields, unusual quotes or encodings."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _STRAYS = ('"', '""', '"a"b', "\\", "'", ";", ",", "#", " x ", "NULL", "-", "1e4
 
 
 def draw_options(rng: random.Random) -> dict[str, str]:
-    """Draws options of the reader."""
+    """Draws random options of the CSV reader."""
     options = {}
     if rng.random() < 0.6:
         options["header"] = "true"
@@ -46,7 +46,7 @@ def draw_options(rng: random.Random) -> dict[str, str]:
 
 
 def write(rng: random.Random, rows: Rows, path: Path, options: Mapping[str, str]) -> None:
-    """Writes one file; some files contain damaged records or another header."""
+    """Writes one CSV file; some files contain damaged records or a different header."""
     damage = rng.choice([0.0, 0.2, 0.5])
     sep = options.get("sep", ",")
     lines = []

@@ -1,4 +1,4 @@
-"""The rows of a file before a writer encodes or damages them, and values as text."""
+"""A file's rows before a writer encodes or damages the rows, and the text form of values."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class Rows:
 
     Attributes:
         names: the columns of the file, in the order of the table.
-        values: the values by column: dictionaries for ``s``, lists for ``l``, dictionaries for
-            ``m``.
-        kinds: the kinds by column and by ``s.a``; all other columns have a plain type.
+        values: the values by column; those of ``s`` and ``m`` are dictionaries, those of ``l`` are
+            lists.
+        kinds: the kinds of the generated columns, and of ``s.a``; other columns have plain types.
         damaged: the positions of the rows that a writer has damaged.
     """
 
@@ -33,12 +33,12 @@ class Rows:
         return len(self.values["rid"])
 
     def family(self, name: str) -> str:
-        """The family of a column's type."""
+        """The family of a column's type, or "" for other columns."""
         return self.kinds[name].family if name in self.kinds else ""
 
 
 def plain_text(family: str, value: Any) -> str:
-    """The text from which Spark's text formats read a value by default."""
+    """The text that Spark's text formats by default read as the given value."""
     if family in _TEXTS:
         return _TEXTS[family](value)
     return str(value).lower() if isinstance(value, bool) else str(value)

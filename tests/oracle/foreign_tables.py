@@ -1,4 +1,4 @@
-"""Random tables of files that Spark did not write, with random schemas and reader options."""
+"""Random tables, with random schemas and reader options, over files that Spark did not write."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _SWITCHES = (
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """A value that a query on an indexed column looks for."""
+    """An indexed column, and a value that a query looks for in the column."""
 
     column: GeneratedColumn
     value: Any
@@ -42,7 +42,7 @@ class ForeignTable:
     """A generated table.
 
     Attributes:
-        drawn: the values and columns from which predicates are made.
+        drawn: the columns and values from which predicates are drawn.
         options: the options of the reader.
         settings: the settings of the reading session.
         partitioned: whether ``p`` is a partition column.
@@ -55,12 +55,12 @@ class ForeignTable:
 
     @property
     def columns(self) -> list[str]:
-        """The top-level columns in the table's files, without ``p``."""
+        """The top-level columns of the table's files, so all but ``p``."""
         plain = [c.sql for c in self.drawn.columns if c.sql != "s.a"]
         return [*plain, *(["s", "l", "m"] if self.drawn.format != "csv" else []), "t"]
 
     def statement(self, folder: Path) -> str:
-        """The CREATE TABLE statement for a folder of files."""
+        """The CREATE TABLE statement that reads a folder of files."""
         types = {c.sql: c.kind.sql for c in self.drawn.columns}
         types |= {"t": "STRING", "p": "STRING", "l": "ARRAY<INT>"}
         types |= {"s": f"STRUCT<a: {types.get('s.a')}, b: BIGINT>", "m": "MAP<STRING, INT>"}
@@ -77,14 +77,13 @@ class ForeignTable:
 
 
 def draw_table(rng: random.Random, form: str) -> ForeignTable:
-    """Draws a schema for a format, options of the reader, and settings of the session."""
+    """Draws a schema for a format, options of the reader, and settings of the reading session."""
     kinds = [k for k in KINDS if k.family != "binary" or form != "csv"]
     names = ["c0", "C1", "c2"] if form == "orc" else ["c0", "C1", "`c 2`"]
     if form != "csv":
         names.append("s.a")
     drawn_columns = [_column(rng, name, rng.choice(kinds)) for name in names]
-    # The ids are unique, so that the test notices a lost row even if it finds the file's other
-    # rows.
+    # Each row has a unique id, so the test notices a single lost row of a file.
     rid = GeneratedColumn("rid", _BIGINT, tuple(range(0, 800, 3)))
     columns = (rid, *drawn_columns)
     indexed = ("rid", rng.choice(drawn_columns).sql)
@@ -107,10 +106,10 @@ def draw_table(rng: random.Random, form: str) -> ForeignTable:
 def write_file(
     rng: random.Random, table: ForeignTable, folder: Path, number: int, rids: range
 ) -> tuple[Path, list[Probe]]:
-    """Writes one file of a table, with a modification time an hour ago.
+    """Writes one file of a table, and sets its modification time to an hour ago.
 
     Returns:
-        The file, and the indexed values of the damaged rows or, without damage, of some rows.
+        The file, and indexed values of its damaged rows; if no row is damaged, those of some rows.
     """
     values = {c.sql: file_values(rng, c, len(rids), number) for c in table.drawn.columns}
     values["rid"] = list(rids)
@@ -136,9 +135,9 @@ def write_file(
 
 
 def put_back(path: Path, number: int) -> None:
-    """Sets a file's time to an hour ago, so that an index accepts the file as stable.
+    """Sets a file's modification time to an hour ago, so that an index takes the file as stable.
 
-    In some cases, the time has no fraction of a second.
+    In some cases, the modification time is a whole second.
     """
     at = (time.time_ns() // 1_000_000_000 - _HOUR_S + number) * 1_000_000_000
     at += (number % 2) * 5_000_000
@@ -146,8 +145,8 @@ def put_back(path: Path, number: int) -> None:
 
 
 def _column(rng: random.Random, name: str, kind: Kind) -> GeneratedColumn:
-    # Values of a file come from a fifth of all values. If this fifth contains many values, no two
-    # rows of the file have the same value.
+    # The values of a file come from a fifth of the column's values. If a column has many values,
+    # all rows of a file have different values.
     size = rng.choice([12, 300, 300])
     return GeneratedColumn(name, kind, tuple(kind.draw(rng) for _ in range(size)))
 

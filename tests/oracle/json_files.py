@@ -1,4 +1,4 @@
-"""JSON files of other programs: truncated or misspelt records, and other types or encodings."""
+"""JSON files as other programs write them: broken records, unusual types or encodings."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ _ALLOWANCES = (
 
 
 def draw_options(rng: random.Random) -> dict[str, str]:
-    """Draws options of the reader."""
+    """Draws random options of the JSON reader."""
     options = {name: rng.choice(["true", "false"]) for name in rng.sample(_ALLOWANCES, k=2)}
     how = rng.random()
     if how < 0.2:
@@ -75,7 +75,7 @@ def draw_options(rng: random.Random) -> dict[str, str]:
 
 
 def write(rng: random.Random, rows: Rows, path: Path, options: Mapping[str, str]) -> None:
-    """Writes one file; some files contain damaged records."""
+    """Writes one JSON file; some files contain damaged records."""
     damage = rng.choice([0.0, 0.2, 0.5])
     encoding = options.get("encoding", "utf-8")
     lines = []
@@ -126,7 +126,7 @@ def _scalar(family: str, value: Any) -> str:
     if isinstance(value, int) and family not in ("date", "timestamp", "timestamp_ntz"):
         return plain_text(family, value)
     if isinstance(value, str):
-        # Texts are written without \\u escapes, so that their bytes can be damaged.
+        # The writer uses no \\u escapes, so that later damage can hit the bytes of texts.
         return json.dumps(value, ensure_ascii=False)
     text = plain_text(family, value)
     numeric = family in ("float", "double", "decimal") and text[-1].isdigit()
@@ -152,7 +152,7 @@ def _damaged_bytes(rng: random.Random, line: bytes) -> bytes:
     place = rng.randrange(len(line) + 1)
     how = rng.random()
     if how < 0.45:
-        # A Latin-1 letter at the start or the end of a text is invalid UTF-8.
+        # Next to the first or last character of a text, a Latin-1 letter makes the UTF-8 invalid.
         ends = [at for at in range(1, len(line)) if line[at : at + 1] == b'"']
         place = rng.choice(ends) + rng.choice([0, 0, 1]) if ends else place
         return line[:place] + rng.choice([b"\xe9", b"\xe9", b"\xff", b"\xc3"]) + line[place:]

@@ -1,4 +1,4 @@
-"""The oracle is Spark without the index: each query must return the same rows with the index."""
+"""Compares queries with an index to an oracle: Spark without the index returns the right rows."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ Outcome = Counter[str] | str
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """One SELECT of the table ``t``."""
+    """One SELECT statement on the table ``t``."""
 
     shown: str
     where: str
 
     @property
     def counts(self) -> bool:
-        """Returns whether the query counts rows."""
+        """Returns whether the query's result is a count of rows."""
         return self.shown.startswith("count(")
 
     def branch(self, number: int = 0, file: str | None = None) -> str:
-        """The query's SQL for one file or all files; each row begins with a number."""
+        """The query's SQL for one file or for all files; a number begins each row."""
         shown = f"CAST({self.shown} AS STRING)" if self.counts else self.shown
         only = f" AND _metadata.file_name = '{file}'" if file else ""
         return f"SELECT {number} AS k, {shown} AS r FROM t AS t WHERE ({self.where}){only}"
@@ -40,7 +40,7 @@ class Query:
 
 @dataclass(slots=True)
 class Tally:
-    """The counts of a run's comparisons, and of the effects of the indexes."""
+    """How many comparisons a run has made, and what indexes did in these comparisons."""
 
     tables: int = 0
     refused: int = 0
@@ -56,7 +56,7 @@ class Tally:
 
 
 def draw_query(rng: random.Random, table: ForeignTable, probes: Sequence[Probe]) -> Query:
-    """A random projection with a predicate that is random, or that selects a probed value's row."""
+    """A random projection; its predicate is random, or selects the row of a probed value."""
     columns = [*table.columns, "p"]
     leaves = ["s.a", "s.b"] if "s" in columns else []
     some = rng.sample([*columns, *leaves], k=rng.choice([1, 1, 2, 3]))
@@ -81,7 +81,7 @@ def draw_query(rng: random.Random, table: ForeignTable, probes: Sequence[Probe])
 
 
 def compare(lab: Lab, context: str, queries: Sequence[Query], tally: Tally) -> None:
-    """Asserts that queries return the same rows or the same error with and without the index."""
+    """Asserts that queries have the same outcome with and without the index: rows or an error."""
     with _counted(lab, tally), lab.setting("spark.sieve.strict", "true"):
         _compare_together(lab, context, queries, tally)
     tally.pairs += len(queries)
@@ -150,7 +150,7 @@ def _outcome(lab: Lab, query: Query, file: str | None = None) -> Outcome:
 
 
 def _name(error: PySparkException | Py4JJavaError) -> str:
-    """The condition of a Spark error, or the class of the error's root cause."""
+    """The error condition that Spark reports, or the class of the error's root cause."""
     assert "SIEVE_" not in str(error), str(error)
     if isinstance(error, PySparkException):
         condition = getattr(error, "getCondition", error.getErrorClass)
@@ -173,5 +173,5 @@ def _counted(lab: Lab, tally: Tally) -> Iterator[None]:
 
 
 def counters(lab: Lab) -> Counter[str]:
-    """The driver's counters of indexes."""
+    """The values of the driver's counters about indexes."""
     return Counter(dict(lab.sql("SELECT counter, sum(value) FROM sieve_status() GROUP BY counter")))

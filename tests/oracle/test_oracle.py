@@ -17,16 +17,17 @@ PAIRS = [(40, 10), pytest.param(200, 40, marks=pytest.mark.long)]
 """The number of all queries, and the number of queries of one table."""
 SOAK_PAIRS, SOAK_PAIRS_PER_TABLE = 20_000, 80
 _SETTINGS = INTERPRETED | {
-    # Each scan runs as one task, whatever its size. The task reads the longest files first.
+    # Spark reads the files of each scan in one task, whatever their size. The task reads the
+    # largest files first.
     "spark.sql.files.openCostInBytes": "0",
     "spark.sql.files.minPartitionNum": "1",
-    # With a short time-out, `strict` mode would fail on a busy machine.
+    # If the time-out were short, `strict` mode would fail on a busy machine.
     "spark.sieve.prune.timeout": "120s",
 }
 
 
 def compare_table(lab: Lab, seed: str, form: str, folder: Path, pairs: int, tally: Tally) -> None:
-    """Makes a table from a seed, indexes the table, and compares queries; then changes a file."""
+    """Indexes a table that is drawn from a seed; compares queries, before and after a change."""
     rng = random.Random(seed)
     table = draw_table(rng, form)
     folder.mkdir(parents=True)
@@ -57,9 +58,9 @@ def _write(
 
 
 def _indexed(rng: random.Random, lab: Lab, table: ForeignTable) -> bool:
-    """Indexes all columns together; if this fails, indexes each column that can be indexed.
+    """Indexes all columns in one statement; if that fails, indexes each column separately.
 
-    A build refuses files that it cannot read.
+    A build fails at a file that it cannot read.
     """
     shape = rng.choice(["auto", "auto", "intervals", "sieve"])
     columns = table.drawn.indexed
@@ -76,9 +77,9 @@ def _indexed(rng: random.Random, lab: Lab, table: ForeignTable) -> bool:
 def _change(
     rng: random.Random, lab: Lab, table: ForeignTable, folder: Path, written: list[Path]
 ) -> None:
-    """Adds, replaces, truncates or removes a file, as other programs do.
+    """Adds, replaces, truncates or removes one file, as other programs do.
 
-    Sometimes also refreshes the index.
+    In some cases, also refreshes the index.
     """
     number = len(written)
     path = rng.choice(written)
@@ -107,7 +108,7 @@ def _change(
 
 
 def run(lab: Lab, folder: Path, seed: str, pairs: int, per_table: int) -> Tally:
-    """Compares queries on tables from a seed, and prints the progress."""
+    """Compares queries on tables that are drawn from a seed, and prints the progress."""
     tally, number = Tally(), 0
     while tally.pairs < pairs:
         with lab.database("oracle"):
@@ -129,13 +130,13 @@ def run(lab: Lab, folder: Path, seed: str, pairs: int, per_table: int) -> Tally:
 def test_foreign_files_give_the_same_rows_with_the_index(
     lab: Lab, tmp_path: Path, pairs: int, per_table: int
 ) -> None:
-    """The random tables are the same in each run; ``make soak-oracle`` draws others."""
+    """Each run draws the same random tables; ``make soak-oracle`` draws different ones."""
     assert run(lab, tmp_path, "j", pairs, per_table).pairs >= pairs
 
 
 @pytest.mark.soak
 def test_many_queries_of_foreign_files(lab: Lab, tmp_path: Path) -> None:
-    """This number of random tables is large enough to include rare combinations."""
+    """The number of random tables is so large that rare combinations occur."""
     seed = os.environ.get("SIEVE_SEED", str(random.SystemRandom().getrandbits(32)))
     sys.stdout.write(f"SIEVE_SEED={seed} draws these tables again\n")
     pairs = int(os.environ.get("SIEVE_PAIRS", SOAK_PAIRS))
