@@ -1,8 +1,8 @@
-"""A proxy of a Thrift server, which shows a client's statements and their rows to a test.
+"""A proxy of a Thrift server, which shows each statement of a client and its rows to a test.
 
-A HiveServer2 client sends one request at a time, and waits for each reply. The proxy relays these
-requests one by one on the client's own connection. While the client waits, a test can therefore run
-statements in the client's session.
+A HiveServer2 client sends one request at a time, and waits for each reply. The proxy relays a
+client's requests one by one on the client's connection. While the client waits for a reply, a test
+can thus run statements in the client's session.
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ class StatementError(Exception):
 
 
 class Watcher(Protocol):
-    """The callbacks that a test implements; they run while the client waits."""
+    """The callbacks that a test implements; the proxy calls them while the client waits."""
 
     def before(self, statement: str) -> None:
-        """Called after a client has sent a statement, and before the server gets this statement."""
+        """Is called after a client has sent a statement, but before the server receives it."""
 
     def after(self, statement: str, rows: list[Row] | StatementError) -> None:
-        """Called with a statement's rows or error, after the client has closed the statement."""
+        """Is called with a statement's rows or error, after the client has closed the statement."""
 
     def closed(self) -> None:
-        """Called after the client has left; the client's session is still open."""
+        """Is called after the client has left, while the client's session is still open."""
 
 
 class Session:
-    """The session of a client, in which a test can also run statements."""
+    """The session that a client has opened, in which a test can run statements, too."""
 
     def __init__(self, upstream: socket.socket) -> None:
         transport = TSocket()
@@ -58,10 +58,10 @@ class Session:
         self.handle: Any = None
 
     def run(self, statement: str) -> list[Row]:
-        """The rows of a statement.
+        """The rows that a statement returns.
 
         Raises:
-            StatementError: the server refuses the statement, or the statement fails.
+            StatementError: the server has refused the statement, or the statement has failed.
         """
         request = ttypes.TExecuteStatementReq(self.handle, statement, runAsync=False)
         reply = self._client.ExecuteStatement(request)
@@ -84,14 +84,14 @@ class Session:
 
 
 class HiveProxy(socketserver.ThreadingTCPServer):
-    """Listens on a port, and relays each connection to a server on this machine.
+    """Listens on a port, and relays each client's connection to a Thrift server on this machine.
 
     Args:
         server_port: the port of the Thrift server.
-        watch: makes the watcher of a session when a client has opened the session.
+        watch: is called with each session that a client has opened, and makes its watcher.
 
     Attributes:
-        errors: the tracebacks of watchers; each such error has closed a client's connection.
+        errors: the tracebacks of errors in watchers; each error has closed a client's connection.
     """
 
     daemon_threads = True
@@ -108,16 +108,16 @@ class HiveProxy(socketserver.ThreadingTCPServer):
         return int(self.server_address[1])
 
     def start(self) -> None:
-        """Serves clients in a background thread."""
+        """Starts serving clients in a background thread."""
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002 - its signature
-        """Stores the error of a connection's thread."""
+        """Stores the error that ended a connection's thread."""
         self.errors.append(traceback.format_exc())
 
 
 class _Connection(socketserver.BaseRequestHandler):
-    """One client, whose messages this thread relays; stores statements and rows by operation."""
+    """Relays the messages of one client in its own thread, and stores statements and rows."""
 
     server: HiveProxy
 
@@ -134,7 +134,7 @@ class _Connection(socketserver.BaseRequestHandler):
                     self._relay(message)
                 self._close()
             except (ConnectionError, TTransportException):
-                pass  # a stopped client or server can cut a message in the middle
+                pass  # if a client or the server stops, a message can end in the middle
 
     def _relay(self, message: bytes) -> None:
         if 0 < message[0] <= _COMPLETE:
@@ -209,7 +209,7 @@ def _rows(reply: Any) -> list[Row]:
 
 
 def _parse(message: bytes, part: str) -> tuple[str, Any]:
-    """Reads the name of a call, and its request (``args``) or reply (``result``)."""
+    """Reads a message: the name of the call, and its request (``args``) or reply (``result``)."""
     protocol = TBinaryProtocol(TMemoryBuffer(message[4:]))
     name, _, _ = protocol.readMessageBegin()
     found = getattr(TCLIService, f"{name}_{part}", None)
@@ -221,7 +221,7 @@ def _parse(message: bytes, part: str) -> tuple[str, Any]:
 
 
 def _read(source: socket.socket) -> bytes:
-    """One message with its header, or empty bytes at the end of the connection."""
+    """One message with its header, or empty bytes if the connection has ended."""
     first = source.recv(1)
     if not first:
         return b""

@@ -1,4 +1,4 @@
-"""Indexes each column of a client's tables before the first query; runs each query twice."""
+"""Indexes each column of a client's tables, and runs each query with and without the indexes."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ Answer = Counter[str] | str
 
 
 class Tally:
-    """The counts of all connections, whose threads share this object.
+    """The counts of events of all connections, whose threads share this object.
 
     Attributes:
-        counts: the number of events, by name.
-        refused: the number of statements that Sieve refused, by error condition.
-        differences: the database, the query and both answers of each difference.
+        counts: how often each kind of event has occurred, by the name of the kind.
+        refused: how many statements Sieve has refused, by the condition of the error.
+        differences: for each difference, a text with the database, the query and both answers.
     """
 
     def __init__(self) -> None:
@@ -44,14 +44,14 @@ class Tally:
             self.counts[name] += number
 
     def refuse(self, condition: str) -> None:
-        """Counts a statement that Sieve refused."""
+        """Counts one statement that Sieve refused."""
         with self._lock:
             self.refused[condition] += 1
 
     def differ(self, text: str) -> None:
-        """Stores and prints a difference.
+        """Stores a difference between two answers, and prints this difference.
 
-        Prints at once, because a user may stop the run at any time.
+        The print of a difference is immediate, because a user may stop the run at any time.
         """
         with self._lock:
             self.differences.append(text)
@@ -60,12 +60,12 @@ class Tally:
 
 
 class IndexedDatabase:
-    """Watches one connection, whose client fills a database and then queries this database.
+    """Watches one connection, whose client first fills and then queries a database.
 
-    Before the first query after a change, the watcher indexes each column. The watcher first sets
-    the times of all files back, so that the files are stable. Before each query, the watcher runs
-    the same query in the client's session without the index. The client must then get the same
-    rows.
+    Before the first query after a change of tables, the watcher indexes each column. First, the
+    watcher sets the modification times of all files back, so that the files are stable. Before each
+    query, the watcher runs this query in the client's session without the index. The client's own
+    run of a query, with the index, must return the same rows.
 
     Args:
         session: the client's session.
@@ -85,7 +85,7 @@ class IndexedDatabase:
         self._clock = itertools.count()
 
     def before(self, statement: str) -> None:
-        """Prepares a query; see ``Watcher``."""
+        """Prepares the tables of a query; see ``IndexedDatabase``."""
         self._tally.count("statements")
         if not _QUERY.match(statement):
             self._changed |= bool(_WRITE.match(statement))
@@ -96,7 +96,7 @@ class IndexedDatabase:
             self._without[statement] = self._run_without(statement)
 
     def after(self, statement: str, rows: list[Row] | StatementError) -> None:
-        """Compares a query's answers; see ``Watcher``."""
+        """Compares the answers of a query; see ``IndexedDatabase``."""
         if not _QUERY.match(statement):
             if isinstance(rows, list) and _WRITE.match(statement):
                 self._statements.append(statement)
@@ -111,8 +111,8 @@ class IndexedDatabase:
             self._tally.count("errors spared")
             return
         if isinstance(off, str) and not on:
-            # The server reports no cause if the client has disconnected, as SQLancer does after a
-            # round.
+            # If the client has disconnected, the server reports no cause; SQLancer disconnects
+            # after a round.
             self._tally.count("errors without a message")
             return
         made = ";\n    ".join(self._statements)
@@ -146,9 +146,9 @@ class IndexedDatabase:
         return _answer(rows)
 
     def _age(self, table: str) -> int:
-        """Sets the time of each file of a table back, to a different second for each file.
+        """Sets the modification times of a table's files back, each file to a different second.
 
-        Returns the number of the table's files.
+        Returns the number of files that the table has.
         """
         then = int(time.time()) - 2 * _HOUR_S
         folder = self._warehouse / f"{self._database}.db" / table
@@ -164,7 +164,7 @@ class IndexedDatabase:
             self._sieve(f"REFRESH SIEVE INDEX ON {table}")
             return
         described = [str(row[0]) for row in self._session.run(f"DESCRIBE {table}")]
-        # After an empty line, DESCRIBE lists the defaults of columns.
+        # In DESCRIBE's output, an empty line precedes the default values of the columns.
         columns = [f"`{name}`" for name in itertools.takewhile(bool, described)]
         if self._sieve(f"CREATE SIEVE INDEX ON {table} ({', '.join(columns)})"):
             self._indexed.add(table)

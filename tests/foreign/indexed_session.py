@@ -1,4 +1,4 @@
-"""A session that backdates files, so that an index can skip them, and indexes queried tables."""
+"""A session that indexes queried tables, and backdates files so that indexes can skip these."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _WORD = re.compile(r"\w+")
 
 @dataclass(slots=True)
 class _Table:
-    """What the session knows of a table: its columns, its indexes, and whether files changed."""
+    """A table as the session knows it: the columns, the indexes, and whether files have changed."""
 
     columns: dict[str, str]
     indexed: set[str] = field(default_factory=set)
@@ -50,12 +50,12 @@ class _Table:
 
 
 class IndexedSession:
-    """Runs statements other than queries, and prepares the tables of queries.
+    """Runs all statements except queries, and prepares the tables that queries read.
 
     Attributes:
         indexed: the names of tables that have ever had an index.
-        saved: the names of tables that were made from views.
-        refused: the number of statements that Sieve refused, by error condition.
+        saved: the names of tables that have replaced temporary views.
+        refused: how many statements Sieve has refused, by the condition of the error.
     """
 
     def __init__(self, lab: Lab, warehouse: Path) -> None:
@@ -69,7 +69,7 @@ class IndexedSession:
         self._clock = itertools.count()
 
     def change(self, statement: str) -> None:
-        """Runs a statement other than a query; replaces a temporary view over VALUES by a table."""
+        """Runs a statement that is no query; replaces a temporary view over VALUES by a table."""
         view = _DROP_VIEW.match(statement)
         if view and view[1].lower() in self._tables:
             statement = f"DROP TABLE {view[1]}"
@@ -81,7 +81,7 @@ class IndexedSession:
         self.look()
 
     def save(self, name: str, rows: DataFrame) -> None:
-        """Saves rows as a table of several files, sorted by the first column that can be sorted."""
+        """Saves rows as a table of several files, sorted by the first column of a sortable type."""
         ordered = [n for n, kind in rows.dtypes if _INDEXED.match(kind)]
         if not ordered:
             return
@@ -94,9 +94,9 @@ class IndexedSession:
         self.lab.spark.catalog.dropTempView(name)
 
     def look(self) -> None:
-        """Sets the times of new files back.
+        """Sets the modification times of new data files back.
 
-        Also records which tables have changed since the last call.
+        Also records which tables have changed since the session's previous look.
         """
         young = time.time() - _HOUR_S / 2
         written = set()
@@ -127,7 +127,7 @@ class IndexedSession:
                     yield Path(folder, name)
 
     def prepare(self, query: str) -> bool:
-        """Indexes the columns that a query names; returns whether the query names a table."""
+        """Indexes the columns that a query names; returns whether the query names any table."""
         words = {word.lower() for word in _WORD.findall(query)}
         for name in list(words & set(self._views)):
             words |= {word.lower() for word in _WORD.findall(self._views[name])}
@@ -156,7 +156,7 @@ class IndexedSession:
                 table.refused.update(some)
 
     def _sieve(self, statement: str) -> list[tuple[object, ...]]:
-        """The rows of a SIEVE statement, or none if Sieve refuses the table or a column."""
+        """The rows of a SIEVE statement, or no rows if Sieve refuses the table or a column."""
         try:
             return self.lab.sql(statement)
         except FAILURES as error:

@@ -1,4 +1,4 @@
-"""The SQL inputs of Spark's test suite, read from the jar in which Spark publishes its tests."""
+"""The SQL inputs of Spark's test suite, which this module reads from Spark's published test jar."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _ROOT = "sql-tests/inputs/"
-# Some functions exist only in the Scala and Python sources of Spark's test suite.
+# Queries name these functions, which exist only in the Scala and Python sources of Spark's test
+# suite.
 _OWN_FUNCTIONS = ("udf/", "udaf/", "udtf/")
 _TOKEN = re.compile(
     r"""'(?:[^'\\]|\\.)*' | "(?:[^"\\]|\\.)*" | `[^`]*` | --[^\n]* | /\*.*?\*/ | ; | . """,
@@ -25,9 +26,9 @@ class SqlInput:
     """One input file.
 
     Attributes:
-        name: the path of the file below the folder of inputs.
-        settings: the settings of the session that runs the file.
-        statements: the statements in order.
+        name: the path of the input file, relative to the folder of all inputs.
+        settings: the settings that the session needs to run the file.
+        statements: the statements of the file, in order.
     """
 
     name: str
@@ -36,7 +37,7 @@ class SqlInput:
 
 
 def read_inputs(jar: Path, only: str = "") -> Iterator[SqlInput]:
-    """The inputs whose name contains ``only``, ordered by name."""
+    """The inputs whose name contains the text ``only``, ordered by name."""
     with zipfile.ZipFile(jar) as archive:
         names = sorted(n.removeprefix(_ROOT) for n in archive.namelist() if n.startswith(_ROOT))
         for name in names:
@@ -46,7 +47,7 @@ def read_inputs(jar: Path, only: str = "") -> Iterator[SqlInput]:
 
 
 def extract_data(jar: Path, folder: Path) -> None:
-    """Extracts the data files of the suite's tables."""
+    """Extracts from the jar the data files for the suite's tables."""
     with zipfile.ZipFile(jar) as archive:
         for name in ("agg.data", "onek.data", "tenk.data"):
             (folder / name).write_bytes(archive.read(f"test-data/postgresql/{name}"))
@@ -70,7 +71,7 @@ def _parse(archive: zipfile.ZipFile, name: str) -> SqlInput:
 
 
 def split(text: str) -> list[str]:
-    """The statements of a script; a text between query delimiters is one statement."""
+    """The statements of a script; the text between two query delimiters is one statement."""
     found: list[str] = []
     end = 0
     for block in _BLOCK.finditer(text):

@@ -1,8 +1,8 @@
-"""Runs Spark's own SQL test inputs without indexes, and with an index on each filtered column.
+"""Runs Spark's own SQL test inputs twice: without indexes, and with indexes on filtered columns.
 
-Each query runs both ways in one session, and with the index also under `strict`. With and without
-indexes, a query must return the same rows or the same error. `UNCERTAIN` lists the queries whose
-answers differ between runs of Spark alone.
+Each query runs without and with the index in one session, and with the index also under `strict`.
+All runs of a query must return the same rows or the same error. `UNCERTAIN` matches the queries
+whose answers differ between runs of Spark without Sieve.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ JARS = ROOT / "build" / "foreign"
 LEAST_ASKED, LEAST_SKIPPED = 1_000, 300
 _QUERY = re.compile(r"\s*(\(\s*)*(select|with|from|values|table|map|reduce)\b", re.IGNORECASE)
 _WRITES = re.compile(r"\binsert\b", re.IGNORECASE)
-# The answers of these queries depend on time, on randomness, or on the order of files.
+# Each of these queries can depend on the time, on randomness, or on the order of files.
 UNCERTAIN = re.compile(
     r"\b(rand|randn|uuid|shuffle|current_\w+|now|unix_timestamp|localtimestamp|tablesample|first|"
     r"last|any_value|first_value|last_value|collect_\w+|array_agg|listagg|string_agg|"
@@ -38,7 +38,7 @@ UNCERTAIN = re.compile(
 )
 _SETTINGS = {
     "spark.sql.legacy.createHiveTableByDefault": "false",
-    # With these settings, VALUES become several files, and one task reads or writes each file.
+    # With these settings, Spark stores VALUES as several files, and uses one task for each file.
     "spark.sql.leafNodeDefaultParallelism": "3",
     "spark.sql.files.openCostInBytes": str(1 << 30),
     "spark.sql.session.timeZone": "America/Los_Angeles",
@@ -58,12 +58,12 @@ _SHARED = {"testdata", *_TABLES}
 
 
 class Suite:
-    """Runs inputs, and counts events.
+    """Runs inputs, and counts events by name.
 
     Attributes:
-        counts: the number of events, by name.
-        differences: the input, the statement and both answers of each difference.
-        refused: the number of statements that Sieve refused, by error condition.
+        counts: how often each kind of event has occurred, by the name of the kind.
+        differences: for each difference, a text with the input, the statement and both answers.
+        refused: how many statements Sieve has refused, by the condition of the error.
     """
 
     def __init__(self, spark: SparkSession, warehouse: Path) -> None:
@@ -74,9 +74,9 @@ class Suite:
         self._warehouse = warehouse
 
     def run(self, given: SqlInput, end: float) -> None:
-        """Runs one input in a new session, until the time ``end``.
+        """Runs one input in a new session, at most until the time ``end``.
 
-        Then removes the tables of the input.
+        Afterwards, removes the tables that the SQL input created.
         """
         lab = Lab(self._spark.newSession())
         for key, value in (_SETTINGS | given.settings).items():
@@ -101,9 +101,9 @@ class Suite:
             self.make_tables()
 
     def make_tables(self) -> None:
-        """Creates the tables that all inputs share.
+        """Creates the tables that several inputs share.
 
-        Creates a table again if an input replaced it.
+        If an input has replaced a table that inputs share, creates the table again.
         """
         lab = Lab(self._spark.newSession())
         session = IndexedSession(lab, self._warehouse)
@@ -146,7 +146,7 @@ class Suite:
         else:
             difference = f"{name}: {query}\n  without: {off}\n  with:    {on}"
             self.differences.append(difference)
-            # printed at once, because a user may stop the run
+            # prints at once, because a user may stop the run
             sys.stdout.write(f"DIFFERENCE in {difference}\n")
 
     def _clean(self) -> None:
@@ -176,7 +176,7 @@ def _answer(lab: Lab, query: str) -> Counter[str] | str:
 
 
 def main() -> int:
-    """Runs the inputs; fails if answers differ, or if no query used an index."""
+    """Runs the inputs; the run fails if answers differ, or if no query used an index."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=60, help="stop after so many")
     parser.add_argument("--only", default="", help="inputs whose names contain this")
@@ -187,7 +187,7 @@ def main() -> int:
         home = ROOT / "build" / "spark-3.5"
         other = {"SPARK_HOME": f"{home}/pyspark", "PYTHONPATH": str(home), "SIEVE_FOREIGN": "3.5"}
         os.execve(sys.executable, [*sys.orig_argv], os.environ | other)
-    logging.disable()  # PySpark logs each error of a query with two stack traces
+    logging.disable()  # PySpark logs each failed query with two stack traces
     jar = next(JARS.glob(f"spark-sql_2.1?-{given.spark}.*-tests.jar"))
     extract_data(jar, JARS)
     with tempfile.TemporaryDirectory(prefix="sieve-foreign-") as folder:

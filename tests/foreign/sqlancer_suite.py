@@ -1,10 +1,10 @@
-"""Runs SQLancer against a Thrift server on which each column of each table has an index.
+"""Runs SQLancer against a Thrift server whose tables have an index on each column.
 
 SQLancer makes small tables of random rows. By TLP (ternary logic partitioning), SQLancer checks
-that the rows for which a predicate is true, false and unknown add up to the table. SQLancer
-connects to a proxy, which indexes the tables before the first query. The proxy runs each query with
-and without the index. Both runs must return the same rows, so a TLP failure would also occur
-without the index.
+that the rows for which a predicate is true, false and unknown together are the rows of the table.
+SQLancer connects to a proxy, which indexes the tables before SQLancer's first query. For each
+query, the proxy compares the rows with the index and the rows without it. Both runs must return the
+same rows, so if TLP fails, TLP also fails without the index.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ The jar must hold the Spark provider (sqlancer/spark); Maven Central has no such
 _SETTINGS = {
     "spark.sieve.strict": "true",
     "spark.sieve.prune.timeout": "120s",
-    # SQLancer's constants have any type, so most INSERTs would fail under ANSI rules.
+    # SQLancer draws constants of any type; ANSI rules would refuse most INSERTs of such constants.
     "spark.sql.storeAssignmentPolicy": "LEGACY",
     "spark.sql.leafNodeDefaultParallelism": "3",
-    # SQLancer's tables have a few rows, so planning and tasks take most of a query's time.
+    # SQLancer's tables have few rows, so planning and starting tasks would take most of the time.
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.files.minPartitionNum": "1",
     "spark.sql.adaptive.enabled": "false",
@@ -58,7 +58,7 @@ _EXCEPTION = re.compile(r"^(?:--)?\s*(java\.[\w.]+.{0,80})", re.MULTILINE)
 
 
 def main() -> int:
-    """Runs SQLancer for a while; fails if answers differ, or if no query used an index."""
+    """Runs SQLancer for a limited time; fails if answers differ, or if no query used an index."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--jar", default=os.environ.get("SQLANCER_JAR", ""))
     parser.add_argument("--minutes", type=float, default=120, help="how long SQLancer runs")
@@ -103,7 +103,7 @@ def main() -> int:
 def _round(
     folder: Path, given: argparse.Namespace, port: int, number: int, left: float
 ) -> Counter[str]:
-    """Runs SQLancer until the round ends; returns the number of its reports by kind."""
+    """Runs one round of SQLancer; returns the number of SQLancer's reports by kind."""
     folder.mkdir()
     options = {
         "--host": "localhost",
@@ -113,8 +113,8 @@ def _round(
         "--max-generated-databases": 1,
         "--num-queries": given.queries,
         "--max-num-inserts": 20,
-        # Most rows do not fit the types of the table, so SQLancer must give up tables that refuse
-        # nearly all rows.
+        # Most random rows do not fit the column types; this limit makes SQLancer abandon tables
+        # that refuse nearly all rows.
         "--num-statement-kind-retries": 20,
         "--test-only-nonempty-tables": "true",
         "--max-expression-depth": DEPTHS[number % len(DEPTHS)],
@@ -122,8 +122,8 @@ def _round(
         "--database-prefix": f"round{number}_",
         "--timeout-seconds": int(min(ROUND_S, left)) + 1,
         "--log-execution-time": "false",
-        # SQLancer reports findings only if its reducer is on; the reducer may stop after zero
-        # steps.
+        # SQLancer reports findings only with its reducer, so the reducer is on, but may take no
+        # step.
         "--statement-reducer-max-steps": 0,
         "--statement-reducer-max-time": 0,
     }
@@ -142,9 +142,9 @@ def _round(
 
 
 def _kind(log: Path) -> str:
-    """Why SQLancer has left a database.
+    """The reason why SQLancer gave up a database.
 
-    The reason is TLP, the condition of an error, or an exception of SQLancer.
+    The reason is TLP, the condition of an error, or an exception in SQLancer.
     """
     text = log.read_text(errors="replace")
     if _MISMATCH in text:
