@@ -1,4 +1,4 @@
-"""Fixtures of fault tests: the driver's processes, tables to damage, and a metastore."""
+"""Fixtures for fault tests: a process id, an indexed table, a metastore, and a driver."""
 
 from __future__ import annotations
 
@@ -17,15 +17,16 @@ from spark_session import INTERPRETED, RANGES, Lab
 
 @pytest.fixture(scope="session")
 def jvm(lab: Lab) -> int:
-    """The process id of the JVM of the test run's driver."""
+    """The process id of the test run's driver JVM."""
     return int(lab.spark._jvm.java.lang.ProcessHandle.current().pid())
 
 
 @pytest.fixture
 def table(lab: Lab) -> Iterator[str]:
-    """A new database with an indexed table of ten files in the order of ``id``.
+    """Yields the name of a new table of ten files, sorted by ``id``, with an index on ``id``.
 
-    Each file has several ranges. Spark interprets the queries, as in the tests of statements.
+    The index divides each file into several ranges. Spark interprets the queries, as in the tests
+    of statements.
     """
     with lab.settings(RANGES | INTERPRETED), lab.database("fault"):
         lab.spark.range(0, 1000, 1, 10).selectExpr(
@@ -38,14 +39,14 @@ def table(lab: Lab) -> Iterator[str]:
 
 @pytest.fixture
 def root(lab: Lab, table: str) -> Path:
-    """The root folder of the indexes of the table's database."""
+    """The root folder, which contains the indexes of the table's database."""
     facts = dict(row[:2] for row in lab.sql(f"DESCRIBE DATABASE {table.partition('.')[0]}"))
     return Path(facts["Location"].removeprefix("file:")) / ".sieve"
 
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CutMetastore]:
-    """A running metastore; tests that end this metastore run last (see `_OneSite`)."""
+    """A running metastore, which some tests end; those tests run last (see `_OneSite`)."""
     made = CutMetastore(tmp_path_factory.mktemp("metastore"))
     made.start()
     yield made
@@ -54,7 +55,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CutMetastore]:
 
 @pytest.fixture(scope="session")
 def user(server: CutMetastore, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Driver]:
-    """A driver that uses the metastore, with a table of four files."""
+    """A driver that uses the metastore; its database `shop` contains a table of four files."""
     conf = server.conf | {"spark.sieve.registry.ttl": "1h", "spark.sieve.history": "true"}
     with driver(tmp_path_factory.mktemp("user") / "driver", **conf) as it:
         it.sql("CREATE DATABASE shop")

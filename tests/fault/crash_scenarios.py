@@ -30,7 +30,7 @@ STATEMENTS = {
 
 
 def prepared(folder: Path, name: str) -> tuple[Warehouse, str]:
-    """A warehouse after a scenario's preparing statements, and the statement under test."""
+    """Returns a warehouse in which the preparing statements ran, and the statement under test."""
     warehouse = Warehouse(folder / "shop")
     warehouse.create_table("t", [range(10 * k, 10 * k + 10) for k in range(4)])
     *before, last = STATEMENTS[name]
@@ -53,7 +53,7 @@ def _play(warehouse: Warehouse, step: str) -> None:
 
 
 def age(warehouse: Warehouse) -> None:
-    """Makes every file in the root two days older."""
+    """Makes every file below the root two days older."""
     before = time.time() - 48 * 3600
     for path in warehouse.root.rglob("*"):
         os.utime(path, (before, before))
@@ -63,9 +63,9 @@ WHOLE = frozenset({"no-index", "disabled"})
 
 
 def looked_at(warehouse: Warehouse, reasons: frozenset[str] = WHOLE) -> Scan | None:
-    """Checks that queries lose no row, and report only the given reasons.
+    """Checks that queries lose no row, and that they read files in full only for the given reasons.
 
-    Returns None if the table does not exist.
+    Returns the last scan, or None if the table does not exist.
     """
     if not (warehouse.folder / "t.properties").exists():
         return None
@@ -75,10 +75,10 @@ def looked_at(warehouse: Warehouse, reasons: frozenset[str] = WHOLE) -> Scan | N
 
 
 def stable(warehouse: Warehouse, last: str) -> tuple[int | None, dict[str, int]]:
-    """Runs the statement again, and VACUUM two days later.
+    """Repeats the statement, and runs VACUUM when all files are two days old.
 
     Returns:
-        How many files a query then reads, and how many index files of each kind exist.
+        The number of files that a query then reads, and the number of index files of each kind.
     """
     Session(warehouse).sql(last)
     end = looked_at(warehouse)
@@ -92,7 +92,7 @@ def stable(warehouse: Warehouse, last: str) -> tuple[int | None, dict[str, int]]
 
 
 def _candidates(warehouse: Warehouse) -> list[str]:
-    """The files of those index folders to which no table refers."""
+    """The files in those index folders that the table does not register."""
     there = (warehouse.folder / "t.properties").exists()
     properties = registrations(warehouse.properties("t")) if there else {}
     known = {json.loads(value)["uuid"] for value in properties.values()}

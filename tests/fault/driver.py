@@ -1,4 +1,4 @@
-"""Drivers in separate processes, which tests kill, starve or run concurrently."""
+"""Starts drivers in separate processes, so that tests can kill them or run them concurrently."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ TESTS = Path(__file__).resolve().parent.parent
 
 
 class DriverError(Exception):
-    """Raised if a driver's statement fails; the text is the message that a user sees."""
+    """Raised if a statement fails in the driver; the text is the message that a user sees."""
 
 
 class Driver:
-    """A PySpark driver that runs statements."""
+    """A PySpark driver in a process of its own, which runs SQL statements."""
 
     def __init__(self, folder: Path, conf: dict[str, str], under: Sequence[str] = ()) -> None:
         folder.mkdir(parents=True)
@@ -64,15 +64,15 @@ class Driver:
         self.jvm = int(self._reply()["jvm"])
 
     def send(self, sql: str) -> None:
-        """Starts a statement without waiting for the end; `receive` waits."""
+        """Starts a statement, but does not wait for its end; `receive` waits."""
         assert self.process.stdin is not None
         self.process.stdin.write(json.dumps(sql) + "\n")
         self.process.stdin.flush()
 
     def receive(self) -> tuple[list[list[Any]], int]:
-        """The rows of the last statement that `send` started, and the number of files read.
+        """The rows of the last statement that `send` started, and the number of files that it read.
 
-        Raises DriverError.
+        Raises DriverError if the statement failed.
         """
         reply = self._reply()
         if "error" in reply:
@@ -80,27 +80,27 @@ class Driver:
         return reply["rows"], reply["files"]
 
     def sql(self, text: str) -> list[list[Any]]:
-        """The rows of a statement."""
+        """Runs a statement and returns its rows."""
         self.send(text)
         return self.receive()[0]
 
     def files(self, text: str) -> int:
-        """The number of files that a query reads."""
+        """Runs a query and returns the number of files that it reads."""
         self.send(text)
         return self.receive()[1]
 
     def logged(self, text: str) -> int:
-        """The number of lines of the driver's log that contain a text."""
+        """The number of lines in the driver's log that contain a given text."""
         return sum(text in line for line in self.log.read_text(errors="replace").splitlines())
 
     def kill_front_end(self) -> None:
-        """Kills the front end; the driver survives."""
+        """Kills the driver's front end, but not the driver."""
         (pid,) = front_ends(self.jvm)
         os.kill(pid, signal.SIGKILL)
         wait_until(lambda: not alive(pid), "the front end is dead")
 
     def end(self) -> None:
-        """Ends the driver as a user would."""
+        """Ends the driver in the normal way, by closing its standard input."""
         assert self.process.stdin is not None
         self.process.stdin.close()
         self.process.wait(120)
@@ -123,7 +123,7 @@ class Driver:
 
 @contextlib.contextmanager
 def driver(folder: Path, *, under: Sequence[str] = (), **conf: str) -> Iterator[Driver]:
-    """Starts a driver, and ends the driver after the block.
+    """Starts a driver, and kills it after the block.
 
     Args:
         folder: working folder of the driver.

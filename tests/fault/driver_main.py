@@ -1,6 +1,6 @@
-"""A driver's main program, which runs SQL from standard input: one statement per line.
+"""The main program of a test driver; it reads SQL from standard input, one statement per line.
 
-The program answers in JSON.
+For each statement, the program prints one line of JSON.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ def main(folder: str, conf: str) -> None:
     """Runs statements from standard input until the input ends."""
     spark = start_session(Path(folder), **json.loads(conf))
     _say({"jvm": int(spark._jvm.java.lang.ProcessHandle.current().pid())})
-    # Like a shell, the driver survives Ctrl-C, also while the driver waits for a line.
+    # As in a shell, Ctrl-C cancels all jobs, and the driver continues.
     signal.signal(signal.SIGINT, lambda *_: spark.sparkContext.cancelAllJobs())
     for line in sys.stdin:
         try:

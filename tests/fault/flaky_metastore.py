@@ -1,7 +1,7 @@
-"""A metastore that vanishes or disconnects at a chosen point between a request and the reply.
+"""A metastore that vanishes or cuts a connection at a chosen point of a request.
 
-To clients, the metastore then looks like a killed server: connections end, and new ones are
-refused. The server itself keeps running behind a proxy, because a restart would take as long as
+To clients, a vanished metastore looks like a killed server: connections end, and new ones are
+refused. The server itself keeps running behind a proxy, because restarting it would take as long as
 three tests. `test_two_drivers` kills a real server.
 """
 
@@ -82,7 +82,7 @@ class CutMetastore:
         """Makes the server vanish: the proxy ends all connections and refuses new ones."""
         self._gone = True
         if self._door is not None:
-            # A thread blocked in `accept` would keep the socket open.
+            # Without `shutdown`, a thread that is blocked in `accept` would keep the socket open.
             with contextlib.suppress(OSError):
                 self._door.shutdown(socket.SHUT_RDWR)
             self._door.close()
@@ -91,12 +91,12 @@ class CutMetastore:
                 connection.shutdown(socket.SHUT_RDWR)
 
     def end(self) -> None:
-        """Ends the server."""
+        """Makes the server vanish, and kills its process."""
         self.vanish()
         self.kill()
 
     def kill(self) -> None:
-        """Kills the server."""
+        """Kills the server's process, but leaves the proxy open."""
         if self._process is not None:
             self._process.kill()
             self._process.wait(60)

@@ -1,8 +1,8 @@
-"""A front end that kills the driver and itself before its n-th write to a store or metastore.
+"""A front end that kills the driver and then itself before its n-th write to a store or metastore.
 
-A file contains the number n.
+A test writes the number n to a file.
 
-Drivers start this program instead of Python; the arguments are the file and Python's command line.
+Drivers start this program instead of Python; its arguments are this file and Python's arguments.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ _counting = threading.Lock()
 
 
 def mortal(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
-    """Wraps a method that writes, so that the process can die before each call."""
+    """Wraps a method that writes, so that both processes can die before each call."""
 
     def called(self: Any, *args: Any) -> Any:
         uri = str(args[0])
         if due(f"before {name} {uri.partition('/.sieve/')[2] or uri}"):
             end()
         result = call(self, *args)
-        # After creating this pending write, Spark writes the run.
+        # The front end creates this pending write before Spark writes the run.
         if name == "create" and "/intents/run-" in uri and due("while a run is written"):
             run = Path(uri.removeprefix("file:").replace("/intents/run-", "/runs/"))
             threading.Thread(target=end_when, args=(run / "_temporary",), daemon=True).start()
@@ -42,9 +42,9 @@ def mortal(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def due(what: str) -> bool:
-    """Counts a write if the file with the number exists.
+    """Counts one write, if the file with the number n exists.
 
-    Returns true for the n-th write, and first records which write this is.
+    For the n-th write, records the name of the write and returns true.
     """
     with _counting:
         if not COUNT.exists():
@@ -57,14 +57,17 @@ def due(what: str) -> bool:
 
 
 def end_when(path: Path) -> None:
-    """Ends both processes as soon as a file exists."""
+    """Waits until a path exists, then kills both processes."""
     while not path.exists():
         time.sleep(0.001)
     end()
 
 
 def end() -> None:
-    """Kills the driver first, so that the driver cannot report the death of this process."""
+    """Kills the driver, then this process.
+
+    In this order, the driver cannot report the death of this process.
+    """
     os.kill(os.getppid(), signal.SIGKILL)
     os.kill(os.getpid(), signal.SIGKILL)
 

@@ -1,4 +1,4 @@
-"""Facts about a driver's front ends, read from the system: processes, groups and sockets."""
+"""Reads facts about a driver's front ends from the operating system: processes and sockets."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 def wait_until(
     true: Callable[[], object], what: str, seconds: float = 120, every: float = 0.01
 ) -> None:
-    """Polls a condition; fails if the condition (``what``) does not become true in time."""
+    """Polls a condition, which ``what`` describes; fails if it does not become true in time."""
     end = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < end, f"still not so after {seconds} s: {what}"
@@ -23,7 +23,7 @@ def alive(pid: int) -> bool:
 
 
 def children(parent: int, word: str) -> list[int]:
-    """The living children of a process whose command lines contain a word."""
+    """The process's living children that have a given word in their command lines."""
     pids = (int(path.name) for path in Path("/proc").iterdir() if path.name.isdecimal())
     return [p for p in pids if _state(p)[1] == parent and alive(p) and word in argv(p)]
 

@@ -1,4 +1,4 @@
-"""Audits detect a wrong index, because an audit reads the files that scans skipped."""
+"""An audit reads files that a scan skipped, and so detects a wrong index."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SAMPLE = "spark.sieve.audit.sample"
 
 @pytest.fixture(scope="module")
 def table(lab: Lab) -> Iterator[Lab]:
-    """Four files of ten rows in the order of ``id``, and an index."""
+    """Creates a table of four files of ten rows each, sorted by ``id``, and an index on ``id``."""
     with lab.database("audited"):
         lab.sql(
             "CREATE TABLE u USING parquet AS SELECT id, cast(id AS string) AS s "
@@ -41,9 +41,9 @@ def table(lab: Lab) -> Iterator[Lab]:
 
 @pytest.fixture(scope="module")
 def forged(table: Lab) -> Lab:
-    """Replaces the index by a forged version 2, copied from the index of another table.
+    """Creates a table with an index, and publishes a forged second version of this index.
 
-    The forged version says that the first file does not contain the keys 0 to 9.
+    According to the forged version, the first file does not contain the keys 0 to 9.
     """
     table.sql(
         "CREATE TABLE t USING parquet AS SELECT id, id % 7 AS r, cast(id AS string) AS s "
@@ -75,9 +75,9 @@ def forged(table: Lab) -> Lab:
 
 
 def test_audit_detects_a_wrong_index(forged: Lab) -> None:
-    """Without an audit, the query loses the row.
+    """Without an audit, a query loses the row that the wrong index does not contain.
 
-    With an audit, the query fails with an error that names a remedy.
+    With an audit, the query fails, and the error names REFRESH .. FULL as the remedy.
     """
     lost = forged.run(QUERY)
     assert (lost.rows, lost.files) == ({}, 0)
@@ -92,7 +92,7 @@ def test_audit_detects_a_wrong_index(forged: Lab) -> None:
 
 @pytest.mark.parametrize("adaptive", ["true", "false"])
 def test_audit_detects_a_wrong_index_in_any_query(forged: Lab, adaptive: str) -> None:
-    """Audits detect the forgery in joins, aggregates, subqueries and views, also without AQE."""
+    """Audits detect the forged version in joins, aggregates, subqueries and views."""
     view = "SELECT id + 0L AS k, s FROM t WHERE id < 9"
     forged.sql(f"CREATE OR REPLACE TEMPORARY VIEW below AS {view}")
     with forged.setting("spark.sql.adaptive.enabled", adaptive), forged.setting(SAMPLE, "1"):
@@ -108,9 +108,9 @@ def test_audit_detects_a_wrong_index_in_any_query(forged: Lab, adaptive: str) ->
 
 
 def test_audit_reports_a_match_that_a_subquery_removes(forged: Lab) -> None:
-    """In the query, a subquery would remove all rows of the skipped file.
+    """A row of a skipped file satisfies the scan's filters, but a subquery would remove this row.
 
-    The audit still reports that the index skips rows that satisfy the scan's filters.
+    The audit still reports that the index skips the row's file.
     """
     query = f"{QUERY} AND r < (SELECT min(r) FROM t)"
     assert forged.run(query).rows == {}
@@ -119,7 +119,7 @@ def test_audit_reports_a_match_that_a_subquery_removes(forged: Lab) -> None:
 
 
 def test_zero_share_audits_no_file(forged: Lab) -> None:
-    """If the audited share of files is zero, the audit detects no lost rows."""
+    """If the audit's sample is zero, no audit runs, and the query still loses the row."""
     for share in ("0", "0.0"):
         with forged.setting(SAMPLE, share):
             assert forged.run(QUERY).rows == {}
@@ -146,7 +146,7 @@ def test_audit_fails_if_a_skipped_file_was_deleted(table: Lab) -> None:
 
 
 def test_audit_detects_a_row_in_a_skipped_range(lab: Lab, tmp_path: Path) -> None:
-    """An audit detects a row that a wrong index misses in the skipped part of a file."""
+    """An audit detects a matching row in the part of a file that a wrong index skips."""
     file = tmp_path / "a.csv"
     file.write_text("".join(f"{key:08}\n" for key in range(1000)))
     with lab.database("audited_ranges"), lab.setting("spark.sieve.range.bytes", "1000"):

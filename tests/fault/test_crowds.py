@@ -35,7 +35,7 @@ def plain() -> Iterator[None]:
 
 
 def crowd(folder: Path, writers: int, statements: int, readers: int, reads: int) -> str:
-    """Runs writers and readers, then checks the result; returns a line with counts of events."""
+    """Runs writers and readers, checks the result, and returns a line with event counts."""
     warehouse = Warehouse(folder / "shop")
     warehouse.create_table("t", [range(10 * k, 10 * k + 10) for k in range(6)])
     for name in ("one", "two"):
@@ -73,10 +73,10 @@ def crowd(folder: Path, writers: int, statements: int, readers: int, reads: int)
 
 
 def chains(warehouse: Warehouse) -> int:
-    """Returns the number of versions, and checks that each index's versions have no gap.
+    """Checks that the version numbers of each index have no gap; returns the number of versions.
 
-    A version that was published during the deletion of the index belongs to no index. A later
-    VACUUM deletes such a version.
+    If a version is published while the index is deleted, this version belongs to no index. This
+    check ignores such a version; a later VACUUM deletes it.
     """
     versions = 0
     for index in warehouse.root.iterdir():
@@ -91,13 +91,14 @@ def chains(warehouse: Warehouse) -> int:
 
 
 def cleaned(warehouse: Warehouse) -> None:
-    """Checks that a VACUUM two days later leaves only the indexes of the table."""
+    """Checks that VACUUM keeps only the table's indexes when all files are two days old."""
     looked_at(warehouse)
     age(warehouse)
     session = Session(warehouse)
     session.sql("VACUUM SIEVE INDEXES RETAIN 0 HOURS")
     states = [row[6].partition(":")[0] for row in session.sql("SHOW SIEVE INDEXES ON t")]
-    # A dropped index can still be registered: SHOW then says "gone", and DROP removes the entry.
+    # A dropped index can still be registered. SHOW then reports the state "gone", and DROP removes
+    # the registration.
     assert set(states) <= {"ready", "stale", "gone"}
     folders = list(warehouse.root.iterdir())
     left = [str(path.relative_to(warehouse.root)) for path in warehouse.root.rglob("*")]
@@ -120,5 +121,5 @@ def test_writers_and_readers_at_once(tmp_path: Path) -> None:
 
 @pytest.mark.soak
 def test_a_crowd(tmp_path: Path) -> None:
-    """Eight writers run fifty statements each, while four readers run queries."""
+    """Eight writers run fifty statements each, while four readers check their queries' rows."""
     sys.stdout.write(crowd(tmp_path, writers=8, statements=50, readers=4, reads=3200) + "\n")

@@ -1,6 +1,6 @@
-"""With damaged, missing or foreign index files or wrong properties, queries return all rows.
+"""If index files are damaged, missing or foreign, or properties are wrong, queries lose no row.
 
-Errors of statements name a remedy.
+The errors of failed statements name a remedy.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ ROWS = {"(5,)": 1}
 
 @pytest.fixture
 def small(lab: Lab) -> Iterator[Lab]:
-    """An indexed table of four files with several ranges each, and a second table.
+    """A new table of four files, and an index that divides each file into several ranges.
 
-    No scan has read these two tables yet.
+    No scan has read the table yet.
     """
     with lab.settings(CUT | INTERPRETED), lab.database("damage"):
         lab.sql(f"CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, {FILES})")
@@ -39,14 +39,14 @@ def small(lab: Lab) -> Iterator[Lab]:
 
 
 def root_of(lab: Lab) -> Path:
-    """The root folder of the current database's indexes."""
+    """The root folder, which contains the indexes of the current database."""
     ((database,),) = lab.sql("SELECT current_database()")
     facts = dict(row[:2] for row in lab.sql(f"DESCRIBE DATABASE {database}"))
     return Path(facts["Location"].removeprefix("file:")) / ".sieve"
 
 
 def registration(lab: Lab, table: str = "t") -> tuple[str, str]:
-    """The key and the value of a table's only registration."""
+    """The key and the value of the property that registers the table's only index."""
     ((key, value),) = (
         row for row in lab.sql(f"SHOW TBLPROPERTIES {table}") if row[0].startswith("sieve.index.")
     )
@@ -54,7 +54,7 @@ def registration(lab: Lab, table: str = "t") -> tuple[str, str]:
 
 
 def fresh(lab: Lab) -> Lab:
-    """A new session."""
+    """A new session with the same current database."""
     ((database,),) = lab.sql("SELECT current_database()")
     session = Lab(lab.spark.newSession())
     session.sql(f"USE {database}")
@@ -62,9 +62,9 @@ def fresh(lab: Lab) -> Lab:
 
 
 def read_in_full(lab: Lab, reason: str, *, strict_fails: bool, table: str = "t") -> None:
-    """Checks that a query reads all files for this reason, and returns the right rows.
+    """Checks that a query reads all files for the given reason, and returns the right rows.
 
-    With ``strict``, the query may fail instead.
+    If ``strict_fails`` is true, the query must fail under `spark.sieve.strict`.
     """
     query = QUERY.replace("FROM t", f"FROM {table}")
     with lab.setting("spark.sieve.strict", "false"):
@@ -98,7 +98,7 @@ def zeroed(path: Path) -> None:
 
 
 def swap(path: Path) -> None:
-    """Replaces a file by a file of the same kind from another index."""
+    """Replaces a file by the corresponding file of another index."""
     kind = path.relative_to(path.parents[2 if path.parent.parent.name == "runs" else 1])
     other = next(
         p
@@ -139,7 +139,7 @@ DAMAGE = [
 def test_damaged_index_is_reported_and_repaired(
     small: Lab, kind: str, how: Callable[[Path], None]
 ) -> None:
-    """Queries detect and report any damage to any file of an index, and statements repair it."""
+    """If an index file is damaged, queries report a reason and read all files until a repair."""
     if how is swap:
         small.sql("CREATE TABLE u USING parquet AS SELECT id + 9 AS id FROM range(0, 40, 1, 4)")
         small.sql("CREATE SIEVE INDEX ON u (id)")
@@ -155,8 +155,8 @@ def test_damaged_index_is_reported_and_repaired(
         with pytest.raises(Exception, match=r"SIEVE_INDEX_NOT_USABLE.*DROP SIEVE INDEX"):
             small.sql("REFRESH SIEVE INDEX ON t")
         assert small.sql("DROP SIEVE INDEX id_sieve ON t") == [("id_sieve",)]
-        # Without a version, no file says whose index this is, so a later VACUUM SIEVE INDEXES
-        # deletes it.
+        # Without a manifest, the index folder does not show to which table it belongs, so DROP
+        # keeps it. A later VACUUM SIEVE INDEXES deletes the folder.
         assert (root_of(small) / uuid).exists() == (how is remove)
         if how is swap:
             small.check("SELECT * FROM u WHERE id = 10", exactly=1)
@@ -168,7 +168,7 @@ def test_damaged_index_is_reported_and_repaired(
 
 
 def test_drop_table_deletes_only_its_own_damaged_index(small: Lab) -> None:
-    """DROP TABLE deletes a damaged index only if the index's readable content names the table."""
+    """DROP TABLE deletes a damaged index only if a readable file of the index names the table."""
     (own,) = root_of(small).iterdir()
     small.sql("CREATE TABLE u USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
     small.sql("CREATE SIEVE INDEX ON u (id)")
@@ -191,7 +191,7 @@ def test_drop_table_deletes_only_its_own_damaged_index(small: Lab) -> None:
 
 
 def test_refresh_replaces_a_list_of_files_that_it_cannot_read(small: Lab) -> None:
-    """REFRESH replaces an unreadable list of files, even without FULL."""
+    """REFRESH replaces an unreadable list of the table's files, even without the keyword FULL."""
     (path,) = root_of(small).glob("*/locations/*.parquet")
     flip(path)
     assert small.sql("REFRESH SIEVE INDEX ON t")[0][1] == 2
@@ -199,9 +199,9 @@ def test_refresh_replaces_a_list_of_files_that_it_cannot_read(small: Lab) -> Non
 
 
 def test_later_format_is_neither_used_nor_overwritten(small: Lab) -> None:
-    """Sieve neither uses nor overwrites an intact manifest of an unknown format.
+    """Sieve neither uses nor overwrites a manifest in the format of a later release.
 
-    The error says that a later release wrote the manifest.
+    The error names this format.
     """
     (path,) = root_of(small).glob("*/versions/1.json")
     record = json.loads(path.read_bytes())
@@ -227,9 +227,9 @@ def test_index_can_be_created_again_after_its_root_is_deleted(small: Lab) -> Non
 
 
 def test_queries_stay_right_if_index_files_vanish(small: Lab) -> None:
-    """Queries stay right if index files vanish after the driver has loaded the index.
+    """If index files vanish after the driver has loaded the index, queries return all rows.
 
-    Data in the driver's memory stays valid.
+    The driver's copy of the index in memory stays valid.
     """
     small.check(QUERY, exactly=1)
     shutil.rmtree(root_of(small))
@@ -241,9 +241,9 @@ def test_queries_stay_right_if_index_files_vanish(small: Lab) -> None:
 
 
 def test_scan_detects_a_run_file_damaged_after_opening(small: Lab) -> None:
-    """A scan reads all files if the run file that it needs was damaged after the index was opened.
+    """If a run file is damaged after the index was opened, a scan that needs it reads all files.
 
-    Scans that do not need this run file are pruned.
+    Scans that do not need this run file still skip files.
     """
     elsewhere = "SELECT * FROM t WHERE id = 1000"
     small.check(elsewhere, exactly=0)
@@ -256,7 +256,7 @@ def test_scan_detects_a_run_file_damaged_after_opening(small: Lab) -> None:
 
 
 def test_cache_without_room_changes_no_rows(small: Lab) -> None:
-    """If the cache has no room, each scan reads the index files again."""
+    """If the cache has no room, each scan reads the index files again and skips the same files."""
     with small.setting("spark.sieve.cache.bytes", "0"):
         small.check(QUERY, exactly=1)
         small.check(QUERY, exactly=1)
@@ -303,12 +303,13 @@ OFTEN = {"no JSON", "huge", "climbing root", "unknown root", "wrong uuid"}
     "name", [pytest.param(name, marks=() if name in OFTEN else LONG) for name in HOSTILE]
 )
 def test_hostile_registration_changes_no_rows(lab: Lab, name: str) -> None:
-    """With any value of the index's property, queries return the right rows, and statements work.
+    """If a registration is hostile, queries return the right rows.
 
-    Statements can remove the property.
+    DROP removes the registration, and CREATE then makes a new index.
     """
     value, reason = HOSTILE[name]
-    # Each value has a database of its own, so that the tables are new to this driver.
+    # Each registration gets a database of its own, so that this driver has not read the tables
+    # before.
     with lab.database(f"hostile_{list(HOSTILE).index(name)}"):
         lab.sql(f"CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, {FILES})")
         value = value.replace("ROOT", f"file:{root_of(lab)}")
@@ -325,9 +326,9 @@ def test_hostile_registration_changes_no_rows(lab: Lab, name: str) -> None:
 
 
 def test_restored_registration_of_a_dropped_index_is_gone(small: Lab) -> None:
-    """Another tool restores the registration of a dropped index.
+    """If another tool restores a dropped index's registration, SHOW reports the index as gone.
 
-    Queries then read all files until CREATE.
+    Queries read all files until CREATE registers a new index.
     """
     key, value = registration(small)
     small.sql("DROP SIEVE INDEX id_sieve ON t")
@@ -340,9 +341,9 @@ def test_restored_registration_of_a_dropped_index_is_gone(small: Lab) -> None:
 
 
 def test_removed_registration_changes_no_rows(small: Lab) -> None:
-    """Another tool removes the property that registers an index.
+    """If another tool removes an index's registration, new sessions read all files.
 
-    New sessions then read all files, and CREATE makes a new index.
+    CREATE then makes and registers a new index.
     """
     key, _ = registration(small)
     small.sql(f"ALTER TABLE t UNSET TBLPROPERTIES ('{key}')")

@@ -1,4 +1,4 @@
-"""Signals kill or stop writers at any point; the writers are real processes."""
+"""Signals kill or stop writers, which are separate processes, at any point of a statement."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def plain(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 def recovered(warehouse: Warehouse, statement: str, undisturbed: tuple[object, object]) -> None:
-    """Checks that queries are right, a new writer works at once, and no extra file stays."""
+    """Checks that queries are right, the repeated statement works, and no extra file remains."""
     looked_at(warehouse)
     files, left = stable(warehouse, statement)
     assert files == undisturbed[0]
@@ -51,7 +51,7 @@ def recovered(warehouse: Warehouse, statement: str, undisturbed: tuple[object, o
 )
 @pytest.mark.parametrize("name", ["create", "refresh", "vacuum", "drop"])
 def test_killed_at_every_effect(name: str, tmp_path: Path) -> None:
-    """After SIGKILL before any write, the old or the new index is complete."""
+    """If SIGKILL ends a writer before any write, the old or the new index is complete."""
     undisturbed = stable(*prepared(tmp_path / "undisturbed", name))
     kills = 0
     for at in EFFECTS:
@@ -69,7 +69,7 @@ def test_killed_at_every_effect(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.soak
 def test_killed_at_any_time(tmp_path: Path) -> None:
-    """SIGKILL at a random time, such as during a call or a write, leaves a complete index."""
+    """If SIGKILL ends a writer at a random time, even during a write, queries lose no row."""
     seed = os.environ.get("SIEVE_SEED", str(random.SystemRandom().getrandbits(32)))
     chance = random.Random(seed)
     undisturbed = {name: stable(*prepared(tmp_path / name, name)) for name in STATEMENTS}
@@ -92,7 +92,7 @@ def test_killed_at_any_time(tmp_path: Path) -> None:
 def test_vacuum_deletes_the_draft_of_a_killed_writer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A writer that dies before renaming a draft leaves the draft; VACUUM deletes the draft."""
+    """If a writer dies before it renames a draft, the draft remains until VACUUM deletes it."""
     warehouse, statement = prepared(tmp_path, "disable")
     monkeypatch.setattr("sieve.storage.local._link", lambda *_: sys.exit("killed"))
     monkeypatch.setattr("sieve.storage.local.os.unlink", lambda *_: None)
@@ -108,15 +108,15 @@ def test_vacuum_deletes_the_draft_of_a_killed_writer(
 
 
 def stopped(pid: int) -> bool:
-    """Returns whether a process is stopped."""
+    """Returns whether a signal has stopped a process."""
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
 
 
 def pause(folder: Path, meanwhile: str) -> list[str]:
-    """Stops a writer before it publishes, lets another writer commit, and resumes the first writer.
+    """Stops a writer before it publishes, and resumes it after another writer has committed.
 
     Returns:
-        The kind of change that made each version, oldest first.
+        The kind of change that made each version, oldest first, and the writer's exit code.
     """
     warehouse, _ = prepared(folder, "disable")
     setting = "ALTER SIEVE INDEX id_sieve ON t SET OPTIONS (error = 9)"
@@ -133,9 +133,9 @@ def pause(folder: Path, meanwhile: str) -> list[str]:
 
 
 def test_stopped_writer_plans_again_on_the_newest_version(tmp_path: Path) -> None:
-    """Another writer publishes the version number of a stopped writer.
+    """While a writer is stopped, another writer publishes the version number that it wanted.
 
-    After the stopped writer resumes, the next version contains the changes of both.
+    The stopped writer then publishes the next version, which contains both writers' changes.
     """
     for number, (meanwhile, change) in enumerate(MEANWHILE):
         told = pause(tmp_path / str(number), meanwhile)
@@ -150,7 +150,7 @@ MEANWHILE = [
 
 @pytest.mark.soak
 def test_a_hundred_stopped_writers(tmp_path: Path) -> None:
-    """In a hundred repetitions, which include rare orders of events, no change is lost."""
+    """A hundred repetitions of the previous test lose no change, even in rare orders of events."""
     for number in range(PAUSES):
         meanwhile, change = MEANWHILE[number % 2]
         told = pause(tmp_path / str(number), meanwhile)
@@ -159,7 +159,7 @@ def test_a_hundred_stopped_writers(tmp_path: Path) -> None:
 
 
 def test_writers_do_not_wait_for_a_stopped_writer(tmp_path: Path) -> None:
-    """While a writer is stopped during CREATE, other writers create, refresh and drop."""
+    """While a writer is stopped during CREATE, others can create, refresh and drop an index."""
     warehouse = Warehouse(tmp_path / "shop")
     warehouse.create_table("t", [range(10 * k, 10 * k + 10) for k in range(4)])
     writer = started(struck, warehouse.folder, CREATE, "before metastore", 1, signal.SIGSTOP)

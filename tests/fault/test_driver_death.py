@@ -1,4 +1,4 @@
-"""A driver and its JVM are killed before each write of a CREATE and of a REFRESH."""
+"""Kills a driver and its JVM before each write of a CREATE and of a REFRESH."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ DAY_S = 24 * 3600
 
 @pytest.fixture
 def conf(tmp_path: Path) -> dict[str, str]:
-    """Settings for a metastore and a warehouse that outlive a driver.
+    """Settings for a metastore and a warehouse that remain when a driver dies.
 
-    The settings name a file, which says when front ends must die.
+    The settings name a script; the front ends that it starts die before a chosen write.
     """
     script = tmp_path / "python"
     mortal = [sys.executable, str(Path(__file__).with_name("killable_frontend.py"))]
@@ -54,12 +54,10 @@ def check(it: Driver, query: str) -> int:
 
 
 def kill_before_effect(it: Driver, statement: str, number: int, folder: Path) -> str:
-    """Runs a statement, and kills the driver before the write of the given number.
-
-    Returns the effect.
+    """Runs a statement, and kills the driver before the statement's n-th write (n = ``number``).
 
     Returns:
-        Returns "" if the statement makes fewer writes and so succeeds.
+        The name of this write, or "" if the statement makes fewer writes and so succeeds.
     """
     (folder / "told").unlink(missing_ok=True)
     (folder / "count").write_text(str(number))
@@ -82,9 +80,9 @@ def names(it: Driver) -> list[str]:
 
 
 def check_vacuum(it: Driver, root: Path) -> None:
-    """Checks that a VACUUM a day later deletes the leftovers and keeps the table's indexes.
+    """Checks that VACUUM deletes day-old leftovers and keeps the table's indexes.
 
-    The intent is a folder's first file, so a folder without an intent is empty and has no index.
+    CREATE writes the file `intent.json` first, so a folder without this file is empty.
     """
     for mark in (*root.glob("*/intent.json"), *root.glob("*/registered")):
         os.utime(mark, (time.time() - DAY_S - 60,) * 2)
@@ -99,7 +97,7 @@ def check_vacuum(it: Driver, root: Path) -> None:
 
 
 def drivers(folder: Path, conf: dict[str, str]) -> Iterator[tuple[int, Driver]]:
-    """Starts one driver after another; the first driver makes the table and an index."""
+    """Starts one driver after another; the first driver creates a table and an index."""
     for number in itertools.count():
         with driver(folder / f"driver-{number}", **conf) as it:
             if number == 0:
@@ -111,7 +109,10 @@ def drivers(folder: Path, conf: dict[str, str]) -> Iterator[tuple[int, Driver]]:
 
 @pytest.mark.soak
 def test_a_driver_killed_at_each_effect_of_a_create(tmp_path: Path, conf: dict[str, str]) -> None:
-    """After each death, queries and the next CREATE work, and VACUUM deletes all leftovers."""
+    """If a driver dies at any write of a CREATE, later queries and another CREATE work.
+
+    VACUUM deletes the files that the dead driver left behind.
+    """
     root = tmp_path / "warehouse" / "d.db" / ".sieve"
     deaths = []
     for number, it in drivers(tmp_path, conf):
@@ -138,7 +139,10 @@ def test_a_driver_killed_at_each_effect_of_a_create(tmp_path: Path, conf: dict[s
 
 @pytest.mark.soak
 def test_a_driver_killed_at_each_effect_of_a_refresh(tmp_path: Path, conf: dict[str, str]) -> None:
-    """After each death, the old or the new version is complete and in use, and REFRESH works."""
+    """If a driver dies at any write of a REFRESH, the old or new version is complete and in use.
+
+    The next REFRESH works.
+    """
     deaths = []
     for number, it in drivers(tmp_path, conf):
         if number > 0:

@@ -1,4 +1,4 @@
-"""A fault strikes each call of a statement in turn, before or after the call takes effect."""
+"""Makes each call of a statement fail in turn, before or after the call takes effect."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from tests.fake_spark import MODES, MetastoreFault, Session, without_spark
 
 
 class Fault:
-    """A hook that raises an error once, at the call of a given number (the first is 1).
+    """A hook that raises an error once, at the call of a given number (the first call is 1).
 
     Attributes:
-        struck: the call at which the error was raised.
+        struck: the name of the call at which the hook raised the error.
     """
 
     def __init__(self, when: str, at: int) -> None:
@@ -55,9 +55,9 @@ def step(request: pytest.FixtureRequest) -> Iterator[int]:
 
 @pytest.mark.parametrize("name", STATEMENTS)
 def test_changes_are_announced(name: str, tmp_path: Path) -> None:
-    """A statement reports to the driver before it makes its first visible change.
+    """A statement announces its changes to the driver before it makes its first visible change.
 
-    During a build, the statement reports nothing, because nothing visible changes.
+    While the statement builds an index, it announces nothing, because nothing visible changes.
     """
     warehouse, statement = prepared(tmp_path, name)
     age(warehouse)
@@ -85,10 +85,10 @@ def test_changes_are_announced(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("name", STATEMENTS)
 def test_an_error_at_every_call(name: str, when: str, step: int, tmp_path: Path) -> None:
-    """After a fault at any call, the statement works or reports the error.
+    """If any call fails, the statement succeeds or reports the error.
 
-    No row is lost, and no version is partial. After an error, the statement succeeds when repeated,
-    and VACUUM deletes the leftovers.
+    Queries lose no row, and no version is incomplete. After an error, the repeated statement
+    succeeds, and VACUUM deletes the leftover files.
     """
     undisturbed = stable(*prepared(tmp_path / "undisturbed", name))
     for number in itertools.count(1, step):
@@ -103,7 +103,7 @@ def test_an_error_at_every_call(name: str, when: str, step: int, tmp_path: Path)
         if not fault.struck:
             break
         seen = looked_at(warehouse)
-        # After a failed replacement, the old or the new index is in use.
+        # After a failed CREATE OR REPLACE, queries use the old or the new index.
         assert name != "replace" or (seen is not None and seen.used), fault.struck
         files, left = stable(warehouse, statement)
         assert files == undisturbed[0], fault.struck

@@ -1,4 +1,4 @@
-"""An executor is killed during a build, while Spark runs speculative copies of tasks."""
+"""Kills executors during a build, while Spark runs speculative copies of tasks."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ KILLS = 6
 
 
 def executors(jvm: int) -> list[int]:
-    """The executors of a driver."""
+    """The process ids of a driver's executors."""
     return children(jvm, "org.apache.spark.executor.CoarseGrainedExecutorBackend")
 
 
 @pytest.mark.soak
 def test_build_succeeds_or_fails_if_executors_die(tmp_path: Path) -> None:
-    """If executors die during a build, the build succeeds or reports the error.
+    """If an executor dies during a build, the build succeeds or reports the error.
 
-    A finished index causes no wrong row, and has no extra file.
+    An index whose build succeeded is correct and contains no extra file.
     """
     ended = 0
     with driver(tmp_path / "driver", **CLUSTER) as it:

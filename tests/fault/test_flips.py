@@ -1,4 +1,4 @@
-"""Sieve detects flipped bits, truncation and zeros in any index file, unless they are harmless."""
+"""Sieve detects flipped bits, truncation and zeros in each index file that a scan needs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def plain(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 def damaged(chance: random.Random, data: bytes) -> bytes:
-    """Returns the data with one flipped bit or, in a fifth of cases, truncated or partly zeroed."""
+    """Returns the data with a flipped bit (in four of five cases), cut short, or partly zeroed."""
     place = chance.randrange(len(data))
     match chance.randrange(10):
         case 0:
@@ -40,7 +40,7 @@ def damaged(chance: random.Random, data: bytes) -> bytes:
 
 
 def play(folder: Path, times: int) -> None:
-    """Repeatedly damages a file of an index, runs queries, and repairs the file."""
+    """Repeatedly damages a random file of an index, runs a query, and restores the file."""
     seed = os.environ.get("SIEVE_SEED", str(random.SystemRandom().getrandbits(32)))
     chance = random.Random(seed)
     warehouse, _ = prepared(folder, "optimize")
@@ -56,7 +56,7 @@ def play(folder: Path, times: int) -> None:
 
 
 def looked_at(warehouse: Warehouse, key: int, path: Path, same: bool) -> str:
-    """Returns the reason that a scan reports, or says that the scan did not need such a file."""
+    """Returns the reason that a scan reports, or "not needed" if the scan did not need the file."""
     told = scan(warehouse, "t", key)
     if told.reasons:
         assert path.name not in HARMLESS
@@ -70,11 +70,14 @@ def looked_at(warehouse: Warehouse, key: int, path: Path, same: bool) -> str:
 
 
 def test_damage_anywhere(tmp_path: Path) -> None:
-    """Random damage causes no wrong row, and a scan that needs a damaged file reports a reason."""
+    """Random damage to an index causes no wrong row.
+
+    A scan that needs a damaged file reports a reason.
+    """
     play(tmp_path, SHORT)
 
 
 @pytest.mark.soak
 def test_much_damage_anywhere(tmp_path: Path) -> None:
-    """Random damage to ten thousand files causes no wrong row."""
+    """If index files are damaged at random ten thousand times, queries return no wrong row."""
     play(tmp_path, LONG)

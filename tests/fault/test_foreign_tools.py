@@ -1,4 +1,4 @@
-"""Like Hive clients, another tool reads all properties of a table and later writes them back."""
+"""Another tool, such as a Hive client, reads a table's properties and later writes them back."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ def plain() -> Iterator[None]:
 
 
 def after(warehouse: Warehouse, *statements: str) -> Scan:
-    """A tool reads the properties, statements run, and the tool restores the old properties."""
+    """Runs statements after a tool read the table's properties and before it writes them back.
+
+    Returns a scan that runs after the tool's write.
+    """
     before = warehouse.properties("t")
     for statement in statements:
         Session(warehouse).sql(statement)
@@ -34,7 +37,7 @@ def after(warehouse: Warehouse, *statements: str) -> Scan:
 
 @pytest.fixture
 def warehouse(tmp_path: Path) -> Warehouse:
-    """A table without an index."""
+    """A warehouse whose table has no index."""
     made, _ = prepared(tmp_path, "create")
     return made
 
@@ -42,7 +45,7 @@ def warehouse(tmp_path: Path) -> Warehouse:
 def test_create_is_undone(warehouse: Warehouse) -> None:
     """If the tool undoes CREATE's registration, scans read all files until REFRESH.
 
-    VACUUM keeps the index.
+    VACUUM keeps the unregistered index.
     """
     assert after(warehouse, CREATE).files == 4
     age(warehouse)
@@ -54,7 +57,7 @@ def test_create_is_undone(warehouse: Warehouse) -> None:
 def test_drop_is_undone(warehouse: Warehouse) -> None:
     """If the tool undoes DROP, the restored property refers to an index that no longer exists.
 
-    No statement restores the dropped index, and CREATE makes a new index.
+    REFRESH cannot restore the dropped index, but CREATE makes a new index.
     """
     Session(warehouse).sql(CREATE)
     told = after(warehouse, DROP)
@@ -68,9 +71,9 @@ def test_drop_is_undone(warehouse: Warehouse) -> None:
 
 @pytest.mark.parametrize("name", ["", "id_sieve "])
 def test_drop_and_create_are_undone(warehouse: Warehouse, name: str) -> None:
-    """The tool restores an older registration under the name of the new index.
+    """After DROP and CREATE, the tool restores the registration of the dropped index.
 
-    REFRESH registers the new index again.
+    REFRESH then registers the new index again.
     """
     Session(warehouse).sql(CREATE)
     assert after(warehouse, DROP, CREATE).files == 4
@@ -83,7 +86,7 @@ def test_drop_and_create_are_undone(warehouse: Warehouse, name: str) -> None:
 
 
 def test_a_refresh_and_a_switch_are_not_undone(warehouse: Warehouse) -> None:
-    """The tool cannot undo a REFRESH or ALTER, because properties contain no version's content."""
+    """The tool cannot undo a REFRESH or ALTER, because table properties contain no version."""
     Session(warehouse).sql(CREATE)
     warehouse.append("t", range(40, 50))
     told = after(warehouse, "REFRESH SIEVE INDEX ON t")
@@ -93,7 +96,7 @@ def test_a_refresh_and_a_switch_are_not_undone(warehouse: Warehouse) -> None:
 
 
 def test_unfinished_drop_and_create_are_undone(warehouse: Warehouse) -> None:
-    """The tool restores the registration of a half-dropped index; Sieve keeps the later index."""
+    """If the tool restores a half-dropped index's registration, Sieve keeps the newer index."""
     Session(warehouse).sql(CREATE)
     before = warehouse.properties("t")
 

@@ -1,4 +1,4 @@
-"""If the front end is killed or slow, statements report this, and queries return all rows."""
+"""If the front end is killed or slow, queries return all rows, and statements report this."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ DAY_S = 24 * 3600
 
 @pytest.fixture
 def other_thread() -> Iterator[Callable[..., Future[Any]]]:
-    """Runs a function in another thread."""
+    """Yields a function that runs a given function in another thread."""
     with ThreadPoolExecutor(1) as pool:
         yield pool.submit
 
 
 def the_front_end(jvm: int) -> int:
-    """Returns the process id of the only front end."""
+    """Returns the process id of the driver's only front end."""
     (pid,) = front_ends(jvm)
     return pid
 
 
 def kill(jvm: int) -> None:
-    """Kills the front end."""
+    """Kills the driver's front end."""
     pid = the_front_end(jvm)
     os.kill(pid, signal.SIGKILL)
     wait_until(lambda: not alive(pid), "the front end is dead")
 
 
 def folders(root: Path) -> set[str]:
-    """The names of the index folders."""
+    """The names of the index folders below the root."""
     return {path.name for path in root.iterdir()}
 
 
@@ -53,7 +53,10 @@ def indexes(lab: Lab) -> list[str]:
 
 @pytest.mark.usefixtures("table")
 def test_a_query_after_a_kill_keeps_its_rows(lab: Lab, jvm: int) -> None:
-    """A scan that finds the front end dead returns all rows; a statement restarts the front end."""
+    """If the front end is dead, a scan returns all rows.
+
+    The next statement restarts the front end, and scans then skip files again.
+    """
     kill(jvm)
     assert lab.sql(POINT) == ROWS
     for pid in front_ends(jvm):
@@ -83,7 +86,7 @@ def test_create_fails_if_the_front_end_is_killed(
 ) -> None:
     """If the front end is killed during CREATE, CREATE fails and registers nothing.
 
-    A second CREATE then works.
+    A second CREATE then succeeds.
     """
     before = folders(root)
     create = other_thread(lab.sql, f"CREATE SIEVE INDEX ON {table} (s)")
@@ -104,7 +107,7 @@ def test_create_fails_if_the_front_end_is_killed(
 def test_drop_reports_unknown_outcome_if_front_end_is_killed(
     lab: Lab, jvm: int, table: str, root: Path, other_thread: Callable[..., Future[Any]]
 ) -> None:
-    """If DROP fails after a visible change, the error does not claim that nothing changed."""
+    """If the front end dies after DROP's first visible change, the error says "unknown outcome"."""
     (index,) = folders(root)
     tombstone = root / index / "versions" / "2.json"
     front_end = the_front_end(jvm)
@@ -124,7 +127,7 @@ def test_drop_reports_unknown_outcome_if_front_end_is_killed(
 def test_create_deletes_old_leftover_folders(
     lab: Lab, jvm: int, table: str, root: Path, other_thread: Callable[..., Future[Any]]
 ) -> None:
-    """CREATE deletes this table's leftover index folders, a day old and never registered."""
+    """CREATE deletes its table's leftover index folders if they are a day old and unregistered."""
     before = folders(root)
     create = other_thread(lab.sql, f"CREATE SIEVE INDEX ON {table} (s)")
     wait_until(lambda: folders(root) > before, "it has begun")
@@ -171,7 +174,7 @@ def test_query_keeps_its_rows_if_the_front_end_dies_meanwhile(
 
 @pytest.mark.usefixtures("table")
 def test_scan_does_not_wait_for_a_late_answer(lab: Lab, jvm: int) -> None:
-    """After the prune time-out, a scan reads all files; under `strict`, the query fails."""
+    """If the prune time-out ends, a scan reads all files; under `strict`, the query fails."""
     lab.check(POINT, exactly=1)
     timeouts = "SELECT value FROM sieve_status() WHERE reason = 'timeout'"
     ((before,),) = lab.sql(timeouts)
@@ -205,7 +208,7 @@ def test_scans_stop_waiting_after_three_timeouts(lab: Lab, jvm: int) -> None:
             for _ in range(3):
                 assert lab.run(POINT).files == 10
         with lab.setting("spark.sieve.prune.timeout", "1h"):
-            # A scan that sent a request now would wait forever.
+            # With this time-out, a scan that sent a request now would wait for an hour.
             answer = lab.run(POINT)
             assert (sum(answer.rows.values()), answer.files) == (1, 10)
     finally:
@@ -216,9 +219,10 @@ def test_scans_stop_waiting_after_three_timeouts(lab: Lab, jvm: int) -> None:
 
 @pytest.mark.usefixtures("table")
 def test_hanging_store_affects_only_its_own_tables(lab: Lab) -> None:
-    """If a store hangs, scans of its tables read all files, and scans of other tables are pruned.
+    """If a store hangs, scans of the store's tables read all files.
 
-    A named pipe without a writer stands in for a hanging store, because opening the pipe blocks.
+    Scans of other tables still skip files. A named pipe without a writer stands in for a hanging
+    store, because opening the pipe blocks.
     """
     query = "SELECT * FROM hanging.u WHERE id = 5"
     with (
@@ -241,7 +245,8 @@ def test_hanging_store_affects_only_its_own_tables(lab: Lab) -> None:
             for _ in range(4):
                 answer = lab.run(query)
                 assert (answer.rows, answer.files) == ({"(5,)": 1}, 4)
-            # No scan has timed out yet; otherwise, the circuit breaker would stop requests.
+            # The last four scans did not time out; otherwise, the circuit breaker would stop this
+            # request.
             lab.check(POINT, exactly=1)
             with (
                 lab.setting("spark.sieve.strict", "true"),
@@ -255,7 +260,7 @@ def test_hanging_store_affects_only_its_own_tables(lab: Lab) -> None:
 
 
 def planned(lab: Lab) -> DataFrame:
-    """Plans the query without running it, and waits until the front end must have answered."""
+    """Plans the query without running it, and waits a second so that the front end can answer."""
     frame = lab.spark.sql(POINT)
     frame._jdf.queryExecution().executedPlan()
     time.sleep(1)
@@ -264,7 +269,7 @@ def planned(lab: Lab) -> DataFrame:
 
 @pytest.mark.usefixtures("table")
 def test_query_uses_the_answer_from_planning(lab: Lab, jvm: int) -> None:
-    """A query uses the answer from the planning phase, even if the front end then stops."""
+    """A query uses the answer that it received while planning, even if the front end then stops."""
     lab.check(POINT, exactly=1)
     with lab.setting("spark.sieve.strict", "true"):
         frame = planned(lab)
@@ -279,7 +284,7 @@ def test_query_uses_the_answer_from_planning(lab: Lab, jvm: int) -> None:
 
 @pytest.mark.usefixtures("table")
 def test_answer_under_other_settings_is_not_used(lab: Lab) -> None:
-    """A query does not use an answer that was requested under other settings."""
+    """A query does not use an answer that was requested under different settings."""
     frame = planned(lab)
     with lab.setting("spark.sql.caseSensitive", "true"):
         assert [tuple(row) for row in frame.collect()] == ROWS
@@ -291,7 +296,7 @@ def test_answer_under_other_settings_is_not_used(lab: Lab) -> None:
 def test_a_cancelled_create_leaves_nothing(
     lab: Lab, table: str, root: Path, by: str, other_thread: Callable[..., Future[Any]]
 ) -> None:
-    """If the user cancels the job group or tag, CREATE ends and leaves nothing behind."""
+    """If the user cancels CREATE's job group or tag, CREATE ends and leaves no files behind."""
     context = lab.spark.sparkContext
     before = folders(root)
 

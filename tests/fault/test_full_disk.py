@@ -1,4 +1,4 @@
-"""The disk becomes full at each of the files that a statement writes."""
+"""Tests statements on a disk that becomes full at any of the files that a statement writes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ QUERY = "SELECT * FROM t WHERE id = 5"
 
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 64 pages."""
+    """A disk of 64 pages, namely a mounted tmpfs."""
     folder = tmp_path / "disk"
     folder.mkdir()
     size = f"size={PAGES * PAGE}"
@@ -32,12 +32,12 @@ def disk(tmp_path: Path) -> Iterator[Path]:
 
 
 def free(disk: Path) -> int:
-    """The number of free pages of the disk."""
+    """The number of free pages on the disk."""
     return os.statvfs(disk).f_bavail
 
 
 def leave(disk: Path, pages: int) -> None:
-    """Fills the disk, leaving this many free pages."""
+    """Fills the disk until exactly ``pages`` pages are free."""
     filler = disk / "filler"
     filler.unlink(missing_ok=True)
     filler.write_bytes(bytes((free(disk) - pages) * PAGE))
@@ -47,7 +47,8 @@ def leave(disk: Path, pages: int) -> None:
 def squeeze(lab: Lab, disk: Path, statement: str) -> int:
     """Repeats a statement with ever more free pages until it works; returns the number of failures.
 
-    After each failed attempt, the disk has as many free pages as before, and queries are right.
+    After each failure, the disk has as many free pages as before the attempt, and queries are
+    right.
     """
     for pages in range(PAGES // 2):
         leave(disk, pages)
@@ -65,7 +66,7 @@ def squeeze(lab: Lab, disk: Path, statement: str) -> int:
 
 @pytest.mark.long
 def test_statements_on_a_full_disk_work_or_change_nothing(lab: Lab, disk: Path) -> None:
-    """If the disk becomes full at any step, CREATE, REFRESH and DROP succeed or change nothing."""
+    """If the disk becomes full at any write, CREATE, REFRESH and DROP succeed or change nothing."""
     with (
         lab.database("full"),
         lab.setting("spark.sieve.path", disk.as_uri()),

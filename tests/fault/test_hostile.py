@@ -1,4 +1,4 @@
-"""Sieve refuses hostile metadata or survives it, and touches nothing outside the index."""
+"""Sieve refuses or survives hostile metadata, and opens no file outside the warehouse."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _noted(event: str, arguments: tuple[Any, ...]) -> None:
 
 @pytest.fixture(scope="module", autouse=True)
 def hook() -> None:
-    """An audit hook of the Python interpreter, which can be turned off, but not removed."""
+    """Adds an audit hook to the Python interpreter; the hook can be turned off, but not removed."""
     sys.addaudithook(_noted)
 
 
@@ -51,9 +51,9 @@ def plain() -> Iterator[None]:
 
 @contextmanager
 def confined(folder: Path) -> Iterator[None]:
-    """Checks that no file outside a folder is opened in the block.
+    """Checks that the block opens no file outside the given folder.
 
-    Also checks that no process or socket is made and no code is loaded.
+    Also checks that the block starts no process, opens no socket and loads no code.
     """
     _trails.append([])
     try:
@@ -69,13 +69,13 @@ def confined(folder: Path) -> Iterator[None]:
 
 
 def registration(warehouse: Warehouse) -> dict[str, Any]:
-    """The registration of the index in the table's properties."""
+    """The registration of the index, parsed from the table's properties."""
     told: dict[str, Any] = json.loads(warehouse.properties("t")["sieve.index.id_sieve"])
     return told
 
 
 def deep(levels: int) -> str:
-    """JSON nested in this many brackets."""
+    """A JSON array that is nested ``levels`` levels deep."""
     return "[" * levels + "]" * levels
 
 
@@ -99,9 +99,9 @@ REGISTRATIONS: dict[str, Callable[[dict[str, Any], Path], str]] = {
 
 @pytest.mark.parametrize("name", REGISTRATIONS)
 def test_a_hostile_property(name: str, tmp_path: Path) -> None:
-    """With a hostile property, scans read all files, and statements work or report an error.
+    """If a registration is hostile, scans read all files, or use its index without harm.
 
-    Sieve reads no file outside the root.
+    Each statement succeeds or raises SieveError, and Sieve opens no file outside the warehouse.
     """
     warehouse, _ = prepared(tmp_path / "here", "disable")
     outside = tmp_path / "outside"
@@ -127,14 +127,17 @@ def test_a_property_of_a_hundred_megabytes() -> None:
 
 
 def sealed(body: dict[str, Any]) -> bytes:
-    """A manifest with a correct checksum."""
+    """The bytes of a manifest with this body and a correct checksum."""
     text = json.dumps(body, separators=(",", ":"))
     seal = hashlib.sha256(text.encode()).hexdigest()
     return f'{text[:-1]},"checksum":"{seal}"}}'.encode()
 
 
 def deeper(path: str, value: object) -> Callable[[dict[str, Any]], None]:
-    """Sets a member of a manifest; the path to the member consists of names and list positions."""
+    """Returns a function that sets one member of a manifest.
+
+    The path to the member consists of names and list positions, separated by dots.
+    """
 
     def change(body: dict[str, Any]) -> None:
         *places, last = path.split(".")
@@ -169,9 +172,9 @@ MANIFESTS = {
 
 @pytest.mark.parametrize("name", MANIFESTS)
 def test_a_hostile_manifest(name: str, tmp_path: Path) -> None:
-    """Sieve refuses a hostile manifest with a correct checksum, or queries then skip no file.
+    """If a manifest is hostile, but has a correct checksum, scans read all files.
 
-    An attacker who can write below the root could make such a manifest.
+    An attacker who may write below the root folder could write such a manifest.
     """
     warehouse, _ = prepared(tmp_path / "here", "disable")
     (path,) = warehouse.root.glob("*/versions/1.json")
@@ -191,10 +194,10 @@ def test_a_hostile_manifest(name: str, tmp_path: Path) -> None:
 
 
 def fuzzed(inputs: int) -> float:
-    """Changes valid bytes and texts, and asserts that readers accept or refuse each result.
+    """Passes changed statements and records to parsers, which must accept them or raise SieveError.
 
     Returns:
-        Returns the greatest CPU time of one input, in seconds.
+        The longest CPU time that a parser needed for one input, in seconds.
     """
     seed = os.environ.get("SIEVE_SEED", str(random.SystemRandom().getrandbits(32)))
     chance = random.Random(seed)
@@ -229,11 +232,14 @@ def fuzzed(inputs: int) -> float:
 
 
 def test_readers_return_a_result_or_an_error_of_sieve() -> None:
-    """For any input, a reader returns a result or raises an error of Sieve."""
+    """For any input, a parser returns a result or raises SieveError."""
     fuzzed(SHORT)
 
 
 @pytest.mark.soak
 def test_readers_refuse_a_million_inputs_in_time() -> None:
-    """For a million inputs, a reader behaves as in the previous test, and needs little time."""
+    """For each of a million inputs, a parser returns a result or raises SieveError.
+
+    No input takes a second of CPU time.
+    """
     assert fuzzed(LONG) < 1

@@ -1,4 +1,4 @@
-"""If anything fails while a scan waits for join keys, rows and errors are those of Spark alone."""
+"""If a failure occurs while a scan waits for join keys, rows and errors are those of Spark."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ ROWS = [(123, 3), (703, 3)]
 
 @pytest.fixture
 def dimension(lab: Lab, table: str) -> str:
-    """The keys of `fault.t` from 3 on, in steps of twenty.
+    """Creates the dimension table `d`, whose keys are 3, 23, 43 and so on, up to 983.
 
-    The dimension is a table of files, because Sieve fetches join keys only from files.
+    `d` is a Parquet table, because Sieve fetches join keys only from tables that consist of files.
     """
     lab.sql(
         "CREATE TABLE d USING parquet AS "
@@ -41,7 +41,10 @@ def _rows(lab: Lab) -> list[tuple[int, int]]:
 @pytest.mark.usefixtures("dimension")
 @pytest.mark.parametrize("mode", ["fetched", pytest.param("broadcast", marks=LONG)])
 def test_no_row_is_lost_if_the_front_end_dies_awaiting_keys(lab: Lab, jvm: int, mode: str) -> None:
-    """If the front end is killed, the scan that waits reads all files; the next scan is pruned."""
+    """If the front end is killed, the scan that waits for join keys reads all files.
+
+    After a statement has restarted the front end, the join skips files again.
+    """
     with lab.settings(MODES[mode]):
         lab.check(JOIN, exactly=FILES[mode])
         (pid,) = front_ends(jvm)
@@ -62,7 +65,7 @@ def test_no_row_is_lost_if_the_front_end_dies_awaiting_keys(lab: Lab, jvm: int, 
 @pytest.mark.usefixtures("dimension")
 @pytest.mark.parametrize("mode", ["broadcast", pytest.param("fetched", marks=LONG)])
 def test_scan_does_not_wait_for_late_keys(lab: Lab, jvm: int, mode: str) -> None:
-    """After `spark.sieve.prune.timeout`, the scan reads all files."""
+    """If no answer arrives within `spark.sieve.prune.timeout`, the join returns all rows."""
     with lab.settings(MODES[mode]):
         lab.check(JOIN, exactly=FILES[mode])
         (pid,) = front_ends(jvm)
@@ -85,14 +88,14 @@ def test_scan_does_not_wait_for_late_keys(lab: Lab, jvm: int, mode: str) -> None
     ],
 )
 def test_failing_build_side_raises_the_error_of_spark(lab: Lab, mode: str, adaptive: str) -> None:
-    """If the join's build side fails, the query's error has the same condition as without Sieve."""
+    """If the join's build side fails, the query's error condition is the same as without Sieve."""
     query = f"{JOIN} AND 1 div (d.k - 123) < 5"
     conditions = []
     for enabled in ("false", "true"):
         conf = {"spark.sieve.enabled": enabled, "spark.sql.ansi.enabled": "true"}
         conf |= {"spark.sql.adaptive.enabled": adaptive}
-        # Otherwise, Spark would copy the predicate to the other side. If both sides fail at once,
-        # Spark raises another error.
+        # With constraint propagation, Spark would copy the predicate to the join's other side. Then
+        # both sides would fail at once, and Spark would raise a different error.
         conf |= {"spark.sql.constraintPropagation.enabled": "false"}
         with lab.settings(MODES[mode] | conf), pytest.raises(PySparkException) as failure:
             lab.sql(query)
@@ -107,9 +110,10 @@ def test_failing_build_side_raises_the_error_of_spark(lab: Lab, mode: str, adapt
 @pytest.mark.parametrize("adaptive", ["true", "false"])
 @pytest.mark.parametrize("below", [925, 900], ids=["a range", "whole files"])
 def test_failed_key_job_does_not_fail_the_query(lab: Lab, below: int, adaptive: str) -> None:
-    """A query succeeds even if the job for join keys fails at a row that the query does not read.
+    """If the job that reads join keys fails at a row, a query that never reads this row succeeds.
 
-    Two kinds of scan are tested: a range of a file (own reader), and whole files (Spark's reader).
+    The test covers scans of file ranges with Sieve's reader, and scans of whole files with Spark's
+    reader.
     """
     query = (
         "SELECT /*+ BROADCAST(t) */ k, id FROM fault.d "
@@ -139,10 +143,10 @@ def test_failed_key_job_does_not_fail_the_query(lab: Lab, below: int, adaptive: 
 @pytest.mark.usefixtures("table")
 @pytest.mark.parametrize(("adaptive", "jobs"), [("true", 2), ("false", 1)])
 def test_cancelled_query_ends_while_keys_are_read(lab: Lab, adaptive: str, jobs: int) -> None:
-    """A cancelled query ends, instead of continuing without keys.
+    """If a query is cancelled while a job reads its join keys, the query ends.
 
-    In an adaptive query, the job for the keys runs at the same time as a job of the join. Spark
-    cancels only jobs that have started, so the test waits until both jobs have started.
+    In an adaptive query, the job that reads the keys and a job of the join run at the same time.
+    Spark cancels only jobs that have started, so the test waits until both jobs have started.
     """
     context, group = lab.spark.sparkContext, f"cancelled {adaptive}"
     running = context.statusTracker().getJobIdsForGroup
@@ -167,9 +171,9 @@ def test_cancelled_query_ends_while_keys_are_read(lab: Lab, adaptive: str, jobs:
 def test_no_row_is_lost_if_the_front_end_dies_after_planning(
     lab: Lab, jvm: int, table: str
 ) -> None:
-    """Planning sends a request; if the front end then dies, the scan reads all files.
+    """If the front end dies after planning has sent a request, the query returns all rows.
 
-    A statement restarts the front end, and the next query skips files as before.
+    After a statement has restarted the front end, the next query skips files as before.
     """
     query = (
         f"SELECT a.s FROM {table} a JOIN {table} b ON a.r = b.r WHERE a.id = 123 AND b.s > 'k99'"

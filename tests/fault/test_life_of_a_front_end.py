@@ -1,4 +1,4 @@
-"""Tests when a front end starts, when it ends, and what happens if it cannot start."""
+"""Tests when a front end starts and ends, and what happens if no front end can start."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ REGISTRATION = f'{{"format":1,"uuid":"{UUID}","column":["id"],"root":"file:/nowh
 
 
 class Python:
-    """The Python with which a driver starts front ends: one that works, hangs, or lacks Sieve."""
+    """The script that a driver runs as Python; depending on the test, it works, hangs, or fails."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def becomes(self, first: str) -> None:
-        """Puts a line of shell code at the start of this Python's script."""
+        """Rewrites the script, so that it runs a line of shell code before it starts Python."""
         self.path.write_text(f'#!/bin/sh\n{first}\nexec {sys.executable} "$@"\n')
         self.path.chmod(0o755)
 
 
 @pytest.fixture(scope="module")
 def python(tmp_path_factory: pytest.TempPathFactory) -> Python:
-    """A Python that works."""
+    """A script that starts the test run's Python."""
     made = Python(tmp_path_factory.mktemp("python") / "python")
     made.becomes("")
     return made
@@ -41,7 +41,7 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Python:
 
 @pytest.fixture(scope="module")
 def alive_driver(python: Python, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Driver]:
-    """A driver for the tests that start without a front end."""
+    """The driver that this module's tests share; its start time-out is 3 s."""
     conf = {"spark.sieve.python": str(python.path), "spark.sieve.start.timeout": "3s"}
     with driver(tmp_path_factory.mktemp("life") / "driver", **conf) as it:
         yield it
@@ -49,7 +49,7 @@ def alive_driver(python: Python, tmp_path_factory: pytest.TempPathFactory) -> It
 
 @pytest.fixture
 def it(alive_driver: Driver, request: pytest.FixtureRequest) -> Driver:
-    """A driver without a front end, and a database with a table of ten files."""
+    """The shared driver without a running front end, in a database with a table of ten files."""
     alive_driver.sql(f"CREATE DATABASE {request.node.name}")
     alive_driver.sql(f"USE {request.node.name}")
     alive_driver.sql(f"CREATE TABLE t USING parquet AS {ROWS}")
@@ -59,9 +59,10 @@ def it(alive_driver: Driver, request: pytest.FixtureRequest) -> Driver:
 
 
 def test_front_end_starts_while_the_first_query_is_planned(it: Driver) -> None:
-    """EXPLAIN starts a front end if an index could serve the query, and does not run the query.
+    """EXPLAIN runs no query, but starts a front end if an index could serve the query.
 
-    This test must be the driver's first: only the first front end starts before a scan needs it.
+    This test must run first in the driver, because only the first front end starts before a scan
+    needs it.
     """
     it.sql(f"EXPLAIN {POINT}")
     it.sql(
@@ -79,13 +80,14 @@ def test_front_end_starts_while_the_first_query_is_planned(it: Driver) -> None:
 def test_hanging_front_end_is_replaced(it: Driver, python: Python) -> None:
     """The driver replaces a hanging front end as soon as no caller can still be waiting for it.
 
-    Until the replacement, statements fail without waiting for their full time-out.
+    Until the driver has replaced the front end, statements fail without waiting for their full
+    time-out.
     """
     python.becomes("exec sleep 1000")
     with pytest.raises(DriverError, match="SIEVE_FRONT_END"):
         it.sql("CREATE SIEVE INDEX ON t (id)")
     python.becomes("")
-    # Only the first front end hangs, so a later statement uses another front end.
+    # Only the first front end hangs; a later statement starts another front end, which works.
     wait_until(lambda: works(it, "SHOW SIEVE INDEXES ON t"), "another one is started", every=0.1)
     assert it.logged("the front end did not start in") == 1
     it.sql("CREATE SIEVE INDEX ON t (id) OPTIONS (error = 1)")
@@ -93,9 +95,9 @@ def test_hanging_front_end_is_replaced(it: Driver, python: Python) -> None:
 
 
 def test_no_row_is_lost_if_no_front_end_starts(it: Driver, python: Python) -> None:
-    """If no front end can start, a statement's error names the setting to change.
+    """If no front end can start, a statement's error tells the user to set `spark.sieve.python`.
 
-    Queries return the right rows and log one warning; in strict mode, queries fail.
+    Queries return the right rows and log one warning; with `spark.sieve.strict`, queries fail.
     """
     python.becomes("echo no module named sql_ext; exit 3")
     it.sql("SET spark.sieve.start.timeout = 120s")
@@ -122,11 +124,11 @@ def test_no_row_is_lost_if_no_front_end_starts(it: Driver, python: Python) -> No
 
 
 def test_front_end_ends_with_its_driver(it: Driver, python: Python) -> None:
-    """Queries of tables without an index start no front end.
+    """Queries of a table without an index start no front end.
 
-    The first statement starts a front end, which ends with the driver. The front end has its own
-    process group, so that Ctrl-C in the driver's terminal does not stop it. The driver tells the
-    front end about changes of tables.
+    The first Sieve statement starts a front end, which ends with the driver. The front end has its
+    own process group, so that Ctrl-C in the driver's terminal does not stop it. The driver tells
+    the front end that a table was dropped.
     """
     python.becomes("")
     it.sql("SET spark.sieve.start.timeout = 120s")
@@ -151,7 +153,7 @@ def test_front_end_ends_with_its_driver(it: Driver, python: Python) -> None:
 def test_a_driver_starts_with_wrong_settings(tmp_path: Path) -> None:
     """The driver warns once about each wrong value and each unknown name of a setting.
 
-    Queries return the right rows, and errors of statements name the wrong values.
+    Queries return the right rows, and the errors of statements name the wrong values.
     """
     conf = {
         "spark.sieve.enabled": "maybe",

@@ -1,4 +1,4 @@
-"""Only the front end can use the link to the driver; the link does not change user sessions."""
+"""Only the front end can use its link to the driver, and the link changes no user session."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ def front_end(lab: Lab, jvm: int) -> int:
 
 @pytest.fixture
 def port(front_end: int) -> int:
-    """The driver's port to which the front end connects."""
+    """The port on which the driver accepts the front end's connection."""
     return int(environment(front_end)["PYSPARK_GATEWAY_PORT"])
 
 
 def talk(port: int, words: bytes, prefix: Sequence[str] = ()) -> bytes:
-    """Sends bytes to the driver; returns what the driver replies before closing the connection."""
+    """Sends bytes to the driver; returns the bytes of the driver's reply."""
     command = [*(prefix or [sys.executable]), "-c", TALK, str(port), words.hex()]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd="/")
     assert done.returncode == 0, done.stderr
@@ -67,16 +67,16 @@ def test_front_end_listens_on_no_socket(lab: Lab, front_end: int) -> None:
 
 
 def test_the_gateway_is_on_loopback(jvm: int, port: int) -> None:
-    """The driver accepts connections only on the loopback address."""
+    """The driver accepts the front end's connection only on the loopback address."""
     addresses = {address for address, p in listening(jvm) if p == port}
     assert addresses
     assert addresses <= LOOPBACK
 
 
 def test_gateway_requires_the_complete_token(front_end: int, port: int) -> None:
-    """A process without the complete token cannot use any object.
+    """A process that does not send the complete token can use no object of the driver.
 
-    The test sends no token, a wrong token, and the first half of the right token.
+    The test sends no token, an empty token, wrong tokens, and the first half of the right token.
     """
     secret = environment(front_end)["PYSPARK_GATEWAY_SECRET"]
     assert len(secret) == 64
@@ -93,7 +93,7 @@ def test_gateway_requires_the_complete_token(front_end: int, port: int) -> None:
 
 
 def test_another_user_is_refused_too(front_end: int, port: int) -> None:
-    """A process of another user on this machine is refused, and cannot read the token."""
+    """The driver refuses a process of another user, and this process cannot read the token."""
     setpriv = shutil.which("setpriv")
     if setpriv is None or os.geteuid() != 0:
         pytest.skip("needs root and setpriv to become another user")
@@ -107,7 +107,7 @@ def test_another_user_is_refused_too(front_end: int, port: int) -> None:
 
 
 def test_the_token_is_on_no_command_line(front_end: int) -> None:
-    """The command lines in the list of processes do not show the token."""
+    """No process on the machine shows the token on its command line."""
     secret = environment(front_end)["PYSPARK_GATEWAY_SECRET"]
     for path in Path("/proc").iterdir():
         if path.name.isdecimal():

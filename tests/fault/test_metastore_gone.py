@@ -16,7 +16,7 @@ CREATE = "CREATE SIEVE INDEX ON shop.t (id) OPTIONS (error = 1)"
 
 @pytest.fixture
 def index(user: Driver, server: CutMetastore) -> Iterator[Path]:
-    """The folder of an index on the table; an index that still exists at the end is dropped."""
+    """Creates an index and yields its folder; at the end, drops the index if it still exists."""
     user.sql(CREATE)
     (property_,) = user.sql("SHOW TBLPROPERTIES shop.t ('sieve.index.id_sieve')")
     yield root(server) / json.loads(property_[1])["uuid"]
@@ -25,17 +25,17 @@ def index(user: Driver, server: CutMetastore) -> Iterator[Path]:
 
 
 def root(server: CutMetastore) -> Path:
-    """The root folder of the database's indexes."""
+    """The root folder, which contains the indexes of the database."""
     return Path(server.conf["spark.sql.warehouse.dir"], "shop.db", ".sieve")
 
 
 def folders(server: CutMetastore) -> list[str]:
-    """The folders of the indexes."""
+    """The names of the index folders below the root."""
     return [path.name for path in root(server).iterdir()]
 
 
 def is_registration(request: bytes) -> bool:
-    """Returns whether a client's request writes the property of the index."""
+    """Returns whether a client's request writes the table property that registers the index."""
     return b"alter_table" in request and b"sieve.index.id_sieve" in request
 
 
@@ -43,7 +43,7 @@ def is_registration(request: bytes) -> bool:
 def test_statements_fail_without_a_metastore(
     user: Driver, server: CutMetastore, index: Path
 ) -> None:
-    """Without a metastore, statements fail, and change neither the index nor the files."""
+    """Without a metastore, statements fail and add or delete no file of the index."""
     server.vanish()
     before = set(root(server).rglob("*"))
     for statement in (
@@ -63,7 +63,7 @@ def test_statements_fail_without_a_metastore(
 def test_metastore_gone_after_a_version_is_published(
     user: Driver, server: CutMetastore, index: Path
 ) -> None:
-    """If the metastore vanishes after a version is published, REFRESH and ALTER succeed."""
+    """If the metastore vanishes after REFRESH or ALTER published a version, both succeed."""
     server.before = lambda _: (index / "versions" / "2.json").exists()
     assert user.sql("REFRESH SIEVE INDEX ON shop.t FULL")[0][1] == 2
     server.start()
@@ -76,9 +76,10 @@ def test_metastore_gone_after_a_version_is_published(
 
 
 def test_metastore_gone_during_drop(user: Driver, server: CutMetastore, index: Path) -> None:
-    """If the metastore vanishes during DROP, the error names the steps that remain.
+    """If the metastore vanishes during DROP, the error tells the user to run DROP again.
 
-    Queries do not use a half dropped index, and a second DROP removes the rest.
+    Queries do not use a half-dropped index, and a second DROP deletes its files and its
+    registration.
     """
     server.before = lambda _: (index / "versions" / "2.json").exists()
     with pytest.raises(DriverError, match=r"(?i)metastore.*DROP SIEVE INDEX again"):
@@ -99,10 +100,10 @@ def test_metastore_gone_during_drop(user: Driver, server: CutMetastore, index: P
 def test_metastore_gone_during_registration(
     user: Driver, server: CutMetastore, moment: str, shown: list[str]
 ) -> None:
-    """If CREATE gets no reply to the registration, the error refers to SHOW.
+    """If CREATE's registration gets no reply, the error tells the user to run SHOW.
 
     If the metastore has stored the registration, the index is complete. If the metastore has not
-    stored the registration, no index exists, and a second CREATE makes one.
+    stored the registration, no index exists, and a second CREATE makes an index.
     """
     setattr(server, moment, is_registration)
     with pytest.raises(DriverError, match=r"SIEVE_REGISTRATION_UNKNOWN.*SHOW SIEVE INDEXES"):
@@ -114,7 +115,8 @@ def test_metastore_gone_during_registration(
     assert user.files(POINT) == 1
     user.sql("DROP SIEVE INDEX ON shop.t (id)")
     assert user.files(POINT) == 4
-    # Sieve keeps files to which a registration may refer until they are certainly unused.
+    # If the registration was lost, the first CREATE's folder remains, because CREATE did not know
+    # the outcome.
     assert len(folders(server)) == (0 if shown else 1)
 
 
@@ -130,9 +132,10 @@ def test_metastore_gone_during_registration(
 def test_connection_cut_during_registration(
     user: Driver, server: CutMetastore, moment: str, times: int
 ) -> None:
-    """If only the connection is cut, the client retries, or CREATE checks whether it succeeded.
+    """If the connection is cut during CREATE, the client retries, or CREATE checks the outcome.
 
-    No applied write is repeated, a lost write has no effect, and no extra file is left.
+    A write that took effect is not repeated, and a lost write has no effect. At most one index
+    folder remains.
     """
     left = times
 

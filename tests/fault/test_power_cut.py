@@ -1,4 +1,4 @@
-"""A power cut at any call loses all file names and contents that were not synced."""
+"""Simulates power cuts; each cut loses all file names and contents that were not synced."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Image = dict[Path, bytes | None]
 
 
 class Disk:
-    """Observes `os.fsync`, and records which names and contents are durable.
+    """Observes `os.fsync`, and records which names and contents would survive a power cut.
 
     Attributes:
         images: the disk's contents after a power cut at each call; equal contents of successive
@@ -34,7 +34,7 @@ class Disk:
                 self.note(path)
 
     def note(self, path: Path) -> None:
-        """Records that a file or a folder is durable now."""
+        """Records that the current content of a file or folder is durable."""
         number = path.stat().st_ino
         if path.is_dir():
             self._names[number] = {one.name: one.stat().st_ino for one in path.iterdir()}
@@ -42,10 +42,10 @@ class Disk:
             self._contents[number] = path.read_bytes()
 
     def seam(self, what: str) -> None:
-        """Records the disk's contents after a power cut at this call."""
+        """Records which contents the disk would have after a power cut at this call."""
         if self._flushed and what.startswith("after list") and "/runs/" in what:
-            # In this mode, the file system writes Spark's data to the disk although nothing syncs
-            # the data.
+            # If `flushed` is true, the file system has written Spark's data to the disk, although
+            # no process synced it.
             folder = Path(what.partition("file:")[2])
             for path in (*folder.iterdir(), folder, folder.parent):
                 self.note(path)
@@ -77,7 +77,7 @@ def plain(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 def restore(warehouse: Warehouse, properties: str, image: Image) -> None:
-    """Restores the disk's contents after a power cut."""
+    """Makes the warehouse equal to the disk's contents after a power cut."""
     shutil.rmtree(warehouse.root, ignore_errors=True)
     (warehouse.folder / "t.properties").write_text(properties)
     for path, content in image.items():
@@ -97,7 +97,7 @@ def test_a_power_cut_at_every_call(
 ) -> None:
     """After a power cut at any call, queries return all rows, and CREATE and VACUUM work.
 
-    If the power cut loses data of Spark's writer, checksums reveal the loss.
+    If a power cut loses data that Spark wrote, queries detect the loss and read all files.
     """
     warehouse, statement = prepared(tmp_path, name)
     disk = Disk(warehouse, flushed)
@@ -125,7 +125,7 @@ def test_a_power_cut_at_every_call(
         assert again.files == 1, what
         age(warehouse)
         session.sql("VACUUM SIEVE INDEXES RETAIN 0 HOURS")
-        # VACUUM keeps a folder without an intent, because the folder could belong to another
-        # program.
+        # VACUUM keeps a folder without the file `intent.json`, because another program may own the
+        # folder.
         assert len([folder for folder in warehouse.root.iterdir() if any(folder.iterdir())]) == 1
     assert not flushed or told == done

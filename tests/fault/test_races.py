@@ -1,4 +1,4 @@
-"""Two concurrent statements: one runs within a call of the other, or both alternate by phases."""
+"""Runs two statements concurrently: one within a call of the other, or both phase by phase."""
 
 from __future__ import annotations
 
@@ -57,7 +57,10 @@ With ranges, every third.
 
 @pytest.fixture(autouse=True, params=MODES)
 def step(request: pytest.FixtureRequest) -> Iterator[int]:
-    """Runs each test with fakes instead of Spark. Yields n: a test tries every n-th order."""
+    """Runs each test with fakes instead of Spark.
+
+    Yields n: a test tries every n-th order of the statements' phases.
+    """
     with without_spark(request.param):
         yield STEPS[request.param]
 
@@ -84,8 +87,8 @@ class Within:
         self._calls, self.struck = 0, ""
 
     def __call__(self, what: str) -> None:
-        # A lock prevents two statements of one process from changing the metastore at the same
-        # time.
+        # Within a process, a lock prevents concurrent changes of the metastore, so no statement may
+        # run here.
         if what.startswith("after") or " metastore " in what:
             return
         self._calls += 1
@@ -100,7 +103,10 @@ class Within:
 
 
 def one_within_another(folder: Path, name: str, other: str) -> int:
-    """Runs one statement during each call of another statement; returns the number of calls."""
+    """Runs the other statement within a call of the named statement, once for each call.
+
+    Returns the number of calls.
+    """
     for number in itertools.count(1):
         warehouse, statement = prepared(folder / f"{name} {other} {number}", name)
         within = Within(warehouse, number, OTHERS[other])
@@ -114,7 +120,8 @@ def one_within_another(folder: Path, name: str, other: str) -> int:
         try:
             files, left = stable(warehouse, statement)
         except SieveError as error:
-            # The statement's second attempt finds that the other statement has dropped the index.
+            # The other statement has dropped the index, so the second attempt of this statement
+            # fails.
             if (error.condition, other) != ("SIEVE_UNKNOWN_INDEX", "drop"):
                 raise
             age(warehouse)
@@ -154,7 +161,7 @@ def test_every_statement_within_every_other(tmp_path: Path) -> None:
 
 
 def cut_at(place: str) -> Callable[[str], None]:
-    """A hook that makes the deletion of a file in an index's folder fail."""
+    """Returns a hook that makes the deletion of one folder of an index fail."""
 
     def seam(what: str) -> None:
         if re.fullmatch(rf"before delete .*/{place}", what):
@@ -171,7 +178,7 @@ def cut_at(place: str) -> Callable[[str], None]:
 def test_statement_reports_that_its_index_was_dropped(
     name: str, place: str, tmp_path: Path
 ) -> None:
-    """If an index is dropped at any call of a statement, the statement's error says so."""
+    """If an index is dropped during any call of a statement, the statement's error says so."""
     ends = []
     for number in itertools.count(1):
         warehouse, statement = prepared(tmp_path / str(number), name)
@@ -186,7 +193,7 @@ def test_statement_reports_that_its_index_was_dropped(
         age(warehouse)
         Session(warehouse).sql("VACUUM SIEVE INDEXES RETAIN 0 HOURS")
         assert not list(warehouse.root.iterdir()), within.struck
-    # When the statement looks for the index, the index does not exist yet.
+    # During its first calls, the statement has not opened the index, so the error can be different.
     found = sum(1 for _ in itertools.takewhile(lambda e: e != "SIEVE_INDEX_DROPPED", ends))
     assert set(ends[:found]) <= {"SIEVE_INDEX_NOT_USABLE", "done"}, ends
     assert set(ends[found:-1]) == {"SIEVE_INDEX_DROPPED"}, ends
@@ -212,7 +219,7 @@ def test_index_without_its_first_version_keeps_its_files(name: str, tmp_path: Pa
 
 
 class Turns:
-    """Runs two statements by turns, one phase at a time, in a given order."""
+    """Runs two statements alternately, one phase at a time, in a given order."""
 
     def __init__(self, order: Sequence[int]) -> None:
         self._left = list(order)
@@ -220,7 +227,7 @@ class Turns:
         self._running: int | None = None
 
     def run(self, who: int, session: Session, statement: str) -> list[str]:
-        """Runs one of the two statements, which waits for its turns.
+        """Runs one of the two statements; before each phase, the statement waits for its turn.
 
         Returns the rows of the statement, or the condition of the error.
         """
@@ -236,7 +243,10 @@ class Turns:
                 self._moved.notify_all()
 
     def seam(self, who: int) -> Callable[[str], None]:
-        """The hook of one statement. A repeated phase counts only once."""
+        """Returns the hook that makes one statement wait for its turn before each phase.
+
+        If the statement repeats a phase, only the first time uses a turn.
+        """
         phases = list(PHASES)
 
         def step(what: str) -> None:
@@ -260,7 +270,7 @@ class Turns:
 
 
 def in_order(warehouse: Warehouse, order: Sequence[int]) -> list[list[str]]:
-    """Runs two full refreshes in the given order of phases; returns the version of each."""
+    """Runs two full refreshes in a given order of phases; returns the version of each refresh."""
     turns = Turns(order)
     with ThreadPoolExecutor(2) as pool:
         told = [
@@ -273,7 +283,7 @@ def in_order(warehouse: Warehouse, order: Sequence[int]) -> list[list[str]]:
     "step", [pytest.param("files", marks=pytest.mark.long), "ranges"], indirect=True
 )
 def test_every_order_of_two_refreshes(step: int, tmp_path: Path) -> None:
-    """Two refreshes of five phases each can run in 252 orders.
+    """The phases of two refreshes, five phases each, can run in 252 orders.
 
     In each order, the result is the same as if the refreshes had run one after the other.
     """
@@ -287,8 +297,8 @@ def test_every_order_of_two_refreshes(step: int, tmp_path: Path) -> None:
     both = 0
     for order in orders[::step]:
         told = sorted(int(version) for (version,) in in_order(warehouse, order))
-        # The second refresh publishes the next version, unless it read the same files as the first
-        # refresh.
+        # If both refreshes read the same files, they report the same version; otherwise, each
+        # publishes a version.
         assert told in ([newest + 1, newest + 2], [newest + 1, newest + 1]), order
         newest = told[1]
         both += told[0] < told[1]
@@ -305,9 +315,10 @@ def test_every_order_of_two_refreshes(step: int, tmp_path: Path) -> None:
 
 
 def test_vacuum_deletes_runs_of_a_slower_refresh(tmp_path: Path) -> None:
-    """A fast refresh publishes a version while a slower refresh runs.
+    """Before a slow refresh publishes, a faster refresh publishes a version, and VACUUM runs.
 
-    This version does not refer to the slower refresh's runs, so VACUUM deletes them.
+    VACUUM deletes the slow refresh's runs, because no version refers to them. The slow refresh
+    still succeeds.
     """
     warehouse, refresh = prepared(tmp_path, "refresh")
     planned, go = threading.Event(), threading.Event()
@@ -336,10 +347,10 @@ def test_vacuum_deletes_runs_of_a_slower_refresh(tmp_path: Path) -> None:
 
 
 def test_vacuum_deletes_a_list_part_before_a_refresh_publishes(tmp_path: Path) -> None:
-    """One refresh merges a part of the location list that a slower refresh still refers to.
+    """A fast refresh merges a part of the location list to which a slower refresh still refers.
 
-    Each refresh keeps the runs of the base version. VACUUM deletes this part before the slower
-    refresh publishes.
+    Both refreshes keep the runs of the base version. VACUUM deletes this part before the slower
+    refresh publishes, but the slower refresh still succeeds.
     """
     warehouse = Warehouse(tmp_path / "shop")
     warehouse.create_table("t", [range(10 * k, 10 * k + 10) for k in range(40)])
@@ -368,7 +379,7 @@ def test_vacuum_deletes_a_list_part_before_a_refresh_publishes(tmp_path: Path) -
             go.set()
             other.join(60)
             assert parts(warehouse) == [40, 6]
-            # VACUUM deletes a replaced part of the list only if some time has passed since the
+            # VACUUM deletes a replaced part of the location list only some time after its
             # replacement.
             time.sleep(0.05)
             assert Session(warehouse).sql("VACUUM SIEVE INDEX ON t RETAIN 0 HOURS")[0][1] == 2
@@ -389,7 +400,7 @@ def parts(warehouse: Warehouse) -> list[int]:
 
 @pytest.mark.parametrize("seen", [0, 1])
 def test_vacuum_keeps_the_files_of_unlisted_versions(seen: int, tmp_path: Path) -> None:
-    """If a listing lacks some or all versions, VACUUM fails, and deletes no file of a version."""
+    """If the store lists only some versions or none, VACUUM fails and deletes no index file."""
 
     class Forgetful(SeamStore):
         def list(self, uri: str) -> Entries:
@@ -413,7 +424,7 @@ def test_vacuum_keeps_the_files_of_unlisted_versions(seen: int, tmp_path: Path) 
 
 @pytest.mark.parametrize("hours", [-10, 10])
 def test_vacuum_keeps_new_files_if_the_clock_is_wrong(hours: int, tmp_path: Path) -> None:
-    """If the clock is wrong, VACUUM still keeps a new build's folder and pending writes."""
+    """If the store's clock is wrong, VACUUM keeps a new build's folder and pending writes."""
 
     class Skewed(SeamStore):
         def now_ms(self, dir_uri: str) -> int:
@@ -436,9 +447,9 @@ def test_vacuum_keeps_new_files_if_the_clock_is_wrong(hours: int, tmp_path: Path
 
 @pytest.mark.parametrize("renamed", [{"table": "u"}, {"location": "file:/elsewhere"}])
 def test_table_moves_during_a_refresh(tmp_path: Path, renamed: dict[str, str]) -> None:
-    """The refresh has read files that do not belong to the moved table.
+    """If a table moves during a refresh, the refresh fails and leaves no files behind.
 
-    If the table moves during a refresh, the refresh fails and leaves nothing behind.
+    The refresh has read files that do not belong to the moved table.
     """
     warehouse, statement = prepared(tmp_path, "refresh in full")
     (index,) = warehouse.root.iterdir()
@@ -465,9 +476,9 @@ def test_table_moves_during_a_refresh(tmp_path: Path, renamed: dict[str, str]) -
 
 
 def test_vacuum_keeps_a_run_that_versions_share(tmp_path: Path) -> None:
-    """VACUUM keeps a run of an expired version if a later version also contains the run.
+    """If a later version also contains a run of an expired version, VACUUM keeps this run.
 
-    VACUUM keeps runs in use, but deletes a run that has only a pending write.
+    VACUUM deletes a run to which only a pending write refers.
     """
     warehouse, _ = prepared(tmp_path, "refresh")
     Session(warehouse).sql("REFRESH SIEVE INDEX ON t")

@@ -1,4 +1,4 @@
-"""The user may not write to the table's folder or to the index's folder."""
+"""Tests a user who may not write to the table's folder or to the index's folder."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ CANNOT_CREATE = (
     r"\[SIEVE_PERMISSION_DENIED\] user \w+ may not .*theirs/\.sieve.*Permission denied.*"
     r"\.path.*spark\.sieve\.roots"
 )
-# Root can write everywhere. Without these capabilities, root has the rights of an ordinary user.
+# Root can write to every folder. Without these capabilities, root has only the rights of an
+# ordinary user.
 POWERS = "-dac_override,-dac_read_search,-fowner,-chown"
 AS_A_USER = ("setpriv", "--inh-caps=-all", f"--bounding-set={POWERS}") if not os.geteuid() else ()
 
@@ -33,7 +34,7 @@ def user(tmp_path: Path) -> Iterator[Driver]:
 
 
 def close(folder: Path) -> None:
-    """Gives a folder and its content to another user; all users can still read the folder."""
+    """Makes a folder and its content read-only, and gives them to another user."""
     for path in (folder, *folder.rglob("*")):
         path.chmod(0o555 if path.is_dir() else 0o444)
         if os.geteuid() == 0:
@@ -41,7 +42,7 @@ def close(folder: Path) -> None:
 
 
 def open_up(folder: Path) -> None:
-    """Gives the folder back to the current user."""
+    """Gives a folder and its content back to the current user, who can write to it again."""
     for path in (folder, *folder.rglob("*")):
         if os.geteuid() == 0:
             os.chown(path, 0, 0)
@@ -51,9 +52,10 @@ def open_up(folder: Path) -> None:
 
 @pytest.mark.long
 def test_create_on_a_read_only_table_names_the_setting(user: Driver, tmp_path: Path) -> None:
-    """If CREATE cannot write, the error says so, and names the setting that helps.
+    """If CREATE may not write, the error names `spark.sieve.path` and `spark.sieve.roots`.
 
-    Queries use a read-only index. The errors of statements that would change it name the index.
+    Queries use an index in a read-only folder. Statements that would change such an index fail, and
+    the errors name the index's path.
     """
     theirs, mine = tmp_path / "theirs", tmp_path / "mine"
     with pytest.raises(DriverError, match=CANNOT_CREATE):

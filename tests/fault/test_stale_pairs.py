@@ -1,4 +1,4 @@
-"""Any two changes of a table's files between build and query lose no row."""
+"""If a table's files change twice after the build of an index, queries lose no row."""
 
 from __future__ import annotations
 
@@ -27,30 +27,30 @@ def files(warehouse: Warehouse) -> list[Path]:
 
 
 def write(path: Path, keys: range, later_s: int) -> None:
-    """Writes a file with these keys and this modification time."""
+    """Writes a file with these keys, whose modification time is ``later_s`` after `EPOCH_S`."""
     path.write_text("\n".join(map(str, keys)))
     os.utime(path, (EPOCH_S + later_s, EPOCH_S + later_s))
 
 
 def append(warehouse: Warehouse) -> None:
-    """Adds one file."""
+    """Adds one file to the table."""
     write(warehouse.folder / "t" / f"9{len(files(warehouse))}.txt", range(30, 50), 100)
 
 
 def delete(warehouse: Warehouse) -> None:
-    """Deletes one file."""
+    """Deletes one file of the table."""
     files(warehouse)[1].unlink()
 
 
 def overwrite(warehouse: Warehouse) -> None:
-    """Replaces all files."""
+    """Replaces all files of the table."""
     for number, path in enumerate(files(warehouse)):
         path.unlink()
         write(path.with_name(f"8{number}{path.name}"), range(5 * number, 5 * number + 20), 200)
 
 
 def compact(warehouse: Warehouse) -> None:
-    """Replaces two files by one file."""
+    """Replaces two files of the table by one file."""
     one, other = files(warehouse)[:2]
     keys = sorted(keys_of(str(one)) + keys_of(str(other)))
     for path in (one, other):
@@ -59,28 +59,29 @@ def compact(warehouse: Warehouse) -> None:
 
 
 def replace(warehouse: Warehouse) -> None:
-    """Changes the keys of a file; the file keeps its name and length, and gets a later time."""
+    """Changes a file's keys and sets a later time; the file keeps its name and its length."""
     path = files(warehouse)[0]
     status = path.stat()
     write(path, range(40, 50), int(status.st_mtime) - EPOCH_S + 1)
 
 
 def lengthen(warehouse: Warehouse) -> None:
-    """Changes the keys of a file; the file keeps its name and time, but not its length."""
+    """Changes a file's keys and length; the file keeps its name and its modification time."""
     path = files(warehouse)[-1]
     status = path.stat()
     write(path, range(10, 45), int(status.st_mtime) - EPOCH_S)
 
 
 def empty(warehouse: Warehouse) -> None:
-    """Removes the rows of a file."""
+    """Removes all rows of a file."""
     write(files(warehouse)[0], range(0), 400)
 
 
 CHANGES = (append, delete, overwrite, compact, replace, lengthen, empty)
 
 
-# The parameter is the first change of a pair. The test tries each change as the second change.
+# The parameter is the first of the two changes. The test combines the first change with each change
+# as the second.
 @pytest.mark.parametrize(
     "first",
     [
@@ -98,7 +99,7 @@ def test_a_table_that_has_changed_twice(
 ) -> None:
     """After two changes, with or without a REFRESH between them, queries find every row.
 
-    After a final REFRESH, the index contains every file.
+    After a final REFRESH, the index covers all files.
     """
     for second, between in itertools.product(CHANGES, (True, False)):
         warehouse, _ = prepared(tmp_path / f"{second.__name__} {between}", "disable")
@@ -111,7 +112,7 @@ def test_a_table_that_has_changed_twice(
         Session(warehouse).sql("REFRESH SIEVE INDEX ON t")
         fresh = [scan(warehouse, "t", key) for key in range(3, 51, 9)]
         assert [one.rows for one in fresh] == [one.rows for one in stale]
-        # A query for an absent key reads only files without rows.
+        # A query for an absent key reads only the files that have no rows.
         assert all((one.ranges > one.total) == (mode == "ranges") for one in fresh)
         bare = sum(path.stat().st_size == 0 for path in files(warehouse))
         assert [scan(warehouse, "t", key).files for key in (-1, 99)] == [bare, bare]

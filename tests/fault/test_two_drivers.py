@@ -1,4 +1,4 @@
-"""Several drivers on one standalone metastore, and a metastore that dies during a statement."""
+"""Several drivers share one metastore server, which one test kills during a statement."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ POINT = "SELECT count(*) FROM store.t WHERE id = 123"
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder in which further drivers run."""
+    """The folder in which the tests start further drivers."""
     return tmp_path_factory.mktemp("two")
 
 
 @pytest.fixture(scope="module")
 def one(user: Driver) -> Driver:
-    """A driver with a table of ten files, which checks each second for changes by other drivers."""
+    """A driver with a table of ten files; it checks each second for other drivers' changes."""
     user.sql("SET spark.sieve.registry.ttl = 1s")
     user.sql("CREATE DATABASE store")
     user.sql(f"CREATE TABLE store.t USING parquet AS {ROWS}")
@@ -32,14 +32,14 @@ def one(user: Driver) -> Driver:
 
 @pytest.fixture(scope="module")
 def two(server: CutMetastore, folder: Path) -> Iterator[Driver]:
-    """Another driver, which does not connect to the metastore through the proxy."""
+    """A second driver, which connects to the metastore directly, not through the proxy."""
     conf = server.direct | {"spark.sieve.registry.ttl": "1s"}
     with driver(folder / "two", **conf) as it:
         yield it
 
 
 def reads(it: Driver, files: int) -> None:
-    """Waits until a driver's point query reads this many files; checks the rows each time."""
+    """Repeats a point query until it reads ``files`` files; checks the rows each time."""
 
     def so() -> bool:
         it.send(POINT)
@@ -51,9 +51,10 @@ def reads(it: Driver, files: int) -> None:
 
 
 def test_driver_follows_statements_of_another_driver(one: Driver, two: Driver) -> None:
-    """A driver notices CREATE, DISABLE and DROP of another driver within the registry's time limit.
+    """A driver notices another driver's CREATE, DISABLE and DROP within `spark.sieve.registry.ttl`.
 
-    A registration that another tool restores causes one warning, and the next CREATE repairs it.
+    If a tool restores an old registration, a driver logs one warning, and the next CREATE repairs
+    this.
     """
     corrupt = one.logged("is read in full: index-corrupt")
     assert two.files(POINT) == 10
@@ -91,11 +92,12 @@ def test_driver_follows_statements_of_another_driver(one: Driver, two: Driver) -
 def test_advise_counts_the_scans_of_other_drivers(
     server: CutMetastore, user: Driver, folder: Path
 ) -> None:
-    """With ``spark.sieve.history``, ADVISE also counts other drivers' scans.
+    """With ``spark.sieve.history``, ADVISE also counts the scans of other drivers.
 
-    The history contains no constants of queries.
+    The history of scans contains no constants of queries.
 
-    ADVISE ignores a damaged file of this history. When a driver ends, its front end also ends.
+    If a file of the history is damaged, ADVISE ignores this file. When a driver ends, its front end
+    ends, too.
     """
     conf = server.conf | {"spark.sieve.history": "true"}
     with driver(folder / "first", **conf) as first:
@@ -124,7 +126,10 @@ def test_advise_counts_the_scans_of_other_drivers(
 @pytest.mark.long
 @pytest.mark.usefixtures("one")
 def test_metastore_vanishes_during_create(server: CutMetastore, two: Driver) -> None:
-    """If the metastore vanishes, CREATE reports this and leaves no file; the driver continues."""
+    """If the metastore is killed during CREATE, CREATE fails and leaves no file.
+
+    The driver continues to run statements.
+    """
     two.sql("CREATE SIEVE INDEX IF NOT EXISTS ON store.t (id) OPTIONS (error = 1)")
     root = Path(server.conf["spark.sql.warehouse.dir"], "store.db", ".sieve")
     before = {path.name for path in root.iterdir()}
