@@ -1,4 +1,4 @@
-"""One Spark session with Delta for all tests in this folder, instead of the usual session."""
+"""A Spark session with Delta, which all tests in this folder use instead of the usual session."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
-# These tests also use modules of the golden corpus and of the fault tests.
+# These tests also use modules from the folders of the golden corpus and of the fault tests.
 sys.path.insert(0, str(Path(__file__).parents[1] / "golden"))
 sys.path.insert(0, str(Path(__file__).parents[1] / "fault"))
 
@@ -19,7 +19,7 @@ from spark_session import Lab, start_session
 
 @pytest.fixture(scope="session")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    """A session with Delta."""
+    """A test session in which Delta is enabled."""
     spark = start_session(tmp_path_factory.mktemp("delta"), **delta_jars.conf())
     spark.sparkContext.setLogLevel("ERROR")
     yield Lab(spark)

@@ -1,4 +1,4 @@
-"""A random history of a Delta table: commands, and checks after each command."""
+"""Runs random commands on a Delta table, and checks the table's rows after each command."""
 
 from __future__ import annotations
 
@@ -33,22 +33,23 @@ SETTINGS = INTERPRETED | {
     "spark.sieve.audit.sample": "0.1",
     "spark.databricks.delta.retentionDurationCheck.enabled": "false",
     "spark.databricks.delta.optimize.zorder.checkStatsCollection.enabled": "false",
-    # The tables are small, so each scan has one task.
+    # With this setting, each scan of the small tables has one task.
     "spark.sql.files.minPartitionNum": "1",
 }
 
 
 class History:
-    """A table, on which commands and refreshes run.
+    """A table, on which random commands and refreshes run.
 
-    The model computes the result of each command. After each command, the history reads the whole
-    table without an index. The column `amount` can change name, type and position; after DROP and
-    ADD, it is another column.
+    A model in Python computes the rows after each command. After each command, the history reads
+    the whole table without an index, and compares the rows with the model's. The column `amount`
+    can change its name, type and position. If it is dropped and added again, it is a different
+    column.
 
     Args:
         lab: the session.
         layout: the kind of table.
-        seed: the seed of all choices.
+        seed: the seed of all random choices.
     """
 
     def __init__(self, lab: Lab, layout: str, seed: str) -> None:
@@ -64,10 +65,10 @@ class History:
         """The statements that have run so far."""
 
     def run(self, steps: int) -> Counter[str]:
-        """Makes the table, runs `steps` commands, and queries each version that still exists.
+        """Makes the table, runs `steps` commands, and queries each table version that still exists.
 
         Returns:
-            Returns, for each kind of command, the number of commands that Delta accepted.
+            The number of commands that Delta accepted, by kind of command.
         """
         name = "delta_" + re.sub("[^a-z0-9]", "_", self.seed)
         with self.lab.database(name), self.lab.settings(SETTINGS):
@@ -84,17 +85,17 @@ class History:
         return self.done
 
     def steps(self) -> list[Callable[[], None]]:
-        """The commands that can be drawn."""
+        """The commands from which the history chooses at random."""
         return [
             self.insert, self.overwrite, self.update, self.delete, self.merge, self.merge,
             self.optimize, self.z_order, self.reorg, self.vacuum, self.vectors, self.restore,
             self.replace, self.clone, self.rename, self.renew, self.widen,
         ]  # fmt: skip
 
-    # -- commands with a result that the model knows -----------------------------------------
+    # -- commands whose result the model can compute -----------------------------------------
 
     def begin(self) -> None:
-        """Makes the table with an index on each numeric column."""
+        """Makes the table, fills it, and creates an index on each of three numeric columns."""
         more, properties = LAYOUTS[self.layout]
         create(self.lab, columns=COLUMNS, more=more, layout=properties, widening=WIDENING)
         folder = dict(row[:2] for row in self.lab.sql("DESCRIBE EXTENDED t"))["Location"]
@@ -148,14 +149,15 @@ class History:
             f"CREATE OR REPLACE TABLE t USING delta {made} AS SELECT * FROM t WHERE id % 9 <> 0"
         )
         if SPARK < (4, 0) and MAPPED.items() <= layout.items():
-            # In Delta 3.3, the files have new column names, and a RESTORE brings back the old ones.
+            # In Delta 3.3, the replaced table's files have new column names, and RESTORE brings
+            # back the old names.
             self.has_lost_columns = True
             for (name,) in self.lab.sql("SELECT index FROM sieve_indexes()"):
                 self.sql(f"DROP SIEVE INDEX {name} ON t")
             self.sql(f"CREATE SIEVE INDEX ON t (id, {self.amount}, s.a)")
         self.does("replace", [row for row in self.rows if row.id % 9])
 
-    # -- commands that Delta is allowed to refuse for some tables
+    # -- commands that Delta may refuse, depending on the table
     # --------------------------------------
 
     def optimize(self) -> None:
@@ -218,12 +220,12 @@ class History:
 
     @property
     def rows(self) -> tuple[Row, ...]:
-        """The rows of the table."""
+        """The table's rows, according to the last check."""
         return self.state.rows
 
     @property
     def amount(self) -> str:
-        """The current name of `amount`."""
+        """The name that the column `amount` has now."""
         return self.state.amount
 
     def keys(self) -> Stretch:
@@ -237,7 +239,7 @@ class History:
         return rows_of(keys, word, wide=self.wide)
 
     def newest(self) -> int:
-        """The newest version of the table."""
+        """The number of the table's newest version."""
         return max(int(path.stem) for path in self.log.glob("*.json"))
 
     def sql(self, statement: str) -> None:
@@ -257,14 +259,14 @@ class History:
         return True
 
     def service(self, kind: str, statement: str, rows: Sequence[Row] | None = None) -> None:
-        """Runs a command, after which the table must contain the same rows or the given `rows`."""
+        """Runs a command; the table must then contain `rows`, or else the same rows as before."""
         if self.accepts(statement):
             self.does(kind, self.rows if rows is None else rows)
 
     def does(self, kind: str, rows: Sequence[Row]) -> None:
-        """Counts a command, after which the table must have these rows.
+        """Counts a command, and checks that the table now contains these rows.
 
-        Sometimes runs a REFRESH.
+        In half of the cases, also runs a REFRESH.
         """
         self.done[kind] += 1
         self.leaves(rows)
@@ -277,7 +279,7 @@ class History:
                         self.sql(f"REFRESH SIEVE INDEX {name} ON t")
 
     def leaves(self, rows: Sequence[Row]) -> None:
-        """Reads the table without an index, and compares the rows."""
+        """Reads the table without an index, and asserts that it contains exactly these rows."""
         with self.lab.setting("spark.sieve.enabled", "false"):
             frame = self.lab.spark.sql("SELECT * FROM t")
             name = next(n for n in frame.columns if n not in ("id", "part", "s"))
@@ -294,7 +296,7 @@ class History:
     def queries_have_their_rows(self) -> None:
         """Queries points and ranges of all columns, in the newest version and in a random version.
 
-        Some queries have a LIMIT, a top-k or a join.
+        Another query has a LIMIT, a top-k or a join.
         """
         version = self.chance.choice([v for v in self.past if v >= self.oldest])
         question = Question()
@@ -317,7 +319,7 @@ class History:
         question.check(self.lab)
 
     def indexes_are_right(self) -> None:
-        """Checks the indexes with CHECK."""
+        """Checks each index of the table with CHECK SIEVE INDEX."""
         states = set()
         for (name,) in self.lab.sql("SELECT index FROM sieve_indexes()"):
             with dropped_columns_ignored():
@@ -327,7 +329,7 @@ class History:
 
 @contextlib.contextmanager
 def dropped_columns_ignored() -> Iterator[None]:
-    """Asserts that REFRESH and CHECK fail for an index on a dropped column."""
+    """Ignores the error that REFRESH and CHECK raise for an index on a dropped column."""
     try:
         yield
     except PySparkException as error:

@@ -1,4 +1,4 @@
-"""Delta's jars, and the settings of a session with Delta."""
+"""Finds Delta's jars, and returns the settings of a session with Delta."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DELTA_EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"
 SMALL = {
     "spark.databricks.delta.snapshotPartitions": "1",
     "spark.sql.shuffle.partitions": "1",
-    # By default, VACUUM and RESTORE list folders in 10,000 tasks.
+    # With its default, VACUUM and RESTORE would list folders in 10,000 tasks.
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
 }
 """Settings for sessions with small tables."""
@@ -23,7 +23,7 @@ FOLDER = Path(__file__).parents[2] / "build" / "delta"
 
 
 def jars() -> list[Path]:
-    """The jars that ``make test-delta`` downloads for this Spark.
+    """The Delta jars that ``make test-delta`` downloads for the current version of Spark.
 
     A test fails if these jars are missing.
     """
@@ -37,7 +37,7 @@ def jars() -> list[Path]:
 
 
 def conf(extensions: Sequence[str] = (EXTENSIONS, DELTA_EXTENSION)) -> dict[str, str]:
-    """The settings of a session with Sieve and Delta, with the extensions in the given order."""
+    """The settings of a session with Sieve and Delta, whose SQL extensions have the given order."""
     paths = [str(path) for path in (shim_jar(find_spark(os.environ)), *jars())]
     return SMALL | {
         "spark.jars": ",".join(paths),

@@ -1,4 +1,4 @@
-"""Computes in Python a Delta table's rows after each command, and the answers of queries."""
+"""Computes in Python the rows of a Delta table after each command, and the rows of queries."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Stretch = tuple[int, int]
 
 
 def rows_of(keys: Stretch, word: str, *, wide: bool) -> list[Row]:
-    """The rows that the query from ``select_of`` returns."""
+    """The rows that the query from ``select_of`` returns for these keys."""
     return [
         Row(k, (k * 37 + 11) % 100 + (WIDE if wide and k % 10 == 0 else 0), k % 3, k * 2, word)
         for k in range(*keys)
@@ -37,13 +37,13 @@ def rows_of(keys: Stretch, word: str, *, wide: bool) -> list[Row]:
 
 
 def select_of(columns: Iterable[str], keys: Stretch, word: str, *, wide: bool) -> str:
-    """A query that returns one row per key.
+    """Returns the text of a query that returns one row per key.
 
     Args:
-        columns: the table's columns in order; a column without a fixed name is `amount`.
+        columns: the table's columns in order; any name other than id, part and s means `amount`.
         keys: the keys of the rows.
         word: the value of ``s.b`` in all rows.
-        wide: whether every tenth `amount` needs a BIGINT.
+        wide: whether every tenth value of `amount` is too large for an INT.
     """
     more = f" + IF(id % 10 = 0, {WIDE}, 0)" if wide else ""
     values = {
@@ -58,7 +58,7 @@ def select_of(columns: Iterable[str], keys: Stretch, word: str, *, wide: bool) -
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """The clauses of a MERGE.
+    """The WHEN clauses of a MERGE statement.
 
     Attributes:
         matched: whether MERGE deletes matched rows with a key divisible by five, and updates other
@@ -73,7 +73,7 @@ class Merge:
     unmatched: str = ""
 
     def clauses(self, below: int) -> str:
-        """The SQL of the clauses, for the table `t` and the view `source`."""
+        """The SQL text of the clauses, for the target `t` and the source `source`."""
         listed = []
         if self.matched:
             listed.append(
@@ -91,7 +91,7 @@ class Merge:
         return " ".join(listed)
 
     def result(self, rows: Sequence[Row], source: Sequence[Row], low: int, below: int) -> list[Row]:
-        """The rows after a MERGE that matches rows by key, from the key ``low`` on."""
+        """The target's rows after a MERGE, in which rows with keys below ``low`` match nothing."""
         by_key = {row.id: row for row in source}
         left: list[Row] = []
         for row in rows:
@@ -119,21 +119,21 @@ MERGES = (
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """A version of the table: the name of the column `amount`, and the rows."""
+    """A version of the table: the name that the column `amount` then had, and the rows."""
 
     amount: str
     rows: tuple[Row, ...]
 
 
 class Question:
-    """Queries that run together as one; each result row contains the number of its query."""
+    """Queries that run together as one UNION ALL; each result row has its query's number."""
 
     def __init__(self) -> None:
         self._branches: list[str] = []
         self._expected: Counter[tuple[object, ...]] = Counter()
 
     def add(self, query: str, rows: Iterable[Sequence[object]]) -> None:
-        """Adds a query; ``query`` is the text after SELECT."""
+        """Adds a query and its expected rows; ``query`` is the text after SELECT."""
         number = len(self._branches)
         self._branches.append(f"SELECT {number} AS q, {query}")
         self._expected.update((number, *row) for row in rows)
@@ -145,7 +145,7 @@ class Question:
         assert found == self._expected, text
 
     def filters(self, source: str, state: State, chance: random.Random, number: int) -> None:
-        """Adds point, list and range queries on any columns, for one version of the table."""
+        """Adds ``number`` point, list and range queries on random columns of one table version."""
         name = state.amount
         key, amount, _, a, _ = chance.choice(state.rows) if state.rows else Row(0, 0, 0, 0, "")
         low, other = (chance.randrange(100) for _ in range(2))
@@ -168,7 +168,7 @@ class Question:
             self.add(f"{_columns(name)} FROM {source} WHERE {condition}", rows)
 
     def other(self, state: State, chance: random.Random) -> None:
-        """Adds a LIMIT, a top-k query or a join, for the newest version."""
+        """Adds a query with a LIMIT, a top-k or a join, for the table's newest version."""
         rest = "CAST(NULL AS BIGINT) AS amount, 0 AS part, 0L AS a, '' AS b"
         low, key = chance.randrange(100), chance.randrange(KEYS)
         least = sorted(row.id for row in state.rows if row.id > low)[:5]
@@ -189,5 +189,5 @@ class Question:
 
 
 def _columns(amount: str) -> str:
-    """The columns of a `Row`."""
+    """The SELECT list for the fields of a `Row`."""
     return f"id, CAST({amount} AS BIGINT) AS amount, part, s.a AS a, s.b AS b"

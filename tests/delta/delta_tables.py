@@ -1,4 +1,4 @@
-"""Delta tables for tests: the files have no statistics, so only the index skips files."""
+"""Creates and fills Delta tables whose files have no statistics, so only the index skips files."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ SPARK = tuple(int(part) for part in pyspark.__version__.split(".")[:2])
 """The line of Spark, such as (4, 1)."""
 NO_STATISTICS = {"delta.dataSkippingNumIndexedCols": "0"}
 MAPPED = {"delta.columnMapping.mode": "name"}
-# In Delta 3.3, files of a replaced table have other names for mapped columns, and no index contains
-# these names.
+# In Delta 3.3, REPLACE gives mapped columns new names in the files, and no index contains these
+# names.
 REPLACEABLE = {} if SPARK < (4, 0) else MAPPED
 VECTORS = {"delta.enableDeletionVectors": "true"}
 AUDITED = {"spark.sieve.audit.sample": "1.0", "spark.sieve.strict": "true"}
@@ -29,7 +29,7 @@ def create(
     more: str = "",
     **properties: dict[str, str],
 ) -> None:
-    """Creates an empty table, with the merged dictionaries of ``properties`` as properties."""
+    """Creates an empty table, whose properties are the merged dictionaries of ``properties``."""
     merged = dict(NO_STATISTICS)
     for some in properties.values():
         merged |= some
@@ -38,7 +38,7 @@ def create(
 
 
 def replace(lab: Lab) -> None:
-    """Replaces `t` by another table of the first 50 rows, in 5 files."""
+    """Replaces `t` by a table with the keys 0 to 49 in 5 files."""
     lab.sql(
         f"CREATE OR REPLACE TABLE t USING delta {given(NO_STATISTICS | REPLACEABLE)} "
         "AS SELECT /*+ REPARTITION_BY_RANGE(5, id) */ id, 'x' v FROM range(50)"
@@ -46,13 +46,13 @@ def replace(lab: Lab) -> None:
 
 
 def given(properties: Mapping[str, str]) -> str:
-    """A TBLPROPERTIES clause; empty if there are no properties."""
+    """A TBLPROPERTIES clause, or an empty string if there are no properties."""
     listed = ", ".join(f"'{key}' = '{value}'" for key, value in properties.items())
     return f"TBLPROPERTIES ({listed})" if listed else ""
 
 
 def insert(lab: Lab, select: str, name: str = "t", files: int = 10) -> None:
-    """Inserts rows made of expressions over ``id``: ten per file, from 0 on."""
+    """Inserts ten rows per file; ``select`` computes each row from ``id``, which starts at 0."""
     lab.sql(
         f"INSERT INTO {name} SELECT /*+ REPARTITION_BY_RANGE({files}, id) */ {select} "
         f"FROM range(0, {10 * files})"
@@ -60,7 +60,7 @@ def insert(lab: Lab, select: str, name: str = "t", files: int = 10) -> None:
 
 
 def wait_for(lab: Lab, index: str, fact: str, value: str) -> None:
-    """Waits until DESCRIBE shows this value for an index; fails after a minute."""
+    """Waits until DESCRIBE shows ``value`` for this fact of an index; fails after a minute."""
     deadline = time.monotonic() + 60
     while True:
         found = [row[1] for row in lab.sql(f"DESCRIBE SIEVE INDEX EXTENDED {index} ON t")

@@ -1,4 +1,4 @@
-"""The option ``--delta`` of ``sieve thriftserver start`` and ``sql``."""
+"""Tests the option ``--delta`` of ``sieve thriftserver start`` and of ``sieve sql``."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ QUERY = "SELECT * FROM t WHERE id IN (42, 43)"
 
 
 def test_shell_can_use_the_jars_of_the_user(tmp_path: Path) -> None:
-    """`sieve sql --delta` sets the catalog and both extensions, and can use the user's own jars."""
+    """`sieve sql --delta` sets the catalog and both extensions, and accepts jars from the user."""
     statements = (
         *MADE,
         "SELECT concat('rows: ', count(*), ' ', sum(id)) FROM t WHERE id IN (42, 43)",
@@ -41,9 +41,9 @@ def test_shell_can_use_the_jars_of_the_user(tmp_path: Path) -> None:
 
 
 def test_server_loads_the_delta_package(tmp_path: Path) -> None:
-    """The server finds and loads Delta's package; sessions create an index and skip files.
+    """The server finds and loads Delta's package; its sessions create an index and skip files.
 
-    Under `STRICT`, Delta plans its own scans, which need the complete package.
+    In the mode `STRICT`, Delta plans its own scans, which need all jars of the package.
     """
     (port,) = free_ports(1)
     sieve(tmp_path, "thriftserver", "start", "--port", str(port), "--delta", *SMALL)

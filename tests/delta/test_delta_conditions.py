@@ -1,4 +1,4 @@
-"""Conditions of MERGE, UPDATE and DELETE on the target skip files, as EXPLAIN SIEVE predicts."""
+"""MERGE, UPDATE and DELETE skip files by conditions on the target, as EXPLAIN SIEVE predicts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ COUNTERS = ("scans", "files_listed", "files_skipped", "scans_at_run_time")
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A statement, and the numbers of files that the first scan of its target reads.
+    """A statement, and the number of files that the first scan of the statement's target reads.
 
     The target has eight files.
 
@@ -49,12 +49,12 @@ CASES = {
     "inserts": Case(
         ON + "t.k >= 70 WHEN NOT MATCHED THEN INSERT (k, v) VALUES (s.k + 2000, 'd')", 1, 1
     ),
-    # MERGE refuses a target row that matches two source rows, even if no clause applies to this
-    # row. Any file can contain such a row.
+    # MERGE refuses a target row that matches two source rows, even if no WHEN clause applies to
+    # this row. Any file can contain such a row, so the condition of WHEN skips no file.
     "when": Case(
         "MERGE INTO {t} t USING s ON t.k = s.k WHEN MATCHED AND t.k >= 70 THEN DELETE", 8, 2
     ),
-    # With this clause, MERGE must look at every row of the target.
+    # With WHEN NOT MATCHED BY SOURCE, MERGE must read every row of the target.
     "by-source": Case(
         ON + "t.k >= 70 WHEN MATCHED THEN UPDATE SET v = 'e' "
         "WHEN NOT MATCHED BY SOURCE AND t.k < 5 THEN UPDATE SET v = 'f'",
@@ -79,9 +79,9 @@ RUNS = [
 
 @pytest.fixture
 def tables(lab: Lab, request: pytest.FixtureRequest) -> Iterator[Lab]:
-    """The indexed table `t`, the table `twin` without an index, and a source.
+    """Creates the indexed table `t`, the table `twin` without an index, and the source `s`.
 
-    Each table has eight files; two of these files contain the keys of the source.
+    `t` and `twin` have eight files each; two files of each table contain keys of the source.
     """
     kind = getattr(request, "param", "vectors")
     own = VECTORS if kind == "vectors" else {"delta.enableDeletionVectors": "false"}
@@ -101,7 +101,7 @@ def tables(lab: Lab, request: pytest.FixtureRequest) -> Iterator[Lab]:
 
 
 def counted(lab: Lab) -> dict[str, int]:
-    """The counters of the files that this driver's scans have listed and skipped so far."""
+    """The values of the counters in `COUNTERS` for this driver's scans so far."""
     rows = lab.sql("SELECT counter, value FROM sieve_status()")
     return {name: int(value) for name, value in rows if name in COUNTERS}
 
@@ -110,7 +110,7 @@ def counted(lab: Lab) -> dict[str, int]:
 def test_conditions_on_the_target_skip_its_files(tables: Lab, join: str, name: str) -> None:
     """The first scan of the target skips as many files as EXPLAIN SIEVE predicts.
 
-    The statement leaves the same rows and returns the same counts as on the table `twin`.
+    On `t`, the statement leaves the same rows and returns the same counts as on `twin`.
     """
     case, lab = CASES[name], tables
     with lab.settings(SHUFFLED if join == "shuffled" else {}):
@@ -124,18 +124,20 @@ def test_conditions_on_the_target_skip_its_files(tables: Lab, join: str, name: s
     assert [(row["files_total"], row["indexes"], row["reasons"]) for row in later] == (
         [(case.read, None, f"found-file: {case.read}")] * len(later)
     )
-    # A MERGE that only inserts, and a DELETE with vectors, read no file a second time.
+    # A MERGE that only inserts and a DELETE with deletion vectors read no file a second time.
     again = case.read > 0 and name not in ("inserts", "delete")
     assert len(later) == again
     assert (run["scans"] > 1) == again
     if not case.read:
-        # The source lacks this key, too, so Spark can skip even more files.
+        # The source does not contain this key either, so Spark's keys can make the scan skip even
+        # more files.
         assert run["files_skipped"] == run["files_listed"]
         return
     keys = "at run time" in (said["predicate"] or "")
     assert keys == (run["scans_at_run_time"] > 0)
     read = case.keyed if keys else case.read
-    # The first scan lists all files, and later scans list only those that the first scan found.
+    # The first scan lists all files; later scans list only the files in which the first scan found
+    # rows.
     assert run["files_skipped"] >= 8 - read
     if join == "shuffled" and name in ("on", "with-inserts", "when"):
         assert "join-not-repeatable" in said["reasons"]
@@ -154,9 +156,9 @@ def test_conditions_on_the_target_skip_its_files(tables: Lab, join: str, name: s
 def test_merge_into_itself_names_the_files_of_the_target(
     tables: Lab, shuffled: bool, source: str, condition: str, reads: list[int]
 ) -> None:
-    """If the source also scans the target, EXPLAIN predicts the files of each scan.
+    """If a MERGE's source also scans the target, EXPLAIN predicts the files of each scan.
 
-    MERGE then reads only files from the target's scan a second time.
+    MERGE then reads a second time only the files that the target's scan selected.
     """
     text = f"USING {source} b ON t.k = b.k AND {condition} WHEN MATCHED THEN UPDATE SET v = 'm'"
     with tables.settings(SHUFFLED if shuffled else {}):
@@ -173,9 +175,9 @@ def test_merge_into_itself_names_the_files_of_the_target(
 
 @pytest.mark.parametrize("shuffled", [True, False], ids=["shuffled", "broadcast"])
 def test_merge_refuses_double_match_if_no_clause_applies(tables: Lab, shuffled: bool) -> None:
-    """MERGE refuses a row that matches twice, even if no WHEN clause applies to the row.
+    """MERGE refuses a row that matches twice, even if no WHEN clause applies to this row.
 
-    So a condition of WHEN must not skip this row's file.
+    So the condition of a WHEN clause must not skip this row's file.
     """
     twice = "(SELECT 5L AS k UNION ALL SELECT 5L UNION ALL SELECT 75L)"
     on = "MERGE INTO {} t USING {} s ON t.k = s.k"
@@ -188,9 +190,10 @@ def test_merge_refuses_double_match_if_no_clause_applies(tables: Lab, shuffled: 
 
 
 def test_merge_refuses_double_match_below_a_condition(tables: Lab) -> None:
-    """MERGE refuses a row that matches twice, also below a condition on the target.
+    """MERGE refuses a row that matches twice and satisfies the ON condition on the target.
 
-    MERGE numbers the rows of the target. With skipped files, these numbers must stay distinct.
+    MERGE numbers the rows of the target to detect such matches. These numbers must stay distinct if
+    the scan skips files.
     """
     twice = "(SELECT 75L AS k UNION ALL SELECT 75L)"
     on = "MERGE INTO {} t USING {} s ON t.k = s.k AND t.k > 70"

@@ -1,4 +1,4 @@
-"""Indexes on expressions and tuples follow columns of Delta tables with column mapping."""
+"""In Delta tables with column mapping, indexes on expressions and tuples follow renamed columns."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.delta
 
 @pytest.fixture(autouse=True)
 def database(lab: Lab) -> Iterator[None]:
-    """A new database for each test; an audit checks every skipped file."""
+    """Creates a new database for each test; an audit checks every skipped file."""
     with lab.database("expressions"), lab.settings(AUDITED):
         lab.sql(
             f"CREATE TABLE t ({COLUMNS}) USING delta TBLPROPERTIES ('delta.columnMapping.mode' = "
@@ -27,18 +27,18 @@ def database(lab: Lab) -> Iterator[None]:
 def test_a_rename_keeps_an_expression(lab: Lab) -> None:
     """An index on an expression follows renamed columns.
 
-    A new column that gets the old name is a different column.
+    A new column that gets the column's old name is a different column.
     """
     check_renames(lab)
 
 
 def test_elements(lab: Lab) -> None:
-    """An index on elements follows the renamed column."""
+    """An index on the elements of an array follows the renamed column."""
     check_elements(lab)
 
 
 def test_a_field_of_structs_in_an_array(lab: Lab) -> None:
-    """An index follows renames of the array and of the struct's field, and ignores a new field."""
+    """An index follows renames of an array and of its structs' field, and ignores a new field."""
     lab.sql("CREATE SIEVE INDEX ON t (m.k)")
     lab.check("SELECT id FROM t WHERE array_contains(m.k, '42')", exactly=1)
     lab.sql("ALTER TABLE t RENAME COLUMN m.element.k TO j")
@@ -56,5 +56,8 @@ def test_a_field_of_structs_in_an_array(lab: Lab) -> None:
 
 
 def test_fields_in_arrays_are_refused(lab: Lab) -> None:
-    """CREATE refuses expressions on fields of structs in arrays: the index would miss a rename."""
+    """CREATE refuses expressions on fields of structs in arrays.
+
+    Such an index would not follow a renamed field.
+    """
     check_refused(lab)

@@ -1,6 +1,6 @@
 """The golden corpus returns the same rows from Delta tables as from Parquet tables.
 
-Queries also read the same numbers of files.
+Its queries also read the same numbers of files.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from spark_session import Lab
 
 pytestmark = pytest.mark.delta
 
-# The corpus file `statements` shows table formats and ranges of files, which differ for Delta.
+# The script `statements` prints table formats and file ranges, which are different for Delta
+# tables.
 OTHERS = {"statements"}
 SCRIPTS = [
     pytest.param(path, id=path.stem)
@@ -34,20 +35,21 @@ SETTINGS = {
 }
 
 
-# For the earliest time, `date_trunc` fails from Spark 4.2 on; older versions return the latest day.
+# From Spark 4.2 on, `date_trunc` fails for the earliest time; older versions return the latest day.
 OVERFLOW = re.compile(r"FROM ends WHERE date_trunc\(")
 
 
 class DeltaEngine(SparkEngine):
-    """A session that makes Delta tables instead of Parquet tables."""
+    """An engine that creates Delta tables where the corpus creates Parquet tables."""
 
     def run(self, sql: str) -> Result:
-        """Runs a statement; the rows have the format in which spark-sql prints them."""
+        """Runs a statement; the rows have the format in which spark-sql prints rows."""
         if sql.startswith("ANALYZE TABLE"):
-            # Spark refuses this statement for Delta tables, which have their own statistics.
+            # Spark refuses ANALYZE TABLE for Delta tables, which have their own statistics.
             return Result(())
         if SPARK < (4, 0):
-            # Delta 3.3 refuses TRUNCATE; DELETE returns a count, which the corpus does not contain.
+            # Delta 3.3 refuses TRUNCATE. DELETE returns a number of rows, which the corpus does not
+            # contain.
             emptied = re.sub(r"^TRUNCATE TABLE", "DELETE FROM", sql)
             if emptied != sql:
                 super().run(emptied)
@@ -56,7 +58,7 @@ class DeltaEngine(SparkEngine):
 
 
 def without_overflows(engine: SparkEngine, script: Script) -> Script:
-    """The script without the statements that fail on this Spark even without an index."""
+    """Returns the script without the statements that fail on this Spark even without an index."""
     engine.run("SET spark.sieve.enabled=false")
     queries = []
     for query in script.queries:
@@ -72,7 +74,7 @@ def without_overflows(engine: SparkEngine, script: Script) -> Script:
 
 @pytest.mark.parametrize("path", SCRIPTS)
 def test_same_rows_of_delta_tables(lab: Lab, path: Path) -> None:
-    """A statement returns the rows of its ``.out`` file, and reads at most the allowed files."""
+    """Each statement returns its ``.out`` file's rows, and reads no more files than allowed."""
     script = read_script(path)
     with lab.database(f"golden_{script.name}") as database:
         engine = DeltaEngine(lab.spark.newSession())

@@ -19,13 +19,13 @@ pytestmark = pytest.mark.delta
 
 @pytest.fixture(autouse=True)
 def database(lab: Lab) -> Iterator[None]:
-    """A new database for each test; an audit checks every skipped file."""
+    """Creates a new database for each test; an audit checks every skipped file."""
     with lab.database("kinds"), lab.settings(AUDITED):
         yield
 
 
 def test_identity_and_generated_columns(lab: Lab) -> None:
-    """INSERTs change the metadata of an identity column, but queries still use the index."""
+    """INSERT changes the metadata of an identity column, but queries still use the index."""
     tables = lab.spark._jvm.io.delta.tables.DeltaTable
     session = lab.spark._jsparkSession
 
@@ -52,7 +52,7 @@ def test_identity_and_generated_columns(lab: Lab) -> None:
 
 
 def test_converted_files_keep_their_names(lab: Lab) -> None:
-    """A Parquet table that is converted to Delta keeps the index."""
+    """If a Parquet table is converted to Delta, the table keeps its index."""
     lab.sql(
         "CREATE TABLE t USING parquet AS "
         f"SELECT /*+ REPARTITION_BY_RANGE(10, id) */ {ROWS} FROM range(100)"
@@ -72,7 +72,7 @@ def test_converted_files_keep_their_names(lab: Lab) -> None:
 
 @pytest.mark.parametrize("vectors", ["true", "false"])
 def test_conditions_of_commands_pick_files(lab: Lab, vectors: str) -> None:
-    """DELETE and UPDATE search only the files that can contain rows to change."""
+    """DELETE and UPDATE read only the files that can contain rows to change."""
     create(lab, vectors={"delta.enableDeletionVectors": vectors})
     insert(lab, ROWS)
     lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -85,7 +85,7 @@ def test_conditions_of_commands_pick_files(lab: Lab, vectors: str) -> None:
 
 @pytest.mark.parametrize("vectors", ["true", "false"])
 def test_keys_of_a_merge_pick_files(lab: Lab, vectors: str) -> None:
-    """MERGE searches only the files that can contain keys of the source."""
+    """MERGE reads only the target files that can contain keys of the source."""
     create(lab, vectors={"delta.enableDeletionVectors": vectors})
     insert(lab, ROWS)
     lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -101,13 +101,13 @@ def test_keys_of_a_merge_pick_files(lab: Lab, vectors: str) -> None:
         twice = merge.replace("USING s", "USING (SELECT * FROM s UNION ALL SELECT * FROM s) s")
         with pytest.raises(PySparkException, match="MULTIPLE_SOURCE_ROW_MATCHING"):
             lab.sql(twice)
-        # WHEN NOT MATCHED BY SOURCE also needs the target rows without a match.
+        # WHEN NOT MATCHED BY SOURCE also needs the target rows that match no source row.
         assert _skipped_by(lab, f"{merge} WHEN NOT MATCHED BY SOURCE THEN DELETE") == 0
     assert sorted(lab.sql("SELECT * FROM t")) == [(42, "m"), (77, "m")]
 
 
 def test_advice_says_that_ranges_have_no_effect(lab: Lab) -> None:
-    """With granularity = 'range', statements advise that Delta files are read as a whole."""
+    """If granularity = 'range', statements advise that Sieve reads files of Delta tables whole."""
     create(lab)
     insert(lab, ROWS)
     words = "granularity = 'range' has no effect: files of Delta tables are read whole"
@@ -130,7 +130,7 @@ def test_advice_says_that_ranges_have_no_effect(lab: Lab) -> None:
 
 
 def test_optimize_reads_all_files(lab: Lab) -> None:
-    """OPTIMIZE of a partition reads all its files: the index skips no file that Delta compacts."""
+    """OPTIMIZE of a partition reads all of the partition's files, because the index skips none."""
     create(lab, more="PARTITIONED BY (v)")
     insert(lab, "id, 'all' v")
     lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -141,7 +141,7 @@ def test_optimize_reads_all_files(lab: Lab) -> None:
 
 
 def test_extensions_in_the_other_order(tmp_path: Path) -> None:
-    """Delta's extension can come before Sieve's: scans use deletion vectors and the index."""
+    """If Delta's extension comes before Sieve's, scans use deletion vectors and the index."""
     conf = delta_jars.conf((delta_jars.DELTA_EXTENSION, EXTENSIONS))
     with driver(tmp_path / "one", **conf) as one:
         one.sql(
@@ -158,7 +158,7 @@ def test_extensions_in_the_other_order(tmp_path: Path) -> None:
 
 
 def _skipped_by(lab: Lab, statement: str) -> int:
-    """The number of files that indexes skipped in the scans of a statement."""
+    """The number of files that indexes skip during a statement."""
     skipped = "SELECT value FROM sieve_status() WHERE counter = 'files_skipped'"
     (before,) = lab.sql(skipped)
     lab.sql(statement)

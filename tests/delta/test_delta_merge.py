@@ -1,4 +1,4 @@
-"""Each kind of MERGE leaves the same rows, metrics and change feed with and without an index."""
+"""With and without an index, each MERGE leaves the same rows, metrics and change feed."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ ODD_ROWS = (
     "(1000, 'k1000', -0.0D, 2, 'zero'), (1001, '', double('infinity'), 0, 'inf')"
 )
 SOURCES = {
-    # The source has four ids of the table, and two new ids.
+    # The source `s` contains four ids of the table, and two new ids.
     "s": "SELECT id, concat('k', id) k, CAST(id AS DOUBLE) / 2 d, CAST(id % 3 AS INT) p, 'm' v "
     "FROM VALUES (3L), (42L), (43L), (77L), (500L), (501L) s(id)",
     "nulls": "SELECT * FROM VALUES (NULL, 'n1'), (44L, 'n2'), (NULL, 'n3') s(id, v)",
@@ -51,13 +51,13 @@ SOURCES = {
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of table, with the settings of a session that merges into the table.
+    """A kind of target table, and the settings of the session that runs MERGE on it.
 
     Attributes:
         more: SQL text that follows the table's columns.
         properties: the properties of the table.
         settings: the settings of the session.
-        picks: whether Spark broadcasts the keys, so that files are skipped.
+        picks: whether Spark broadcasts the source's keys, so that scans of the table skip files.
     """
 
     more: str = ""
@@ -96,7 +96,7 @@ STATEMENTS = re.sub(
 
 @pytest.fixture(autouse=True)
 def database(lab: Lab) -> Iterator[None]:
-    """A new database for each test, with sources of one file each."""
+    """Creates a new database for each test, with source tables of one file each."""
     with lab.database("merges"), lab.settings(INTERPRETED):
         for name, rows in SOURCES.items():
             lab.sql(
@@ -106,7 +106,7 @@ def database(lab: Lab) -> Iterator[None]:
 
 
 def make(lab: Lab, kind: Kind, files: int = 10) -> None:
-    """Makes the table `t` with indexes, and the table `twin` without an index."""
+    """Creates the table `t` with three indexes, and the table `twin` without an index."""
     for table in ("t", "twin"):
         create(lab, table, COLUMNS, kind.more, stats=stats_of(kind), own=dict(kind.properties))
         lab.sql(f"INSERT INTO {table} {ROWS.format(files=files, rows=10 * files)}")
@@ -115,12 +115,12 @@ def make(lab: Lab, kind: Kind, files: int = 10) -> None:
 
 
 def stats_of(kind: Kind) -> dict[str, str]:
-    """The table properties with which Delta stores as few statistics as possible for this table."""
+    """The table properties with which Delta stores the fewest statistics for this kind of table."""
     return {"delta.dataSkippingStatsColumns": "v"} if "CLUSTER" in kind.more else NO_STATISTICS
 
 
 def merge(lab: Lab, statement: str, table: str) -> tuple[object, ...]:
-    """Runs a statement on one of the tables; returns its answer and its entry in Delta's log."""
+    """Runs a statement on one of the tables; returns its result and its entry in Delta's log."""
     answer = lab.sql(statement.replace("{t}", table))
     folder = dict(row[:2] for row in lab.sql(f"DESCRIBE EXTENDED {table}"))["Location"]
     newest = max(Path(unquote(folder.removeprefix("file:")), "_delta_log").glob("*.json"))
@@ -138,30 +138,30 @@ def merge(lab: Lab, statement: str, table: str) -> tuple[object, ...]:
 
 
 def assert_same_rows(lab: Lab, told: str) -> None:
-    """Asserts that both tables contain the same rows, read without an index."""
+    """Asserts that `t` and `twin` contain the same rows; reads both tables without an index."""
     with lab.setting("spark.sieve.enabled", "false"):
         own, twin = (Counter(map(repr, lab.sql(f"SELECT * FROM {t}"))) for t in ("t", "twin"))
     assert own == twin, f"{told}: {own - twin}, not {twin - own}"
 
 
 def changes(lab: Lab, table: str) -> Counter[str]:
-    """The change feed of all MERGE statements."""
+    """The rows that all MERGE statements added to the table's change feed."""
     feed = f"SELECT * FROM table_changes('{table}', 3)"
     with lab.setting("spark.sieve.enabled", "false"):
         return Counter(map(repr, lab.spark.sql(feed).drop("_commit_timestamp").collect()))
 
 
 def skipped(lab: Lab) -> int:
-    """The number of files that indexes have skipped so far."""
+    """The number of files that this driver's scans have skipped by indexes so far."""
     ((value,),) = lab.sql("SELECT value FROM sieve_status() WHERE counter = 'files_skipped'")
     return int(value)
 
 
 @pytest.mark.parametrize("name", KINDS)
 def test_merges_of_all_kinds(lab: Lab, name: str) -> None:
-    """On each kind of table, a third of all MERGE forms has the same effects as on the twin.
+    """On each kind of table, a third of the MERGE statements have the same effects as on `twin`.
 
-    The effects are the rows, the counts and the change feed.
+    The compared effects are the rows, the metrics and the change feed.
     """
     kind, first = KINDS[name], [*KINDS].index(name)
     make(lab, kind)
@@ -177,8 +177,8 @@ def test_merges_of_all_kinds(lab: Lab, name: str) -> None:
             log.info("%s: %d files skipped: %s", name, now, " ".join(statement.split()))
             assert found == merge(lab, statement, "twin"), statement
             assert_same_rows(lab, statement)
-            # After every second MERGE, no REFRESH runs, so the next MERGE meets files that the
-            # index does not know.
+            # A REFRESH runs only after every second MERGE, so other MERGE statements meet files
+            # without index data.
             if number % 2:
                 lab.sql("REFRESH SIEVE INDEX ON t")
         if kind.properties.get("delta.enableChangeDataFeed"):
@@ -191,7 +191,7 @@ def test_merges_of_all_kinds(lab: Lab, name: str) -> None:
 
 @pytest.mark.parametrize("name", ["rewriting", "vectors", "one-plan"])
 def test_rows_that_match_twice_are_refused(lab: Lab, name: str) -> None:
-    """A MERGE in which a row matches twice fails as without an index, and changes nothing."""
+    """If a target row matches twice, MERGE fails as without an index, and changes nothing."""
     kind = KINDS[name]
     make(lab, kind)
     before = lab.sql("SELECT count(*), sum(id) FROM t")
@@ -205,7 +205,7 @@ def test_rows_that_match_twice_are_refused(lab: Lab, name: str) -> None:
 
 @pytest.mark.parametrize("how", ["a setting", *(["its words"] if SPARK >= (4, 0) else [])])
 def test_columns_that_a_merge_adds(lab: Lab, how: str) -> None:
-    """A MERGE that adds a column changes the reader, but the rows still equal those of the twin."""
+    """If a MERGE adds a column, the reader changes, but the rows still equal those of `twin`."""
     make(lab, KINDS["vectors"])
     evolving = {"spark.databricks.delta.schema.autoMerge.enabled": str(how == "a setting").lower()}
     words = "" if how == "a setting" else "WITH SCHEMA EVOLUTION "
@@ -225,7 +225,7 @@ def test_columns_that_a_merge_adds(lab: Lab, how: str) -> None:
 
 
 def test_merge_counts_all_rows_of_an_indexed_source(lab: Lab) -> None:
-    """MERGE counts its source rows, so keys of a small target do not skip files of the source."""
+    """MERGE counts all source rows, so join keys of a small target skip no file of the source."""
     kind = KINDS["vectors"]
     make(lab, kind, files=1)
     lab.sql(f"CREATE TABLE large USING parquet AS {ROWS.format(files=20, rows=200)}")
@@ -242,7 +242,7 @@ def test_merge_counts_all_rows_of_an_indexed_source(lab: Lab) -> None:
 
 
 def test_batches_of_a_stream_are_merged(lab: Lab, tmp_path: Path) -> None:
-    """A stream can merge its batches into a table; this MERGE runs in the stream's session."""
+    """A stream can merge its batches into a table; each MERGE runs in the stream's session."""
     kind = KINDS["vectors"]
     make(lab, kind)
     create(lab, "u", "id BIGINT, v STRING")
@@ -267,7 +267,7 @@ def test_batches_of_a_stream_are_merged(lab: Lab, tmp_path: Path) -> None:
 
 
 def plan_of_matches(store: Any, after: int) -> str:
-    """The plan with which a MERGE searched for matches, from executions with ids above `after`."""
+    """The plan in which a MERGE searched for matches, among the executions after the id `after`."""
     deadline = time.monotonic() + 30
     while True:
         done = store.executionsList()
@@ -283,7 +283,7 @@ def plan_of_matches(store: Any, after: int) -> str:
 
 @pytest.mark.parametrize("adaptive", ["true", "false"])
 def test_the_scan_for_matches_reads_the_columns_that_it_needs(lab: Lab, adaptive: str) -> None:
-    """MERGE's scan for matches reads only the columns of the condition, as without an index."""
+    """MERGE's search for matches reads only the columns of its condition, as without an index."""
     make(lab, KINDS["vectors"])
     store = lab.spark._jsparkSession.sharedState().statusStore()
     statement = "MERGE INTO {t} t USING s ON t.id = s.id WHEN MATCHED THEN UPDATE SET v = 'x'"

@@ -20,13 +20,13 @@ GONE = (
 
 @pytest.fixture(autouse=True)
 def database(lab: Lab) -> Iterator[None]:
-    """A new database for each test; an audit checks every skipped file."""
+    """Creates a new database for each test; an audit checks every skipped file."""
     with lab.database("queries"), lab.setting("spark.sieve.audit.sample", "1.0"):
         yield
 
 
 def test_constants_pick_files(lab: Lab) -> None:
-    """A point, a list and a range read only the files that can contain these values."""
+    """Queries for a value, a list or a range read only the files that can contain the values."""
     create(lab)
     insert(lab, ROWS)
     lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -42,7 +42,7 @@ def test_constants_pick_files(lab: Lab) -> None:
 
 
 def test_new_files_are_read_until_a_refresh(lab: Lab) -> None:
-    """After an INSERT or OPTIMIZE, REFRESH indexes the new files and forgets the deleted ones."""
+    """Queries read the new files of INSERT or OPTIMIZE until REFRESH updates the list of files."""
     create(lab)
     insert(lab, ROWS)
     lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -64,7 +64,7 @@ def test_new_files_are_read_until_a_refresh(lab: Lab) -> None:
 def test_deletion_vectors_hide_rows(lab: Lab, mapping: dict[str, str], by_index: str) -> None:
     """Queries do not return rows that deletion vectors hide, and still skip files.
 
-    Delta can number the rows of a file in two ways, and both give the same result.
+    Both of Delta's ways to number a file's rows give this result.
     """
     create(lab, mapping=mapping, vectors=VECTORS)
     insert(lab, ROWS)
@@ -87,7 +87,7 @@ def test_deletion_vectors_hide_rows(lab: Lab, mapping: dict[str, str], by_index:
 def test_restore_brings_rows_back(lab: Lab) -> None:
     """RESTORE makes an earlier deletion vector current again, or removes the vector.
 
-    Queries find the restored rows, both before and after REFRESH.
+    Queries find the restored rows, even before REFRESH.
     """
     create(lab, vectors=VECTORS)
     insert(lab, ROWS)
@@ -100,7 +100,7 @@ def test_restore_brings_rows_back(lab: Lab) -> None:
 
 
 def test_earlier_table_version_uses_earlier_index_version(lab: Lab) -> None:
-    """A query of an earlier table version uses an index version that still contains its files."""
+    """A query of an earlier table version uses an index version that contains those files."""
     create(lab, vectors=VECTORS)
     insert(lab, ROWS)
     lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -135,9 +135,9 @@ def test_a_renamed_column_keeps_its_index(lab: Lab) -> None:
 
 
 def test_index_of_dropped_and_added_column_is_not_used(lab: Lab) -> None:
-    """If a column is dropped and added again, the old index is not used.
+    """If a column is dropped and added again, queries do not use the old column's index.
 
-    The new column is NULL in old files.
+    In old files, the new column is NULL.
     """
     create(lab, columns="v STRING, id BIGINT", mapping=MAPPED)
     insert(lab, "'x', id")
@@ -158,9 +158,9 @@ def test_index_of_dropped_and_added_column_is_not_used(lab: Lab) -> None:
 def test_statements_name_the_index_of_a_dropped_column(lab: Lab, later: bool) -> None:
     """If an indexed column was dropped, statements name the index and a remedy.
 
-    The statements do so even if a new column has the dropped name.
+    They do so even if a new column has the dropped column's name.
 
-    Other indexes work.
+    The table's other indexes still work.
     """
     create(lab, columns="v STRING, id BIGINT", mapping={} if later else MAPPED)
     insert(lab, "concat('v', id), id")
@@ -188,7 +188,7 @@ def test_statements_name_the_index_of_a_dropped_column(lab: Lab, later: bool) ->
         facts = lab.facts()
         assert re.search(GONE, f"[SIEVE_UNKNOWN_COLUMN] {facts['problem']}")
         assert "REFRESH" not in facts["reader"]
-        # The index on `v` is up to date with the schema without the dropped column.
+        # The index on `v` is up to date, although the dropped column is no longer in the schema.
         lab.check("SELECT v FROM t WHERE v = 'v42'", exactly=1)
         assert {row[2] for row in lab.sql("CHECK SIEVE INDEX v_sieve ON t")} == {"ok"}
     (row,) = lab.sql("CREATE SIEVE INDEX IF NOT EXISTS ON t (id)")
@@ -200,7 +200,7 @@ def test_statements_name_the_index_of_a_dropped_column(lab: Lab, later: bool) ->
 
 
 def test_partitions_and_a_widened_type(lab: Lab) -> None:
-    """The index skips files of the partitions that Delta selects.
+    """The index also skips files within the partitions that Delta selects.
 
     After ALTER COLUMN TYPE, the index skips no file until REFRESH.
     """
@@ -228,7 +228,7 @@ def test_partitions_and_a_widened_type(lab: Lab) -> None:
 def test_delta_lists_only_the_files_of_a_limit(lab: Lab) -> None:
     """For a LIMIT, Delta lists only as many files as the LIMIT needs.
 
-    A join above the LIMIT must not skip any file in this list.
+    A join above the LIMIT must not make the scan skip any of the listed files.
     """
     create(lab)
     insert(lab, ROWS)
@@ -245,7 +245,7 @@ def test_delta_lists_only_the_files_of_a_limit(lab: Lab) -> None:
 
 @pytest.mark.parametrize("mapping", [{}, MAPPED], ids=["plain", "mapped"])
 def test_keys_of_a_join_pick_files(lab: Lab, mapping: dict[str, str]) -> None:
-    """Join keys and results of subqueries skip files, even files with deletion vectors."""
+    """Join keys and results of subqueries make scans skip files, even with deletion vectors."""
     create(lab, mapping=mapping, vectors=VECTORS)
     insert(lab, ROWS)
     lab.sql("DELETE FROM t WHERE id = 43")
@@ -262,9 +262,9 @@ def test_keys_of_a_join_pick_files(lab: Lab, mapping: dict[str, str]) -> None:
 
 
 def test_keys_of_a_delta_table_are_fetched_at_one_version(lab: Lab) -> None:
-    """Keys from a Delta table are fetched only if Delta's own rule has fixed the table's version.
+    """Sieve fetches join keys from a Delta table only if Delta has pinned the table's version.
 
-    Otherwise, Delta would list the table twice, perhaps at different versions.
+    Otherwise, Delta would list the table twice, and might read two different versions.
     """
     create(lab)
     insert(lab, ROWS)
@@ -284,7 +284,7 @@ def test_keys_of_a_delta_table_are_fetched_at_one_version(lab: Lab) -> None:
 
 
 def test_shallow_clone_can_have_an_index(lab: Lab) -> None:
-    """A shallow clone can have an index, although the files are in the folder of the source."""
+    """A shallow clone can have an index, although its files are in the source table's folder."""
     create(lab)
     insert(lab, ROWS)
     lab.sql("CREATE TABLE c SHALLOW CLONE t")
@@ -297,7 +297,7 @@ def test_shallow_clone_can_have_an_index(lab: Lab) -> None:
 
 
 def test_other_reads_work_as_without_an_index(lab: Lab) -> None:
-    """Reads by path, change data feeds and streams work as without an index."""
+    """Reads by path, reads of the change feed, and streams work as without an index."""
     create(lab, feed={"delta.enableChangeDataFeed": "true"})
     insert(lab, ROWS)
     lab.sql("CREATE SIEVE INDEX ON t (id)")

@@ -14,7 +14,7 @@ from spark_session import Lab
 
 log = logging.getLogger(__name__)
 
-# The number of histories of each layout.
+# The numbers of histories for each layout, in a normal run and in a soak.
 HISTORIES, SOAKED = 4, 100
 STEPS = 30
 SCANS, SKIPPED = 30, 60
@@ -31,19 +31,19 @@ NEVER = {"widen"} if SPARK < (4, 0) else set()
 
 
 def counted(lab: Lab) -> Counter[str]:
-    """The driver's counters so far."""
+    """The values of this driver's counters so far."""
     return Counter(dict(lab.sql("SELECT counter, value FROM sieve_status() WHERE reason IS NULL")))
 
 
 def live_through(lab: Lab, layout: str, histories: int, seed: str) -> None:
-    """Runs a number of histories; a failure shows the statements of the failing history."""
+    """Runs histories in two threads; if one fails, the error shows the history's statements."""
     before = counted(lab)
 
     def live(number: int) -> Counter[str]:
         own = Lab(lab.spark.newSession())
         return History(own, layout, f"{seed} {layout} {number}").run(STEPS)
 
-    # Planning takes most of the time, and uses one core.
+    # Two threads are faster, because planning takes most of the time and uses only one core.
     with ThreadPoolExecutor(2) as pool:
         done = sum(pool.map(live, range(histories)), Counter[str]())
     made = counted(lab) - before
@@ -57,12 +57,12 @@ def live_through(lab: Lab, layout: str, histories: int, seed: str) -> None:
 @pytest.mark.delta
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_a_random_history_loses_nothing(lab: Lab, layout: str) -> None:
-    """After each step, every existing version has the rows of the model."""
+    """After each step of a history, queries of existing table versions return the model's rows."""
     live_through(lab, layout, HISTORIES, "0")
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_many_random_histories_lose_nothing(lab: Lab, layout: str) -> None:
-    """In 500 other histories, every existing version also has the rows of the model."""
+    """In 100 further random histories of each layout, queries also return the model's rows."""
     live_through(lab, layout, SOAKED, str(random.randrange(1 << 32)))

@@ -1,4 +1,4 @@
-"""REFRESH reads the log of a Delta table, or lists all files if the log is incomplete."""
+"""REFRESH reads the log of a Delta table; if the log has gaps, REFRESH lists all files."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.delta
 
 @pytest.fixture(autouse=True)
 def table(lab: Lab) -> Iterator[None]:
-    """A table `t` of ten files with an index, in a separate database."""
+    """Creates a table `t` of ten files with an index, in a database for each test."""
     with lab.database("refresh"), lab.settings(AUDITED):
         create(lab, mapping=REPLACEABLE)
         insert(lab, ROWS)
@@ -31,7 +31,7 @@ def table(lab: Lab) -> Iterator[None]:
 
 
 def log_of(lab: Lab) -> Path:
-    """The folder with the table's commits."""
+    """The folder that contains the table's commits."""
     folder = dict(row[:2] for row in lab.sql("DESCRIBE EXTENDED t"))["Location"]
     return Path(unquote(folder.removeprefix("file:"))) / "_delta_log"
 
@@ -43,7 +43,10 @@ def built(lab: Lab) -> tuple[str, str]:
 
 
 def test_refresh_lists_all_files_if_a_commit_is_missing(lab: Lab) -> None:
-    """If a commit is missing, REFRESH lists all files, and neither loses nor invents a file."""
+    """If a commit is missing in the log, REFRESH lists all files of the table.
+
+    The index then contains exactly the table's files.
+    """
     lab.sql("INSERT INTO t VALUES (500, 'a')")
     lab.sql("DELETE FROM t WHERE id = 42")
     session = lab.spark._jsparkSession
@@ -63,7 +66,7 @@ def test_refresh_lists_all_files_if_a_commit_is_missing(lab: Lab) -> None:
 
 
 def test_refresh_indexes_all_files_of_a_replaced_table(lab: Lab) -> None:
-    """After CREATE OR REPLACE, REFRESH indexes all files, although commit numbers continue."""
+    """After CREATE OR REPLACE, REFRESH indexes all files, although version numbers continue."""
     replace(lab)
     lab.sql("REFRESH SIEVE INDEX ON t")
     assert built(lab) == ("5", "(version 2)")
@@ -73,7 +76,7 @@ def test_refresh_indexes_all_files_of_a_replaced_table(lab: Lab) -> None:
 
 
 def test_a_change_of_the_protocol(lab: Lab) -> None:
-    """A commit that turns on deletion vectors changes no file; queries use the index as before."""
+    """A commit that enables deletion vectors changes no file; queries use the index as before."""
     lab.sql("ALTER TABLE t SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')")
     lab.sql("DELETE FROM t WHERE id = 43")
     lab.check("SELECT * FROM t WHERE id = 42", exactly=1)
@@ -83,7 +86,7 @@ def test_a_change_of_the_protocol(lab: Lab) -> None:
 
 
 def test_a_change_of_the_columns(lab: Lab) -> None:
-    """After ADD COLUMN, queries use the index as before, and read new files until REFRESH."""
+    """After ADD COLUMN, queries still use the index; until REFRESH, they also read new files."""
     lab.sql("ALTER TABLE t ADD COLUMN more INT")
     lab.sql("INSERT INTO t VALUES (500, 'a', 1)")
     lab.check("SELECT * FROM t WHERE id = 42", exactly=2)
@@ -94,7 +97,7 @@ def test_a_change_of_the_columns(lab: Lab) -> None:
 
 
 def test_files_of_commits_without_data_change_are_read(lab: Lab) -> None:
-    """If a writer replaces files with ``dataChange`` false, queries still read the new files."""
+    """If a writer replaces files with ``dataChange`` false, queries read the replacing files."""
     rows = lab.spark.sql("SELECT /*+ REPARTITION_BY_RANGE(4, id) */ * FROM t")
     writer = rows.write.format("delta").mode("overwrite").option("dataChange", "false")
     writer.saveAsTable("t")
@@ -106,7 +109,7 @@ def test_files_of_commits_without_data_change_are_read(lab: Lab) -> None:
 
 @pytest.mark.parametrize("after", [0.05, 0.3, 1.0])
 def test_refresh_works_after_a_killed_refresh(lab: Lab, after: float) -> None:
-    """If a REFRESH is killed, queries return their rows, and a second REFRESH succeeds."""
+    """If a REFRESH is killed, queries return all rows, and a second REFRESH succeeds."""
     lab.sql("ALTER TABLE t SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')")
     for key in (500, 600):
         lab.sql(f"INSERT INTO t VALUES ({key}, 'a')")

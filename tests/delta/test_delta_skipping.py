@@ -1,6 +1,6 @@
-"""For predicates of all forms, a query of a one-file table reads the file only if a row matches.
+"""A query of a one-file table reads the file only if a row satisfies the predicate.
 
-The forms come from Delta's own tests of skipping (``DataSkippingDeltaTests``).
+The predicates come from Delta's own tests of data skipping (``DataSkippingDeltaTests``).
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ An index tells strings apart by their first bytes only, and does not invert sums
 
 @pytest.mark.parametrize("statistics", [False, True], ids=["index", "both"])
 def test_predicates_of_all_forms(lab: Lab, statistics: bool) -> None:
-    """The index skips every file that Delta's statistics skip, and more."""
+    """The index skips the file whenever Delta's own statistics would, and for more predicates."""
     properties = {} if statistics else NO_STATISTICS
     with lab.database("skipping"), lab.settings(INTERPRETED):
         lab.sql(f"CREATE TABLE s USING delta {given(properties)} AS {TABLE}")
@@ -73,7 +73,8 @@ def test_predicates_of_all_forms(lab: Lab, statistics: bool) -> None:
             for predicate in predicates:
                 found = lab.check(f"SELECT * FROM s WHERE {predicate}")
                 assert bool(found.rows) == has_rows, predicate
-                # With Delta's statistics, a query may read fewer files.
+                # If Delta's statistics are also in use, a query may read fewer files than by the
+                # index.
                 if found.files > files if statistics else found.files != files:
                     wrong.append(f"{found.files} files: {predicate}")
         assert not wrong

@@ -1,4 +1,4 @@
-"""Streams of this driver that read indexed Delta tables or write to them."""
+"""Tests streams of this driver that read from indexed Delta tables or write to them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.delta
 
 @pytest.fixture(autouse=True)
 def tables(lab: Lab) -> Iterator[None]:
-    """An indexed table `t` of ten files, and an empty table `u`."""
+    """Creates an indexed table `t` of ten files, and an empty table `u`."""
     with lab.database("streams"), lab.settings(AUDITED):
         create(lab)
         insert(lab, ROWS)
@@ -26,13 +26,13 @@ def tables(lab: Lab) -> Iterator[None]:
 
 
 def append(frame: DataFrame, table: str, folder: Path) -> None:
-    """Appends all current rows of a stream's source to a table."""
+    """Appends all rows that a stream's source has now to a table, and waits for the end."""
     writer = frame.writeStream.format("delta").option("checkpointLocation", str(folder))
     writer.trigger(availableNow=True).toTable(table).awaitTermination(60)
 
 
 def test_stream_reads_all_files_of_an_indexed_source(lab: Lab, tmp_path: Path) -> None:
-    """A stream reads the commits of an indexed table, so a filter skips no file of a batch."""
+    """A stream reads an indexed table's commits, so its filter makes no batch skip files."""
     counters = "SELECT value FROM sieve_status() WHERE counter = 'scans_pruned'"
     before = lab.sql(counters)
     append(lab.spark.readStream.table("t").where("id IN (42, 97)"), "u", tmp_path / "first")
@@ -41,7 +41,7 @@ def test_stream_reads_all_files_of_an_indexed_source(lab: Lab, tmp_path: Path) -
 
 
 def test_a_refresh_follows_each_batch_of_a_sink(lab: Lab, tmp_path: Path) -> None:
-    """If the session has spark.sieve.refresh.auto, a refresh follows each batch of a stream."""
+    """With spark.sieve.refresh.auto, a refresh of the target follows each batch of a stream."""
     lab.sql("INSERT INTO u VALUES (500, 'a')")
     source = lab.spark.readStream.table("u")
     with lab.setting("spark.sieve.refresh.auto", "true"):

@@ -1,7 +1,4 @@
-"""ORDER BY ...
-
-LIMIT, MIN and MAX of Delta tables read few files, unless deletion vectors hide rows.
-"""
+"""Top-k queries, MIN and MAX read few files of a Delta table, unless it has deletion vectors."""
 
 from __future__ import annotations
 
@@ -19,16 +16,16 @@ FIRST, LAST = "SELECT id FROM t ORDER BY id LIMIT 3", "SELECT id FROM t ORDER BY
 
 @pytest.fixture(autouse=True)
 def database(lab: Lab) -> Iterator[None]:
-    """A new database for each test; an audit checks every skipped file."""
+    """Creates a new database for each test; an audit checks every skipped file."""
     with lab.database("firsts"), lab.setting("spark.sieve.audit.sample", "1.0"):
         yield
 
 
 @pytest.mark.parametrize("shape", ["auto", "map"])
 def test_first_rows_read_few_files(lab: Lab, shape: str) -> None:
-    """ORDER BY with LIMIT reads few files; until REFRESH, queries also read new files.
+    """ORDER BY with LIMIT reads few files; until REFRESH, such queries also read new files.
 
-    A query of a past version also returns the right row.
+    MIN of a past table version also returns the right value.
     """
     create(lab, more="", properties=MAPPED)
     insert(lab, SCATTERED)
@@ -44,7 +41,10 @@ def test_first_rows_read_few_files(lab: Lab, shape: str) -> None:
 
 
 def test_table_with_deletion_vectors_has_no_bound(lab: Lab) -> None:
-    """If a table can have vectors, Delta filters every scan, so top-k queries read all files."""
+    """If a table can have deletion vectors, top-k queries, MIN and MAX read all files.
+
+    The reason is that Delta then adds a filter to each scan.
+    """
     create(lab, properties=VECTORS)
     insert(lab, SCATTERED)
     lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -59,7 +59,7 @@ def test_table_with_deletion_vectors_has_no_bound(lab: Lab) -> None:
 
 
 def test_query_reads_a_file_rewritten_by_delete(lab: Lab) -> None:
-    """Without vectors, Delta rewrites a file to delete a row; queries then read the new file."""
+    """Without deletion vectors, DELETE rewrites a file, and queries then read the new file."""
     create(lab)
     insert(lab, SCATTERED)
     lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -69,7 +69,7 @@ def test_query_reads_a_file_rewritten_by_delete(lab: Lab) -> None:
 
 
 def test_bound_of_a_partition_group_counts_only_its_rows(lab: Lab) -> None:
-    """MIN and MAX with GROUP BY on a partition column read few files of each group."""
+    """MIN and MAX with GROUP BY on a partition column read few files of each partition."""
     create(lab, columns="id BIGINT, p INT", more="PARTITIONED BY (p)")
     lab.sql(
         "INSERT INTO t SELECT /*+ REPARTITION(4, p, q) */ id, p FROM "

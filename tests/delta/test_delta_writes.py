@@ -1,4 +1,4 @@
-"""Commands that write to indexed Delta tables lose no row; indexes are kept and refreshed."""
+"""After commands write to an indexed Delta table, queries lose no row, and the index remains."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ pytestmark = pytest.mark.delta
 
 @pytest.fixture(autouse=True)
 def database(lab: Lab) -> Iterator[None]:
-    """A new database for each test; an audit checks every skipped file."""
+    """Creates a new database for each test; an audit checks every skipped file."""
     with lab.database("writes"), lab.settings(AUDITED):
         yield
 
 
 @pytest.mark.parametrize("vectors", [{}, VECTORS], ids=["rewriting", "vectors"])
 def test_dml_changes_the_same_rows_as_without_an_index(lab: Lab, vectors: dict[str, str]) -> None:
-    """DELETE, UPDATE and MERGE leave the same rows as in a twin without an index."""
+    """DELETE, UPDATE and MERGE leave the same rows as in a twin table, which has no index."""
     for table in ("t", "twin"):
         create(lab, table, mapping=MAPPED, vectors=vectors)
         insert(lab, ROWS, table)
@@ -67,7 +67,7 @@ def test_dml_changes_the_same_rows_as_without_an_index(lab: Lab, vectors: dict[s
 
 
 def test_a_replaced_table_keeps_its_indexes(lab: Lab) -> None:
-    """CREATE OR REPLACE drops all table properties; Sieve then registers the indexes again."""
+    """After CREATE OR REPLACE TABLE drops all properties, Sieve registers the indexes again."""
     create(lab, mapping=REPLACEABLE)
     insert(lab, ROWS)
     lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -83,7 +83,7 @@ def test_a_replaced_table_keeps_its_indexes(lab: Lab) -> None:
 
 
 def test_overwriting_by_save_as_table_keeps_the_indexes(lab: Lab) -> None:
-    """An overwriting saveAsTable drops an index's property.
+    """If saveAsTable overwrites a table, the property that registers the index is dropped.
 
     Sieve then registers the index again.
     """
@@ -100,9 +100,9 @@ def test_overwriting_by_save_as_table_keeps_the_indexes(lab: Lab) -> None:
 
 
 def test_index_survives_a_rewrite_of_the_catalog_entry(lab: Lab) -> None:
-    """After a change of columns, Delta can rewrite the catalog entry without the index's property.
+    """After ADD COLUMN, Delta rewrites the table's catalog entry without the index's property.
 
-    Queries still use the index after such a change.
+    The index is registered again, and queries use it.
     """
     with lab.setting("spark.databricks.delta.catalog.update.enabled", "true"):
         create(lab)
@@ -126,7 +126,7 @@ def test_index_survives_a_rewrite_of_the_catalog_entry(lab: Lab) -> None:
 def test_drop_table_deletes_the_index(lab: Lab) -> None:
     """DROP TABLE deletes the table's index.
 
-    A new table of the same name and folder has no index.
+    If a new table gets the same name and folder, it has no index.
     """
     create(lab)
     insert(lab, ROWS)
@@ -139,7 +139,7 @@ def test_drop_table_deletes_the_index(lab: Lab) -> None:
 
 
 def test_refreshes_follow_writes(lab: Lab) -> None:
-    """With spark.sieve.refresh.auto, a refresh soon follows each kind of commit of a session."""
+    """With spark.sieve.refresh.auto, a refresh soon follows each kind of commit."""
     create(lab, vectors=VECTORS)
     insert(lab, ROWS)
     lab.sql("CREATE SIEVE INDEX ON t (id)")
