@@ -1,4 +1,4 @@
-"""Hudi's bundle, and the settings of a session with Hudi."""
+"""Finds Hudi's bundle, and returns the settings of a session with Hudi."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ HUDI_EXTENSION = "org.apache.spark.sql.hudi.HoodieSparkSessionExtension"
 
 
 def bundle() -> Path:
-    """The jar that ``make test-hudi`` downloads; a test fails if the jar is missing."""
+    """Hudi's jar, which ``make test-hudi`` downloads; a test fails if this jar is missing."""
     folder = Path(__file__).parents[2] / "build" / "hudi"
     found = sorted(folder.glob(f"hudi-spark*-bundle_*-{VERSION}.jar"))
     if not found:
@@ -27,7 +27,7 @@ def bundle() -> Path:
 
 
 def conf(extensions: Sequence[str] = (EXTENSIONS, HUDI_EXTENSION)) -> dict[str, str]:
-    """The settings of a session with Sieve and Hudi, with the extensions in the given order."""
+    """The settings of a session with Sieve and Hudi, whose SQL extensions have the given order."""
     jars = [str(shim_jar(find_spark(os.environ))), str(bundle())]
     return {
         "spark.jars": ",".join(jars),

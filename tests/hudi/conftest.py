@@ -1,4 +1,4 @@
-"""One Spark session with Hudi for all tests in this folder, instead of the usual session."""
+"""A Spark session with Hudi, which all tests in this folder use instead of the usual session."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from spark_session import Lab, start_session
 @pytest.fixture(scope="session")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     """A session in which Hudi skips no slices by itself, unless a test turns this on."""
-    # Hive compares columns by position, so without this setting it would only drop the last column.
+    # Hive compares columns by position. Without this setting, Hive would allow DROP only for the
+    # last column.
     places = {"spark.hadoop.hive.metastore.disallow.incompatible.col.type.changes": "false"}
     spark = start_session(tmp_path_factory.mktemp("hudi"), **bundle.conf(), **places)
     spark.sparkContext.setLogLevel("ERROR")

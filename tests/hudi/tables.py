@@ -1,4 +1,4 @@
-"""Hudi tables for tests: statements, instants and folders."""
+"""Creates, fills and changes Hudi tables for tests, and finds their instants and folders."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ def rows(first: int, last: int, part: str = "id div 100") -> str:
 
 
 def fill(lab: Lab, first: int, last: int, name: str = "t") -> None:
-    """Inserts rows with these keys in one commit."""
+    """Inserts rows with the keys from `first` up to, but not including, `last`, in one commit."""
     lab.sql(f"INSERT INTO {name} {rows(first, last)}")
 
 
 def fill_sorted(lab: Lab, first: int, last: int, name: str = "t") -> None:
-    """Inserts rows with these keys into eight slices, each with a range of keys."""
+    """Inserts rows into eight slices, each of which contains one range of the keys."""
     # In Hudi 1.0, a bulk insert distributes rows arbitrarily, so a separate commit makes each
     # slice.
     step = (last - first) // 8 if bundle.VERSION.startswith("1.0.") else last - first
@@ -69,9 +69,9 @@ def fill_sorted(lab: Lab, first: int, last: int, name: str = "t") -> None:
 
 
 def upsert(lab: Lab, query: str, name: str = "t") -> None:
-    """Inserts rows.
+    """Upserts the rows that a query returns.
 
-    Upserts rows: a row replaces the row with the same key if its ordering value is higher.
+    A new row replaces the row with the same key if the new row's ordering value is higher.
     """
     with lab.setting("hoodie.spark.sql.insert.into.operation", "upsert"):
         lab.sql(f"INSERT INTO {name} {query}")
@@ -91,12 +91,12 @@ def folder(lab: Lab, name: str = "t") -> Path:
 
 
 def instants(lab: Lab, name: str = "t") -> list[str]:
-    """The instants of a table's completed commits that change rows, in time travel's format."""
+    """The instants of completed commits that change rows, in the format of TIMESTAMP AS OF."""
     return list(completions(lab, name))
 
 
 def completions(lab: Lab, name: str = "t") -> dict[str, str]:
-    """The completed commits in order, each with the completion time in ISO 8601 and UTC."""
+    """The instants of completed commits in order, with completion times in ISO 8601 (UTC)."""
     timeline = folder(lab, name) / ".hoodie" / "timeline"
     kinds = (".commit", ".deltacommit", ".replacecommit")
     done = (path.stem for path in timeline.iterdir() if path.name.endswith(kinds))

@@ -1,4 +1,4 @@
-"""A refresh reads only a slice's new log files if these contain all that the index needs."""
+"""If new log files contain all that an index needs, a refresh reads only these files of a slice."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ROWS = 100
 
 
 def known(lab: Lab) -> dict[int, tuple[int, int]]:
-    """For each partition's slice, the number of indexed rows and the number of runs with it."""
+    """For each partition's slice: how many rows the index has, and how many runs contain them."""
     folder = lab.facts("amount_sieve")["path"]
     manifest = newest(LocalStore(), folder)
     assert manifest is not None
@@ -34,7 +34,7 @@ def known(lab: Lab) -> dict[int, tuple[int, int]]:
 
 
 def indexed(lab: Lab, options: str = "", **properties: str) -> None:
-    """Makes a slice of a hundred keys in each partition, and an index."""
+    """Makes one slice of a hundred keys in each partition, and an index on `amount`."""
     tables.create(lab, "mor", parts=True, **properties)
     tables.fill(lab, 0, ROWS * PARTS)
     lab.sql(f"CREATE SIEVE INDEX ON t (amount) {options}")
@@ -42,7 +42,7 @@ def indexed(lab: Lab, options: str = "", **properties: str) -> None:
 
 
 def right(lab: Lab) -> None:
-    """Checks that queries find every old and new key, and that the index contains every slice."""
+    """Checks that queries find old and new values, and that CHECK finds no error in the index."""
     for amount in (100 * 7919 % 1000, 250 * 7919 % 1000, 5000, 5001):
         lab.check(f"SELECT * FROM t WHERE amount = {amount}")
     lab.check("SELECT * FROM t WHERE amount BETWEEN 4000 AND 6000", at_most=PARTS - 1)
@@ -51,7 +51,7 @@ def right(lab: Lab) -> None:
 
 @contextlib.contextmanager
 def unreadable(lab: Lab) -> Iterator[None]:
-    """Fills all base files with zeros while the block runs."""
+    """Overwrites all base files with zeros while the block runs."""
     held = {path: path.read_bytes() for path in tables.folder(lab).rglob("*.parquet")}
     held = {path: data for path, data in held.items() if ".hoodie" not in path.parts}
     assert len(held) == PARTS
@@ -66,7 +66,7 @@ def unreadable(lab: Lab) -> Iterator[None]:
 
 @pytest.mark.parametrize("metadata", ["true", "false"])
 def test_base_files_are_not_read(lab: Lab, metadata: str) -> None:
-    """If all changes are in log files, a refresh succeeds without readable base files."""
+    """If all changes are in log files, a refresh succeeds although no base file is readable."""
     with lab.database("hudi_news"):
         indexed(lab, hoodie__metadata__enable=metadata)
         lab.sql("UPDATE t SET amount = 5000 WHERE id IN (150, 250, 251)")
@@ -78,7 +78,7 @@ def test_base_files_are_not_read(lab: Lab, metadata: str) -> None:
 
 
 def merge(lab: Lab, columns: str = "ts, amount") -> None:
-    """Logs only the assigned columns."""
+    """Runs a MERGE for which Hudi logs only the assigned columns."""
     assigned = ", ".join(f"{column} = s.{column}" for column in columns.split(", "))
     lab.sql(
         "MERGE INTO t USING (SELECT 250L AS id, 5000L AS amount, 'w250' AS word, 7L AS ts, "
@@ -89,34 +89,34 @@ def merge(lab: Lab, columns: str = "ts, amount") -> None:
 
 
 def merge_whole(lab: Lab) -> None:
-    """Logs whole records."""
+    """Runs a MERGE for which Hudi logs whole records."""
     with lab.setting("hoodie.spark.sql.merge.into.partial.updates", "false"):
         merge(lab, "id, amount, word, ts, part")
 
 
 def update_then_delete(lab: Lab) -> None:
-    """Deletes, in a second commit, the rows that the first commit has logged."""
+    """Updates a row, and deletes the same row in a second commit."""
     lab.sql("UPDATE t SET amount = 5000 WHERE id = 250")
     lab.sql("DELETE FROM t WHERE id = 250")
 
 
 def update_twice(lab: Lab) -> None:
-    """Logs a key in two log files; the second file replaces all rows of the slice."""
+    """Updates a row, then all rows of its slice, so that two log files contain the row's key."""
     lab.sql("UPDATE t SET amount = 5000 WHERE id = 250")
     lab.sql("UPDATE t SET amount = amount + 1 WHERE part = 2")
 
 
 def compact(lab: Lab) -> None:
-    """Replaces the base file and its log file by a new base file."""
+    """Updates a row, then replaces the base file and its log file by a new base file."""
     lab.sql("UPDATE t SET amount = 5000 WHERE id = 250")
     tables.compact(lab)
 
 
 STEPS: dict[str, tuple[Callable[[Lab], object], tuple[int, int]]] = {
     "update": (lambda lab: lab.sql("UPDATE t SET amount = 5000 WHERE id = 250"), (ROWS + 1, 2)),
-    # The index contains all logged records of a key, including records that are not visible.
+    # The index contains all logged records of a key, even the hidden ones.
     "twice": (update_twice, (ROWS + 1 + ROWS, 2)),
-    # Only a read of the whole slice shows which rows a delete removed.
+    # A refresh must read the whole slice to learn which rows a DELETE removed.
     "delete": (lambda lab: lab.sql("DELETE FROM t WHERE id IN (205, 206)"), (ROWS - 2, 1)),
     "update, then delete": (update_then_delete, (ROWS - 1, 1)),
     "late upsert": (
@@ -135,9 +135,9 @@ For each: the numbers of rows and of runs that the index then has for the change
 
 @pytest.mark.parametrize("step", STEPS)
 def test_files_read_by_refresh_after_each_command(lab: Lab, step: str) -> None:
-    """A refresh reads only new log files if these contain whole records, and else the whole slice.
+    """If new log files contain whole records, a refresh reads only them, and else the whole slice.
 
-    The refresh does not read other slices.
+    The refresh does not read slices without changes.
     """
     does, expected = STEPS[step]
     with lab.database("hudi_news_steps"):
@@ -152,12 +152,12 @@ OLD, HIDDEN = 777_777, 888_888
 
 
 def upsert(amount: int, ts: int) -> Callable[[Lab], object]:
-    """Upserts a record of one key with this ordering value."""
+    """Returns a function that upserts a record of the key 250 with this ordering value."""
     return lambda lab: tables.upsert(lab, f"SELECT 250, {amount}, 'new', {ts}, 2")
 
 
 def sql(text: str) -> Callable[[Lab], object]:
-    """Runs a statement."""
+    """Returns a function that runs this statement."""
     return lambda lab: lab.sql(text)
 
 
@@ -170,15 +170,16 @@ LATE, HIDES, EARLY = upsert(OLD, 10), upsert(HIDDEN, 20), upsert(5000, 5)
 COMPACT = tables.compact
 
 HISTORIES: dict[str, tuple[Callable[[Lab], object], ...]] = {
-    # A delete hides this row of the base file. The next write has a lower ordering value.
+    # The base file contains a row with a high ordering value, and a delete hides this row. The next
+    # write has a lower ordering value.
     "deleted": (LATE, COMPACT, DELETE, INDEX, EARLY),
     "deleted later": (LATE, COMPACT, HIDES, INDEX, DELETE, EARLY),
     "deleted step by step": (LATE, COMPACT, INDEX, HIDES, REFRESH, DELETE, REFRESH, EARLY),
-    # An update by position replaces two rows with the same key. The next log file has no positions,
-    # so that only one of the two rows stays visible.
+    # An update by position replaces both rows with the same key. The next log file has no
+    # positions, so only one of the two rows stays visible.
     "twins": (TWIN, upsert(HIDDEN, 2), INDEX, OTHER),
     "twins step by step": (TWIN, INDEX, upsert(HIDDEN, 2), REFRESH, OTHER),
-    # The update gives each of the two rows a new value.
+    # The update gives each of the two rows with the same key a new value.
     "twins updated": (
         TWIN,
         INDEX,
@@ -190,7 +191,7 @@ HISTORIES: dict[str, tuple[Callable[[Lab], object], ...]] = {
 @pytest.mark.parametrize("mode", ["EVENT_TIME_ORDERING", "COMMIT_TIME_ORDERING"])
 @pytest.mark.parametrize("history", HISTORIES)
 def test_hidden_record_can_become_visible_again(lab: Lab, history: str, mode: str) -> None:
-    """A hidden record can become visible again, so the index contains every record of a key."""
+    """Queries find a hidden record that becomes visible again, as the index has every record."""
     after_delete = history.startswith("deleted") and mode.startswith("EVENT")
     if bundle.VERSION.startswith("1.0.") and after_delete:
         pytest.skip("that Hudi compares a deleted key's order, an Integer, with a Long, and fails")
@@ -205,9 +206,9 @@ def test_hidden_record_can_become_visible_again(lab: Lab, history: str, mode: st
 
 
 def test_rows_marked_as_deleted_keep_queries_right(lab: Lab) -> None:
-    """Queries stay right although rows that are marked as deleted count in the ordering of rows.
+    """Queries return the right rows, although a row that is marked as deleted can hide other rows.
 
-    A row that hides another row can itself be hidden.
+    The deleted row has a higher ordering value than a later row with the same key.
     """
     with lab.database("hudi_news_deleted"):
         lab.sql(
@@ -243,7 +244,7 @@ PAYLOADS = "org.apache.hudi.common.model."
 def test_files_read_by_refresh_for_each_merge_mode(
     lab: Lab, properties: dict[str, str], *, whole: bool
 ) -> None:
-    """A refresh reads the whole slice if Hudi can merge several records into one."""
+    """A refresh reads the whole slice if Hudi can merge several records of a key into one."""
     with lab.database("hudi_news_merging"):
         indexed(lab, **{key.replace(".", "__"): value for key, value in properties.items()})
         tables.upsert(lab, "SELECT 250, CAST(NULL AS BIGINT), 'new', 9, 2")
@@ -255,9 +256,10 @@ def test_files_read_by_refresh_for_each_merge_mode(
 
 
 def test_refresh_of_a_map_reads_whole_slices(lab: Lab) -> None:
-    """For a map, a refresh reads whole slices.
+    """For an index of the shape `map`, a refresh reads changed slices whole.
 
-    If a slice is in two runs, CHECK cannot detect that a map has lost a key of this slice.
+    If a slice were in two runs of a map, CHECK could not detect that a run has lost one of its
+    keys.
     """
     with lab.database("hudi_news_map"):
         indexed(lab, "OPTIONS (shape = 'map', budget = '50%')")
@@ -268,9 +270,9 @@ def test_refresh_of_a_map_reads_whole_slices(lab: Lab) -> None:
 
 
 def test_slice_with_large_log_files_is_read_whole(lab: Lab) -> None:
-    """A refresh that reads a slice whole removes deleted keys from the index.
+    """If a slice's log files are larger than a quarter of its base file, a refresh reads it whole.
 
-    The refresh reads the slice whole if the total size of all log files is large enough.
+    Such a refresh removes keys that no longer exist from the index.
     """
     with lab.database("hudi_news_much"):
         indexed(lab, hoodie__parquet__bloom__filter__enabled="false")
@@ -288,9 +290,9 @@ def test_slice_with_large_log_files_is_read_whole(lab: Lab) -> None:
 
 
 def test_many_deltas_cause_one_full_read(lab: Lab) -> None:
-    """The limit on the number of runs also counts runs that were built from log files.
+    """The limit on an index's number of runs also counts the runs that were built from log files.
 
-    At this limit, a refresh reads slices whole.
+    When an index has reached this limit, a refresh reads slices whole.
     """
     with lab.database("hudi_news_many"):
         indexed(lab)

@@ -1,4 +1,4 @@
-"""Tests queries for changes between instants, and queries after partial or late updates."""
+"""Tests queries for the changes between two instants, and queries after partial or late updates."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ WAS = 250 * 7919 % 1000
 
 
 def in_full(lab: Lab, query: str) -> Counter[str]:
-    """The rows of a query.
+    """Returns a query's rows.
 
-    Asserts that the query reads the same slices with and without the index.
+    Asserts that the query returns the same rows, and reads as many slices, with and without the
+    index.
     """
     answers = []
     for on in ("false", "true"):
-        # With incremental settings, Hudi returns rows only to the first query after REFRESH TABLE.
+        # Under these settings, Hudi returns rows only to the first query after REFRESH TABLE.
         lab.sql("REFRESH TABLE t")
         with lab.setting("spark.sieve.enabled", on), lab.setting("spark.sieve.strict", "true"):
             answers.append(lab.run(query))
@@ -35,7 +36,7 @@ def in_full(lab: Lab, query: str) -> Counter[str]:
 
 @contextmanager
 def changed(lab: Lab, kind: str, **properties: str) -> Iterator[str]:
-    """Makes four indexed slices; then updates, deletes and inserts a row.
+    """Makes four indexed slices; then updates a row, deletes a row and inserts a row.
 
     Yields the name of the database.
     """
@@ -51,7 +52,7 @@ def changed(lab: Lab, kind: str, **properties: str) -> Iterator[str]:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_change_data(lab: Lab, kind: str) -> None:
-    """A CDC query returns the values before and after each change, with a stale or fresh index."""
+    """A CDC query returns the values before and after each change, before and after REFRESH."""
     with changed(lab, kind, hoodie__table__cdc__enabled="true") as database:
         first = tables.instants(lab)[0]
         query = (
@@ -119,8 +120,8 @@ def test_partial_updates(lab: Lab) -> None:
                 query = f"SELECT id, amount, word FROM t WHERE {condition}"
                 assert lab.check(query, exactly=1).rows == row
             lab.check(f"SELECT * FROM t WHERE amount = {WAS}", exactly=int(stale))
-            # The index contains the row's slice; the query also reads a slice that the index does
-            # not contain.
+            # Until the refresh, the query reads two slices: the row's slice, and the changed slice,
+            # which is new to the index.
             assert lab.check("SELECT * FROM t WHERE word = 'w251'", exactly=1 + stale).rows
             lab.sql("REFRESH SIEVE INDEX ON t")
         assert {row[2] for row in lab.sql("CHECK SIEVE INDEX ON t")} == {"ok"}
@@ -129,12 +130,12 @@ def test_partial_updates(lab: Lab) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("mode", ["COMMIT_TIME_ORDERING", "EVENT_TIME_ORDERING"])
 def test_update_with_a_lower_ordering_value_has_an_effect(lab: Lab, kind: str, mode: str) -> None:
-    """With merging by commit time, an update with a lower ordering value has an effect.
+    """If Hudi merges by commit time, an update with a lower ordering value takes effect.
 
-    With merging by event time, the update has no effect.
+    If Hudi merges by event time, this update has no effect.
 
-    If a log file contains the update, queries for either value read the slice, until OPTIMIZE reads
-    the whole slice.
+    If a log file contains the update, queries for the old or the new value read the slice until
+    OPTIMIZE.
     """
     with lab.database("hudi_ordering"):
         tables.create(lab, kind, parts=True, hoodie__record__merge__mode=mode)

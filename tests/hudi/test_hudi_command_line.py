@@ -1,4 +1,4 @@
-"""The option ``--hudi`` for ``sieve submit``, ``thriftserver start`` and ``sql``."""
+"""Tests the option ``--hudi`` of ``sieve submit``, ``thriftserver start`` and ``sql``."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ QUERY = "SELECT id FROM t WHERE amount = 345 * 7919 % 1000"
 
 
 def test_a_program_a_server_and_a_shell(tmp_path: Path) -> None:
-    """A program creates a table and an index, and a Thrift server and a shell use this index."""
+    """A program creates a table and an index; a Thrift server and a shell then use this index."""
     jars = ["--hudi", "--jars", str(bundle.bundle())]
     small = ["--conf", "spark.sql.shuffle.partitions=2", "--conf", "spark.ui.enabled=false"]
     program = tmp_path / "program.py"
@@ -65,5 +65,6 @@ def test_a_program_a_server_and_a_shell(tmp_path: Path) -> None:
         sieve(tmp_path, "thriftserver", "stop", "--port", str(port))
 
     shown = sieve(tmp_path, "sql", *jars, *small, "-e", "SELECT id FROM t WHERE amount = 5000")
-    # Hudi measures the size of objects, and prints a warning to standard output.
+    # Hudi also prints a warning about the size of objects to standard output, so only the last line
+    # counts.
     assert shown.splitlines()[-1] == "345"

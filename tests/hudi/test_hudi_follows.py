@@ -1,4 +1,4 @@
-"""With spark.sieve.refresh.auto, a refresh in the background follows each Hudi commit."""
+"""With spark.sieve.refresh.auto, a background refresh follows each Hudi commit."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WAIT_S = 60
 
 @contextmanager
 def followed(lab: Lab, database: str, kind: str) -> Iterator[None]:
-    """Makes four slices of a hundred keys each, and two indexes that are refreshed after writes."""
+    """Makes four slices of a hundred keys each, and two indexes with automatic refresh."""
     with lab.database(database), lab.setting("spark.sieve.refresh.auto", "true"):
         tables.create(lab, kind, parts=True)
         tables.fill(lab, 0, 400)
@@ -28,7 +28,7 @@ def followed(lab: Lab, database: str, kind: str) -> Iterator[None]:
 
 
 def caught_up(lab: Lab, slices: int = 4) -> None:
-    """Waits until both indexes reflect the newest commit and contain this many slices."""
+    """Waits until both indexes reflect the newest commit and contain ``slices`` slices."""
     newest = list(tables.completions(lab).values())[-1]
     until = time.monotonic() + WAIT_S
     while True:
@@ -41,7 +41,7 @@ def caught_up(lab: Lab, slices: int = 4) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_statements_are_followed(lab: Lab, kind: str) -> None:
-    """A refresh follows each statement that changes rows or partitions, also INSERT OVERWRITE."""
+    """A refresh follows each statement that changes rows or partitions, even INSERT OVERWRITE."""
     with followed(lab, "hudi_followed", kind):
         tables.fill(lab, 400, 500)
         caught_up(lab, 5)
@@ -72,7 +72,7 @@ def test_statements_are_followed(lab: Lab, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_dataframe_writer_is_followed(lab: Lab, kind: str) -> None:
-    """A refresh follows each DataFrame writer: save to the folder, saveAsTable and insertInto."""
+    """A refresh follows each DataFrame write: save to the folder, saveAsTable and insertInto."""
     with followed(lab, "hudi_saved", kind):
         options = {
             "hoodie.table.name": "t",
@@ -85,7 +85,8 @@ def test_the_dataframe_writer_is_followed(lab: Lab, kind: str) -> None:
         written = lab.spark.sql(tables.rows(400, 450)).write.format("hudi").options(**options)
         written.mode("append").save(str(tables.folder(lab)))
         caught_up(lab, 5)
-        # Spark does not tell a session that has read a table about writes to the table's folder.
+        # If a session has already read a table, Spark does not tell it about writes to the table's
+        # folder.
         lab.sql("REFRESH TABLE t")
         assert lab.check("SELECT * FROM t WHERE id = 440", exactly=1).rows
         lab.check("SELECT * FROM t WHERE id = 45", exactly=1)
@@ -96,8 +97,8 @@ def test_the_dataframe_writer_is_followed(lab: Lab, kind: str) -> None:
         lab.sql("REFRESH TABLE t")
         assert lab.check("SELECT * FROM t WHERE amount = 5000", exactly=1).rows
         written = lab.spark.sql(tables.rows(500, 550)).write.format("hudi").partitionBy("part")
-        # This write makes two slices. Without the path, Hudi would try to create a managed table,
-        # and fail.
+        # This write makes two slices. Without the option `path`, Hudi would try to create a managed
+        # table, and would fail.
         written.option("path", str(tables.folder(lab))).mode("append").saveAsTable("t")
         caught_up(lab, 7)
         lab.sql("REFRESH TABLE t")
@@ -111,7 +112,7 @@ def test_the_dataframe_writer_is_followed(lab: Lab, kind: str) -> None:
     bundle.VERSION.startswith("1.0."), reason="that Hudi asks saveAsTable for a path, and fails"
 )
 def test_overwritten_table_gets_its_indexes_back(lab: Lab) -> None:
-    """After saveAsTable in overwrite mode drops and creates the table, the indexes come back."""
+    """If saveAsTable drops and re-creates a table, Sieve registers the table's indexes again."""
     with followed(lab, "hudi_saved_anew", "cow"):
         written = lab.spark.sql(tables.rows(1000, 1200)).write.format("hudi").partitionBy("part")
         written = written.options(primaryKey="id", **{"hoodie.metadata.enable": "false"})
@@ -122,7 +123,7 @@ def test_overwritten_table_gets_its_indexes_back(lab: Lab) -> None:
 
 
 def test_write_of_a_folder_leaves_indexes_unchanged(lab: Lab) -> None:
-    """A write of a folder under the name of another table leaves that table's index unchanged."""
+    """A write to another folder under the table's name leaves the table's indexes unchanged."""
     with followed(lab, "hudi_elsewhere", "cow"):
         other = tables.folder(lab).with_name("elsewhere")
         written = lab.spark.sql(tables.rows(0, 100)).write.format("hudi")
@@ -135,7 +136,7 @@ def test_write_of_a_folder_leaves_indexes_unchanged(lab: Lab) -> None:
 
 
 def test_a_compaction_is_followed(lab: Lab) -> None:
-    """A refresh follows RUN COMPACTION, which makes base files for all slices with log files."""
+    """A refresh follows RUN COMPACTION, which makes new base files for slices with log files."""
     with followed(lab, "hudi_compacted", "mor"):
         with lab.setting("spark.sieve.refresh.auto", "false"):
             lab.sql("UPDATE t SET amount = 5000 WHERE id = 345")

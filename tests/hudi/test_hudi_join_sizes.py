@@ -1,4 +1,4 @@
-"""The cost of join keys uses the size of the slices that the index selects, not an estimate."""
+"""To judge the cost of join keys, Sieve uses the size of the slices that the index selects."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ JOIN = "SELECT a.id, b.word FROM t a JOIN t b ON a.amount = b.amount WHERE a.id 
 
 
 def _sizes(lab: Lab, query: str) -> tuple[int, int]:
-    """The size of the smallest scan of `t`, first by Spark's estimate and then by the index."""
+    """The size of the smallest scan of `t` in bytes: Spark's estimate, and the index's size."""
     plan = lab.spark.sql(query)._jdf.queryExecution().optimizedPlan()
     own = lab.spark._jvm.org.apache.spark.sql.sieve.plan.BytesLeft(lab.spark._jsparkSession, plan)
     leaves = plan.collectLeaves()
@@ -26,9 +26,9 @@ def _sizes(lab: Lab, query: str) -> tuple[int, int]:
 @pytest.mark.parametrize("kind", ["cow", "mor"])
 @pytest.mark.parametrize("parts", [False, True])
 def test_size_of_a_table_is_that_of_the_selected_slice(lab: Lab, kind: str, parts: bool) -> None:
-    """If the index selects one slice, the size is the bytes of this slice.
+    """If the index selects one slice, the size of the scan is the size of this slice in bytes.
 
-    The number of partitions and the log files of other slices do not change this size.
+    Neither the number of partitions nor the log files of other slices change this size.
     """
     with lab.database("hudi_sizes"):
         tables.create(lab, kind, parts=parts)
@@ -39,21 +39,22 @@ def test_size_of_a_table_is_that_of_the_selected_slice(lab: Lab, kind: str, part
         whole, left = _sizes(lab, JOIN.format("= 5"))
         assert left < whole / 4
         assert _sizes(lab, JOIN.format(">= 0")) == (whole, whole)
-        # Sieve does not change the algorithm of the join, because a slice of few bytes can have
+        # Sieve does not change the algorithm of the join, because few bytes of a slice can contain
         # many rows.
         with lab.setting("spark.sql.autoBroadcastJoinThreshold", str(whole // 10)):
             plan = lab.spark.sql(JOIN.format("= 5"))._jdf.queryExecution().sparkPlan()
             assert "BroadcastHashJoin" not in plan.toString()
             lab.check(JOIN.format("= 5"), at_most=9)
         if parts:
-            # The scan reads one of two slices in the partition; the table has eight slices.
+            # The scan reads one of the two slices in this partition; the whole table has eight
+            # slices.
             of_partition = JOIN.format("BETWEEN 300 AND 320 AND a.PART = 3")
             assert _sizes(lab, of_partition)[1] < whole / 6
             lab.check(of_partition, at_most=9)
 
 
 def test_listed_partitions_do_not_reduce_the_size(lab: Lab) -> None:
-    """The computed size does not become too small if Hudi has listed only some partitions.
+    """If Hudi has listed only some partitions, the computed size of a scan is not too small.
 
     The rows that the index selects are in two partitions.
     """

@@ -1,4 +1,4 @@
-"""A refresh lists only partitions to which the timeline has new commits."""
+"""A refresh lists only the partitions that new commits in the timeline have changed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ IN_PART = not bundle.VERSION.startswith("1.0.")
 
 
 def version(lab: Lab) -> tuple[Manifest, set[tuple[str, int, int]]]:
-    """The newest version; and for each slice, the path, length and time."""
+    """The newest version's manifest, and each slice's path, length and modification time."""
     folder = lab.facts("amount_sieve")["path"]
     manifest = newest(LocalStore(), folder)
     assert manifest is not None
@@ -38,7 +38,7 @@ def version(lab: Lab) -> tuple[Manifest, set[tuple[str, int, int]]]:
 
 
 def access(lab: Lab) -> Any:
-    """The shim's access to the table, for a statement that begins now."""
+    """The object through which a statement that begins now accesses the table in the JVM."""
     jvm: Any = lab.spark._jvm
     resolve = jvm.org.apache.spark.sql.sieve.statements.Tables.resolve
     name = jvm.java.util.ArrayList()
@@ -47,12 +47,12 @@ def access(lab: Lab) -> Any:
 
 
 def in_full(lab: Lab) -> set[tuple[str, int, int]]:
-    """All slices of the table, from a full listing."""
+    """The path, length and modification time of each slice, from a full listing."""
     return {tuple(row) for row in json.loads(access(lab).list())}
 
 
 def listed(lab: Lab) -> set[int] | None:
-    """The numbers of the partitions that a refresh would list now; None means a full listing."""
+    """The numbers of the partitions that a refresh would list now; None if it would list all."""
     found = list_changed(access(lab), ms_since_epoch(version(lab)[0].instant))
     if found is None:
         return None
@@ -62,7 +62,7 @@ def listed(lab: Lab) -> set[int] | None:
 
 
 def refreshed(lab: Lab, expected: set[int] | None) -> None:
-    """Asserts that REFRESH lists only these partitions, and finds the same as a full listing."""
+    """Asserts that REFRESH lists only these partitions, and finds all slices of the table."""
     lab.sql("REFRESH TABLE t")
     assert listed(lab) == (expected if IN_PART else None)
     lab.sql("REFRESH SIEVE INDEX ON t")
@@ -72,7 +72,7 @@ def refreshed(lab: Lab, expected: set[int] | None) -> None:
 
 
 def indexed(lab: Lab, kind: str, **properties: str) -> None:
-    """Makes a slice of a hundred keys in each partition, and an index."""
+    """Makes one slice of a hundred keys in each partition, and an index on `amount`."""
     tables.create(lab, kind, parts=True, **properties)
     tables.fill(lab, 0, 100 * PARTS)
     lab.sql("CREATE SIEVE INDEX ON t (amount)")
@@ -82,9 +82,9 @@ def indexed(lab: Lab, kind: str, **properties: str) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("metadata", ["true", "false"])
 def test_refresh_does_not_list_unchanged_partitions(lab: Lab, kind: str, metadata: str) -> None:
-    """A refresh does not look into the folder of an unchanged partition.
+    """A refresh does not list the folder of a partition without changes.
 
-    The folder is missing during this refresh.
+    The test moves such a folder away during the refresh.
     """
     with lab.database("hudi_not_looked_at"):
         indexed(lab, kind, hoodie__metadata__enable=metadata)
@@ -102,24 +102,24 @@ def test_refresh_does_not_list_unchanged_partitions(lab: Lab, kind: str, metadat
 
 
 def cluster(lab: Lab) -> None:
-    """Rewrites all rows."""
+    """Runs a clustering, which rewrites all rows into new files."""
     lab.sql("CALL run_clustering(table => 't', order => 'amount')")
 
 
 def compact(lab: Lab) -> None:
-    """Logs rows in one partition, and then compacts the slice."""
+    """Logs an update in one partition, and then compacts the updated slice."""
     lab.sql("UPDATE t SET amount = 7000 WHERE id = 20")
     tables.compact(lab)
 
 
 def roll_back(lab: Lab) -> None:
-    """Rolls back the newest commit."""
+    """Updates a row, and rolls back this commit."""
     lab.sql("UPDATE t SET amount = 8000 WHERE id = 120")
     lab.sql(f"CALL rollback_to_instant(table => 't', instant_time => '{tables.instants(lab)[-1]}')")
 
 
 def restore(lab: Lab) -> None:
-    """Restores a savepoint."""
+    """Creates a savepoint, updates a row, and restores the savepoint."""
     lab.sql(f"CALL create_savepoint(table => 't', commit_time => '{tables.instants(lab)[-1]}')")
     saved = tables.instants(lab)[-1]
     lab.sql("UPDATE t SET amount = 9000 WHERE id = 220")
@@ -127,7 +127,7 @@ def restore(lab: Lab) -> None:
 
 
 def overwrite(lab: Lab) -> None:
-    """Replaces the rows of a partition by other rows."""
+    """Replaces the rows of one partition by a new row."""
     lab.sql("INSERT OVERWRITE t PARTITION (part = 1) SELECT 900, 77, 'x', 5")
 
 
@@ -152,7 +152,7 @@ STEPS: dict[str, tuple[Callable[[Lab], object], set[int] | None]] = {
 def test_folders_listed_by_refresh_after_each_command(lab: Lab, kind: str) -> None:
     """After each command, a refresh lists only the changed partitions, or all if it must.
 
-    In each case, the result equals that of a full listing.
+    In each case, the refresh finds the same slices as a full listing.
     """
     with lab.database("hudi_listed"):
         indexed(lab, kind)
@@ -164,7 +164,10 @@ def test_folders_listed_by_refresh_after_each_command(lab: Lab, kind: str) -> No
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_truncated_table_is_listed_whole(lab: Lab, kind: str) -> None:
-    """After TRUNCATE, a refresh lists all: the timeline no longer contains the version's commit."""
+    """After TRUNCATE, a refresh lists all partitions.
+
+    The timeline no longer contains the commit that the index version reflects.
+    """
     with lab.database("hudi_anew"):
         indexed(lab, kind)
         lab.sql("TRUNCATE TABLE t")
@@ -173,7 +176,7 @@ def test_truncated_table_is_listed_whole(lab: Lab, kind: str) -> None:
 
 
 def test_a_table_without_partitions_is_listed_whole(lab: Lab) -> None:
-    """A refresh of a table without partitions lists the table's only folder."""
+    """If a table has no partitions, a refresh lists the table's only folder."""
     with lab.database("hudi_flat"):
         tables.create(lab, "cow")
         tables.fill(lab, 0, 100)
@@ -183,7 +186,7 @@ def test_a_table_without_partitions_is_listed_whole(lab: Lab) -> None:
 
 
 def test_archived_commit_causes_a_full_listing(lab: Lab) -> None:
-    """If the version's commit is archived, a refresh makes a full listing."""
+    """If the commit that the index reflects is archived, a refresh lists all partitions."""
     with lab.database("hudi_archived"):
         indexed(
             lab, "cow", hoodie__keep__min__commits="2", hoodie__keep__max__commits="3",
@@ -192,6 +195,7 @@ def test_archived_commit_causes_a_full_listing(lab: Lab) -> None:
         for number in range(7):
             lab.sql(f"UPDATE t SET amount = {5000 + number} WHERE id = 250")
         refreshed(lab, None)
-        # The timeline still contains the version's commit, but later commits may be in the archive.
+        # The timeline still contains the commit that the index reflects, but later commits may be
+        # archived.
         lab.sql("UPDATE t SET amount = 6000 WHERE id = 250")
         refreshed(lab, None)

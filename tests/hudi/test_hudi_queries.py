@@ -12,7 +12,7 @@ LAYOUTS = [(kind, parts) for kind in ("cow", "mor") for parts in (False, True)]
 
 
 def filled(lab: Lab, kind: str, parts: bool) -> None:
-    """Makes eight slices of a hundred keys each, and indexes on the key and another column."""
+    """Makes eight slices of a hundred keys each, and indexes on the key and on `amount`."""
     tables.create(lab, kind, parts=parts)
     (tables.fill if parts else tables.fill_sorted)(lab, 0, 800)
     assert lab.sql("CREATE SIEVE INDEX ON t (id, amount)")[0][:3] == ("id_sieve", 1, 8)
@@ -20,7 +20,7 @@ def filled(lab: Lab, kind: str, parts: bool) -> None:
 
 @pytest.mark.parametrize(("kind", "parts"), LAYOUTS)
 def test_keys_and_other_columns_read_few_slices(lab: Lab, kind: str, parts: bool) -> None:
-    """Point, range, IN and IS NULL queries on the key and a scattered column read few slices."""
+    """Point, range, IN and IS NULL queries on the key and on `amount` read few slices."""
     with lab.database("hudi_queries"):
         filled(lab, kind, parts)
         lab.check("SELECT * FROM t WHERE id = 345", exactly=1)
@@ -55,13 +55,13 @@ def test_changed_slices_are_read_until_refreshed(lab: Lab, kind: str, parts: boo
         assert len(lab.check("SELECT * FROM t WHERE amount = 6000").rows) == 4
         slices = lab.sql("REFRESH SIEVE INDEX ON t")[0][2]
         assert slices == (9 if parts else 8)
-        # Without partitions, Hudi can write new keys into the slices of the updated keys.
+        # In a table without partitions, Hudi can write new keys into the slices of updated keys.
         places = {"exactly": 2} if parts else {"at_most": 2}
         assert len(lab.check("SELECT * FROM t WHERE amount = 6000", **places).rows) == 4
         lab.check("SELECT * FROM t WHERE amount = 5000", exactly=1)
         lab.check("SELECT * FROM t WHERE id = 123", exactly=0)
-        # In a merge-on-read table, the index contains the hidden value until a refresh reads the
-        # whole slice.
+        # In a merge-on-read table, the index contains the hidden old value until a refresh reads
+        # the whole slice.
         lab.check("SELECT * FROM t WHERE amount = 345 * 7919 % 1000", exactly=int(kind == "mor"))
         states = lab.sql("CHECK SIEVE INDEX ON t")
         assert {row[2] for row in states} == {"ok"}
@@ -69,14 +69,14 @@ def test_changed_slices_are_read_until_refreshed(lab: Lab, kind: str, parts: boo
 
 
 def test_refresh_reads_only_changed_slices(lab: Lab) -> None:
-    """REFRESH reads only the changed slice into a new run, and keeps the existing run."""
+    """REFRESH reads only the changed slice into a new run, and keeps the run of other slices."""
     with lab.database("hudi_refresh"):
         filled(lab, "mor", True)
         lab.sql("UPDATE t SET amount = 5000 WHERE id = 345")
         lab.sql("REFRESH SIEVE INDEX amount_sieve ON t")
         facts = dict(lab.sql("DESCRIBE SIEVE INDEX EXTENDED amount_sieve ON t"))
-        # The index counts two rows of this key in the slice: the logged row, and the row that it
-        # hides.
+        # The index counts two rows of this key in the slice: the logged row, and the row that the
+        # logged row hides.
         assert (facts["runs"], facts["freshness"], facts["rows"]) == ("2", "current", "801")
         newest = lab.sql("SHOW SIEVE VERSIONS amount_sieve ON t")[0]
         assert newest[1:3] == (2, "refreshed")
@@ -88,7 +88,7 @@ def test_refresh_reads_only_changed_slices(lab: Lab) -> None:
 
 @pytest.mark.parametrize("kind", ["cow", "mor"])
 def test_an_overwrite_leaves_no_old_slice(lab: Lab, kind: str) -> None:
-    """After INSERT OVERWRITE, which replaces the file groups, the index contains no old slice."""
+    """INSERT OVERWRITE replaces the file groups; the index then contains no old slice."""
     with lab.database("hudi_overwrite"):
         filled(lab, kind, True)
         lab.sql(f"INSERT OVERWRITE t {tables.rows(1000, 1300)}")
@@ -100,9 +100,9 @@ def test_an_overwrite_leaves_no_old_slice(lab: Lab, kind: str) -> None:
 
 
 def test_queries_are_right_for_slices_without_a_base_file(lab: Lab) -> None:
-    """Queries return the right rows of slices that have no base file.
+    """If slices have no base file, queries return the right rows.
 
-    With a bucket index, new keys are logged, and only a compaction makes a base file.
+    With a bucket index, Hudi writes new keys to log files, and only a compaction makes a base file.
     """
     with lab.database("hudi_logs"):
         tables.create(lab, "mor", **tables.BUCKETS)

@@ -1,4 +1,4 @@
-"""Random histories of Hudi tables: after each step, an index does not change the rows."""
+"""Random histories of Hudi tables: after each step, the index does not change any query's rows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ from pyspark.errors import PySparkException
 from spark_session import Lab
 
 KEYS = 600
-# Hypothesis generates the simplest history first. The creation of the table counts as a step.
+# Hypothesis generates the simplest history first. The creation of the table counts as one of the
+# steps.
 HISTORIES, STEPS, SOAKED = 3, 6, 200
 KINDS = ["cow", "mor"]
 LAYOUTS = {
@@ -54,7 +55,7 @@ _AMOUNTS = st.integers(0, 999)
 
 
 class History(RuleBasedStateMachine):
-    """A table that writers, services and refreshes change."""
+    """A table that random writes, Hudi's services and refreshes change."""
 
     def __init__(self, lab: Lab, kind: str, layout: str) -> None:
         super().__init__()
@@ -64,13 +65,15 @@ class History(RuleBasedStateMachine):
         self.made = False
 
     def do(self, does: Callable[[], object], refreshed: bool) -> None:
-        # Hudi cannot run every command on every kind of table. Reads must return the right rows
-        # after a failed command, too.
+        # Runs a command, ignoring Hudi's errors, and then a REFRESH if ``refreshed`` is true. Hudi
+        # cannot run every command on every kind of table. Queries must return the right rows even
+        # after a failed command.
         with contextlib.suppress(Py4JJavaError, PySparkException):
             does()
         if refreshed:
             self.lab.sql("REFRESH SIEVE INDEX ON t")
-            # If the refresh has listed no slices, the slices must be unchanged.
+            # After the refresh, each index must be up to date, even if the refresh has listed no
+            # slices.
             assert {row[STATE] for row in self.lab.sql("SHOW SIEVE INDEXES ON t")} == {"ready"}
 
     def sql(self, statement: str, refreshed: bool) -> None:
@@ -153,7 +156,7 @@ class History(RuleBasedStateMachine):
 
     @invariant()
     def queries_have_their_rows(self) -> None:
-        """Runs point, range and top-k queries of both columns, now and at an earlier instant."""
+        """Checks point, range and top-k queries on both columns, now and at an earlier instant."""
         instant = self.chance.choice(tables.instants(self.lab)[-4:])
         for source in ("t", f"t TIMESTAMP AS OF '{instant}'"):
             try:
@@ -182,7 +185,8 @@ class History(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         with self.stack:
-            # If the table was not created, the test has already failed.
+            # If the table was not created, the test has already failed, and there is no index to
+            # check.
             states = (
                 {row[2] for row in self.lab.sql("CHECK SIEVE INDEX ON t")} if self.made else set()
             )
@@ -190,10 +194,10 @@ class History(RuleBasedStateMachine):
 
 
 def live_through(lab: Lab, kind: str, layout: str, histories: int, **how: object) -> None:
-    """Runs a number of histories.
+    """Runs ``histories`` random histories.
 
-    Prints a failing history step by step. The test does not shrink a failing history, because each
-    run takes long.
+    If a history fails, Hypothesis prints its steps. Hypothesis does not search for a shorter
+    failing history, because each run takes long.
     """
     run_state_machine_as_test(
         lambda: History(lab, kind, layout),
@@ -213,7 +217,10 @@ def live_through(lab: Lab, kind: str, layout: str, histories: int, **how: object
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_a_random_history_loses_nothing(lab: Lab, kind: str, layout: str) -> None:
-    """After each step, rows are equal with and without the index, now and at an earlier instant."""
+    """After each step, queries return the same rows with and without the index.
+
+    The queries read the newest state of the table and an earlier instant.
+    """
     live_through(lab, kind, layout, HISTORIES, derandomize=True)
 
 
@@ -221,5 +228,5 @@ def test_a_random_history_loses_nothing(lab: Lab, kind: str, layout: str) -> Non
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_many_random_histories_lose_nothing(lab: Lab, kind: str, layout: str) -> None:
-    """In 2,000 further histories, rows are equal with and without the index."""
+    """In 2,000 further histories, queries return the same rows with and without the index."""
     live_through(lab, kind, layout, SOAKED, print_blob=True)

@@ -1,4 +1,4 @@
-"""Hudi tables that CREATE refuses, with the reasons; queries of such tables still work."""
+"""CREATE refuses some Hudi tables, and gives the reason; queries of such tables still work."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ pytestmark = pytest.mark.hudi
 
 
 def refused(lab: Lab, words: str) -> None:
-    """Checks that CREATE fails and gives the reason."""
+    """Checks that CREATE refuses the table, and that its error contains these words."""
     with pytest.raises(PySparkException, match=rf"(?s)SIEVE_UNSUPPORTED_TABLE.*{words}"):
         lab.sql("CREATE SIEVE INDEX ON t (id)")
 
 
 def test_a_table_of_an_older_version(lab: Lab) -> None:
-    """CREATE refuses a table of version 6.
+    """CREATE refuses a table of Hudi's table version 6.
 
-    In this version, log files have fixed names, and show rows of incomplete commits.
+    In this version, log files have fixed names, and can contain rows of incomplete commits.
     """
     with lab.database("hudi_old"), lab.setting("hoodie.write.table.version", "6"):
         tables.create(lab, "mor", parts=True, hoodie__write__table__version="6")
@@ -41,9 +41,9 @@ def test_a_table_of_an_older_version(lab: Lab) -> None:
 
 
 def test_a_table_without_a_commit(lab: Lab) -> None:
-    """CREATE refuses a table without a commit, which has no slices.
+    """CREATE refuses a table without commits, because it has no slices.
 
-    Hudi presents such a table as another kind of relation.
+    Hudi presents such a table to Spark as a different kind of relation.
     """
     with lab.database("hudi_empty"):
         tables.create(lab, "cow", parts=True)
@@ -51,7 +51,7 @@ def test_a_table_without_a_commit(lab: Lab) -> None:
 
 
 def test_base_files_of_another_format(lab: Lab) -> None:
-    """CREATE refuses base files that are not Parquet: the readers depend on other settings."""
+    """CREATE refuses base files that are not Parquet, as other settings affect their readers."""
     with lab.database("hudi_orc"):
         tables.create(lab, "cow", parts=True, hoodie__table__base__file__format="ORC")
         with lab.setting("hoodie.table.base.file.format", "ORC"):
@@ -69,9 +69,9 @@ def test_a_partition_column(lab: Lab) -> None:
 
 
 def _forms(run: Callable[[str], list[Any]]) -> None:
-    """If Hudi can parse a statement, too, Sieve runs the statement only for an index of Sieve.
+    """If Hudi can also parse a statement, Sieve runs the statement only for an index of Sieve.
 
-    The test uses a plain table, and a Hudi table with an index of Hudi and an index of Sieve.
+    The checks use a Parquet table, a Hudi table, and a Hudi table with an index of Hudi.
     """
     run("CREATE TABLE plain USING parquet AS SELECT id, id * 7 AS ts FROM range(0, 40, 1, 4)")
     for table in ("plain", "t"):
@@ -110,9 +110,9 @@ def test_forms_work_if_the_extension_of_sieve_comes_first(lab: Lab) -> None:
 
 
 def test_extensions_in_the_other_order_and_a_driver_without_hudi(tmp_path: Path) -> None:
-    """The extensions of Hudi and Sieve work in any order.
+    """The extensions of Hudi and Sieve work in either order.
 
-    In a driver without Hudi, CREATE and queries say that Hudi is missing.
+    In a driver without Hudi, the error of a Hudi table names Hudi, and Sieve indexes other tables.
     """
     conf = bundle.conf((bundle.HUDI_EXTENSION, EXTENSIONS))
     with driver(tmp_path / "one", **conf) as one:

@@ -1,4 +1,4 @@
-"""Hudi's services on indexed tables: compaction, clustering, cleaning, rollback and restore."""
+"""Tests Hudi's services on indexed tables: compaction, clustering, cleaning and rollback."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ pytestmark = pytest.mark.hudi
 
 
 def probe(lab: Lab) -> None:
-    """Runs queries, and asserts that each returns the same rows with and without the index."""
+    """Runs queries; asserts that each returns the same rows with and without the index."""
     for value in (5000, 5001, 250 * 7919 % 1000, 100 * 7919 % 1000):
         lab.check(f"SELECT * FROM t WHERE amount = {value}")
     lab.check("SELECT count(*), sum(amount) FROM t WHERE id BETWEEN 190 AND 310")
@@ -25,7 +25,7 @@ def indexed(lab: Lab, kind: str, **properties: str) -> None:
 
 
 def test_a_compaction_scheduled_and_run(lab: Lab) -> None:
-    """A scheduled compaction leaves the slice unchanged; a completed one replaces the slice."""
+    """A scheduled compaction leaves a slice unchanged, and a completed compaction replaces it."""
     with lab.database("hudi_compaction"):
         indexed(lab, "mor")
         lab.check("SELECT * FROM t WHERE amount = 5000", exactly=1)
@@ -47,7 +47,7 @@ def test_a_compaction_scheduled_and_run(lab: Lab) -> None:
 
 
 def test_compaction_with_each_commit(lab: Lab) -> None:
-    """With inline compaction, queries are right although every update makes a new base file."""
+    """With inline compaction, queries are right, although each update makes a new base file."""
     with lab.database("hudi_inline"):
         indexed(
             lab, "mor", hoodie__compact__inline="true",
@@ -63,7 +63,7 @@ def test_compaction_with_each_commit(lab: Lab) -> None:
 
 @pytest.mark.parametrize("kind", ["cow", "mor"])
 def test_clustering(lab: Lab, kind: str) -> None:
-    """Clustering rewrites all rows into other files, so the index skips nothing until REFRESH."""
+    """Clustering rewrites all rows into other files, so queries skip no file until REFRESH."""
     with lab.database("hudi_clustering"):
         indexed(lab, kind)
         lab.sql("CALL run_clustering(table => 't', order => 'amount')")
@@ -75,7 +75,7 @@ def test_clustering(lab: Lab, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["cow", "mor"])
 def test_cleaning(lab: Lab, kind: str) -> None:
-    """Cleaned slices do no harm, and the next REFRESH removes cleaned slices from the index."""
+    """After Hudi has cleaned slices, queries are right, and REFRESH removes those slices."""
     with lab.database("hudi_cleaning"):
         indexed(lab, kind)
         for value in (5001, 5002, 5003):
@@ -90,7 +90,7 @@ def test_cleaning(lab: Lab, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["cow", "mor"])
 def test_rollback_and_restore(lab: Lab, kind: str) -> None:
-    """After a rollback or a restore, queries return the earlier rows, even before REFRESH."""
+    """After a rollback or a restore, queries return the restored rows, even before REFRESH."""
     with lab.database("hudi_restore"):
         indexed(lab, kind)
         saved = tables.instants(lab)[-1]

@@ -1,4 +1,4 @@
-"""Settings of Hudi tables and of sessions."""
+"""Tests settings of Hudi tables and of sessions that could affect an index."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.hudi
 
 @pytest.mark.parametrize("kind", ["cow", "mor"])
 def test_tables_without_meta_columns(lab: Lab, kind: str) -> None:
-    """With populate.meta.fields = false, queries still skip slices, whose names stay the same."""
+    """With `hoodie.populate.meta.fields` = false, queries still skip slices."""
     with lab.database("hudi_bare"):
         tables.create(lab, kind, parts=True, hoodie__populate__meta__fields="false")
         tables.fill(lab, 0, 400)
@@ -28,7 +28,7 @@ def test_tables_without_meta_columns(lab: Lab, kind: str) -> None:
 
 
 def test_an_index_of_the_read_optimized_table(lab: Lab) -> None:
-    """A read-optimized table, which reads only base files, has its own rows and its own indexes."""
+    """A read-optimized table reads only base files; it has its own rows and its own indexes."""
     with lab.database("hudi_ro") as database:
         tables.create(lab, "mor", parts=True)
         tables.fill(lab, 0, 400)
@@ -73,9 +73,9 @@ def test_unknown_reader_setting_makes_queries_read_all(lab: Lab) -> None:
 
 @pytest.mark.parametrize("kind", ["cow", "mor"])
 def test_new_column_does_not_disable_other_indexes(lab: Lab, kind: str) -> None:
-    """A new column does not disable the indexes of other columns.
+    """A new column does not disable the indexes of the table's other columns.
 
-    This also holds for log files, although other columns decide which record of a key is visible.
+    This also holds for log files, where other columns decide which record of a key is visible.
     """
     with lab.database("hudi_added"):
         tables.create(lab, kind, parts=True)
@@ -96,7 +96,7 @@ def test_new_column_does_not_disable_other_indexes(lab: Lab, kind: str) -> None:
 
 @contextmanager
 def evolving(lab: Lab) -> Iterator[None]:
-    """Lets columns be added and dropped, and identifies columns by id."""
+    """Allows dropping columns in the block, and makes Hudi identify columns by id."""
     with (
         lab.setting("hoodie.schema.on.read.enable", "true"),
         lab.setting("hoodie.datasource.write.schema.allow.auto.evolution.column.drop", "true"),
@@ -105,9 +105,9 @@ def evolving(lab: Lab) -> Iterator[None]:
 
 
 def test_column_dropped_and_added_again_is_a_new_column(lab: Lab) -> None:
-    """Two columns with different values can have the same name, type and position.
+    """If a column is dropped and added again, queries do not use the old column's index.
 
-    Only the column ids distinguish the old column from the new one.
+    The old and the new column have the same name, type and position; only their ids differ.
     """
 
     def exchange() -> None:
@@ -118,9 +118,11 @@ def test_column_dropped_and_added_again_is_a_new_column(lab: Lab) -> None:
         tables.create(lab, "cow")
         tables.fill_sorted(lab, 0, 800)
         with evolving(lab):
-            # The first change of columns with ids also changes the comments of columns.
+            # The first change of columns with ids also changes column comments, so it happens
+            # before CREATE.
             exchange()
-        # A commit without column ids can be indexed, and a commit with column ids cannot.
+        # CREATE accepts a table whose last commit has no column ids, but refuses a commit with
+        # column ids.
         tables.fill(lab, 800, 801)
         with evolving(lab):
             lab.sql("CREATE SIEVE INDEX ON t (part)")

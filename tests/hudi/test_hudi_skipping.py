@@ -1,4 +1,4 @@
-"""Each of Hudi's own ways to skip slices also works with the index, which skips more slices."""
+"""Hudi's own ways to skip slices work together with the index, which skips more slices."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.hudi
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """A way in which Hudi skips slices: metadata, properties, and a query that reads two slices."""
+    """A way in which Hudi skips slices: a metadata partition, table properties and a condition."""
 
     part: str
     properties: dict[str, str]
@@ -27,7 +27,7 @@ _KEYS = {
     "hoodie__metadata__record__index__min__filegroup__count": "1",
     "hoodie__metadata__record__index__max__filegroup__count": "1",
 }
-# In each way, Hudi reads only the slices with the keys 100 to 299 of four hundred keys.
+# With each condition, Hudi reads only the two slices with the keys 100 to 299.
 WAYS = [
     Way(
         "column_stats",
@@ -43,8 +43,8 @@ WAYS = [
     Way("secondary_index_by_word", _KEYS, "word IN ('w150', 'w250')"),
 ]
 # The amount 850 is in the second slice and 650 is in the fourth; no slice contains 849 or 851. Each
-# entry: the numbers of slices read with Hudi's skipping, with the index and with both; and the
-# number of rows.
+# entry contains the numbers of slices read with Hudi's skipping, with the index, and with both; and
+# the number of rows.
 QUESTIONS = {
     "amount IN (850, 650)": (2, 2, 1, 1),
     "amount BETWEEN 849 AND 851": (2, 1, 1, 1),
@@ -53,8 +53,8 @@ QUESTIONS = {
 
 
 def answers(lab: Lab, queries: Sequence[str], *, hudi: bool, sieve: bool) -> list[Answer]:
-    """The answers of a query, with Hudi's skipping on or off, and with Sieve on or off."""
-    # A session keeps the Hudi settings of the first read of the table.
+    """The results of the queries, with Hudi's skipping on or off, and with Sieve on or off."""
+    # Until REFRESH TABLE, a session uses the Hudi settings of its first read of the table.
     lab.sql("REFRESH TABLE t")
     with (
         lab.setting("hoodie.enable.data.skipping", str(hudi).lower()),
@@ -67,9 +67,9 @@ def answers(lab: Lab, queries: Sequence[str], *, hudi: bool, sieve: bool) -> lis
 @pytest.mark.parametrize("kind", ["cow", "mor"])
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.part)
 def test_slices_that_hudi_or_the_index_skips_are_not_read(lab: Lab, way: Way, kind: str) -> None:
-    """Points and ranges read only the slices that neither Hudi nor the index skips.
+    """Point and range queries read only the slices that neither Hudi nor the index skips.
 
-    The rows are the same in all combinations.
+    The rows are the same, whether Hudi, the index, both or neither skip slices.
     """
     with lab.database("hudi_skipping"):
         tables.create(lab, kind, parts=True, hoodie__metadata__enable="true", **way.properties)
@@ -97,7 +97,7 @@ def test_slices_that_hudi_or_the_index_skips_are_not_read(lab: Lab, way: Way, ki
 
 
 def test_with_and_without_the_metadata_table(lab: Lab) -> None:
-    """An index works with both ways to list files, because slices have the same names in both."""
+    """An index works with and without the metadata table, as slice names are the same in both."""
     with lab.database("hudi_metadata"):
         tables.create(lab, "mor", parts=True, hoodie__metadata__enable="")
         with lab.setting("hoodie.metadata.enable", "true"):

@@ -28,7 +28,7 @@ CHANGES: dict[str, tuple[int, Change]] = {
 
 
 def counted(lab: Lab) -> tuple[int, int]:
-    """The numbers of slices that scans have listed and skipped so far."""
+    """The numbers of slices that this driver's scans have listed and skipped so far."""
     rows = dict(lab.sql("SELECT counter, value FROM sieve_status() WHERE counter LIKE 'files_%'"))
     return rows["files_listed"], rows["files_skipped"]
 
@@ -52,7 +52,7 @@ def rows(lab: Lab) -> list[Row]:
 def test_explain_predicts_the_slices_that_statements_skip(
     lab: Lab, kind: str, key: str, statements: tuple[str, ...]
 ) -> None:
-    """Statements with a condition on the table skip the predicted slices, and change every row."""
+    """Statements skip the slices that EXPLAIN SIEVE predicts, and change all rows they should."""
     with lab.database("hudi_statements"), lab.setting("spark.sieve.strict", "true"):
         own = {} if key else {"primaryKey": "", "preCombineField": ""}
         tables.create(lab, kind, parts=True, **own)
@@ -73,7 +73,7 @@ def test_explain_predicts_the_slices_that_statements_skip(
 
 
 def test_explain_shows_that_a_merge_by_record_key_reads_nothing(lab: Lab) -> None:
-    """EXPLAIN shows that MERGE reads nothing if Hudi finds the rows by the table's record key."""
+    """EXPLAIN SIEVE shows no scan for a MERGE if Hudi finds the rows by the table's record key."""
     with lab.database("hudi_statements"):
         tables.create(lab, "cow", parts=True)
         tables.fill(lab, 0, 4)

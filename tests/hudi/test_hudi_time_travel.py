@@ -1,4 +1,4 @@
-"""Queries of earlier instants identify slices by name, and ignore later log files."""
+"""Queries of earlier instants identify slices by name, and ignore log files after the instant."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def at(instant: str, condition: str) -> str:
 
 
 def followed(lab: Lab, kind: str, *values: int) -> None:
-    """Makes a table of four slices, and updates one row several times, each time with a REFRESH."""
+    """Makes four slices and an index; updates one row to each value, followed by a REFRESH."""
     tables.create(lab, kind, parts=True)
     tables.fill(lab, 0, 400)
     lab.sql("CREATE SIEVE INDEX ON t (amount)")
@@ -30,7 +30,7 @@ def followed(lab: Lab, kind: str, *values: int) -> None:
 
 @pytest.mark.parametrize("kind", ["cow", "mor"])
 def test_each_instant_has_the_rows_of_its_time(lab: Lab, kind: str) -> None:
-    """One row is updated and refreshed three times; each instant returns the row's value then."""
+    """After three updates of a row, a query of any instant returns the value at that instant."""
     with lab.database("hudi_travel"):
         followed(lab, kind, 5001, 5002, 5003)
         first, *later = tables.instants(lab)
@@ -40,16 +40,16 @@ def test_each_instant_has_the_rows_of_its_time(lab: Lab, kind: str) -> None:
         for instant, value in zip(later, (5001, 5002, 5003), strict=True):
             found = lab.check(at(instant, f"amount = {value}"), exactly=1)
             assert found.rows == {repr((250, value)): 1}
-            # A query for a value reads the slice that contains the value, even if the value is
-            # hidden at the instant.
+            # If a value is hidden at the instant, a query for this value still reads the slice that
+            # contains it.
             assert not lab.check(at(instant, f"amount = {was}"), at_most=1).rows
         lab.check(at(later[0], "amount = 100 * 7919 % 1000"), exactly=1)
-        # The index contains a hidden logged value until a refresh reads the slice whole.
+        # The index contains a hidden logged value until a refresh reads the whole slice.
         lab.check("SELECT * FROM t WHERE amount = 5002", exactly=int(kind == "mor"))
 
 
 def test_each_version_belongs_to_its_commit(lab: Lab) -> None:
-    """Each version of the index records which commit it reflects.
+    """Each version of the index records the commit that it reflects.
 
     A query as of a commit uses the index version of this commit.
     """
@@ -68,9 +68,9 @@ def test_each_version_belongs_to_its_commit(lab: Lab) -> None:
 
 
 def test_later_log_files_do_not_affect_earlier_instants(lab: Lab) -> None:
-    """A query of an earlier instant is right, although Hudi also lists later log files.
+    """A query of an earlier instant is right, although Hudi also lists log files of later instants.
 
-    A slice therefore has the same name at both instants.
+    Therefore, a slice has the same name at both instants.
     """
     with lab.database("hudi_later"):
         tables.create(lab, "mor", parts=True)
@@ -86,9 +86,9 @@ def test_later_log_files_do_not_affect_earlier_instants(lab: Lab) -> None:
 
 
 def test_earlier_instants_stay_pruned_after_many_updates(lab: Lab) -> None:
-    """Each slice gets three log files, and is then compacted.
+    """A query of any instant reads only the slices that it needs, even after a compaction.
 
-    A query as of any of these instants reads only the slices that the query needs.
+    Each slice first gets three log files; then Hudi compacts the slices.
     """
     with lab.database("hudi_travel_all"):
         tables.create(lab, "mor", parts=True)
@@ -117,12 +117,12 @@ def test_earlier_instants_stay_pruned_after_many_updates(lab: Lab) -> None:
 
 
 def merged(lab: Lab) -> None:
-    """Makes a refresh read slices whole, so that hidden records are no longer in the index."""
+    """Refreshes the index in full, so that its newest version contains no hidden records."""
     lab.sql("REFRESH SIEVE INDEX ON t FULL")
 
 
 def deleted(lab: Lab) -> None:
-    """Deletes a row, so that REFRESH reads the row's slice whole."""
+    """Deletes a row, so that the following REFRESH reads the row's slice whole."""
     lab.sql("DELETE FROM t WHERE id = 251")
     lab.sql("REFRESH SIEVE INDEX ON t")
 
@@ -131,7 +131,10 @@ def deleted(lab: Lab) -> None:
 def test_query_of_an_instant_finds_a_row_hidden_later(
     lab: Lab, step: Callable[[Lab], None]
 ) -> None:
-    """A query finds a row that was hidden later, since it uses the index version of its instant."""
+    """A query of an instant finds a row that was hidden after this instant.
+
+    The query uses the index version of its instant.
+    """
     with lab.database("hudi_travel_merged"):
         followed(lab, "mor", 5001, 5002)
         _, second, *_ = tables.instants(lab)
@@ -144,9 +147,9 @@ def test_query_of_an_instant_finds_a_row_hidden_later(
 
 
 def test_query_of_any_instant_reads_only_needed_slices(lab: Lab) -> None:
-    """A query of any instant reads only needed slices, even after deletes and partial records.
+    """A query of any instant reads only needed slices, even after deletes and partial updates.
 
-    After a rollback, queries read a slice if the undone commit may have changed its log files.
+    After a rollback, a query reads each slice whose log files the undone commit may have changed.
     """
     if bundle.VERSION.startswith("1.0."):
         pytest.skip("that Hudi compares a deleted key's order, an Integer, with a Long, and fails")
@@ -181,7 +184,7 @@ def test_query_of_any_instant_reads_only_needed_slices(lab: Lab) -> None:
 
 
 def test_a_date_means_an_instant(lab: Lab) -> None:
-    """Queries can name instants as dates and times, or as numbers."""
+    """A query can name its instant as a date and time, or as a number."""
     with lab.database("hudi_dates"):
         tables.create(lab, "mor", parts=True)
         tables.fill(lab, 0, 400)
@@ -196,9 +199,9 @@ def test_a_date_means_an_instant(lab: Lab) -> None:
 
 
 def test_queries_are_right_around_an_added_column(lab: Lab) -> None:
-    """Queries before and after ADD COLUMN return the right rows.
+    """After ADD COLUMN, queries of instants before and after this change return the right rows.
 
-    The index is older than the column.
+    The index is older than the new column.
     """
     with lab.database("hudi_columns"):
         tables.create(lab, "cow", parts=True)
@@ -218,7 +221,7 @@ def test_queries_are_right_around_an_added_column(lab: Lab) -> None:
 
 
 def test_index_has_no_effect_for_invalid_instants(lab: Lab) -> None:
-    """For a future, cleaned or invalid instant, or one before the table, an index has no effect."""
+    """The index changes no rows or errors for future, early, invalid or cleaned instants."""
 
     def error_of_hudi(instant: str) -> str:
         """Returns Hudi's error, which must be the same with and without the index."""

@@ -1,4 +1,4 @@
-"""LIMIT, MIN and MAX on Hudi tables: only slices without log files let queries skip others."""
+"""Top-k queries, MIN and MAX of Hudi tables: only slices without log files bound the result."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ENDS = "SELECT min(id), max(id) FROM t"
 
 
 def indexed(lab: Lab, kind: str) -> None:
-    """Makes a slice of a hundred ascending keys in each of four partitions."""
+    """Makes a slice of a hundred ascending keys in each of four partitions, and two indexes."""
     tables.create(lab, kind, parts=True)
     tables.fill(lab, 0, 400)
     lab.sql("CREATE SIEVE INDEX ON t (id, amount)")
@@ -22,7 +22,7 @@ def indexed(lab: Lab, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["cow", "mor"])
 def test_slices_without_log_files_are_bounded(lab: Lab, kind: str) -> None:
-    """ORDER BY with LIMIT in both directions and with OFFSET reads only the result's slices.
+    """ORDER BY with LIMIT reads only the slices of the result, in both directions and with OFFSET.
 
     With a filter on a column without an index, such queries read all slices.
     """
@@ -37,9 +37,10 @@ def test_slices_without_log_files_are_bounded(lab: Lab, kind: str) -> None:
 
 
 def test_groups_of_partitions_have_no_bound(lab: Lab) -> None:
-    """MIN and MAX by partition read all slices; there are two in each of four partitions.
+    """MIN and MAX, grouped by partition, read all eight slices, two in each of four partitions.
 
-    In Hudi, a partition value can come from the file, so Sieve does not know a slice's group.
+    In Hudi, a partition column's value can come from the file, so Sieve does not know a slice's
+    group.
     """
     with lab.database("hudi_top_groups"):
         tables.create(lab, "cow", parts=True)
@@ -50,7 +51,7 @@ def test_groups_of_partitions_have_no_bound(lab: Lab) -> None:
 
 
 def test_new_base_file_is_read_until_refresh(lab: Lab) -> None:
-    """In a copy-on-write table, queries read new slices until REFRESH, even for the least row."""
+    """Until REFRESH, top-k queries of a copy-on-write table also read new slices."""
     with lab.database("hudi_top_cow"):
         indexed(lab, "cow")
         lab.sql("DELETE FROM t WHERE id < 3")
@@ -71,7 +72,7 @@ def test_rows_hidden_by_log_files_give_no_bound(lab: Lab) -> None:
         lab.check(LAST, exactly=2)
         lab.sql("REFRESH SIEVE INDEX ON t")
         lab.check(FIRST, exactly=2)
-        # The remaining rows of the first slice are after the bound.
+        # The first slice now contains only the key 99, which cannot be among the last five keys.
         lab.check(LAST, exactly=1)
         tables.compact(lab)
         lab.sql("REFRESH TABLE t")
@@ -80,7 +81,10 @@ def test_rows_hidden_by_log_files_give_no_bound(lab: Lab) -> None:
 
 
 def test_slice_refreshed_from_log_files_has_no_bound(lab: Lab) -> None:
-    """Slices that were refreshed from log files are always read: their row counts are too high."""
+    """Top-k queries, MIN and MAX always read slices that were refreshed from log files.
+
+    The index counts too many rows in such slices.
+    """
     with lab.database("hudi_top_news"):
         indexed(lab, "mor")
         lab.sql("UPDATE t SET amount = -7 WHERE id = 250")
@@ -93,7 +97,7 @@ def test_slice_refreshed_from_log_files_has_no_bound(lab: Lab) -> None:
 
 
 def test_updates_of_the_lowest_rows_keep_queries_right(lab: Lab) -> None:
-    """Updates in log files raise the lowest amounts; queries are right before and after REFRESH."""
+    """If updates in log files raise the lowest amounts, queries are right, even before REFRESH."""
     with lab.database("hudi_top_updates"):
         indexed(lab, "mor")
         lab.sql("UPDATE t SET amount = amount + 2000 WHERE part = 1 AND amount < 300")
@@ -104,7 +108,10 @@ def test_updates_of_the_lowest_rows_keep_queries_right(lab: Lab) -> None:
 
 
 def test_an_earlier_instant_has_no_bound(lab: Lab) -> None:
-    """A query of an earlier instant reads all slices: row counts include rows of other instants."""
+    """MIN at an earlier instant reads all slices.
+
+    The index's row counts also include rows of other instants.
+    """
     with lab.database("hudi_top_past"):
         indexed(lab, "cow")
         before = lab.sql("SELECT max(_hoodie_commit_time) FROM t")[0][0]

@@ -1,4 +1,4 @@
-"""Queries of earlier instants use several index versions; later queries are not affected."""
+"""Queries of earlier instants use several index versions, without an effect on later queries."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def made(lab: Lab, *columns: str) -> None:
 def logged(lab: Lab, *bases: int, refreshed: str = "") -> None:
     """Updates a row in each slice several times.
 
-    After each update, refreshes the given index or all indexes.
+    After each update, refreshes the given index, or all indexes if ``refreshed`` is empty.
     """
     for base in bases:
         lab.sql(f"UPDATE t SET amount = {base} + part WHERE id % 100 = 50")
@@ -40,13 +40,13 @@ def logged(lab: Lab, *bases: int, refreshed: str = "") -> None:
 
 
 def schedule(lab: Lab) -> None:
-    """Schedules a compaction without running the compaction."""
+    """Schedules a compaction, but does not run it."""
     with lab.setting("hoodie.compact.inline.max.delta.commits", "1"):
         lab.sql("CALL run_compaction(op => 'schedule', table => 't')")
 
 
 def right(lab: Lab, instants: Sequence[str]) -> None:
-    """Checks the rows at each instant; a query for a value that never existed reads no slice."""
+    """Checks the rows at each instant; a query for an absent value must read no slice."""
     for instant in instants:
         for amount in (WAS, 5002, 6002, 7002):
             lab.check(at(instant, f"amount = {amount}"), at_most=1)
@@ -54,9 +54,10 @@ def right(lab: Lab, instants: Sequence[str]) -> None:
 
 
 def test_later_index_does_not_affect_earlier_instants(lab: Lab) -> None:
-    """An index made later, which lacks hidden rows, does not affect queries of earlier instants.
+    """A later index, which lacks hidden rows, does not change the rows of earlier instants.
 
-    The other index, which contains the hidden rows, prunes these queries.
+    In queries of these instants, an older index, which contains the hidden rows, still skips
+    slices.
     """
     with lab.database("hudi_say"):
         made(lab, "amount")
@@ -70,7 +71,7 @@ def test_later_index_does_not_affect_earlier_instants(lab: Lab) -> None:
 
 
 def test_or_is_pruned_by_indexes_refreshed_separately(lab: Lab) -> None:
-    """An OR of two columns is pruned, even if the two indexes were refreshed at different times."""
+    """An OR of two columns skips slices, although their indexes were refreshed separately."""
     with lab.database("hudi_or"):
         made(lab, "amount", "word")
         logged(lab, 5000, 6000, 7000, refreshed="amount")
@@ -96,9 +97,9 @@ def test_queries_stay_right_after_a_rollback(lab: Lab) -> None:
 
 
 def test_log_files_during_a_pending_compaction_are_read(lab: Lab) -> None:
-    """Queries stay right if slices get log files while a compaction is pending.
+    """If slices get log files while a compaction is pending, queries return the right rows.
 
-    After the compaction, these log files belong to other slices.
+    After the compaction, these log files belong to the new slices.
     """
     with lab.database("hudi_pending"):
         made(lab, "amount")
@@ -111,8 +112,8 @@ def test_log_files_during_a_pending_compaction_are_read(lab: Lab) -> None:
         lab.sql("REFRESH TABLE t")
         lab.sql("REFRESH SIEVE INDEX ON t")
         right(lab, [first, second, last])
-        # The refresh read each new slice with all log files. At the instant `third`, only the first
-        # log files count.
+        # The refresh read each new slice with all of its log files. At the instant `third`, only
+        # the first of these log files count.
         assert lab.check(at(third, "amount = 6002"), exactly=4).rows
 
 
@@ -138,7 +139,7 @@ def test_other_versions_are_used_if_one_is_broken(lab: Lab) -> None:
 
 
 def test_earlier_instants_work_after_vacuum(lab: Lab) -> None:
-    """Queries of earlier instants work after VACUUM has removed some of the listed versions."""
+    """After VACUUM has deleted index versions, queries of earlier instants are still right."""
     with lab.database("hudi_vacuumed"), lab.setting("spark.sieve.cache.bytes", "0"):
         made(lab, "amount")
         logged(lab, 5000, 6000, 7000)

@@ -1,4 +1,4 @@
-"""Several writers under Hudi's optimistic concurrency control, and unfinished commits."""
+"""Tests several writers under Hudi's optimistic concurrency control, and unfinished commits."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ WAIT_S = 60
 
 @contextmanager
 def shared(lab: Lab, kind: str, lock: str) -> Iterator[list[SparkSession]]:
-    """Makes four indexed slices for several writers, and two sessions of the same driver."""
+    """Makes four indexed slices for several writers; yields two new sessions of the driver."""
     with lab.database("hudi_shared") as database:
         tables.create(
             lab, kind, parts=True,
@@ -43,14 +43,14 @@ def shared(lab: Lab, kind: str, lock: str) -> Iterator[list[SparkSession]]:
 
 
 def timeline(lab: Lab) -> Path:
-    """The folder of a table's instants."""
+    """The folder with the instants of a table's commits."""
     return tables.folder(lab) / ".hoodie" / "timeline"
 
 
 def updates(session: SparkSession, number: int) -> dict[int, bool]:
-    """Updates a writer's own slice and a shared slice.
+    """Updates rows in a writer's own slice and in a slice that both writers update.
 
-    Returns the written values, and which of these values were committed.
+    Returns, for each written value, whether its commit succeeded.
     """
     done = {}
     for k in range(ROUNDS):
@@ -68,7 +68,7 @@ def updates(session: SparkSession, number: int) -> dict[int, bool]:
 
 @pytest.mark.parametrize(("kind", "lock"), SETUPS)
 def test_refresh_loses_no_row_while_two_sessions_write(lab: Lab, kind: str, lock: str) -> None:
-    """While two writers write, a third session refreshes and loses no committed row.
+    """While two sessions write, a third one refreshes, and queries return every committed row.
 
     Queries return no uncommitted row.
     """
@@ -77,7 +77,8 @@ def test_refresh_loses_no_row_while_two_sessions_write(lab: Lab, kind: str, lock
         writers = [pool.submit(updates, session, k) for k, session in enumerate(sessions)]
         while not all(writer.done() for writer in writers):
             lab.sql("REFRESH SIEVE INDEX ON t")
-            # After REFRESH TABLE, queries with and without the index use one listing.
+            # After REFRESH TABLE, queries with and without the index use the same listing of the
+            # table.
             lab.sql("REFRESH TABLE t")
             lab.check(changed)
         outcomes = {k: v for writer in writers for k, v in writer.result().items()}
@@ -95,9 +96,9 @@ def test_refresh_loses_no_row_while_two_sessions_write(lab: Lab, kind: str, lock
 def test_commit_that_loses_a_conflict_is_never_indexed(
     lab: Lab, kind: str, lock: str, tmp_path: Path
 ) -> None:
-    """A commit that loses a conflict is never indexed.
+    """If a commit loses a conflict, REFRESH never indexes its files.
 
-    While this commit waits, another commit changes the same slice.
+    While this commit waits, another commit changes the same slice and wins.
     """
     gate = str(tmp_path / "gate")
 
@@ -107,7 +108,7 @@ def test_commit_that_loses_a_conflict_is_never_indexed(
         return value
 
     def refreshed_version() -> int:
-        """The number of the index version that contains only one of the two commits."""
+        """Refreshes the index; returns its version, which must contain only the winning commit."""
         lab.sql("REFRESH TABLE t")
         refreshed: int = lab.sql("REFRESH SIEVE INDEX ON t")[0][1]
         assert lab.check("SELECT id FROM t WHERE amount = 5000", exactly=1).rows
@@ -144,7 +145,7 @@ def test_unfinished_commit_is_not_indexed(lab: Lab, kind: str) -> None:
         lab.sql("CREATE SIEVE INDEX ON t (amount)")
         lab.sql("UPDATE t SET amount = 5000, ts = 2 WHERE id = 250")
         completed = max(timeline(lab).glob("*_*commit"))
-        # A commit without its last file is unfinished, and stays unfinished if the writer dies.
+        # A commit without its last file is unfinished, for example after the death of its writer.
         aside = completed.rename(timeline(lab).parent / "aside")
         lab.sql("REFRESH TABLE t")
         assert lab.sql("REFRESH SIEVE INDEX ON t")[0][1] == 1
@@ -156,5 +157,5 @@ def test_unfinished_commit_is_not_indexed(lab: Lab, kind: str) -> None:
         lab.sql("REFRESH SIEVE INDEX ON t")
         assert lab.check(new, exactly=1).rows
         # In a merge-on-read table, the index contains a hidden value until a refresh reads the
-        # slice whole.
+        # whole slice.
         assert not lab.check(old, exactly=int(kind == "mor")).rows
