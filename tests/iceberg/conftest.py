@@ -1,4 +1,4 @@
-"""One Spark session with Iceberg for all tests in this folder, instead of the usual session."""
+"""A Spark session with Iceberg, which all tests in this folder use instead of the usual session."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
-# These tests also run the golden corpus.
+# These tests also use modules of the golden corpus.
 sys.path.insert(0, str(Path(__file__).parents[1] / "golden"))
 
 import iceberg_jars
@@ -18,7 +18,7 @@ from spark_session import Lab, start_session
 
 @pytest.fixture(scope="session")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    """A session with Iceberg in the session catalog and in two other catalogs."""
+    """A session with Iceberg in the session catalog and in two further catalogs."""
     folder = tmp_path_factory.mktemp("iceberg")
     spark = start_session(folder / "session", **iceberg_jars.conf(folder / "own"))
     spark.sparkContext.setLogLevel("ERROR")

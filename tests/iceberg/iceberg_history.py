@@ -1,4 +1,4 @@
-"""A random history of an Iceberg table: writes, branches, maintenance and changes of columns."""
+"""Random histories of an Iceberg table: writes, branches, maintenance and changes of columns."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class History:
         lab.sql(f"CREATE SIEVE INDEX ON {TABLE} ({indexed})")
 
     def step(self) -> None:
-        """Runs one operation and two queries."""
+        """Runs one random operation and two random queries."""
         self._lab = self._random.choice(self._labs)
         operations: Mapping[Callable[[], None], int] = {
             self._append: 4,
@@ -91,7 +91,7 @@ class History:
         return self._lab.sql(text)
 
     def _both_write(self) -> None:
-        """Each writer runs a statement at the same time; one statement can fail with a conflict."""
+        """Lets both writers run a statement at the same time; one can fail with a conflict."""
         self._waiting = texts = []
         writes = [self._append, self._delete, self._update, self._merge, self._compact]
         for write in self._random.choices([*writes, self._refresh], k=2):
@@ -199,13 +199,14 @@ class History:
             self._sql(f"ALTER TABLE {TABLE} DROP COLUMN {old}")
             self._sql(f"ALTER TABLE {TABLE} ADD COLUMN {old} INT")
             self._promoted = False
-            # REFRESH would fail for the index of the dropped column.
+            # REFRESH would fail for an index on a dropped column, so this step replaces the index.
             self._sql(f"DROP SIEVE INDEX {self._index} ON {TABLE}")
             self._index = f"k{self._names}_sieve"
             self._sql(f"CREATE SIEVE INDEX {self._index} ON {TABLE} ({old})")
 
     def _partitioned_by(self, name: str) -> bool:
-        # Iceberg cannot read a table with a partition spec that refers to a dropped column.
+        # Returns whether a partition spec may contain this column. Iceberg cannot read a table if
+        # one of its partition specs refers to a dropped column.
         specs = self._lab.sql(f"SHOW CREATE TABLE {TABLE}")[0][0]
         return self._partitioned or f"PARTITIONED BY ({name}" in str(specs)
 

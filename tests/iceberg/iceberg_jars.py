@@ -1,4 +1,4 @@
-"""Iceberg's jar, and the settings of a session with Iceberg."""
+"""Finds Iceberg's jar, and returns the settings of a session with Iceberg."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FOLDER = Path(__file__).parents[2] / "build" / "iceberg" / os.environ.get("ICEBE
 
 
 def jar() -> Path:
-    """The jar that ``make test-iceberg`` downloads for this Spark.
+    """The Iceberg jar that ``make test-iceberg`` downloads for the current version of Spark.
 
     A test fails if this jar is missing.
     """

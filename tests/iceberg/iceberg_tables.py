@@ -1,4 +1,4 @@
-"""Iceberg tables for tests: the files have no column bounds, so only the index skips files."""
+"""Creates and fills Iceberg tables without column bounds, so that only the index skips files."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ROWS = "id, concat('v', id % 7) v"
 
 @contextmanager
 def namespace(lab: Lab, name: str) -> Iterator[None]:
-    """Creates a namespace in any catalog, and makes the namespace current in the block."""
+    """Creates a namespace, and makes it the session's current namespace in the block."""
     lab.sql(f"CREATE NAMESPACE {name}")
     lab.sql(f"USE {name}")
     try:
@@ -35,8 +35,8 @@ def namespace(lab: Lab, name: str) -> Iterator[None]:
         lab.sql("USE spark_catalog.default")
         for _, table, *_ in lab.sql(f"SHOW TABLES IN {name}"):
             lab.sql(f"DROP TABLE {name}.{table} PURGE")
-        # A catalog of folders cannot drop a folder with files, and this folder contains the
-        # indexes.
+        # A catalog that stores tables as folders cannot drop a namespace whose folder still
+        # contains files. Here, these files are indexes.
         if not name.startswith("files."):
             lab.sql(f"DROP NAMESPACE {name}")
 
@@ -57,7 +57,7 @@ def create(
 
 
 def insert(lab: Lab, select: str = ROWS, name: str = "t", files: int = 10, start: int = 0) -> None:
-    """Inserts rows made of expressions over ``id``, ten per file."""
+    """Inserts ten rows per file; ``select`` computes each row from its ``id``."""
     lab.sql(
         f"INSERT INTO {name} SELECT /*+ REPARTITION_BY_RANGE({files}, id) */ {select} "
         f"FROM range({start}, {start + 10 * files})"
@@ -67,7 +67,7 @@ def insert(lab: Lab, select: str = ROWS, name: str = "t", files: int = 10, start
 def wait_for_state(lab: Lab, name: str, state: str = "ready") -> None:
     """Waits until all indexes of a table have the given state.
 
-    The refresh starts later, because Spark reports a command only after its end.
+    A refresh starts some time after a command, because Spark reports a command only after its end.
     """
     deadline = time.monotonic() + 60
     while any(row[6] != state for row in lab.sql(f"SHOW SIEVE INDEXES ON {name}")):
@@ -76,7 +76,7 @@ def wait_for_state(lab: Lab, name: str, state: str = "ready") -> None:
 
 
 def bytes_read(lab: Lab, query: str) -> int:
-    """The total "size of files read" of those scans of a query that use an index."""
+    """The sum of the metric "size of files read" over those scans of a query that use an index."""
     frame = lab.spark.sql(query)
     frame.collect()
     found = (s.metrics() for s in scans(frame._jdf.queryExecution().executedPlan()))
@@ -84,7 +84,7 @@ def bytes_read(lab: Lab, query: str) -> int:
 
 
 def sizes(lab: Lab, predicate: str, name: str = "t") -> int:
-    """The total size of the files with rows that satisfy a predicate, from Iceberg's own metadata.
+    """The total size of all files that contain rows for a predicate, by Iceberg's own metadata.
 
     Args:
         name: a table in the current namespace.

@@ -1,4 +1,7 @@
-"""An Iceberg REST catalog. Another JVM runs Iceberg's own test servlet on a SQLite database."""
+"""Starts an Iceberg REST catalog for tests.
+
+In a JVM of its own, Iceberg's test servlet serves the catalog from an SQLite database.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +16,14 @@ import pytest
 from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 
 FOLDER = Path(__file__).parents[2] / "build" / "iceberg" / "rest"
-# The jars of Spark 4.1, which include Jetty and Hadoop, even if the tests run on another Spark.
+# Even if the tests run on another Spark, the server uses the jars of Spark 4.1, which include Jetty
+# and Hadoop.
 SPARK = Path(sysconfig.get_path("purelib")) / "pyspark" / "jars"
 
 
 @contextmanager
 def rest_server(folder: Path) -> Iterator[str]:
-    """Starts a server; yields the server's URI.
+    """Starts the catalog's server, yields the server's URI, and stops the server afterwards.
 
     Args:
         folder: an existing folder for the catalog's database and for the tables.

@@ -1,4 +1,4 @@
-"""ADVISE SIEVE INDEXES and the record of scans include scans of Iceberg tables."""
+"""ADVISE SIEVE INDEXES and the driver's record of scans include scans of Iceberg tables."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ pytestmark = pytest.mark.iceberg
 
 @pytest.fixture(autouse=True)
 def database(lab: Lab) -> Iterator[None]:
-    """A new namespace for each test."""
+    """Creates a new namespace for each test."""
     with namespace(lab, "spark_catalog.advised"):
         yield
 
 
 def scans(lab: Lab, table: str) -> dict[str, dict[str, Any]]:
-    """The sums of a table's scans in the driver's record, by filter."""
+    """The totals of a table's scans in the driver's record of scans, by filter."""
     lab.spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()
     record = json.loads(lab.spark._jvm.org.apache.spark.sql.sieve.observe.ScanRecord.json())
     asked = [(json.loads(one["asked"]), one) for one in record["scans"]]
@@ -29,14 +29,14 @@ def scans(lab: Lab, table: str) -> dict[str, dict[str, Any]]:
 
 
 def advice(lab: Lab, scope: str) -> dict[str, dict[str, Any]]:
-    """The rows of ADVISE, by column."""
+    """The rows that ADVISE returns, by the column that a row is about."""
     lab.spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()
     rows = lab.spark.sql(f"ADVISE SIEVE INDEXES {scope}").collect()
     return {row["column"]: row.asDict() for row in rows}
 
 
 def test_scans_are_recorded(lab: Lab) -> None:
-    """The record contains scans with and without an index, with bytes, but without constants."""
+    """The record contains scans with and without an index, and their bytes, but no constants."""
     create(lab)
     insert(lab)
     create(lab, "d", "id BIGINT, k INT")
@@ -63,7 +63,7 @@ def test_scans_are_recorded(lab: Lab) -> None:
 
 
 def test_advice(lab: Lab) -> None:
-    """ADVISE proposes indexes whose CREATE works, and advises to keep the indexes in use."""
+    """ADVISE proposes indexes whose CREATE works, and advises to keep an index that queries use."""
     create(lab, "u")
     insert(lab, "id, concat('v', id DIV 10) v", "u")
     for k in range(3):
@@ -82,7 +82,7 @@ def test_advice(lab: Lab) -> None:
 
 
 def test_advice_names_the_catalog(lab: Lab) -> None:
-    """The proposed statements name the catalog."""
+    """The statements that ADVISE proposes name the table's catalog."""
     with namespace(lab, "store.deals"):
         create(lab)
         insert(lab)

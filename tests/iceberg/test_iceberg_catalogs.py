@@ -1,4 +1,4 @@
-"""SIEVE statements on tables of Iceberg's catalogs."""
+"""Runs SIEVE statements on tables of Iceberg's catalogs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.iceberg
 
 @pytest.mark.parametrize("name", ["spark_catalog.shop", "files.shop", "store.shop"])
 def test_all_statements(lab: Lab, name: str) -> None:
-    """Each statement works on tables of the session catalog and of named catalogs."""
+    """Each SIEVE statement works on tables of the session catalog and of named catalogs."""
     label = name.removeprefix("spark_catalog.")
     with namespace(lab, name), lab.settings(AUDITED):
         create(lab)
@@ -49,7 +49,7 @@ def test_all_statements(lab: Lab, name: str) -> None:
 
 
 def test_counters_and_reasons(lab: Lab) -> None:
-    """Status counts scans; for a table without an index, EXPLAIN shows a row and a reason."""
+    """Counters count each scan; EXPLAIN SIEVE shows the reason if a table has no index."""
     with namespace(lab, "files.counted"):
         create(lab)
         insert(lab)
@@ -78,7 +78,7 @@ def test_counters_and_reasons(lab: Lab) -> None:
 
 
 def test_another_table_of_the_name(lab: Lab) -> None:
-    """Queries of a table that has the name and the property of a dropped table read all files."""
+    """If a new table gets the name and the property of a dropped table, queries read all files."""
     with namespace(lab, "files.names"):
         create(lab)
         insert(lab)
@@ -96,7 +96,7 @@ def test_another_table_of_the_name(lab: Lab) -> None:
 
 @pytest.mark.parametrize("name", ["spark_catalog.renamed", "store.Renamed"])
 def test_an_index_follows_a_renamed_table(lab: Lab, name: str) -> None:
-    """After RENAME, queries skip files at once; queries of a copied entry read all files."""
+    """After RENAME, queries skip files at once; a copied catalog entry cannot use the index."""
     with namespace(lab, name), lab.settings(AUDITED):
         create(lab)
         insert(lab)
@@ -115,7 +115,7 @@ def test_an_index_follows_a_renamed_table(lab: Lab, name: str) -> None:
         lab.sql("INSERT INTO w VALUES (42, 'new')")
         assert [row[1:3] for row in lab.sql("REFRESH SIEVE INDEX ON w")] == [(4, 11)]
         lab.check("SELECT * FROM w WHERE id = 42", exactly=2)
-        # The copied entry has the same UUID, location and properties.
+        # The copied entry has the same UUID, location and properties as the original entry.
         ((metadata,),) = lab.sql(
             f"SELECT file FROM {name}.w.metadata_log_entries ORDER BY timestamp DESC LIMIT 1"
         )
@@ -126,18 +126,18 @@ def test_an_index_follows_a_renamed_table(lab: Lab, name: str) -> None:
             lab.sql("REFRESH SIEVE INDEX ON copy")
         assert lab.check("SELECT * FROM copy WHERE id = 42").rows.total() == 0
         assert lab.check("SELECT * FROM w WHERE id = 42", exactly=2).rows.total() == 2
-        # With PURGE, Iceberg would also delete the files of the original entry.
+        # DROP TABLE with PURGE would also delete the files of the original entry.
         lab.sql("DROP TABLE copy")
 
 
 @pytest.mark.parametrize("name", ["spark_catalog.followed", "files.followed"])
 def test_indexes_follow_writes(lab: Lab, name: str) -> None:
-    """A write of this driver builds declared indexes, and refreshes those with refresh = 'auto'."""
+    """Writes of this driver build a declared index, and refresh it because of refresh = 'auto'."""
     with namespace(lab, name):
         create(lab, sieve_columns="id", sieve_options='refresh = "auto"')
 
         def write(statement: str, version: int) -> int:
-            """The number of files that the index contains after a statement."""
+            """Runs a statement; returns the number of files in the index version that follows."""
             lab.sql(statement)
             rows = lab.sql("SHOW SIEVE INDEXES ON t")
             deadline = time.monotonic() + 60
@@ -158,9 +158,9 @@ def test_indexes_follow_writes(lab: Lab, name: str) -> None:
 
 
 def test_a_cached_table_is_refreshed_in_place(lab: Lab) -> None:
-    """SIEVE statements do not replace the table in the session's cache.
+    """SIEVE statements do not replace the table object in the session's cache.
 
-    Otherwise, a concurrent statement could commit to the old object, and queries would miss these
+    If they did, a concurrent statement could commit to the old object, and queries would miss its
     rows.
     """
     jvm = lab.spark._jvm

@@ -1,4 +1,4 @@
-"""DELETE, UPDATE and MERGE search only files that can contain rows to change."""
+"""DELETE, UPDATE and MERGE read only the files that can contain rows to change."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ COPY, MERGE = "copy-on-write", "merge-on-read"
 
 @pytest.fixture(autouse=True)
 def database(lab: Lab) -> Iterator[None]:
-    """A new namespace for each test; an audit checks every skipped file, and joins supply keys."""
+    """Creates a namespace for each test; audits check skipped files, and joins supply keys."""
     always = {"spark.sieve.join.pruning": "always"}
     with namespace(lab, "spark_catalog.changes"), lab.settings(AUDITED | always):
         lab.sql(
@@ -42,7 +42,7 @@ def database(lab: Lab) -> Iterator[None]:
 
 
 def tables(lab: Lab, version: int, mode: str) -> None:
-    """The table `t`, which has an index, and the table `u`, which has none."""
+    """Creates the table `t`, which has an index, and the table `u`, which has none."""
     for name in ("t", "u"):
         create(lab, name, format__version=version, write_delete_mode=mode,
                write_update_mode=mode, write_merge_mode=mode)  # fmt: skip
@@ -51,12 +51,12 @@ def tables(lab: Lab, version: int, mode: str) -> None:
 
 
 def counts(lab: Lab) -> dict[str, int]:
-    """The driver's status counters, by name or by reason."""
+    """The driver's status counters, by the reason or else by the name of a counter."""
     return {row[1] or row[0]: row[2] for row in lab.sql("SELECT * FROM sieve_status()")}
 
 
 def changed(lab: Lab, name: str) -> tuple[object, ...]:
-    """The rows of a table, and the summary of the changes in the newest snapshot."""
+    """The rows of a table, and the operation and the changes in the table's newest snapshot."""
     ((operation, found),) = lab.sql(
         f"SELECT operation, summary FROM spark_catalog.changes.{name}.snapshots "
         "ORDER BY committed_at DESC LIMIT 1"
@@ -69,7 +69,7 @@ def changed(lab: Lab, name: str) -> tuple[object, ...]:
     ("version", "mode", "broadcast"), [(2, COPY, "10m"), (2, MERGE, "-1"), (3, MERGE, "10m")]
 )
 def test_files_of_a_statement(lab: Lab, version: int, mode: str, broadcast: str) -> None:
-    """Each statement commits the same changes as without an index, and skips files."""
+    """Each statement skips files, and commits the same changes as on a table without an index."""
     tables(lab, version, mode)
     ((first,), (other,)) = (
         lab.sql(f"SELECT snapshot_id FROM spark_catalog.changes.{name}.snapshots") for name in "tu"
@@ -89,7 +89,7 @@ def test_files_of_a_statement(lab: Lab, version: int, mode: str, broadcast: str)
 
 
 def test_a_copy_on_write_statement_rewrites_files_with_a_match(lab: Lab) -> None:
-    """A MERGE of keys in three of twenty files reads and replaces only these three files."""
+    """A copy-on-write MERGE of keys in three of twenty files replaces only these three files."""
     tables(lab, 2, COPY)
     lab.sql(f"{MATCHED} WHEN NOT MATCHED THEN INSERT *".format(t="t"))
     ((found,),) = lab.sql(
@@ -99,9 +99,9 @@ def test_a_copy_on_write_statement_rewrites_files_with_a_match(lab: Lab) -> None
 
 
 def test_a_broadcast_source_supplies_its_keys(lab: Lab) -> None:
-    """A merge-on-read MERGE gets keys from the broadcast of the source, without a job.
+    """A merge-on-read MERGE gets the keys from the source's broadcast, without a job for them.
 
-    Iceberg's hint forbids only a broadcast of the target.
+    Iceberg's join hint prevents only a broadcast of the target.
     """
     tables(lab, 2, MERGE)
     merge = MATCHED.replace("USING s ON", "USING (SELECT id, v FROM s) s ON").format(t="t")
@@ -115,7 +115,7 @@ def test_a_broadcast_source_supplies_its_keys(lab: Lab) -> None:
 
 @pytest.mark.parametrize(("mode", "broadcast"), [*product([COPY, MERGE], ["10m", "-1"])])
 def test_reasons(lab: Lab, mode: str, broadcast: str) -> None:
-    """EXPLAIN SIEVE and the status name the reason why a statement reads all files."""
+    """If a statement reads all files, EXPLAIN SIEVE and the status counters name the reason."""
     tables(lab, 2, mode)
 
     def reasons(statement: str) -> list[str | None]:
@@ -135,7 +135,8 @@ def test_reasons(lab: Lab, mode: str, broadcast: str) -> None:
         lab.sql("DROP TABLE t")
         lab.sql("DROP TABLE u")
         tables(lab, 2, mode)
-        # A subquery finds the files of a copy-on-write statement, and starts no job for keys.
+        # A copy-on-write statement finds its files in a subquery, which starts no job for join
+        # keys.
         refused = mode == COPY and broadcast == "-1"
         why = "join-not-repeatable: 20" if refused else None
         assert reasons(MATCHED) == [why, *again]

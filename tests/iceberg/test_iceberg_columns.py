@@ -1,4 +1,4 @@
-"""An index identifies a column by field id, however the columns of the table change."""
+"""An index identifies its column by field id, whatever the column's name and position."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.iceberg
 
 @pytest.fixture(autouse=True)
 def database(lab: Lab) -> Iterator[None]:
-    """A new namespace for each test, in which an audit checks every skipped file."""
+    """Creates a new namespace for each test, in which an audit checks every skipped file."""
     with namespace(lab, "spark_catalog.columns"), lab.settings(AUDITED):
         create(lab, columns="id BIGINT, v STRING, s STRUCT<a: INT, b: INT>")
         insert(lab, "id, 'x' v, named_struct('a', cast(id AS INT), 'b', cast(100 - id AS INT)) s")
@@ -22,7 +22,7 @@ def database(lab: Lab) -> Iterator[None]:
 
 
 def test_a_rename_keeps_the_index(lab: Lab) -> None:
-    """A renamed or moved column keeps the index, and so does a field of a struct."""
+    """A renamed or moved column keeps its index, and so does a renamed field of a struct."""
     lab.sql("CREATE SIEVE INDEX ON t (id, s.a)")
     lab.sql("ALTER TABLE t RENAME COLUMN id TO number")
     lab.sql("ALTER TABLE t RENAME COLUMN s.a TO first")
@@ -39,7 +39,7 @@ def test_a_rename_keeps_the_index(lab: Lab) -> None:
 
 
 def test_a_new_column_of_the_old_name_is_another_column(lab: Lab) -> None:
-    """Two columns that swap names keep the right indexes; a new column has no index."""
+    """If two columns swap their names, each keeps its own index; a new column has no index."""
     lab.sql("CREATE SIEVE INDEX ON t (s.a)")
     for old, new in (("a", "c"), ("b", "a"), ("c", "b")):
         lab.sql(f"ALTER TABLE t RENAME COLUMN s.{old} TO {new}")
@@ -56,7 +56,7 @@ def test_a_new_column_of_the_old_name_is_another_column(lab: Lab) -> None:
 
 
 def test_a_promoted_column_is_read_until_a_refresh(lab: Lab) -> None:
-    """After an INT becomes a BIGINT, scans read all files until REFRESH builds the index again."""
+    """After an INT column becomes BIGINT, scans read all files until REFRESH rebuilds the index."""
     lab.sql("CREATE SIEVE INDEX ON t (s.a)")
     lab.sql("ALTER TABLE t ALTER COLUMN s.a TYPE BIGINT")
     lab.check("SELECT * FROM t WHERE s.a = 42", exactly=10)
@@ -68,11 +68,11 @@ def test_a_promoted_column_is_read_until_a_refresh(lab: Lab) -> None:
 
 
 def test_an_earlier_schema(lab: Lab) -> None:
-    """A query of an earlier snapshot uses the column names of that snapshot."""
+    """A query of an earlier snapshot uses the column names of this snapshot."""
     ((first,),) = lab.sql("SELECT max(snapshot_id) FROM spark_catalog.columns.t.snapshots")
     lab.sql("CREATE SIEVE INDEX ON t (id, s.a)")
     lab.sql("ALTER TABLE t RENAME COLUMN id TO number")
-    # Iceberg 1.11 uses the new column's type in a condition on the earlier snapshot.
+    # In a condition on an earlier snapshot, Iceberg 1.11 uses the type of the new column `id`.
     kind = "BIGINT" if iceberg_jars.FOLDER.name.startswith("1.11") else "STRING"
     lab.sql(f"ALTER TABLE t ADD COLUMN id {kind}")
     lab.sql("INSERT INTO t VALUES (200, 'x', NULL, '7')")
@@ -81,7 +81,7 @@ def test_an_earlier_schema(lab: Lab) -> None:
 
 
 def test_partitions_change(lab: Lab) -> None:
-    """In each partition spec, Iceberg skips partitions first, and the index then skips files."""
+    """With each partition spec, Iceberg first skips partitions, and the index then skips files."""
     create(lab, "p", "id BIGINT, d DATE, k INT", "PARTITIONED BY (months(d))")
     some = "id, date_add(date'2024-01-01', cast(id % 60 AS INT)) d, cast(id % 4 AS INT) k"
     insert(lab, some, "p", files=12)

@@ -1,4 +1,4 @@
-"""Indexes on expressions and tuples identify columns by field id."""
+"""Indexes on expressions and tuples identify their columns by field id."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.iceberg
 
 @pytest.fixture(autouse=True)
 def database(lab: Lab) -> Iterator[None]:
-    """A new namespace for each test, in which an audit checks every skipped file."""
+    """Creates a new namespace for each test, in which an audit checks every skipped file."""
     with namespace(lab, "spark_catalog.expressions"), lab.settings(AUDITED):
         create(lab, columns=COLUMNS)
         insert(lab, ROWS)
@@ -25,18 +25,21 @@ def database(lab: Lab) -> Iterator[None]:
 def test_a_rename_keeps_an_expression(lab: Lab) -> None:
     """An index on an expression follows renamed columns.
 
-    A new column that gets the old name is a different column.
+    A new column that gets the column's old name is a different column.
     """
     check_renames(lab)
 
 
 def test_elements(lab: Lab) -> None:
-    """An index on elements follows the renamed column."""
+    """An index on the elements of an array follows the renamed column."""
     check_elements(lab)
 
 
 def test_fields_in_arrays_are_refused(lab: Lab) -> None:
-    """CREATE refuses expressions on fields of structs in arrays: the index would miss a rename."""
+    """CREATE refuses expressions on fields of structs in arrays.
+
+    Such an index would not follow a renamed field.
+    """
     check_refused(lab)
     with pytest.raises(PySparkException, match=r"m\.k is a field of structs in an array"):
         lab.sql("CREATE SIEVE INDEX ON t (m.k)")

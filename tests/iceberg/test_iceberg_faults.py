@@ -1,4 +1,4 @@
-"""Faults around Iceberg tables: queries return Iceberg's rows, or raise Iceberg's own error."""
+"""After faults of Iceberg tables, queries return the right rows, or raise Iceberg's own error."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ CONFLICTS = ("ValidationException", "CommitFailedException")
 
 @pytest.fixture(autouse=True)
 def database(lab: Lab) -> Iterator[None]:
-    """A new namespace for each test, in which an audit checks every skipped file."""
+    """Creates a new namespace for each test, in which an audit checks every skipped file."""
     with namespace(lab, "spark_catalog.faults"), lab.settings(AUDITED):
         yield
 
@@ -47,7 +47,7 @@ def folder(lab: Lab, name: str) -> Path:
 
 @pytest.mark.parametrize("catalog", ["spark_catalog", "store"])
 def test_lost_metadata_of_another_table(lab: Lab, catalog: str) -> None:
-    """A table without metadata fails as it does without Sieve, and affects no other table."""
+    """If a table's metadata is lost, its queries fail as without Sieve; other tables still work."""
     with namespace(lab, f"{catalog}.lost"):
         for name in ("t", "broken"):
             create(lab, name)
@@ -70,8 +70,8 @@ def test_lost_metadata_of_another_table(lab: Lab, catalog: str) -> None:
                 row[1]: (row[2], row[6]) for row in lab.sql(f"SHOW SIEVE INDEXES IN {catalog}.lost")
             }
             assert shown["t"] == ("id_sieve", "ready")
-            # Only for tables of the session catalog, the metastore contains a copy of the
-            # properties.
+            # The metastore contains a copy of a table's properties only for tables of the session
+            # catalog.
             assert shown["broken"][0] == (None if catalog == "store" else "id_sieve")
             assert "metadata.json" in shown["broken"][1]
             unknown = pytest.raises(PySparkException, match=r"SIEVE_TABLE_UNREADABLE.*lost\.broken")
@@ -95,7 +95,7 @@ def rows_or_gone(frame: DataFrame) -> set[int] | None:
 
 
 def test_files_that_expire_under_a_query(lab: Lab) -> None:
-    """A planned query reads its own snapshot, or fails with Iceberg's error for a lost file."""
+    """If its snapshot expires, a planned query returns this snapshot's rows or Iceberg's error."""
     create(lab, write_delete_mode="copy-on-write")
     insert(lab)
     lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -106,7 +106,7 @@ def test_files_that_expire_under_a_query(lab: Lab) -> None:
     lab.sql("DELETE FROM t WHERE id = 42")
     lab.sql("CALL spark_catalog.system.expire_snapshots(table => 'faults.t', "
             "older_than => TIMESTAMP '2100-01-01', retain_last => 1)")  # fmt: skip
-    # Sieve cannot scan an expired snapshot again.
+    # Sieve cannot read an expired snapshot again, so this block turns off audits and `strict`.
     with lab.settings({"spark.sieve.audit.sample": "0", "spark.sieve.strict": "false"}):
         assert rows_or_gone(planned["id = 42"]) in (None, {42})
         assert rows_or_gone(planned["id = 77"]) in (None, {77})
@@ -115,7 +115,7 @@ def test_files_that_expire_under_a_query(lab: Lab) -> None:
 
 
 def test_files_that_expire_under_a_build(lab: Lab) -> None:
-    """If a file no longer exists, REFRESH fails and publishes no version."""
+    """If a file of the table no longer exists, REFRESH fails and publishes no version."""
     create(lab)
     insert(lab)
     lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -131,7 +131,7 @@ def test_files_that_expire_under_a_build(lab: Lab) -> None:
 
 
 def test_the_front_end_starts_while_a_query_is_planned(tmp_path: Path) -> None:
-    """EXPLAIN of a query that an index could serve starts a driver's first front end."""
+    """If an index could serve a query, EXPLAIN of it starts the driver's first front end."""
     registration = json.dumps(
         {"format": 1, "uuid": str(uuid4()), "column": ["id"], "root": "file:/nowhere"}
     )
@@ -147,7 +147,7 @@ def test_the_front_end_starts_while_a_query_is_planned(tmp_path: Path) -> None:
 
 
 def test_a_killed_front_end(lab: Lab) -> None:
-    """If the front end was killed, queries and writes have the same results as before."""
+    """If the front end is killed, queries and writes have the same results as without an index."""
     for name in ("t", "u"):
         create(lab, name, write_delete_mode="merge-on-read")
         insert(lab, name=name)
@@ -181,7 +181,7 @@ def test_a_killed_front_end(lab: Lab) -> None:
 
 
 def conflicts(lab: Lab, statement: str) -> bool:
-    """Runs a statement; returns whether another commit prevented the statement's commit."""
+    """Runs a statement; returns whether a conflict with another commit made the statement fail."""
     try:
         lab.sql(statement)
     except (Py4JJavaError, PySparkException) as error:

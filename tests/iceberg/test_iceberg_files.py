@@ -1,4 +1,4 @@
-"""Tests files and snapshots of other writers, which Spark itself does not usually make."""
+"""Tests files and snapshots that other writers make, but Spark itself usually does not."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ pytestmark = pytest.mark.iceberg
 
 @pytest.fixture(autouse=True)
 def database(lab: Lab) -> Iterator[None]:
-    """A new namespace for each test, in which an audit checks every skipped file."""
+    """Creates a new namespace for each test, in which an audit checks every skipped file."""
     with namespace(lab, "spark_catalog.kinds"), lab.settings(AUDITED):
         yield
 
 
 def iceberg(lab: Lab) -> Any:
-    """The table `t` as an object of Iceberg's library."""
+    """The table `t` as an object of Iceberg's Java library."""
     jvm: Any = lab.spark._jvm
     return jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(
         lab.spark._jsparkSession, "kinds.t"
@@ -30,7 +30,7 @@ def iceberg(lab: Lab) -> Any:
 
 @pytest.mark.parametrize("mode", ["copy-on-write", "merge-on-read"])
 def test_formats_in_one_table(lab: Lab, mode: str) -> None:
-    """Queries and DELETE skip Parquet, ORC and Avro files of one table."""
+    """If a table has Parquet, ORC and Avro files, queries skip files of each format."""
     create(lab, write_delete_mode=mode)
     for k, kind in enumerate(["parquet", "orc", "avro"]):
         lab.sql(f"ALTER TABLE t SET TBLPROPERTIES ('write.format.default' = '{kind}')")
@@ -46,9 +46,9 @@ def test_formats_in_one_table(lab: Lab, mode: str) -> None:
 
 
 def test_files_that_were_added(lab: Lab, tmp_path: Path) -> None:
-    """Queries skip another writer's files, although these have no field ids.
+    """Queries skip files of another writer, although these files contain no field ids.
 
-    Iceberg finds columns of such files by name.
+    Iceberg finds the columns of such files by name.
     """
     create(lab)
     insert(lab, files=2)
@@ -62,19 +62,20 @@ def test_files_that_were_added(lab: Lab, tmp_path: Path) -> None:
     lab.check("SELECT * FROM t WHERE id = 115", exactly=1)
     lab.check("SELECT * FROM t WHERE v = 'f125' OR id = 3", exactly=2)
     lab.sql("ALTER TABLE t RENAME COLUMN id TO number")
-    # The rename has also changed the table's mapping of names.
+    # The rename also changes the table's name mapping, so queries read all six files until REFRESH.
     assert lab.check("SELECT * FROM t WHERE number = 115", exactly=6).rows.total() == 1
     lab.sql("REFRESH SIEVE INDEX ON t")
     assert lab.check("SELECT * FROM t WHERE number = 115", exactly=1).rows.total() == 1
     lab.sql("ALTER TABLE t DROP COLUMN v")
     lab.sql("ALTER TABLE t ADD COLUMN v STRING")
-    # If Iceberg matches columns by name, the other writer's files also contain the new column.
+    # Iceberg matches columns of the other writer's files by name, so these files also contain the
+    # new column.
     assert lab.check("SELECT * FROM t WHERE v IS NULL").rows.total() == 20
     assert lab.check("SELECT * FROM t WHERE v = 'f125'").rows.total() == 1
 
 
 def test_equality_deletes(lab: Lab) -> None:
-    """An equality delete hides rows of older files, but not of newer files."""
+    """An equality delete hides rows of older files, but not rows of newer files."""
     create(lab)
     insert(lab)
     lab.sql("CREATE SIEVE INDEX ON t (id, v)")
@@ -97,7 +98,7 @@ def test_equality_deletes(lab: Lab) -> None:
     lab.sql("REFRESH TABLE t")
     assert lab.check("SELECT * FROM t WHERE id IN (41, 42)", exactly=1).rows.total() == 1
     assert lab.check("SELECT * FROM t WHERE v = 'v0'").rows.total() == 0
-    # The row with id 0 is deleted, so the first three ids are 1, 2 and 3; each file has deletes.
+    # Each file has deleted rows, so no file gives a bound, and the query reads all ten files.
     lab.check("SELECT id FROM t ORDER BY id LIMIT 10", exactly=10)
     lab.sql("INSERT INTO t VALUES (42, 'v0')")
     lab.sql("REFRESH SIEVE INDEX ON t")
@@ -107,13 +108,13 @@ def test_equality_deletes(lab: Lab) -> None:
 
 
 def test_queries_work_after_cherry_pick_and_expiry(lab: Lab) -> None:
-    """A query reads a staged snapshot after the cherry-pick; expired snapshots change no rows."""
+    """After a cherry-pick, queries return the staged rows; expired snapshots change no rows."""
     create(lab, write_wap_enabled="true")
     insert(lab)
     lab.sql("CREATE SIEVE INDEX ON t (id)")
     with lab.setting("spark.wap.id", "staged"):
         lab.sql("INSERT INTO t VALUES (42, 'staged')")
-    # The session's current snapshot is the staged one only while `spark.wap.id` is set.
+    # A session reads the staged snapshot only while `spark.wap.id` is set.
     assert lab.check("SELECT * FROM t WHERE id = 42", exactly=1).rows.total() == 1
     ((staged,),) = lab.sql(
         "SELECT snapshot_id FROM spark_catalog.kinds.t.snapshots ORDER BY committed_at DESC LIMIT 1"

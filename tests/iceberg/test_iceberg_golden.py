@@ -1,6 +1,6 @@
 """The golden corpus returns the same rows from Iceberg tables as from Parquet tables.
 
-Queries also read at most the allowed files.
+Its queries also read at most as many files as the corpus allows.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ from spark_session import Lab
 pytestmark = pytest.mark.iceberg
 
 OTHERS = {
-    # The results of these files contain formats, ranges or folder names, which differ for Iceberg.
+    # The results of these scripts contain formats, ranges or folder names, which are different for
+    # Iceberg.
     "statements",
     "partitions",
-    # These files contain writes of Hive and of Spark.
+    # This script tests writes of Hive and of Spark.
     "writes",
 }
 SCRIPTS = [
@@ -34,21 +35,22 @@ TOLD = ", ".join(f"'{key}' = '{value}'" for key, value in PROPERTIES.items())
 
 
 class IcebergEngine(SparkEngine):
-    """A session that makes Iceberg tables instead of Parquet tables."""
+    """An engine that creates Iceberg tables where the corpus creates Parquet tables."""
 
     def run(self, sql: str) -> Result:
-        """Runs a statement; returns the rows as spark-sql prints them."""
+        """Runs a statement; the rows have the format in which spark-sql prints rows."""
         if sql.startswith("ANALYZE TABLE"):
-            # Iceberg tables have Iceberg's own statistics.
+            # The engine skips this statement, because Iceberg tables have statistics of their own.
             return Result(())
-        # Otherwise, Iceberg would read several small files in one task, which writes one file.
+        # Without the hint, Iceberg would read several small files in one task, which would write
+        # one file.
         sql = sql.replace("AS SELECT a FROM t", "AS SELECT /*+ REPARTITION(2) */ a FROM t")
         return super().run(re.sub(r"USING parquet", f"USING iceberg TBLPROPERTIES ({TOLD})", sql))
 
 
 @pytest.mark.parametrize("path", SCRIPTS)
 def test_same_rows_of_iceberg_tables(lab: Lab, path: Path) -> None:
-    """A statement returns the rows of the ``.out`` file, and reads at most the allowed files."""
+    """Each statement returns its ``.out`` file's rows, and reads no more files than allowed."""
     script = read_script(path)
     with lab.database(f"golden_{script.name}") as database:
         engine = IcebergEngine(lab.spark.newSession())

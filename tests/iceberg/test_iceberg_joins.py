@@ -1,4 +1,4 @@
-"""Join keys from a broadcast select which files of an Iceberg table a query reads."""
+"""Queries of Iceberg tables skip files by join keys and by the results of subqueries."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ JOIN = "SELECT /*+ BROADCAST(d) */ t.id, t.v FROM t JOIN d ON t.id = d.id WHERE 
 
 @pytest.fixture(autouse=True)
 def database(lab: Lab) -> Iterator[None]:
-    """A large table with an index, and a small table of one file."""
+    """Creates the indexed table `t` of 24 files, and the small table `d` of one file."""
     with namespace(lab, "spark_catalog.joins"), lab.settings(AUDITED):
         create(lab, more="PARTITIONED BY (truncate(1, v))", write_distribution__mode="none")
         insert(lab, files=24)
@@ -28,7 +28,7 @@ def database(lab: Lab) -> Iterator[None]:
 
 @pytest.mark.parametrize("adaptive", ["true", "false"])
 def test_keys_of_a_broadcast_pick_files(lab: Lab, adaptive: str) -> None:
-    """Inner and semi joins, also above unions, read only the files that contain the keys."""
+    """Inner and semi joins, even above a union, read only the files that contain join keys."""
     with lab.setting("spark.sql.adaptive.enabled", adaptive):
         lab.check(JOIN, exactly=2)
         lab.check("SELECT * FROM t WHERE id IN (SELECT id FROM d WHERE k = 4)", exactly=2)
@@ -36,7 +36,7 @@ def test_keys_of_a_broadcast_pick_files(lab: Lab, adaptive: str) -> None:
         lab.check("SELECT /*+ BROADCAST(d) */ u.id FROM (SELECT id FROM t UNION ALL "
                   "SELECT id + 0 FROM t WHERE id > 100) u JOIN d ON u.id = d.id WHERE d.k = 4",
                   at_most=26)  # fmt: skip
-        # No row has a partner on an empty side.
+        # No row of `d` satisfies this condition, so the query reads no file of `t`.
         lab.check("SELECT /*+ BROADCAST(d) */ t.id FROM t JOIN d ON t.id = d.id WHERE d.k = 9",
                   at_most=1)  # fmt: skip
         lab.check("SELECT /*+ BROADCAST(d) */ count(*) FROM t LEFT JOIN d ON t.id = d.id",
@@ -44,7 +44,7 @@ def test_keys_of_a_broadcast_pick_files(lab: Lab, adaptive: str) -> None:
 
 
 def test_explain_names_the_keys(lab: Lab) -> None:
-    """EXPLAIN SIEVE names the index and the table with the keys; status counts the keys."""
+    """EXPLAIN SIEVE names the index and the table that supplies keys; a counter counts the keys."""
     (scan,) = [row for row in lab.explain(JOIN) if row["table"].endswith(".t")]
     assert scan["indexes"] == "id_sieve@1"
     assert "IN (keys of spark_catalog.joins.d at run time)" in scan["predicate"]
@@ -62,12 +62,12 @@ def test_explain_names_the_keys(lab: Lab) -> None:
 
 @pytest.mark.parametrize("adaptive", ["true", "false"])
 def test_values_of_a_subquery_pick_files(lab: Lab, adaptive: str) -> None:
-    """The result of a scalar subquery selects files as a constant does."""
+    """A query skips files by the result of a scalar subquery as by a constant."""
     with lab.setting("spark.sql.adaptive.enabled", adaptive):
         wanted = "(SELECT max(id) FROM d WHERE k = {})"
         lab.check(f"SELECT * FROM t WHERE id = {wanted.format(4)}", exactly=2)
         lab.check(f"SELECT * FROM t WHERE id >= {wanted.format(4)} - 1 AND id < 90", exactly=3)
-        # No row equals NULL.
+        # This subquery returns NULL, which no row equals, so the query reads no file of `t`.
         lab.check(f"SELECT * FROM t WHERE id = {wanted.format(9)}", exactly=1)
         lab.check(f"SELECT * FROM t WHERE id = {wanted.format(9)} OR id = 42", exactly=2)
         lab.check("SELECT * FROM t WHERE v = (SELECT concat('v', max(k)) FROM d)", exactly=25)
@@ -80,7 +80,7 @@ def test_values_of_a_subquery_pick_files(lab: Lab, adaptive: str) -> None:
 
 @pytest.mark.parametrize("adaptive", ["true", "false"])
 def test_a_job_reads_the_keys_of_a_shuffled_join(lab: Lab, adaptive: str) -> None:
-    """If Spark does not broadcast a side, a job fetches the keys, unless the job costs too much."""
+    """If Spark broadcasts no side, a job fetches the join keys, unless the job costs too much."""
     join = "SELECT /*+ MERGE(d) */ t.id, t.v FROM t {} JOIN d ON t.id = d.id AND d.k = {}"
     own = "spark.sql"
     shuffled = {f"{own}.autoBroadcastJoinThreshold": "-1", f"{own}.adaptive.enabled": adaptive}
@@ -89,12 +89,12 @@ def test_a_job_reads_the_keys_of_a_shuffled_join(lab: Lab, adaptive: str) -> Non
         (scan,) = [r for r in lab.explain(join.format("", 3)) if r["table"].endswith(".t")]
         assert "join-too-costly: 24" in scan["reasons"]
         with lab.setting("spark.sieve.join.pruning", "always"):
-            # The job for the keys reads the file of `d` a second time.
+            # The job that fetches the keys reads the file of `d` a second time.
             lab.check(join.format("", 3), exactly=3)
             lab.check(join.format("RIGHT", 3))
             lab.check(join.format("LEFT", 3), exactly=25)
             lab.check("SELECT * FROM t WHERE id IN (SELECT id FROM d WHERE k = 4)")
-            # The query needs only those rows of the right side that have a partner.
+            # This query needs only those rows of `t` that match a row of `d`.
             lab.check("SELECT * FROM d LEFT ANTI JOIN t ON t.id = d.id", exactly=4)
             lab.check("SELECT * FROM d WHERE id IN (SELECT id FROM t) OR k = 4", exactly=4)
             lab.check("SELECT * FROM t LEFT ANTI JOIN d ON t.id = d.id", exactly=25)
@@ -103,7 +103,7 @@ def test_a_job_reads_the_keys_of_a_shuffled_join(lab: Lab, adaptive: str) -> Non
 
 @pytest.mark.parametrize("adaptive", ["true", "false"])
 def test_keys_of_several_columns_pick_files(lab: Lab, adaptive: str) -> None:
-    """An index on two columns is used for constants, lists, and keys from a broadcast or a job."""
+    """Queries use an index on two columns for constants, lists, and keys of a broadcast or job."""
     create(lab, "p", "a BIGINT, b INT, v STRING")
     insert(lab, "id % 10 a, cast(id DIV 10 AS INT) b, 'v' v", "p", files=24)
     create(lab, "e", "a BIGINT, b INT, k INT")

@@ -1,4 +1,4 @@
-"""Partition columns, and data files that a table contains twice."""
+"""Tests partition columns, and tables that contain the same data file twice."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ GROUPED = {
 
 @pytest.fixture(autouse=True)
 def database(lab: Lab) -> Iterator[None]:
-    """A new namespace for each test."""
+    """Creates a new namespace for each test."""
     with namespace(lab, "spark_catalog.parted"):
         yield
 
 
 def append(lab: Lab, file: Path, rows: int, partition: str | None = None) -> None:
-    """Adds a Parquet file to the table `t` by Iceberg's classes, which allow duplicates."""
+    """Adds a Parquet file to the table `t` with Iceberg's classes, which allow duplicate files."""
     jvm: Any = lab.spark._jvm
     table = jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(
         lab.spark._jsparkSession, "parted.t"
@@ -46,7 +46,7 @@ def append(lab: Lab, file: Path, rows: int, partition: str | None = None) -> Non
 
 
 def foreign(lab: Lab, folder: Path, start: int) -> Path:
-    """A Parquet file of ten rows without field ids."""
+    """Writes a Parquet file of ten rows without field ids."""
     frame = lab.spark.sql(f"SELECT id, 'x' AS v FROM range({start}, {start + 10}, 1, 1)")
     frame.write.mode("append").parquet(str(folder / str(start)))
     (file,) = (folder / str(start)).glob("*.parquet")
@@ -54,7 +54,7 @@ def foreign(lab: Lab, folder: Path, start: int) -> Path:
 
 
 def test_file_added_twice_is_read_twice(lab: Lab, tmp_path: Path) -> None:
-    """If a table contains a file twice, scans read both entries: the index has only one path."""
+    """If a table contains a file twice, queries always read both entries of this file."""
     create(lab)
     twice, once = foreign(lab, tmp_path, 0), foreign(lab, tmp_path, 10)
     for file in (twice, once, twice):
@@ -68,7 +68,10 @@ def test_file_added_twice_is_read_twice(lab: Lab, tmp_path: Path) -> None:
 def test_file_with_a_wrong_row_count_is_always_read(
     lab: Lab, tmp_path: Path, recorded: int
 ) -> None:
-    """A build compares the rows that it reads with the count in the table's manifests."""
+    """If a file's row count in the table's manifest is wrong, queries always read this file.
+
+    A build compares the rows that it reads with the count in the manifest.
+    """
     create(lab)
     append(lab, foreign(lab, tmp_path, 0), 10)
     append(lab, foreign(lab, tmp_path, 10), recorded)
@@ -78,7 +81,10 @@ def test_file_with_a_wrong_row_count_is_always_read(
 
 
 def test_a_partition_column_has_no_index(lab: Lab, tmp_path: Path) -> None:
-    """CREATE refuses a partition column: one file can be in two partitions, with two values."""
+    """CREATE refuses a partition column as the column of an index.
+
+    One file can be in two partitions, so the column can have two values for this file.
+    """
     create(lab, columns="id BIGINT, v STRING, p INT", more="PARTITIONED BY (p)")
     file = foreign(lab, tmp_path, 0)
     append(lab, file, 10, "p=1")
@@ -92,7 +98,7 @@ def test_a_partition_column_has_no_index(lab: Lab, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("adaptive", ["true", "false"])
 def test_join_of_two_partition_specs_works_after_a_filter(lab: Lab, adaptive: str) -> None:
-    """A join planned for two partition specs works if a run-time filter leaves only one spec."""
+    """If a run-time filter leaves only one of two partition specs, a planned join still works."""
     some = "id, date_add(date'2024-01-01', CAST(id % 3 AS INT)) d"
     create(lab, "p", "id BIGINT, d DATE", "PARTITIONED BY (days(d), bucket(4, id))")
     insert(lab, some, "p", files=2)
@@ -116,7 +122,10 @@ def test_join_of_two_partition_specs_works_after_a_filter(lab: Lab, adaptive: st
 @pytest.mark.parametrize("adaptive", ["true", "false"])
 @pytest.mark.parametrize("pushed", ["true", "false"])
 def test_run_time_values_in_a_join_without_a_shuffle(lab: Lab, adaptive: str, pushed: str) -> None:
-    """A storage-partitioned join pairs partitions by position, so their number must not change."""
+    """Run-time filters do not change the number of partitions in a storage-partitioned join.
+
+    Such a join pairs the partitions of its two sides by position.
+    """
     for name in ("p", "q"):
         create(lab, name, "id BIGINT, g BIGINT", "PARTITIONED BY (bucket(8, id))")
         insert(lab, "id, id g", name, files=4)

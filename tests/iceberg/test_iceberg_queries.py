@@ -1,4 +1,4 @@
-"""Queries of Iceberg tables return Iceberg's rows, and skip files that cannot contain them."""
+"""Queries of Iceberg tables return the right rows, and skip files that cannot contain them."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ pytestmark = pytest.mark.iceberg
 
 @pytest.fixture(autouse=True)
 def database(lab: Lab) -> Iterator[None]:
-    """A new namespace for each test, in which an audit checks every skipped file."""
+    """Creates a new namespace for each test, in which an audit checks every skipped file."""
     with namespace(lab, "spark_catalog.queries"), lab.settings(AUDITED):
         yield
 
 
 def snapshot(lab: Lab) -> int:
-    """The current snapshot of `t`."""
+    """The id of the current snapshot of `t`."""
     ((found,),) = lab.sql(
         "SELECT snapshot_id FROM spark_catalog.queries.t.refs WHERE name = 'main'"
     )
@@ -29,7 +29,7 @@ def snapshot(lab: Lab) -> int:
 
 
 def test_constants_pick_files(lab: Lab) -> None:
-    """A point, a list and a range read only the files that can contain these values."""
+    """Queries for a value, a list or a range read only the files that can contain the values."""
     create(lab)
     insert(lab, files=24)
     lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -48,7 +48,7 @@ def test_constants_pick_files(lab: Lab) -> None:
 
 
 def test_skipped_files_are_not_opened(lab: Lab) -> None:
-    """A query opens no skipped file, and Spark runs one task for one file."""
+    """A query opens no skipped file, and Spark runs only one task for the one remaining file."""
     create(lab, read_split_open__file__cost=1 << 27)
     insert(lab, files=8)
     lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -73,7 +73,7 @@ def test_skipped_files_are_not_opened(lab: Lab) -> None:
 
 
 def test_new_files_are_read_until_a_refresh(lab: Lab) -> None:
-    """REFRESH reads only new files of an INSERT or a compaction, and forgets deleted files."""
+    """After an INSERT or a compaction, queries read the new files until REFRESH indexes them."""
     create(lab)
     insert(lab)
     lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -92,7 +92,7 @@ def test_new_files_are_read_until_a_refresh(lab: Lab) -> None:
 
 
 def test_sorted_rewrites(lab: Lab) -> None:
-    """Iceberg's procedures can parse a sort order: they find Iceberg's parser behind Sieve's."""
+    """Iceberg's procedures parse sort orders, because they find Iceberg's parser behind Sieve's."""
     create(lab)
     insert(lab)
     lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -117,7 +117,7 @@ def test_deletes_make_no_index_stale(lab: Lab, version: int, mode: str) -> None:
     insert(lab)
     lab.sql("CREATE SIEVE INDEX ON t (id)")
     lab.sql("DELETE FROM t WHERE id % 5 = 2")
-    # A copy-on-write statement replaces all files by one new file, which the index does not know.
+    # A copy-on-write DELETE replaces all files by one new file, which the index does not contain.
     assert lab.check("SELECT * FROM t WHERE id = 42", exactly=1).rows.total() == 0
     assert lab.check("SELECT * FROM t WHERE id IN (3, 7, 96)").rows.total() == 2
     lab.sql("REFRESH SIEVE INDEX ON t")
@@ -132,7 +132,7 @@ def test_deletes_make_no_index_stale(lab: Lab, version: int, mode: str) -> None:
 
 
 def test_one_version_serves_every_snapshot(lab: Lab) -> None:
-    """Queries of snapshots, branches, tags and a rollback use the index for all indexed files."""
+    """Queries of snapshots, branches and tags use the index, and so do queries after a rollback."""
     create(lab)
     insert(lab)
     first = snapshot(lab)
@@ -149,7 +149,7 @@ def test_one_version_serves_every_snapshot(lab: Lab) -> None:
         lab.check(f"SELECT * FROM {of} WHERE id = 42", exactly=1)
         lab.check(f"SELECT * FROM {of} WHERE id = 142", exactly=0)
     for of in ("t VERSION AS OF 'side'", "spark_catalog.queries.t.branch_side"):
-        # The index does not contain the branch's own file.
+        # The index does not contain the branch's new file, so queries of the branch read this file.
         assert lab.check(f"SELECT * FROM {of} WHERE id = 7", exactly=2).rows.total() == 2
     ((at,),) = lab.sql(
         "SELECT cast(committed_at AS STRING) FROM spark_catalog.queries.t.snapshots "
@@ -158,7 +158,7 @@ def test_one_version_serves_every_snapshot(lab: Lab) -> None:
     lab.check(f"SELECT * FROM t TIMESTAMP AS OF '{at}' WHERE id = 42", exactly=1)
     lab.sql("DELETE FROM t WHERE id < 50")
     lab.sql("REFRESH SIEVE INDEX ON t")
-    # The index version before the refresh contains the files of the first snapshot.
+    # The index version from before the refresh still contains the files of the first snapshot.
     lab.check(f"SELECT * FROM t VERSION AS OF {first} WHERE id = 42", exactly=1)
     lab.sql(f"CALL spark_catalog.system.rollback_to_snapshot('queries.t', {first})")
     assert lab.check("SELECT * FROM t WHERE id = 142", at_most=5).rows.total() == 0
@@ -166,7 +166,7 @@ def test_one_version_serves_every_snapshot(lab: Lab) -> None:
 
 
 def test_other_scans_do_not_use_the_index(lab: Lab) -> None:
-    """Metadata tables, metadata aggregates and incremental reads do not use the index."""
+    """Metadata tables, aggregates from metadata, and incremental reads do not use the index."""
     create(lab)
     insert(lab)
     first = snapshot(lab)
@@ -180,7 +180,7 @@ def test_other_scans_do_not_use_the_index(lab: Lab) -> None:
 
 
 def test_all_types(lab: Lab) -> None:
-    """For each type, queries find values, NULL and NaN; IS NOT NULL skips files without a value."""
+    """For each type, queries for a value, NaN or NULL read only the file that contains it."""
     columns = {
         "b BOOLEAN": ("id = 42", "b"),
         "i INT": ("cast(id AS INT)", "i = 42"),

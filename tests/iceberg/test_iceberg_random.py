@@ -1,4 +1,4 @@
-"""Random histories: each query returns the same rows with and without the index."""
+"""Random histories of Iceberg tables: queries return the same rows with and without the index."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ pytestmark = pytest.mark.iceberg
 
 
 def run(lab: Lab, seed: int, steps: int) -> int:
-    """Runs a history; returns the number of files skipped.
+    """Runs a history; returns the number of files that queries skipped by the index.
 
-    A failure shows the history's statements.
+    If a step fails, the error shows the history's statements.
     """
     other = Lab(lab.spark.newSession())
     settings = AUDITED | RANGES
@@ -36,13 +36,16 @@ def run(lab: Lab, seed: int, steps: int) -> int:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_a_random_history(lab: Lab, seed: int) -> None:
-    """In a history of 30 steps, queries return the same rows with and without the index."""
+    """In a random history of 30 steps, queries return the same rows with and without the index."""
     run(lab, seed, 30)
 
 
 @pytest.mark.soak
 def test_many_random_histories(lab: Lab) -> None:
-    """Runs 500 histories, or ``HISTORIES``, from ``SEED`` on; the queries skip files."""
+    """In 500 random histories, queries return the right rows and skip files.
+
+    The variables ``HISTORIES`` and ``SEED`` set the number of histories and the first seed.
+    """
     first, many = int(os.environ.get("SEED", "100")), int(os.environ.get("HISTORIES", "500"))
     skipped = []
     for seed in range(first, first + many):

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.iceberg
 
 @pytest.fixture(autouse=True)
 def database(lab: Lab) -> Iterator[None]:
-    """A new namespace for each test; an audit checks every skipped range, and ranges are small."""
+    """Creates a namespace for each test; an audit checks each skipped range; ranges are small."""
     with namespace(lab, "spark_catalog.ranges"), lab.settings(AUDITED | RANGES):
         yield
 
@@ -26,15 +26,15 @@ def create_with_row_groups(lab: Lab, **properties: str | int) -> None:
 
 
 def ranges(lab: Lab, query: str) -> tuple[int, int]:
-    """The number of ranges read, and the total number, that EXPLAIN SIEVE shows for a query."""
+    """The number of ranges that a query reads, and the number of all ranges, by EXPLAIN SIEVE."""
     (scan,) = lab.explain(query)
     return scan["ranges_read"], scan["ranges_total"]
 
 
 def test_row_groups_are_skipped(lab: Lab) -> None:
-    """Filters with constants, join keys, and ORDER BY with LIMIT each skip row groups.
+    """Constants, join keys, and ORDER BY with LIMIT each make queries skip row groups.
 
-    `_pos` is still the position in the file.
+    In these queries, `_pos` is still a row's position in its file.
     """
     create_with_row_groups(lab)
     lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -46,7 +46,7 @@ def test_row_groups_are_skipped(lab: Lab) -> None:
         assert total > 8, query
         assert read <= (total // 2 if "BETWEEN" in query else 2), query
         assert bytes_read(lab, query) < sizes(lab, "true") * 0.75, query
-    # Together with the footer, a range of 400 bytes costs as much as half a file.
+    # A query of one range of 400 bytes also reads the footer, in total about half of the file.
     point = bytes_read(lab, "SELECT * FROM t WHERE id = 142")
     assert point < sizes(lab, "id = 142") * 0.6
     lab.check("SELECT * FROM t WHERE id = 142", exactly=1)
@@ -55,14 +55,14 @@ def test_row_groups_are_skipped(lab: Lab) -> None:
     size = bytes_read(lab, "SELECT /*+ BROADCAST(d) */ t.* FROM t JOIN VALUES (7L), (395L) "
                       "AS d(id) ON t.id = d.id")  # fmt: skip
     assert size < sizes(lab, "true") * 0.7
-    # The rows of this query show how Spark splits the file.
+    # The rows of this query depend on how Spark splits the file.
     lab.check("SELECT id, input_file_block_start() >= 0 FROM t WHERE id = 142", exactly=1)
     assert lab.sql("CHECK SIEVE INDEX ON t")[0][2] == "ok"
 
 
 @pytest.mark.parametrize("version", [2, 3])
 def test_row_groups_with_deleted_rows(lab: Lab, version: int) -> None:
-    """Position deletes hide the right rows, even if queries read only some row groups of a file."""
+    """If queries read only some row groups, position deletes still hide the right rows."""
     create_with_row_groups(lab, format__version=version, write_delete_mode="merge-on-read",
                            write_update_mode="merge-on-read")  # fmt: skip
     lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -78,7 +78,7 @@ def test_row_groups_with_deleted_rows(lab: Lab, version: int) -> None:
 
 
 def test_other_files_are_read_whole(lab: Lab) -> None:
-    """Scans read whole Avro files, and whole files if the index has granularity = 'file'."""
+    """Scans read Avro files whole, and all files whole if the index has granularity = 'file'."""
     create_with_row_groups(lab)
     lab.sql("CREATE SIEVE INDEX ON t (id) OPTIONS (granularity = 'file')")
     assert ranges(lab, "SELECT * FROM t WHERE id = 142") == (1, 2)

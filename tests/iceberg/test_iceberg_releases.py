@@ -1,4 +1,4 @@
-"""Releases of Iceberg that lack a method that Sieve calls."""
+"""Tests releases of Iceberg that lack a method that Sieve calls."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.iceberg
 
 
 def without(method: str, jar: Path, to: Path) -> None:
-    """Copies Iceberg's jar with another name for one method, in declarations and in calls."""
+    """Copies Iceberg's jar, and renames one method in all declarations and calls."""
     other = method[:-1] + "X"
     with zipfile.ZipFile(jar) as old, zipfile.ZipFile(to, "w") as new:
         for name in old.namelist():
@@ -31,7 +31,7 @@ def without(method: str, jar: Path, to: Path) -> None:
 
 @pytest.fixture(scope="module")
 def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a catalog with the indexed table `t` and the twin `u`."""
+    """The folder of a catalog that contains the indexed table `t` and its twin `u`."""
     folder = tmp_path_factory.mktemp("releases")
     listed = ", ".join(f"'{key}' = '{value}'" for key, value in NO_BOUNDS.items())
     with driver(folder / "driver", **iceberg_jars.conf(folder / "own")) as it:
@@ -51,7 +51,7 @@ METHODS = ["resetTasks", "splitOffsets", "snapshotId"]
 
 @pytest.mark.parametrize("k", range(len(METHODS)), ids=METHODS.__getitem__)
 def test_a_missing_method(k: int, warehouse: Path, tmp_path: Path) -> None:
-    """Without the method, queries and writes have Iceberg's own results, and the log names it."""
+    """If Iceberg lacks a method, queries and writes are right, and the log names the method."""
     changed = tmp_path / "iceberg.jar"
     without(METHODS[k], iceberg_jars.jar(), changed)
     conf = iceberg_jars.conf(warehouse)

@@ -1,4 +1,4 @@
-"""SIEVE statements on tables of a REST catalog."""
+"""Runs SIEVE statements on a table of an Iceberg REST catalog."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.iceberg
 
 @pytest.fixture(scope="module")
 def rest(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """A catalog of the session, which a server provides."""
+    """Adds a catalog to the session; a REST server provides its tables."""
     folder = tmp_path_factory.mktemp("rest")
     with rest_server(folder) as uri:
         name = "spark.sql.catalog.remote"

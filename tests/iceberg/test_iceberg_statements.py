@@ -1,4 +1,4 @@
-"""Statements from Iceberg's own tests commit the same changes if each column has an index."""
+"""With and without indexes, statements from Iceberg's own tests commit the same changes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ OWN = ("spark.app.id", "app-id", "size", "engine")
 
 @pytest.fixture(autouse=True)
 def sources(lab: Lab) -> Iterator[None]:
-    """A namespace with the sources, in which joins always supply keys."""
+    """Creates a namespace with the sources `s` and `one`, in which joins always supply keys."""
     always = {"spark.sieve.join.pruning": "always"}
     with namespace(lab, "spark_catalog.replayed"), lab.settings(AUDITED | always):
         lab.sql(
@@ -40,7 +40,7 @@ def sources(lab: Lab) -> Iterator[None]:
 
 
 def newest(lab: Lab, name: str) -> int:
-    """The current snapshot of a table."""
+    """The id of a table's current snapshot."""
     ((found,),) = lab.sql(
         f"SELECT snapshot_id FROM spark_catalog.replayed.{name}.refs WHERE name = 'main'"
     )
@@ -48,7 +48,7 @@ def newest(lab: Lab, name: str) -> int:
 
 
 def outcome(lab: Lab, statement: str, name: str, first: int) -> tuple[object, ...]:
-    """The rows after a statement, and the error or the summary of the new snapshot."""
+    """Runs a statement; returns the rows and the new snapshot's summary, or the error."""
     try:
         lab.sql(statement.format(t=name))
     except (PySparkException, Py4JJavaError) as error:
@@ -76,7 +76,7 @@ def outcome(lab: Lab, statement: str, name: str, first: int) -> tuple[object, ..
 def test_statements_commit_the_same(
     lab: Lab, version: int, mode: str, partitions: str, broadcast: str
 ) -> None:
-    """Each statement has the same outcome on an indexed table and on a twin without an index."""
+    """Each statement has the same outcome on an indexed table and on a table without an index."""
     columns = "id BIGINT, dep STRING, salary BIGINT, address STRUCT<city: STRING, zip: BIGINT>"
     for name in ("t", "u"):
         create(lab, name, columns, partitions, format__version=version, write_delete_mode=mode,
@@ -110,5 +110,6 @@ def test_statements_commit_the_same(
                         f"'replayed.{name}', {first})"
                     )
     assert skipped() - before > 100
-    # The statements that fail are MERGE statements in which a row has several matches.
+    # The statements that fail are MERGE statements in which a target row matches several source
+    # rows.
     assert 1 <= failed < 8, failed

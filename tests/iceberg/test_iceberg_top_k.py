@@ -1,4 +1,4 @@
-"""ORDER BY .. LIMIT, MIN and MAX read only the files that can contain one of the rows."""
+"""Top-k queries, MIN and MAX read only the files that can contain one of the result's rows."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ FILES = 10
 
 @pytest.fixture(autouse=True)
 def database(lab: Lab) -> Iterator[None]:
-    """A new namespace for each test, in which an audit checks every skipped file."""
+    """Creates a new namespace for each test, in which an audit checks every skipped file."""
     with namespace(lab, "spark_catalog.top"), lab.settings(AUDITED):
         yield
 
 
 @pytest.mark.parametrize("adaptive", ["true", "false"])
 def test_first_rows_bound_a_scan(lab: Lab, adaptive: str) -> None:
-    """ORDER BY with LIMIT in both directions, MIN, MAX and pages read few files and few bytes."""
+    """MIN, MAX, and ORDER BY with LIMIT or OFFSET, in both directions, read few files and bytes."""
     create(lab, columns="id BIGINT, x DOUBLE, v STRING")
     insert(lab, "id, if(id = 55, NULL, (id * 37) % 100 + 0.5D) x, concat('v', id % 7) v")
     lab.sql("CREATE SIEVE INDEX ON t (id, x)")
@@ -43,7 +43,8 @@ def test_first_rows_bound_a_scan(lab: Lab, adaptive: str) -> None:
         lab.check("SELECT (SELECT max(id) FROM t) + 1", exactly=1)
         lab.check("(SELECT id FROM t ORDER BY id LIMIT 3) UNION ALL "
                   "(SELECT id FROM t ORDER BY id LIMIT 30)", exactly=4)  # fmt: skip
-        # The scans of the two queries have different bounds, so Spark does not share an exchange.
+        # The scans of the two subqueries have different bounds, so Spark does not share an
+        # exchange.
         lab.check("SELECT id FROM (SELECT id FROM t ORDER BY id LIMIT 3) a FULL JOIN "
                   "(SELECT id FROM t ORDER BY id LIMIT 15) b USING (id)", exactly=3)  # fmt: skip
         assert bytes_read(lab, "SELECT * FROM t ORDER BY id LIMIT 10") == sizes(lab, "id < 10")
@@ -62,7 +63,7 @@ DELETED = [("id BETWEEN 0 AND 8", 2), ("id < 25", 4)]
 def test_files_with_deleted_rows_count_no_rows(
     lab: Lab, version: int, deleted: tuple[str, int]
 ) -> None:
-    """Rows of a file with position deletes or a deletion vector do not let queries skip files."""
+    """If a file has deleted rows, it gives no bound for top-k queries, MIN and MAX."""
     create(lab, format__version=version, write_delete_mode="merge-on-read")
     insert(lab)
     lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -74,14 +75,14 @@ def test_files_with_deleted_rows_count_no_rows(
     lab.check("SELECT * FROM t ORDER BY id DESC LIMIT 3", exactly=1)
     lab.sql("REFRESH SIEVE INDEX ON t")
     lab.check(wanted, exactly=files)
-    # Now each file has deleted rows.
+    # After this statement, each file has deleted rows.
     lab.sql("DELETE FROM t WHERE id % 10 = 9")
     lab.check(wanted, exactly=FILES)
     lab.check("SELECT max(id) FROM t", exactly=FILES)
 
 
 def test_first_rows_read_files_unknown_to_the_index(lab: Lab) -> None:
-    """Top-k queries also read those files of the selected partitions that the index lacks."""
+    """Top-k queries also read those files of the selected partitions that are new to the index."""
     create(lab, more="PARTITIONED BY (truncate(1, v))", write_distribution__mode="none")
     insert(lab, "id, if(id < 50, 'a', 'b') v")
     ((first,),) = lab.sql("SELECT snapshot_id FROM spark_catalog.top.t.snapshots")
@@ -101,7 +102,7 @@ def test_first_rows_read_files_unknown_to_the_index(lab: Lab) -> None:
 
 @pytest.mark.parametrize("version", [2, 3])
 def test_first_rows_of_other_snapshots(lab: Lab, version: int) -> None:
-    """Which files such a query of a snapshot, branch or tag skips depends only on its own files."""
+    """A top-k query of a snapshot, branch or tag takes bounds only from files of this snapshot."""
     create(lab, format__version=version, write_delete_mode="merge-on-read")
     insert(lab)
     ((first,),) = lab.sql("SELECT snapshot_id FROM spark_catalog.top.t.snapshots")
@@ -126,10 +127,11 @@ def test_first_rows_of_other_snapshots(lab: Lab, version: int) -> None:
             lab.check(f"SELECT * FROM {state} ORDER BY id NULLS LAST LIMIT {limit}", exactly=many)
             lab.check(f"SELECT min(id), max(id) FROM {state} WHERE v LIKE 'v%' OR v = 'new'")
 
-    # Now two files of the table and two files of the branch have deleted rows.
+    # At this point, two files of the table and two files of the branch have deleted rows.
     check(limit=2, now=4, other=3, tag=1)
     lab.sql("REFRESH SIEVE INDEX ON t")
-    # The index version of the branch's instant contains neither of the new files.
+    # For the branch, the index version of the branch's instant counts, which contains neither new
+    # file.
     check(limit=1, now=1, other=3, tag=1)
     lab.check(f"SELECT max(id) FROM t VERSION AS OF {first}", exactly=1)
     lab.check("SELECT max(id) FROM t VERSION AS OF 'other'", exactly=3)

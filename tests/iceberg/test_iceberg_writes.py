@@ -1,4 +1,4 @@
-"""DELETE, UPDATE and MERGE write the same rows and snapshots with and without an index."""
+"""With and without an index, DELETE, UPDATE and MERGE write the same rows and snapshots."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ OWN = ("spark.app.id", "app-id", "size")
 
 @pytest.fixture(autouse=True)
 def database(lab: Lab) -> Iterator[None]:
-    """A new namespace for each test, in which an audit checks every skipped file."""
+    """Creates a new namespace for each test, in which an audit checks every skipped file."""
     with namespace(lab, "spark_catalog.writes"), lab.settings(AUDITED):
         yield
 
@@ -72,7 +72,7 @@ def test_the_same_commits(lab: Lab, version: int, mode: str) -> None:
 
 
 def test_rollback_restores_rows_deleted_before_the_build(lab: Lab) -> None:
-    """A query after a rollback finds rows that were deleted when the index was built."""
+    """After a rollback, queries find rows that were deleted when the index was built."""
     create(lab, write_delete_mode="merge-on-read")
     insert(lab)
     ((first,),) = lab.sql("SELECT snapshot_id FROM spark_catalog.writes.t.snapshots")
@@ -86,7 +86,7 @@ def test_rollback_restores_rows_deleted_before_the_build(lab: Lab) -> None:
 
 
 def test_copy_on_write_skips_files_in_its_search(lab: Lab) -> None:
-    """A copy-on-write statement skips files in the search for files to rewrite."""
+    """A copy-on-write statement skips files when it searches for the files to rewrite."""
     create(lab, write_delete_mode="copy-on-write", write_merge_mode="copy-on-write")
     insert(lab)
     lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -108,7 +108,7 @@ def test_copy_on_write_skips_files_in_its_search(lab: Lab) -> None:
 
 @pytest.mark.parametrize("mode", ["copy-on-write", "merge-on-read"])
 def test_insert_only_merge_skips_files_without_a_match(lab: Lab, mode: str) -> None:
-    """A MERGE that only inserts reads just the files in which a source row could match."""
+    """A MERGE that only inserts reads only the files that can match a row of the source."""
     create(lab, write_merge_mode=mode)
     insert(lab)
     create(lab, "s")
@@ -134,7 +134,7 @@ def test_insert_only_merge_skips_files_without_a_match(lab: Lab, mode: str) -> N
     operation, found = summary(lab, "t")
     assert (operation, found["added-records"]) == ("append", "1")
     assert lab.check("SELECT * FROM t WHERE id IN (42, 43, 500)").rows.total() == 3
-    # This MERGE reads all files, because it changes the rows without a partner in the source.
+    # This MERGE reads all files, because it changes the target rows that match no source row.
     by_source = (
         "MERGE INTO t USING s ON t.id = s.id WHEN NOT MATCHED BY SOURCE THEN UPDATE SET v = 'x'"
     )
