@@ -1,4 +1,4 @@
-"""PostgreSQL, HDFS and an S3 server on this machine, each started when a test first needs it."""
+"""Fixtures for PostgreSQL, HDFS and S3 servers, which start when a test first needs them."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from tests.services.postgres import Postgres
 
 @pytest.fixture(scope="session")
 def postgresql() -> Iterator[Postgres]:
-    """An empty PostgreSQL server."""
+    """A running PostgreSQL server with an empty database."""
     with postgres.started() as server:
         yield server
 
 
 @pytest.fixture(scope="session")
 def hdfs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The URI of an empty HDFS with one data node, without a slash at the end."""
+    """The URI of an empty HDFS with one data node; no slash ends the URI."""
     with name_node.started(tmp_path_factory.mktemp("hdfs")) as uri:
         yield uri
 
 
 @pytest.fixture(scope="session")
 def gate(tmp_path_factory: pytest.TempPathFactory) -> Iterator[s3.Gate]:
-    """The gate to an S3 server with three empty buckets."""
+    """The gate in front of an S3 server with three empty buckets."""
     with s3.started(tmp_path_factory.mktemp("s3")) as way:
         yield way
 
 
 @pytest.fixture
 def store(lab: Lab, hdfs: str) -> Store:
-    """The store by which Sieve accesses the cluster's files."""
+    """The store through which Sieve accesses the files of this HDFS."""
     return store_for(hdfs + "/", lab.spark._jvm, lab.spark._jsc.hadoopConfiguration())

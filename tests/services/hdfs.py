@@ -1,4 +1,4 @@
-"""Hadoop's own mini cluster: a name node and a data node in a separate process."""
+"""Starts Hadoop's own mini cluster, a name node and a data node, in a separate process."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ START_SECONDS = 180
 
 @contextmanager
 def started(folder: Path) -> Iterator[str]:
-    """Starts a file system whose superuser is this test's user; afterwards, stops the file system.
+    """Starts an HDFS whose superuser is the current user; at the end, stops this HDFS.
 
-    Yields the file system's URI.
+    Yields the URI of the HDFS.
 
     Args:
         folder: the folder for the nodes' data and for the log.

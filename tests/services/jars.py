@@ -1,4 +1,4 @@
-"""The jars that ``make test-services`` downloads."""
+"""Finds the jars that ``make test-services`` downloads."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ FOLDER = Path(__file__).parents[2] / "build" / "services"
 
 
 def jar(artifact: str) -> Path:
-    """The jar of an artifact, in any version; a test fails if the jar is missing."""
+    """The jar of an artifact, in any version; a test fails if there is no such jar."""
     found = sorted(FOLDER.glob(f"{artifact}-[0-9]*.jar"))
     if not found:
         pytest.fail(f"{FOLDER} has no {artifact} jar: run `make test-services`.", pytrace=False)

@@ -1,4 +1,4 @@
-"""A separate PostgreSQL server in a temporary folder."""
+"""Runs a separate PostgreSQL server for tests in a temporary folder."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PROGRAMS = ("initdb", "pg_ctl", "createdb", "psql")
 
 @dataclass(frozen=True, slots=True)
 class Postgres:
-    """A running server with an empty database.
+    """A running PostgreSQL server with an empty database.
 
     Attributes:
         programs: the folder of PostgreSQL's programs.
@@ -41,7 +41,7 @@ class Postgres:
         return f"jdbc:postgresql://127.0.0.1:{self.port}/{DATABASE}"
 
     def query(self, text: str) -> list[str]:
-        """The rows of a query, as one line per row."""
+        """Runs a query; returns each row as one line of text."""
         return self.run("psql", "--no-psqlrc", "-At", "-d", DATABASE, "-c", text).splitlines()
 
     def run(self, program: str, *args: str) -> str:
@@ -54,10 +54,10 @@ class Postgres:
 def started() -> Iterator[Postgres]:
     """Starts a server that requires a password.
 
-    At the end, stops the server and deletes the data.
+    At the end, stops the server and deletes its data.
     """
     programs = _programs()
-    # The server must run as another user, who cannot access pytest's folder.
+    # The server may have to run as another user, who cannot access pytest's folder.
     with tempfile.TemporaryDirectory(prefix="sieve-pg-") as name:
         folder = Path(name)
         account = _account()
@@ -65,7 +65,7 @@ def started() -> Iterator[Postgres]:
         secret.write_text(PASSWORD)
         for path in (folder, secret):
             os.chown(path, account.pw_uid, account.pw_gid)
-        # PostgreSQL refuses to run as root.
+        # PostgreSQL refuses to run as root, so root must start it as another user.
         own: dict[str, Any] = {"cwd": folder}
         if os.geteuid() == 0:
             own |= {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": []}
@@ -76,7 +76,7 @@ def started() -> Iterator[Postgres]:
             **own,
         )
         (port,) = free_ports(1)
-        # Syncs are off, because nobody reads the data after the test.
+        # The server need not sync its data, because nobody reads the data after the test.
         options = f"-h 127.0.0.1 -p {port} -k '{folder}' -c fsync=off"
         control = (programs / "pg_ctl", "-D", str(data), "-w")
         log = folder / "log"
@@ -93,7 +93,7 @@ def started() -> Iterator[Postgres]:
 
 
 def _programs() -> Path:
-    """The folder of PostgreSQL's programs: from the path, or the newest below Debian's folder."""
+    """The folder with PostgreSQL's programs: on the PATH, or the newest of Debian's folders."""
     debian = Path("/usr/lib/postgresql").glob("*/bin")
     newest = sorted(debian, key=lambda path: float(path.parent.name), reverse=True)
     on_path = [Path(found).parent for found in [shutil.which("initdb")] if found]
@@ -104,7 +104,7 @@ def _programs() -> Path:
 
 
 def _account() -> pwd.struct_passwd:
-    """The user of the server: the current user or, for root, the user of Debian's package."""
+    """The user who runs the server: the current user or, for root, the user of Debian's package."""
     if os.geteuid() != 0:
         return pwd.getpwuid(os.geteuid())
     accounts = {account.pw_name: account for account in pwd.getpwall()}
@@ -112,7 +112,7 @@ def _account() -> pwd.struct_passwd:
 
 
 def _run(program: Path, *args: str, **how: Any) -> str:
-    # The output goes to a file, because the server that pg_ctl starts would keep a pipe open.
+    # The server that pg_ctl starts would keep a pipe open, so the output goes to a file.
     with tempfile.TemporaryFile("w+") as output:
         done = subprocess.run(
             [str(program), *args],

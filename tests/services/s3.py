@@ -1,4 +1,4 @@
-"""A local S3 server (moto) behind a gate that can inject faults."""
+"""Runs a local S3 server (moto) behind a proxy, the gate, which can inject faults."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ KEEPING, HEEDLESS, ANCIENT = "keeping", "heedless", "ancient"
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A fault for the next put of a matching key.
+    """A fault that the gate injects into the next put of a matching key.
 
     Attributes:
-        key: the pattern of the whole key.
+        key: the regular expression that matches the whole key.
         status: the HTTP status of the reply.
         takes_effect: whether the server still executes the put.
     """
@@ -44,7 +44,7 @@ class Fault:
 
 @dataclass
 class Gate:
-    """The gate in front of the server.
+    """A proxy in front of the S3 server, which injects faults and records puts.
 
     Attributes:
         port: the port for requests, on the loopback address.
@@ -59,14 +59,15 @@ class Gate:
 
     @property
     def conf(self) -> dict[str, str]:
-        """Hadoop's settings for the gate, without Spark's prefix."""
+        """Hadoop's settings for access through the gate, without Spark's prefix."""
         return {
             "fs.s3a.endpoint": f"http://127.0.0.1:{self.port}",
             "fs.s3a.endpoint.region": "us-east-1",
             "fs.s3a.path.style.access": "true",
             "fs.s3a.access.key": "test",
             "fs.s3a.secret.key": "test",
-            # Two attempts suffice, because a third time-out would add nothing to a test.
+            # Two attempts for each request suffice, because a third time-out would add nothing to a
+            # test.
             "fs.s3a.attempts.maximum": "2",
             "fs.s3a.retry.limit": "2",
             "fs.s3a.retry.interval": "50ms",
@@ -80,7 +81,7 @@ class Gate:
         return [key for key in found if not key.endswith("/")]
 
     def next_fault(self, key: str) -> Fault | None:
-        """The fault for this put, or None."""
+        """Removes and returns the fault for the next put of this key, or returns None."""
         with self._lock:
             for fault in self.faults:
                 if re.fullmatch(fault.key, key):
@@ -98,7 +99,7 @@ def jars() -> str:
 def started(folder: Path) -> Iterator[Gate]:
     """Starts a new server with the three buckets; stops the server afterwards.
 
-    The server writes its log to the folder.
+    The server writes its log to the given folder.
     """
     programs = sorted(FOLDER.glob("moto-*/bin/moto_server"))
     if not programs:
@@ -129,12 +130,12 @@ def started(folder: Path) -> Iterator[Gate]:
 
 
 class _Server(ThreadingHTTPServer):
-    """Serves each connection in a thread, which ends with the test."""
+    """Serves each connection in its own thread, which ends with the test process."""
 
     daemon_threads = True
 
     def handle_error(self, *_: object) -> None:
-        """Ignores errors: killed drivers reset their connections."""
+        """Ignores errors, because killed drivers reset their connections."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -170,7 +171,7 @@ class _Handler(BaseHTTPRequestHandler):
         for name, value in reply.getheaders():
             if name.lower() not in ("transfer-encoding", "connection", "content-length"):
                 self.send_header(name, value)
-        # The reply to HEAD states the length of a body, but no body follows.
+        # The reply to HEAD states the length of a body, but contains no body.
         told = reply.getheader("Content-Length") if self.command == "HEAD" else None
         self.send_header("Content-Length", told or str(len(data)))
         self.end_headers()

@@ -1,4 +1,4 @@
-"""A metastore server of ``sieve metastore start`` that stores its tables in PostgreSQL."""
+"""Tests a metastore server of ``sieve metastore start`` that stores its tables in PostgreSQL."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ def metastore(folder: Path, port: int, database: Postgres) -> Iterator[list[str]
 
 
 def test_registrations_live_in_postgresql(postgresql: Postgres, tmp_path: Path) -> None:
-    """One spark-sql creates an index, the server restarts, and another spark-sql uses the index.
+    """One spark-sql creates an index; after a restart of the metastore, another one uses it.
 
-    PostgreSQL and other clients of the metastore show the index's registration.
+    PostgreSQL and other clients of the metastore show the registration of the index.
     """
     (port,) = free_ports(1)
     table = "in_postgres"

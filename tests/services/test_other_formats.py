@@ -1,4 +1,4 @@
-"""Delta, Iceberg and Avro together with Sieve, which indexes Delta and Iceberg tables."""
+"""Sieve works together with Delta, Iceberg and Avro, and indexes Delta and Iceberg tables."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ ROWS = "SELECT /*+ REPARTITION_BY_RANGE(4, id) */ id FROM range(100)"
 
 @pytest.fixture(scope="module")
 def mixed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Driver]:
-    """A driver with all formats and Sieve, and tables of each format with the same rows."""
+    """A driver with Sieve and all formats, and one table of each format with the same rows."""
     folder = tmp_path_factory.mktemp("mixed")
     conf = {
         "spark.jars": ",".join([str(shim_jar(find_spark(os.environ))), *map(str, map(jar, JARS))]),
@@ -54,7 +54,7 @@ def mixed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Driver]:
 
 
 def test_create_is_refused(mixed: Driver) -> None:
-    """The error of CREATE names the kind of table and a remedy; queries of the table still work."""
+    """CREATE's error names the kind of table and a remedy; queries of the table still work."""
     words = "a is stored as avro; Sieve indexes Parquet.* copy it into one .CREATE TABLE"
     for statement in ("CREATE SIEVE INDEX ON a (id)", "SHOW SIEVE INDEXES ON a"):
         with pytest.raises(DriverError, match=rf"(?s)SIEVE_UNSUPPORTED_TABLE.*{words}"):
@@ -64,7 +64,7 @@ def test_create_is_refused(mixed: Driver) -> None:
 
 
 def test_a_folder_of_delta_is_refused(mixed: Driver) -> None:
-    """CREATE refuses a Delta folder given by path: a folder has no table properties."""
+    """CREATE refuses the folder of a Delta table, because a folder has no table properties."""
     facts = dict(row[:2] for row in mixed.sql("DESCRIBE EXTENDED d"))
     folder = facts["Location"].removeprefix("file:")
     with pytest.raises(DriverError, match=DELTA):
@@ -72,7 +72,7 @@ def test_a_folder_of_delta_is_refused(mixed: Driver) -> None:
 
 
 def test_another_catalog_shows_no_indexes(mixed: Driver) -> None:
-    """Sieve does not take another catalog's database for a database of the session catalog."""
+    """Sieve does not confuse a database of another catalog with one of the session catalog."""
     mixed.sql("CREATE DATABASE db")
     mixed.sql(f"CREATE TABLE db.p USING parquet AS {ROWS}")
     mixed.sql("CREATE SIEVE INDEX ON db.p (id)")
@@ -87,7 +87,7 @@ def test_another_catalog_shows_no_indexes(mixed: Driver) -> None:
 
 
 def test_parquet_table_is_indexed_next_to_other_catalogs(mixed: Driver) -> None:
-    """A Parquet table is indexed and pruned next to other catalogs, also in joins with these."""
+    """Next to other catalogs, a Parquet table can have an index, and joins with it work."""
     mixed.sql("CREATE SIEVE INDEX ON p (id) OPTIONS (error = 1)")
     assert mixed.files("SELECT * FROM p WHERE id = 7") == 1
     query = "SELECT id FROM p JOIN d USING (id) JOIN a USING (id) JOIN ice.db.t USING (id)"
@@ -96,14 +96,14 @@ def test_parquet_table_is_indexed_next_to_other_catalogs(mixed: Driver) -> None:
 
 
 def test_delta_tables_are_indexed(mixed: Driver) -> None:
-    """Delta tables can be indexed with any order of extensions, and with further extensions."""
+    """Delta tables can be indexed if Delta's extension comes first, and Iceberg's comes last."""
     mixed.sql("CREATE SIEVE INDEX ON d (id) OPTIONS (error = 1)")
     assert mixed.files("SELECT * FROM d WHERE id IN (7, 93)") == 2
     mixed.sql("DROP SIEVE INDEX ON d (id)")
 
 
 def test_iceberg_tables_are_indexed(mixed: Driver) -> None:
-    """Tables of an Iceberg catalog are indexed while Delta is the session catalog."""
+    """Tables of an Iceberg catalog can be indexed while Delta provides the session catalog."""
     mixed.sql("CREATE SIEVE INDEX ON ice.db.t (id) OPTIONS (error = 1)")
     assert [row[:3] for row in mixed.sql("SHOW SIEVE INDEXES IN ice.db")] == [
         ["ice.db", "t", "id_sieve"]

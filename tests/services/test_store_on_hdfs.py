@@ -1,4 +1,4 @@
-"""The store contract over HDFS."""
+"""Runs the store's contract tests on HDFS."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ pytestmark = pytest.mark.services
 
 
 class TestHdfs(StoreContract, PermissionsContract, AtomicCreateContract):
-    """The store contract over HDFS."""
+    """The contract that every store fulfills, tested on HDFS."""
 
     @pytest.fixture
     def folder(self, store: Store, hdfs: str) -> Iterator[str]:
-        """A separate folder, which is deleted afterwards."""
+        """A new folder for each test, which is deleted after the test."""
         folder = f"{hdfs}/sieve-test-{uuid4()}"
         store.mkdirs(folder)
         yield folder
         store.delete(folder)
 
     def test_access_control_lists_are_not_copied(self, store: HadoopStore, folder: str) -> None:
-        """If a table has an access control list, the store copies only the owner's permissions.
+        """If a table has an access control list, the store copies only its owner's permissions.
 
         `restrict` removes access control lists.
         """

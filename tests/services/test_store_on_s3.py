@@ -1,4 +1,4 @@
-"""The store contract on S3, faults of puts, and buckets that ignore conditions."""
+"""Runs the store's contract tests on S3; tests faults of puts, and buckets without conditions."""
 
 from __future__ import annotations
 
@@ -30,8 +30,7 @@ def jvm() -> Iterator[Any]:
         patch.setenv("PYSPARK_SUBMIT_ARGS", f"--driver-class-path {jars()} pyspark-shell")
         gateway = launch_gateway()
     with pytest.MonkeyPatch.context() as patch:
-        # An earlier session in this process would translate exceptions by calls of that session's
-        # JVM.
+        # Without this patch, py4j would translate exceptions through the JVM of an earlier session.
         patch.setattr("py4j.java_gateway.get_return_value", get_return_value)
         yield gateway.jvm
     gateway.shutdown()
@@ -41,7 +40,7 @@ def jvm() -> Iterator[Any]:
 
 @pytest.fixture(autouse=True)
 def as_new(gate: Gate) -> Iterator[None]:
-    """Makes the store forget which buckets it has tested; at the end, removes unused faults."""
+    """Makes the store forget which buckets it has probed; at the end, removes unused faults."""
     s3._lacks.clear()
     gate.puts.clear()
     yield
@@ -50,7 +49,7 @@ def as_new(gate: Gate) -> Iterator[None]:
 
 @pytest.fixture
 def conf(jvm: Any, gate: Gate) -> Any:
-    """A configuration for the server."""
+    """A Hadoop configuration for access to the S3 server."""
     conf = jvm.org.apache.hadoop.conf.Configuration()
     for key, value in gate.conf.items():
         conf.set(key, value)
@@ -65,14 +64,14 @@ def store(jvm: Any, conf: Any) -> Store:
 
 @pytest.fixture
 def folder(store: Store) -> str:
-    """A separate empty folder."""
+    """A new, empty folder in a bucket for each test."""
     folder = f"s3a://{KEEPING}/test-{uuid4()}"
     store.mkdirs(folder)
     return folder
 
 
 class TestS3(StoreContract, AtomicCreateContract):
-    """The store contract except for permissions, which S3A does not report."""
+    """The contract of a store on S3, except for permissions, which S3A does not report."""
 
 
 def elsewhere(
@@ -86,7 +85,7 @@ def elsewhere(
 
 
 def test_bucket_is_probed_before_the_first_create(store: Store, folder: str, gate: Gate) -> None:
-    """Before its first create, the store tests the bucket: of two puts of one name, one must fail.
+    """Before its first create, the store puts a probe twice, and the second put must fail.
 
     Later creates do not probe the bucket again.
     """
@@ -109,9 +108,9 @@ def test_bucket_is_probed_before_the_first_create(store: Store, folder: str, gat
 def test_bucket_that_ignores_conditions_is_refused(
     jvm: Any, conf: Any, bucket: str, why: str
 ) -> None:
-    """For a bucket that ignores conditions, the error names a remedy for several writers.
+    """If a bucket ignores conditions, create fails, and the error names remedies.
 
-    The create leaves nothing in the bucket, and reads work.
+    The failed create leaves no object in the bucket.
     """
     store, folder = elsewhere(jvm, conf, bucket)
     for _ in range(2):
@@ -121,7 +120,7 @@ def test_bucket_that_ignores_conditions_is_refused(
 
 
 def test_an_old_hadoop(jvm: Any, conf: Any) -> None:
-    """The store refuses an S3 client that does not support conditional puts, before any put."""
+    """If an S3 client does not support conditional puts, the store refuses it before any put."""
     conf.set("fs.s3a.create.conditional.enabled", "false")
     conf.set("fs.s3a.impl.disable.cache", "true")
     store, folder = elsewhere(jvm, conf, KEEPING)
@@ -130,10 +129,10 @@ def test_an_old_hadoop(jvm: Any, conf: Any) -> None:
 
 
 def test_a_single_writer(jvm: Any, conf: Any, gate: Gate, caplog: pytest.LogCaptureFixture) -> None:
-    """A user can declare that nobody else writes to the bucket.
+    """A user can declare that this driver is the only writer of a bucket without conditions.
 
-    Before each put, the store of this single writer checks that the object does not exist. The
-    store also logs a warning.
+    Then the store checks before each put that the object does not exist. The store also logs one
+    warning.
     """
     store, folder = elsewhere(jvm, conf, HEEDLESS, single_writer=True)
     with caplog.at_level(logging.WARNING):
@@ -145,7 +144,7 @@ def test_a_single_writer(jvm: Any, conf: Any, gate: Gate, caplog: pytest.LogCapt
     (warning,) = [r.getMessage() for r in caplog.records if "only this driver" in r.getMessage()]
     assert HEEDLESS in warning
     gate.faults.append(Fault(".*/u", 500, takes_effect=True))
-    # Without a condition, a repeated request puts the same bytes again.
+    # Without a condition, the repeated request puts the same bytes again, so create succeeds.
     assert store.create(join(folder, "u"), b"x") is True
 
 
@@ -153,9 +152,10 @@ def test_a_single_writer(jvm: Any, conf: Any, gate: Gate, caplog: pytest.LogCapt
 def test_put_with_a_lost_reply_is_recognised(
     store: Store, folder: str, gate: Gate, status: int
 ) -> None:
-    """If a client repeats a put that had succeeded, the server replies with the status 412.
+    """If a put's reply is lost, the store recognises that its own put has succeeded.
 
-    The writer's name in the object then shows who has put the object.
+    The server answers the repeated put with the status 412, and the object contains its writer's
+    name.
     """
     gate.faults.append(Fault(".*/1.json", status, takes_effect=True))
     assert store.create(join(folder, "1.json"), b"x") is True
@@ -165,9 +165,9 @@ def test_put_with_a_lost_reply_is_recognised(
 
 
 def test_put_is_repeated_after_a_conflict(store: Store, folder: str, gate: Gate) -> None:
-    """The status 409 means that another put of the same name is in progress.
+    """The store repeats a put that failed with the status 409, because this put had no effect.
 
-    The store repeats a put with this status, because the put had no effect.
+    The status 409 means that another put of the same name is in progress.
     """
     gate.faults += [Fault(".*/1.json", 409)] * 2
     assert store.create(join(folder, "1.json"), b"x") is True
@@ -175,7 +175,7 @@ def test_put_is_repeated_after_a_conflict(store: Store, folder: str, gate: Gate)
 
 
 def test_endless_conflicts_are_an_unknown_outcome(store: Store, folder: str, gate: Gate) -> None:
-    """If S3 never decides which put wins, the store reports an unknown outcome."""
+    """If S3 answers each put with a conflict, the store reports an unknown outcome."""
     gate.faults += [Fault(".*/1.json", 409)] * 20
     with pytest.raises(UnknownOutcomeError, match=r"1\.json"):
         store.create(join(folder, "1.json"), b"x")
@@ -185,7 +185,7 @@ def test_endless_conflicts_are_an_unknown_outcome(store: Store, folder: str, gat
 def test_endless_faults_are_an_unknown_outcome(
     store: Store, folder: str, gate: Gate, takes_effect: bool
 ) -> None:
-    """If S3 never answers, the store reports an unknown outcome, even if S3 executed the put."""
+    """If each put gets an error as reply, the outcome is unknown, even if S3 executed a put."""
     gate.faults += [Fault(".*/1.json", 500, takes_effect)] + [Fault(".*/1.json", 500)] * 20
     with pytest.raises(UnknownOutcomeError, match=r"1\.json"):
         store.create(join(folder, "1.json"), b"x")
@@ -193,7 +193,7 @@ def test_endless_faults_are_an_unknown_outcome(
 
 
 def test_a_refusal_has_no_effect(store: Store, folder: str, gate: Gate) -> None:
-    """A put without permission is refused and has no effect."""
+    """If S3 forbids a put, create reports this, because the put had no effect."""
     store.create(join(folder, "before"), b"x")
     gate.faults.append(Fault(".*/1.json", 403))
     with pytest.raises(UnavailableError, match=r"1\.json"):
@@ -201,7 +201,7 @@ def test_a_refusal_has_no_effect(store: Store, folder: str, gate: Gate) -> None:
 
 
 def test_failed_probe_is_repeated_by_the_next_create(store: Store, folder: str, gate: Gate) -> None:
-    """After a failed probe, the store is unavailable, and the next create probes again."""
+    """If the probe of a bucket fails, create fails, and the next create probes again."""
     gate.faults += [Fault(r".*/\.probe-.*", 500)] * 20
     with pytest.raises(UnavailableError, match="cannot tell whether"):
         store.create(join(folder, "1.json"), b"x")
@@ -212,7 +212,7 @@ def test_failed_probe_is_repeated_by_the_next_create(store: Store, folder: str, 
 def test_index_can_only_be_in_the_bucket_of_its_table(
     store: Store, folder: str, jvm: Any, conf: Any
 ) -> None:
-    """An index can be in the bucket of the indexed table, and in no other bucket."""
+    """An index can only be in the bucket that contains its table."""
     assert store.restrict(folder, store.permissions(folder)) == store.permissions(folder)
     other, there = elsewhere(jvm, conf, HEEDLESS)
     for like in (other.permissions(there), Permissions("root", "root", 0o755)):
@@ -226,9 +226,9 @@ def test_index_can_only_be_in_the_bucket_of_its_table(
 def test_failed_write_leaves_no_file(
     store: S3Store, folder: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If a writer fails between two pieces of a file, the store leaves nothing.
+    """If writing fails in the middle of an object, the store leaves no object.
 
-    Closing the stream would put the first piece.
+    Closing the stream would put the part that was already written.
     """
 
     def write_half(stream: Any, data: bytes) -> None:
@@ -245,7 +245,7 @@ def test_failed_write_leaves_no_file(
 def test_interrupted_upload_of_a_large_file_leaves_nothing(
     conf: Any, store: S3Store, folder: str, gate: Gate
 ) -> None:
-    """Multipart uploads are also conditional, and an interrupted upload leaves nothing."""
+    """Multipart uploads are also conditional, and an interrupted upload leaves no object."""
     conf.set("fs.s3a.multipart.size", "5M")
     conf.set("fs.s3a.impl.disable.cache", "true")
     data = bytes(12 << 20)

@@ -1,4 +1,4 @@
-"""Tables and indexes on HDFS."""
+"""Tests tables and indexes whose files are on HDFS."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.services
 
 @pytest.fixture
 def database(lab: Lab, hdfs: str) -> Iterator[str]:
-    """The URI of a database's folder on HDFS; the database is the current one."""
+    """Creates a database on HDFS, makes it current, and yields the URI of its folder."""
     location = f"{hdfs}/warehouse/far.db"
     lab.sql(f"CREATE DATABASE far LOCATION '{location}'")
     lab.sql("USE far")
@@ -24,7 +24,7 @@ def database(lab: Lab, hdfs: str) -> Iterator[str]:
 
 
 def test_the_life_of_an_index(lab: Lab, store: Store, database: str) -> None:
-    """With data and index on HDFS, CREATE, queries, REFRESH and DROP work, and leave no file."""
+    """If data and index are on HDFS, CREATE, queries and REFRESH work; DROP leaves no file."""
     rows = "SELECT /*+ REPARTITION_BY_RANGE({n}, a) */ id AS a, id % 7 AS r FROM range({span})"
     lab.sql(f"CREATE TABLE t USING parquet AS {rows.format(n=8, span='1000')}")
     lab.sql("CREATE SIEVE INDEX ON t (a)")
@@ -39,8 +39,8 @@ def test_the_life_of_an_index(lab: Lab, store: Store, database: str) -> None:
     lab.check("SELECT * FROM t WHERE a = 7", exactly=3)
     lab.sql("REFRESH SIEVE INDEX ON t (a)")
     assert [entry.name for entry in store.list(versions)] == ["1.json", "2.json"]
-    # A block whose keys are in two files lists both, so a query for one of the keys reads two
-    # files.
+    # An index block with keys from two files lists both files, so a query for such a key reads
+    # both.
     lab.check("SELECT * FROM t WHERE a = 1199", at_most=2)
     lab.sql("DROP SIEVE INDEX ON t (a)")
     assert not store.exists(index)

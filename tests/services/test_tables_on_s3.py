@@ -1,4 +1,4 @@
-"""Tables and indexes on S3, with two drivers on one metastore."""
+"""Tests tables and indexes on S3, with two drivers that share one metastore."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Drivers:
 
 @pytest.fixture(scope="module")
 def drivers(gate: Gate, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Drivers]:
-    """Two drivers, and two databases: one bucket has conditional puts, and the other has none."""
+    """Starts two drivers; creates two databases, one in a bucket without conditional puts."""
     folder = tmp_path_factory.mktemp("drivers")
     conf = {
         "spark.driver.extraClassPath": f"{shim_jar(find_spark(os.environ))}{os.pathsep}{jars()}",
@@ -60,7 +60,7 @@ def drivers(gate: Gate, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Dr
 
 
 class serving:  # noqa: N801 - read as a word: with serving(...) as port
-    """Runs a metastore on Derby that can access S3."""
+    """Runs a metastore server with a Derby database; the server can access S3."""
 
     def __init__(self, folder: Path, gate: Gate) -> None:
         site, (self._port,) = folder / "site", free_ports(1)
@@ -93,7 +93,7 @@ class serving:  # noqa: N801 - read as a word: with serving(...) as port
 
 
 def check(it: Driver, query: str, files: int) -> None:
-    """Checks that a query has the same rows with and without the index, from this many files."""
+    """Checks a query's rows with and without the index, and the number of files that it reads."""
     it.sql("SET spark.sieve.enabled = false")
     off = it.sql(query)
     it.sql("SET spark.sieve.enabled = true")
@@ -105,7 +105,7 @@ def check(it: Driver, query: str, files: int) -> None:
 
 @pytest.fixture
 def table(drivers: Drivers) -> Iterator[Driver]:
-    """The first driver, with an indexed table of eight files."""
+    """Yields the first driver, after it has created an indexed table of eight files."""
     one = drivers.one
     one.sql(f"CREATE TABLE shop.t USING parquet AS {ROWS.format(n=8, span='1000')}")
     one.sql("CREATE SIEVE INDEX ON shop.t (a)")
@@ -114,9 +114,9 @@ def table(drivers: Drivers) -> Iterator[Driver]:
 
 
 def test_the_life_of_an_index(table: Driver, gate: Gate) -> None:
-    """With data and index on S3, CREATE, queries, REFRESH, VACUUM and DROP work.
+    """If data and index are on S3, CREATE, queries, REFRESH, VACUUM and DROP work.
 
-    After DROP, no file is left.
+    After DROP, no file of the index is left.
     """
     check(table, POINT, 1)
     check(table, RANGE, 1)
@@ -132,7 +132,7 @@ def test_the_life_of_an_index(table: Driver, gate: Gate) -> None:
     ((_, versions, gone, size),) = table.sql("VACUUM SIEVE INDEX ON shop.t RETAIN 0 HOURS")
     assert versions == 2
     assert size > 0
-    # Before its deletions, VACUUM has added one file, which marks the deletions.
+    # Before VACUUM deletes files, it adds one file, which marks the deletions.
     assert len(gate.keys(KEEPING, "shop.db/.sieve/")) == len(before) - gone + 1
     check(table, POINT, 1)
     table.sql("DROP SIEVE INDEX ON shop.t (a)")
@@ -141,7 +141,7 @@ def test_the_life_of_an_index(table: Driver, gate: Gate) -> None:
 
 
 def test_two_publishers(drivers: Drivers, table: Driver, gate: Gate) -> None:
-    """If two drivers publish at once, each gets separate version numbers, and no change is lost."""
+    """If two drivers publish at once, they use no version number twice, and lose no change."""
     gate.puts.clear()
     wait_until(lambda: drivers.two.files(POINT) == 1, "the second driver knows the index")
     for turn in range(ROUNDS):
@@ -162,9 +162,9 @@ def test_two_publishers(drivers: Drivers, table: Driver, gate: Gate) -> None:
 
 
 def test_create_is_refused_if_the_store_ignores_conditions(drivers: Drivers, gate: Gate) -> None:
-    """On a store that ignores conditions, CREATE is refused and leaves nothing.
+    """If a store ignores conditions, CREATE fails and leaves no file.
 
-    A driver that declares itself the only writer may create an index.
+    A driver that declares itself the only writer may create an index there.
     """
     one, two = drivers.one, drivers.two
     one.sql(f"CREATE TABLE heedless.t USING parquet AS {ROWS.format(n=4, span='1000')}")
@@ -186,7 +186,7 @@ def test_create_is_refused_if_the_store_ignores_conditions(drivers: Drivers, gat
 
 
 def test_create_refuses_another_bucket(table: Driver) -> None:
-    """CREATE refuses a bucket other than the table's, because other people may read that bucket."""
+    """CREATE refuses to write an index to another bucket, which other people might read."""
     table.sql(f"SET spark.sieve.path = s3a://{HEEDLESS}/indexes")
     table.sql(f"SET spark.sieve.roots = s3a://{HEEDLESS}/indexes")
     with pytest.raises(DriverError, match="SIEVE_STORE_PERMISSIONS"):
