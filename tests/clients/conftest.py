@@ -1,4 +1,4 @@
-"""Fixtures of a real metastore server and a real Thrift server, which the client tests share."""
+"""Starts a real metastore server and a real Thrift server, which the client tests share."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ports import free_ports
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A working folder in which servers and the ``sieve`` command run.
+    """A working folder for the servers and for the ``sieve`` command, and the servers' ports.
 
     Attributes:
         folder: the working folder.
@@ -31,24 +31,24 @@ class Site:
 
     @property
     def metastore_option(self) -> list[str]:
-        """The option that connects Spark with the metastore server."""
+        """The option that connects Spark to the metastore server."""
         uri = f"thrift://localhost:{self.metastore_port}"
         return ["--conf", f"spark.hadoop.hive.metastore.uris={uri}"]
 
     def sieve(self, *args: str) -> str:
-        """Runs ``sieve`` in the folder until it ends; returns the standard output."""
+        """Runs ``sieve`` in the folder until the command ends; returns its standard output."""
         return sieve(self.folder, *args)
 
 
 @pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    """Starts and stops the servers with the commands that a user would type."""
+    """Starts the servers with the commands that a user would type; stops them at the end."""
     site = Site(tmp_path_factory.mktemp("site"), *free_ports(4))
     settings = {
         "spark.ui.port": site.ui_port,
         "spark.acls.enable": "true",
         "spark.sql.shuffle.partitions": 4,
-        # With a short time-out, tests would fail on a busy machine.
+        # With a shorter time-out, tests would fail on a busy machine.
         "spark.sieve.start.timeout": "120s",
     }
     conf = [word for key, value in settings.items() for word in ("--conf", f"{key}={value}")]

@@ -52,7 +52,7 @@ class Api:
         return answer.json()
 
     def query(self, database: int, schema: str, sql: str) -> Any:
-        """The rows of a query in SQL Lab, or the text of the error."""
+        """Runs a query in SQL Lab; returns its rows, or the text of its error."""
         body = {"database_id": database, "schema": schema, "sql": sql, "runAsync": False}
         try:
             return self.post("sqllab/execute/", body | {"client_id": f"{time.time_ns() % 10**10}"})[
@@ -90,7 +90,7 @@ class Browser:
         self._driver.get(self._base + path)
 
     def find(self, selector: str, text: str = "") -> WebElement:
-        """Waits for a visible element whose text contains `text`; returns the first one."""
+        """Waits for a visible element whose text contains `text`; returns the first of them."""
 
         def found() -> WebElement | None:
             elements = self._driver.find_elements(By.CSS_SELECTOR, selector)
@@ -113,9 +113,9 @@ class Browser:
         self.wait(clicked)
 
     def picture(self, name: str) -> None:
-        """Saves a picture of the browser.
+        """Saves a screenshot of the browser's page.
 
-        First moves the pointer, so that the page shows no hints.
+        First moves the pointer, so that the page shows no tooltips.
         """
         webdriver.ActionChains(self._driver).move_by_offset(0, 0).perform()
         time.sleep(1)  # wait until hints and bars have faded
@@ -162,7 +162,7 @@ def main(base: str, uri: str, statements: str, pictures: str) -> dict[str, Any]:
 
 
 def in_sql_lab(browser: Browser, database: int, schema: str, sql: str) -> list[str]:
-    """Runs a query in the editor; returns the texts of the cells that the page shows."""
+    """Runs a query in SQL Lab's editor; returns the texts of the cells that the page shows."""
     query = f"new=true&dbid={database}&schema={schema}&title=Sieve&sql={quote(sql)}"
     browser.open(f"/sqllab/?{query}")
     browser.press("Run")

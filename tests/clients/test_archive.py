@@ -1,4 +1,4 @@
-"""`sieve archive` as a user types it: later starts of Spark use the class archive."""
+"""Runs `sieve archive` as a user types it; later starts of Spark then use the class archive."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from pathlib import Path
 import pytest
 from command import sieve
 
-# Other tests share one archive. This test writes its own archive, which takes 20 s of CPU time.
+# All other tests share one archive. This test writes its own archive, which takes 20 s of CPU time.
 pytestmark = pytest.mark.tools
 
 
 def test_a_later_start_maps_the_archive(tmp_path: Path) -> None:
-    """A later start loads classes from the archive, and prints nothing about the archive."""
-    # The test run's own options load an archive, and Java cannot write one under these options.
+    """After `sieve archive`, Spark loads classes from the archive, and prints nothing about it."""
+    # The options of the test run already load an archive, so Java could not write another one with
+    # them.
     cache = {
         "XDG_CACHE_HOME": str(tmp_path / "cache"),
         "SPARK_SUBMIT_OPTS": "",

@@ -1,4 +1,4 @@
-"""Cancels a long CREATE in each client, by the client's own means."""
+"""Cancels a long CREATE in each client, by the means that the client offers."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ OLD = 1_600_000_000
 
 @pytest.fixture(scope="module")
 def slow(site: Site) -> Iterator[None]:
-    """A table of 80 million CSV rows, made at once by linking one file under many names."""
+    """Creates a table of 80 million CSV rows quickly, by linking one file under many names."""
     folder = site.folder / "slow"
     folder.mkdir()
     first = folder / "0.csv"
@@ -61,7 +61,7 @@ def jobs(ui_port: int) -> list[str]:
 
 
 def building(ui_port: int) -> bool:
-    """Returns whether a job of the build is running."""
+    """Returns whether a job of the CREATE statement is running."""
     return any(job.startswith(f"{CREATE} (") for job in jobs(ui_port))
 
 
@@ -81,14 +81,14 @@ def leaves_nothing(site: Site, ui_port: int) -> Iterator[None]:
 def shell(site: Site, *args: str) -> Iterator[tuple[subprocess.Popen[str], Path]]:
     """Starts a shell in a new terminal.
 
-    Returns the process and the file with the shell's output.
+    Yields the process and the file with the shell's output.
     """
     output = site.folder / f"{args[0]}.out"
     program = str(Path(sys.executable).with_name("sieve"))
     with output.open("w") as sink:
         process = subprocess.Popen(
-            # A test run in the background can ignore Ctrl-C, and its child processes would inherit
-            # this.
+            # If the test run ignores Ctrl-C, its child processes would, too, so `env` restores the
+            # default.
             ["env", "--default-signal=INT", program, *args],
             cwd=site.folder, stdin=subprocess.PIPE, stdout=sink, stderr=sink, text=True,
             start_new_session=True,
@@ -101,7 +101,7 @@ def shell(site: Site, *args: str) -> Iterator[tuple[subprocess.Popen[str], Path]
 
 
 def type_in(process: subprocess.Popen[str], *statements: str) -> None:
-    """Types statements, one per line."""
+    """Types statements into the shell, one per line."""
     assert process.stdin is not None
     for statement in statements:
         process.stdin.write(f"{statement};\n")
@@ -162,7 +162,7 @@ def test_pyhive(site: Site) -> None:
 
 @pytest.mark.usefixtures("slow")
 def test_a_time_out(site: Site) -> None:
-    """A CREATE ends when the query time-out of its JDBC client expires."""
+    """If the query time-out of a JDBC client expires during a CREATE, the CREATE ends."""
     with thrift_session(site.thrift_port) as connection:
         with leaves_nothing(site, site.ui_port):
             request = ttypes.TExecuteStatementReq(

@@ -47,8 +47,7 @@ def test_spark_submit(site: Site, tmp_path: Path) -> None:
 def test_beeline(site: Site) -> None:
     """Beeline creates, uses, explains, shows and drops an index through the Thrift server.
 
-    Beeline also accepts procedures, and INDEX without SIEVE, for tools that cannot send SIEVE
-    statements.
+    Procedures, and DROP INDEX without the word SIEVE, also work in Beeline.
     """
     forms = (
         "SELECT 'procedures'",
@@ -64,7 +63,7 @@ def test_beeline(site: Site) -> None:
 
 
 def test_pyhive(site: Site) -> None:
-    """PyHive creates, uses, explains, shows and drops an index; result columns have names."""
+    """PyHive creates, uses, explains, shows and drops an index; the results name their columns."""
     lines: list[list[str]] = []
     with thrift_session(site.thrift_port) as connection:
         cursor = connection.cursor()
@@ -81,14 +80,14 @@ def test_pyhive(site: Site) -> None:
         status = refused.value.args[0].status
         assert status.sqlState == "42P01"
         assert "[SIEVE_UNKNOWN_TABLE]" in status.errorMessage
-        # The message comes first in the error, because some clients show the whole error.
+        # The message comes first in the error's text, because some clients show the whole text.
         shown = str(refused.value)
         assert 0 < shown.index("[SIEVE_UNKNOWN_TABLE]") < shown.index("runningQueryError")
     check(lines)
 
 
 def test_clients_accept_procedures_and_functions(site: Site) -> None:
-    """Clients accept procedures and functions, for tools that cannot send SIEVE statements."""
+    """Procedures and table functions work, for tools that cannot send SIEVE statements."""
     with thrift_session(site.thrift_port) as connection:
         cursor = connection.cursor()
         cursor.execute(tour("by_call")[0])
@@ -100,7 +99,7 @@ def test_clients_accept_procedures_and_functions(site: Site) -> None:
 
 
 def test_settings_of_a_connection_string(site: Site) -> None:
-    """A new session checks and applies the ``?key=value`` settings of the JDBC URL."""
+    """A new session checks and applies the ``?key=value`` settings of its JDBC URL."""
     key = "set:hiveconf:spark.sieve.enabled"
     with thrift_session(site.thrift_port, configuration={key: "false"}) as connection:
         cursor = connection.cursor()
@@ -116,7 +115,7 @@ def test_settings_of_a_connection_string(site: Site) -> None:
 
 
 def test_sessions_of_one_server_are_separate(site: Site) -> None:
-    """Two sessions each create an index and query a table, in different databases."""
+    """Two sessions of one server use different databases, and each sees only its own index."""
     with (
         thrift_session(site.thrift_port) as one,
         thrift_session(site.thrift_port) as two,
@@ -138,7 +137,7 @@ def test_sessions_of_one_server_are_separate(site: Site) -> None:
 
 
 def test_a_foreign_client_reads_the_registration(site: Site) -> None:
-    """The table property has its documented form, which any client of the metastore can read."""
+    """Any client of the metastore can read the registration in its documented form."""
     with thrift_session(site.thrift_port) as connection:
         cursor = connection.cursor()
         for statement in tour("registered")[:2]:

@@ -1,4 +1,4 @@
-"""Two clients without Spark and Sieve run the code of the docs page on Spark Connect."""
+"""Two clients, which lack Spark and Sieve, run the code of the docs page about Spark Connect."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HOME = Path(__file__).resolve().parents[2]
 PYTHON = HOME / "build" / "clients" / "bin" / "python"
 PAGE = HOME / "docs" / "recipes" / "connect.md"
 
-# This code replaces those lines of the page that create a session.
+# This code replaces the lines of the page that create a session.
 BEFORE = """
 import sys
 from pyspark.sql import SparkSession
@@ -47,7 +47,7 @@ print(len(on), refreshed.change, scan.files_read, scan.reasons, failed and drawn
 
 
 def test_two_clients_at_once(site: Site) -> None:
-    """Concurrent clients have separate databases and settings, and print what the page shows."""
+    """Two clients at once have separate databases and settings, and print what the page shows."""
     if not PYTHON.exists():
         pytest.fail("run `make test-clients`, which installs clients")
     blocks = re.findall(r"```(?:python)?\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)

@@ -1,4 +1,4 @@
-"""Runs the dbt package `integrations/dbt` on the project `examples/dbt`, as users do."""
+"""Runs the dbt package `integrations/dbt` on the project `examples/dbt`, as users would."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ pytestmark = pytest.mark.tools
 
 @pytest.fixture(scope="module")
 def project(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """The example project after one run. The test writes some names in upper case."""
+    """The example project after one run.
+
+    The fixture writes some column and index names in upper case.
+    """
     project = Project(tmp_path_factory.mktemp("dbt"), site.thrift_port)
     project.change("events", "['id', 'kind']", "['ID', 'kind']")
     project.change("days", "'name': 'visitors'", "'name': 'Visitors'")
@@ -33,7 +36,10 @@ MADE = {
 
 
 def test_a_first_run_creates(project: Project) -> None:
-    """A first run creates each listed index, which is ready and in use; a view has no index."""
+    """A first dbt run creates each index that the models list, and queries use the indexes.
+
+    A view gets no index.
+    """
     indexes = project.indexes()
     assert set(indexes) == MADE
     assert set(indexes.values()) == {("ready", 1)}
@@ -42,9 +48,9 @@ def test_a_first_run_creates(project: Project) -> None:
 
 
 def test_later_runs_refresh(project: Project) -> None:
-    """A run that appends rows or overwrites a partition refreshes each index.
+    """A dbt run that appends rows or overwrites a partition refreshes the table's indexes.
 
-    A new table gets new indexes.
+    If a dbt run replaces a table, the run also creates the table's indexes again.
     """
     for _ in range(2):
         project.dbt("run")
@@ -59,9 +65,9 @@ def test_later_runs_refresh(project: Project) -> None:
 
 
 def test_a_run_follows_the_config(project: Project) -> None:
-    """A run rebuilds an index if its options change, and drops an index that is no longer listed.
+    """A dbt run rebuilds an index if its options change, and drops an index that is not listed.
 
-    A dbt run keeps an index that a user has created.
+    A dbt run keeps an index that a user has created by hand.
     """
     project.sql("CREATE SIEVE INDEX by_hand ON shop.days (id) OPTIONS (budget = '5%')")
     options = "'options': {'payback': 99}"
@@ -77,7 +83,7 @@ def test_a_run_follows_the_config(project: Project) -> None:
 
 
 def test_a_run_fails_with_the_reason(project: Project) -> None:
-    """If a column is missing, the model with this column fails with the error of CREATE."""
+    """If a model lists an index on a missing column, the model fails with the error of CREATE."""
     project.change("orders", "['customer']", "['nowhere']")
     said = project.dbt("run", "--select", "orders", fails=True)
     assert "SIEVE_UNKNOWN_COLUMN" in said

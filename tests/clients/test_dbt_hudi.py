@@ -1,4 +1,4 @@
-"""A dbt model that merges into a Hudi table, on Spark 3.5, for which a Hudi bundle exists."""
+"""Runs a dbt model that merges into a Hudi table, on Spark 3.5, which has a Hudi bundle."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SPARK = HOME / "build" / "spark-3.5"
 
 @pytest.fixture
 def project(tmp_path: Path) -> Iterator[Project]:
-    """The example project on a server with Hudi."""
+    """The example project, on a Thrift server with Hudi."""
     (port,) = free_ports(1)
     bundles = list((HOME / "build" / "hudi").glob("hudi-spark3.5-bundle_*.jar"))
     if not bundles:
@@ -46,7 +46,7 @@ def test_a_merge_refreshes_the_index(project: Project) -> None:
         counts = "SELECT count(*), count(DISTINCT id), max(turn) FROM shop.accounts"
         assert project.sql(counts) == [(4000 + 100 * turn,) * 2 + (turn,)]
         assert project.indexes() == {("accounts", "card_sieve"): ("ready", turn + 1)}
-        # The run updated the first of these account numbers, and added the second.
+        # The run updated the first of these two account numbers, and added the second.
         for number in (3900 + 100 * turn - 99, 3999 + 100 * turn):
             card = f"({number} + {turn}) * 7919 % 100003"
             query = f"SELECT id, turn FROM shop.accounts WHERE card = {card}"

@@ -1,4 +1,4 @@
-"""`sieve inspect` as a user types it, on a table in the site's metastore."""
+"""Runs `sieve inspect` as a user types it, on a table in the site's metastore."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CREATE TABLE drawn USING parquet AS SELECT /*+ REPARTITION_BY_RANGE(10, arrived)
 
 @pytest.fixture(scope="module")
 def drawn(site: Site) -> Site:
-    """A site with a sorted table, in which late rows are in slightly later files."""
+    """A site with an indexed table; late rows are in slightly later files."""
     with thrift_session(site.thrift_port) as connection:
         for statement in (TABLE, "CREATE SIEVE INDEX ON drawn (id)"):
             connection.cursor().execute(statement)
@@ -46,7 +46,7 @@ def _inspect(site: Site, *args: str) -> subprocess.CompletedProcess[str]:
 def test_inspect_writes_a_picture_and_a_summary(drawn: Site, tmp_path: Path) -> None:
     """The command writes a PNG of full size, and prints a summary and the PNG's path.
 
-    A client of the Thrift server gets the same picture and summary.
+    A client of the Thrift server gets the same picture and the same summary.
     """
     output = tmp_path / "picture.png"
     done = _inspect(

@@ -1,4 +1,4 @@
-"""Tests a compiled Scala program, submitted as a jar, without any Python code."""
+"""Runs a compiled Scala program, submitted as a jar, without any Python code of the user."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ object Tour {
 
 
 def compiled(folder: Path) -> Path:
-    """A jar of the program, compiled by the Scala compiler in Spark's jars."""
+    """Compiles the program with the Scala compiler in Spark's jars; returns the program's jar."""
     source, classes, jar = folder / "Tour.scala", folder / "classes", folder / "tour.jar"
     source.write_text(PROGRAM)
     classes.mkdir()
@@ -55,7 +55,8 @@ def compiled(folder: Path) -> Path:
 def test_spark_submit_of_a_jar(site: Site, tmp_path: Path) -> None:
     """A Scala program creates, uses, explains, shows and drops an index.
 
-    Like a plug-in, the program adds planner rules that replace operators of certain classes.
+    Like a plug-in, the program adds a planner rule; the plan must contain Spark's own scan
+    operator.
     """
     output = site.sieve(
         *("submit", *site.metastore_option, "--class", "Tour", str(compiled(tmp_path))),

@@ -1,4 +1,4 @@
-"""In one Thrift server, some sessions query while others create, refresh and drop indexes."""
+"""In one Thrift server, some sessions run queries while others create and drop indexes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from conftest import Site
 
 READERS, WRITERS, SECONDS = 32, 4, 5
-# If two users change one index at once, the slower statement can raise one of these errors.
+# If two users change one index at once, the slower user's statement can raise one of these errors.
 _CONFLICTS = re.compile(
     r"SIEVE_(INDEX_EXISTS|UNKNOWN_INDEX|INDEX_NOT_USABLE|INDEX_DROPPED|PUBLISH_CONFLICT|"
     r"REFRESH_CONFLICT|INDEX_GONE|FILE_GONE)"
@@ -26,7 +26,7 @@ _CONFLICTS = re.compile(
 
 @pytest.mark.long
 def test_many_sessions_at_once(site: Site) -> None:
-    """No session hangs or gets a wrong row, and only statements that conflict can fail."""
+    """No session hangs or gets a wrong row; only statements that conflict with others can fail."""
     with thrift_session(site.thrift_port) as connection:
         cursor = connection.cursor()
         cursor.execute("CREATE DATABASE many")
@@ -49,7 +49,7 @@ def test_many_sessions_at_once(site: Site) -> None:
 def _session(
     site: Site, work: Callable[[Any, int], Counter[str]], number: int, end: float
 ) -> Counter[str]:
-    """Repeats a session's work until the end time, and at least once."""
+    """Repeats a session's work until the time ``end``, and at least once."""
     done: Counter[str] = Counter()
     with thrift_session(site.thrift_port, database="many") as connection:
         cursor = connection.cursor()

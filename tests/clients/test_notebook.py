@@ -28,12 +28,12 @@ notebook = nbformat.read(sys.argv[1], 4)
 NotebookClient(notebook, timeout=240, kernel_name="python3").execute()
 nbformat.write(notebook, "run.ipynb")
 """
-# Outputs with times or UUIDs (also in file names) differ between runs.
+# Outputs that contain times or UUIDs, even in file names, differ between runs.
 VARYING = ("seconds", "uuid", "part-0")
 
 
 def results(path: Path) -> dict[str, dict[str, Any]]:
-    """The result that each cell shows, as text and as HTML."""
+    """The result that each cell shows, by kind of output, such as text and HTML."""
     cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
     return {
         cell["id"]: {kind: "".join(text) for kind, text in output["data"].items()}
@@ -64,7 +64,7 @@ def test_notebook_cells_show_their_saved_results(path: Path, tmp_path: Path) -> 
     assert len(varying) * 3 < len(saved)
     for name, shown in saved.items():
         if name in varying:
-            # The first line contains the column names.
+            # The first line of a result contains its column names.
             heads = {each["text/plain"].splitlines()[0].split()[0] for each in (shown, found[name])}
             assert len(heads) == 1
             assert shown.keys() == found[name].keys()
@@ -73,7 +73,7 @@ def test_notebook_cells_show_their_saved_results(path: Path, tmp_path: Path) -> 
 
 
 def test_pictures_are_saved_in_full() -> None:
-    """A notebook draws an index as `sieve inspect` does, and shows the summary as text."""
+    """The notebooks contain pictures of the size that `sieve inspect` draws, and the summary."""
     shown = [cell for path in NOTEBOOKS for cell in results(path).values() if "image/png" in cell]
     for cell in shown:
         png = base64.b64decode(cell["image/png"])
@@ -83,6 +83,6 @@ def test_pictures_are_saved_in_full() -> None:
 
 
 def test_answers_are_tables_with_bars() -> None:
-    """The saved notebooks show shares as bars."""
+    """The saved notebooks show shares as bars in HTML."""
     shown = [cell for path in NOTEBOOKS for cell in results(path).values()]
     assert sum("position:absolute" in cell.get("text/html", "") for cell in shown) > 3

@@ -1,4 +1,4 @@
-"""`sieve sql` as users see it: aligned rows and named steps on a terminal, tabs elsewhere."""
+"""Tests what `sieve sql` prints: aligned rows and progress on a terminal, and tabs elsewhere."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ def on_terminal(folder: Path, *args: str) -> str:
 
 
 def test_a_terminal_gets_aligned_rows_and_steps(tmp_path: Path) -> None:
-    """On a terminal, a wide last column is wrapped, and a wide table is printed as a list.
+    """On a terminal, `sieve sql` wraps a wide last column, and prints a wide result as a list.
 
-    The command prints its output on a terminal of any width.
+    The shell also aligns rows, and shows the progress of a statement.
     """
     (tmp_path / "s.sql").write_text(STATEMENTS)
     printed = on_terminal(tmp_path, "sql", "-f", "s.sql")
@@ -66,17 +66,17 @@ def test_a_terminal_gets_aligned_rows_and_steps(tmp_path: Path) -> None:
     assert "id_sieve  NULL  ok      files: 8 ok" in lines
     assert "\rreading " in printed
     assert " of 8 files" in printed
-    # The lines of the advice on the column s have equal indentation. Every file contains each value
-    # of the column s.
+    # Every file contains the only value of the column s, so CREATE gives advice about the index on
+    # s. All lines of this advice have the same indentation.
     advice = next(k for k, line in enumerate(lines) if "this index cannot" in line)
     assert lines[advice + 1].startswith(" " * (lines[advice].index("this index")))
 
 
 @pytest.mark.long
 def test_a_pipe_gets_tabs(tmp_path: Path) -> None:
-    """In a pipe, `sieve sql` prints the same output as Spark's own shell.
+    """If its output is a pipe, `sieve sql` prints the same output as Spark's own shell.
 
-    A statement without columns prints no header.
+    For a statement without result columns, the shell prints no header.
     """
     (tmp_path / "s.sql").write_text(STATEMENTS)
     lines = sieve(tmp_path, "sql", "-f", "s.sql").splitlines()

@@ -58,7 +58,7 @@ print(json.dumps({
 """
 
 
-# The page's code, extended to print the results of the last two lines.
+# Runs the page's code, but also prints the results of its last two lines.
 _PAGE = """
 import ast, json, sys
 
@@ -71,7 +71,7 @@ print(json.dumps([indexes, frame.to_dict("list")]))
 
 
 def test_code_of_the_sqlalchemy_page_works(site: Site) -> None:
-    """The page's code runs, and prints the indexes that a comment in the code shows."""
+    """The page's code runs, and returns the indexes that a comment in the code shows."""
     page = (HOME / "docs" / "recipes" / "sqlalchemy.md").read_text(encoding="utf-8")
     (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     (told,) = re.findall(r"# (\[.*\])", code)
@@ -89,7 +89,7 @@ def test_code_of_the_sqlalchemy_page_works(site: Site) -> None:
 
 
 def run_python(release: str, script: str, *args: str) -> str:
-    """The output of a script under one release of SQLAlchemy."""
+    """Runs a script under one release of SQLAlchemy; returns the script's output."""
     python = HOME / "build" / f"sqlalchemy-{release}" / "bin" / "python"
     if not python.exists():
         pytest.fail("run `make test-clients`, which installs SQLAlchemy")

@@ -1,4 +1,4 @@
-"""Superset, started by the steps of the recipe, and used in a browser over the Thrift server."""
+"""Starts Superset by the steps of the recipe, and uses it in a browser over the Thrift server."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TOOLS = HOME / "build" / "superset" / "bin"
 PAGE = (HOME / "docs" / "recipes" / "superset.md").read_text(encoding="utf-8")
 BROWSER = ("chromium", "chromedriver")
 
-# Twenty files in the order of arrival; one order in fifty is late.
+# The table has twenty files, sorted by arrival; one order in fifty arrives late.
 ORDERS = """
 CREATE TABLE superset_db.orders USING parquet AS
 SELECT /*+ REPARTITION_BY_RANGE(20, arrived) */ id,
@@ -38,7 +38,7 @@ FROM (SELECT id, if(id % 50 = 7, id + 20000, id) AS arrived FROM range(0, 100000
 
 
 def blocks(language: str) -> list[str]:
-    """The code blocks of the page in one language."""
+    """The code blocks of the recipe's page in one language."""
     found = re.findall(r"^( *)```(\w*)\n(.*?)^\1```", PAGE, re.MULTILINE | re.DOTALL)
     return [textwrap.dedent(text) for _, marked, text in found if marked == language]
 
@@ -85,7 +85,7 @@ def superset(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def answers(url: str) -> bool:
-    """Returns whether a server responds."""
+    """Returns whether a server replies to this URL with the status 200."""
     try:
         with urllib.request.urlopen(url, timeout=5) as reply:
             return bool(reply.status == 200)

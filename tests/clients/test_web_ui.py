@@ -1,4 +1,4 @@
-"""The tab "Sieve" of the Thrift server's web UI, in headless Chromium."""
+"""Tests the tab "Sieve" of the Thrift server's web UI in headless Chromium."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ HOSTILE = "<script>document.title='owned'</script>"
 
 
 def browse(url: str, profile: Path, *options: str) -> str:
-    """The source of a page in the browser, after the page's scripts have run."""
+    """The HTML source of a page, after a browser has run the page's scripts."""
     quiet = ("--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={profile}")
     done = subprocess.run(
         ["chromium", *quiet, "--window-size=1200,1400", *options, "--dump-dom", url],
@@ -39,7 +39,7 @@ def browse(url: str, profile: Path, *options: str) -> str:
 
 
 def test_users_without_access_to_the_ui_do_not_see_the_tab(site: Site) -> None:
-    """Spark's lists of UI users protect the tab as they protect the page of jobs."""
+    """Spark's access control lists protect the tab in the same way as the page of jobs."""
     for page in ("jobs", "sieve"):
         address = f"http://localhost:{site.ui_port}/{page}/"
         assert urlopen(address, timeout=30).status == 200
@@ -48,7 +48,7 @@ def test_users_without_access_to_the_ui_do_not_see_the_tab(site: Site) -> None:
 
 
 def test_the_tab_in_a_browser(site: Site, tmp_path: Path) -> None:
-    """The tab shows the index and the scan, and shows a script in a name as plain text."""
+    """The tab shows the index and the scan; a script in a column's name appears as plain text."""
     with thrift_session(site.thrift_port) as connection:
         cursor = connection.cursor()
         cursor.execute("CREATE DATABASE web_ui")
