@@ -74,7 +74,7 @@ def test_inspect_writes_a_picture_and_a_summary(drawn: Site, tmp_path: Path) -> 
 def test_unknown_index_prints_one_line(drawn: Site) -> None:
     """For an unknown index, the command prints one line and no stack trace.
 
-    The command reports errors of other kinds unchanged.
+    The command reports other errors unchanged.
     """
     done = _inspect(drawn, *drawn.metastore_option, "drawn", "nope")
     assert done.returncode == 1

@@ -1,4 +1,4 @@
-"""Runs a compiled Scala program, submitted as a jar, without any Python code of the user."""
+"""Runs a compiled Scala program, submitted as a jar, without Python code of the user."""
 
 from __future__ import annotations
 
@@ -55,8 +55,7 @@ def compiled(folder: Path) -> Path:
 def test_spark_submit_of_a_jar(site: Site, tmp_path: Path) -> None:
     """A Scala program creates, uses, explains, shows and drops an index.
 
-    Like a plug-in, the program adds a planner rule; the plan must contain Spark's own scan
-    operator.
+    Like a plug-in, the program adds a planner rule; the plan must keep Spark's scan operator.
     """
     output = site.sieve(
         *("submit", *site.metastore_option, "--class", "Tour", str(compiled(tmp_path))),

@@ -66,17 +66,17 @@ def test_a_terminal_gets_aligned_rows_and_steps(tmp_path: Path) -> None:
     assert "id_sieve  NULL  ok      files: 8 ok" in lines
     assert "\rreading " in printed
     assert " of 8 files" in printed
-    # Every file contains the only value of the column s, so CREATE gives advice about the index on
-    # s. All lines of this advice have the same indentation.
+    # Every file contains the only value of s, so CREATE gives advice about the index on s. All
+    # lines of this advice have the same indentation.
     advice = next(k for k, line in enumerate(lines) if "this index cannot" in line)
     assert lines[advice + 1].startswith(" " * (lines[advice].index("this index")))
 
 
 @pytest.mark.long
 def test_a_pipe_gets_tabs(tmp_path: Path) -> None:
-    """If its output is a pipe, `sieve sql` prints the same output as Spark's own shell.
+    """Into a pipe, `sieve sql` prints the same output as Spark's own shell.
 
-    For a statement without result columns, the shell prints no header.
+    A statement without result columns prints no header.
     """
     (tmp_path / "s.sql").write_text(STATEMENTS)
     lines = sieve(tmp_path, "sql", "-f", "s.sql").splitlines()

@@ -85,7 +85,7 @@ def superset(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def answers(url: str) -> bool:
-    """Returns whether a server replies to this URL with the status 200."""
+    """Returns whether a server replies with the status 200."""
     try:
         with urllib.request.urlopen(url, timeout=5) as reply:
             return bool(reply.status == 200)

@@ -42,9 +42,8 @@ class History:
     """A table, on which random commands and refreshes run.
 
     A model in Python computes the rows after each command. After each command, the history reads
-    the whole table without an index, and compares the rows with the model's. The column `amount`
-    can change its name, type and position. If it is dropped and added again, it is a different
-    column.
+    the table without an index, and compares it with the model. The column `amount` can change its
+    name, type and position; after DROP and ADD, it is a new column.
 
     Args:
         lab: the session.
@@ -95,7 +94,7 @@ class History:
     # -- commands whose result the model can compute -----------------------------------------
 
     def begin(self) -> None:
-        """Makes the table, fills it, and creates an index on each of three numeric columns."""
+        """Makes and fills the table, and creates an index on each of three numeric columns."""
         more, properties = LAYOUTS[self.layout]
         create(self.lab, columns=COLUMNS, more=more, layout=properties, widening=WIDENING)
         folder = dict(row[:2] for row in self.lab.sql("DESCRIBE EXTENDED t"))["Location"]
@@ -264,7 +263,7 @@ class History:
             self.does(kind, self.rows if rows is None else rows)
 
     def does(self, kind: str, rows: Sequence[Row]) -> None:
-        """Counts a command, and checks that the table now contains these rows.
+        """Counts a command; checks that the table now contains these rows.
 
         In half of the cases, also runs a REFRESH.
         """
@@ -319,7 +318,7 @@ class History:
         question.check(self.lab)
 
     def indexes_are_right(self) -> None:
-        """Checks each index of the table with CHECK SIEVE INDEX."""
+        """Checks the table's indexes with CHECK SIEVE INDEX."""
         states = set()
         for (name,) in self.lab.sql("SELECT index FROM sieve_indexes()"):
             with dropped_columns_ignored():

@@ -129,8 +129,7 @@ def test_conditions_on_the_target_skip_its_files(tables: Lab, join: str, name: s
     assert len(later) == again
     assert (run["scans"] > 1) == again
     if not case.read:
-        # The source does not contain this key either, so Spark's keys can make the scan skip even
-        # more files.
+        # The source has no key above 1000 either, so its keys can skip even more files.
         assert run["files_skipped"] == run["files_listed"]
         return
     keys = "at run time" in (said["predicate"] or "")
@@ -193,7 +192,7 @@ def test_merge_refuses_double_match_below_a_condition(tables: Lab) -> None:
     """MERGE refuses a row that matches twice and satisfies the ON condition on the target.
 
     MERGE numbers the rows of the target to detect such matches. These numbers must stay distinct if
-    the scan skips files.
+    scans skip files.
     """
     twice = "(SELECT 75L AS k UNION ALL SELECT 75L)"
     on = "MERGE INTO {} t USING {} s ON t.k = s.k AND t.k > 70"

@@ -51,7 +51,7 @@ SOURCES = {
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of target table, and the settings of the session that runs MERGE on it.
+    """A kind of target table, and the settings of the session that runs MERGE.
 
     Attributes:
         more: SQL text that follows the table's columns.
@@ -145,7 +145,7 @@ def assert_same_rows(lab: Lab, told: str) -> None:
 
 
 def changes(lab: Lab, table: str) -> Counter[str]:
-    """The rows that all MERGE statements added to the table's change feed."""
+    """The rows in the change feed of all MERGE statements."""
     feed = f"SELECT * FROM table_changes('{table}', 3)"
     with lab.setting("spark.sieve.enabled", "false"):
         return Counter(map(repr, lab.spark.sql(feed).drop("_commit_timestamp").collect()))
@@ -177,8 +177,8 @@ def test_merges_of_all_kinds(lab: Lab, name: str) -> None:
             log.info("%s: %d files skipped: %s", name, now, " ".join(statement.split()))
             assert found == merge(lab, statement, "twin"), statement
             assert_same_rows(lab, statement)
-            # A REFRESH runs only after every second MERGE, so other MERGE statements meet files
-            # without index data.
+            # A REFRESH runs only after every second MERGE, so the others meet files that the index
+            # lacks.
             if number % 2:
                 lab.sql("REFRESH SIEVE INDEX ON t")
         if kind.properties.get("delta.enableChangeDataFeed"):

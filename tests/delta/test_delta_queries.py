@@ -100,7 +100,7 @@ def test_restore_brings_rows_back(lab: Lab) -> None:
 
 
 def test_earlier_table_version_uses_earlier_index_version(lab: Lab) -> None:
-    """A query of an earlier table version uses an index version that contains those files."""
+    """Queries of old table versions use index versions that contain the old files."""
     create(lab, vectors=VECTORS)
     insert(lab, ROWS)
     lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -158,7 +158,7 @@ def test_index_of_dropped_and_added_column_is_not_used(lab: Lab) -> None:
 def test_statements_name_the_index_of_a_dropped_column(lab: Lab, later: bool) -> None:
     """If an indexed column was dropped, statements name the index and a remedy.
 
-    They do so even if a new column has the dropped column's name.
+    The error is the same if a new column has the dropped column's name.
 
     The table's other indexes still work.
     """

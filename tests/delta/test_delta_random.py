@@ -43,7 +43,7 @@ def live_through(lab: Lab, layout: str, histories: int, seed: str) -> None:
         own = Lab(lab.spark.newSession())
         return History(own, layout, f"{seed} {layout} {number}").run(STEPS)
 
-    # Two threads are faster, because planning takes most of the time and uses only one core.
+    # Planning takes most of the time and uses only one core.
     with ThreadPoolExecutor(2) as pool:
         done = sum(pool.map(live, range(histories)), Counter[str]())
     made = counted(lab) - before

@@ -26,7 +26,7 @@ def tables(lab: Lab) -> Iterator[None]:
 
 
 def append(frame: DataFrame, table: str, folder: Path) -> None:
-    """Appends all rows that a stream's source has now to a table, and waits for the end."""
+    """Appends all current rows of a stream's source to a table, and waits for the end."""
     writer = frame.writeStream.format("delta").option("checkpointLocation", str(folder))
     writer.trigger(availableNow=True).toTable(table).awaitTermination(60)
 

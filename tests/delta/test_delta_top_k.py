@@ -43,7 +43,7 @@ def test_first_rows_read_few_files(lab: Lab, shape: str) -> None:
 def test_table_with_deletion_vectors_has_no_bound(lab: Lab) -> None:
     """If a table can have deletion vectors, top-k queries, MIN and MAX read all files.
 
-    The reason is that Delta then adds a filter to each scan.
+    Delta then adds a filter to each scan.
     """
     create(lab, properties=VECTORS)
     insert(lab, SCATTERED)

@@ -83,7 +83,7 @@ def test_a_replaced_table_keeps_its_indexes(lab: Lab) -> None:
 
 
 def test_overwriting_by_save_as_table_keeps_the_indexes(lab: Lab) -> None:
-    """If saveAsTable overwrites a table, the property that registers the index is dropped.
+    """If saveAsTable overwrites a table, the index's property is dropped.
 
     Sieve then registers the index again.
     """

@@ -23,10 +23,10 @@ def jvm(lab: Lab) -> int:
 
 @pytest.fixture
 def table(lab: Lab) -> Iterator[str]:
-    """Yields the name of a new table of ten files, sorted by ``id``, with an index on ``id``.
+    """Yields the name of a new table of ten files, sorted by ``id`` and indexed on ``id``.
 
-    The index divides each file into several ranges. Spark interprets the queries, as in the tests
-    of statements.
+    The index divides each file into several ranges. Spark interprets expressions and does not
+    compile them.
     """
     with lab.settings(RANGES | INTERPRETED), lab.database("fault"):
         lab.spark.range(0, 1000, 1, 10).selectExpr(

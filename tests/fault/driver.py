@@ -39,7 +39,7 @@ class DriverError(Exception):
 
 
 class Driver:
-    """A PySpark driver in a process of its own, which runs SQL statements."""
+    """A PySpark driver in a separate process, which runs SQL statements."""
 
     def __init__(self, folder: Path, conf: dict[str, str], under: Sequence[str] = ()) -> None:
         folder.mkdir(parents=True)
@@ -100,7 +100,7 @@ class Driver:
         wait_until(lambda: not alive(pid), "the front end is dead")
 
     def end(self) -> None:
-        """Ends the driver in the normal way, by closing its standard input."""
+        """Ends the driver normally, by closing its standard input."""
         assert self.process.stdin is not None
         self.process.stdin.close()
         self.process.wait(120)

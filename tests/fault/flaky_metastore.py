@@ -91,12 +91,12 @@ class CutMetastore:
                 connection.shutdown(socket.SHUT_RDWR)
 
     def end(self) -> None:
-        """Makes the server vanish, and kills its process."""
+        """Makes the server vanish, and kills it."""
         self.vanish()
         self.kill()
 
     def kill(self) -> None:
-        """Kills the server's process, but leaves the proxy open."""
+        """Kills the server's process."""
         if self._process is not None:
             self._process.kill()
             self._process.wait(60)

@@ -2,7 +2,7 @@
 
 A test writes the number n to a file.
 
-Drivers start this program instead of Python; its arguments are this file and Python's arguments.
+Drivers start this program instead of Python; its first argument is the path of the file with n.
 """
 
 from __future__ import annotations

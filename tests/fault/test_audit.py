@@ -29,7 +29,7 @@ SAMPLE = "spark.sieve.audit.sample"
 
 @pytest.fixture(scope="module")
 def table(lab: Lab) -> Iterator[Lab]:
-    """Creates a table of four files of ten rows each, sorted by ``id``, and an index on ``id``."""
+    """Creates an indexed table of four files with ten rows each, sorted by ``id``."""
     with lab.database("audited"):
         lab.sql(
             "CREATE TABLE u USING parquet AS SELECT id, cast(id AS string) AS s "
@@ -75,9 +75,10 @@ def forged(table: Lab) -> Lab:
 
 
 def test_audit_detects_a_wrong_index(forged: Lab) -> None:
-    """Without an audit, a query loses the row that the wrong index does not contain.
+    """Without an audit, a query loses the row that the wrong index lacks.
 
-    With an audit, the query fails, and the error names REFRESH .. FULL as the remedy.
+    With an audit, the query fails, and the error names the remedy, a full REFRESH. FULL as the
+    remedy.
     """
     lost = forged.run(QUERY)
     assert (lost.rows, lost.files) == ({}, 0)

@@ -39,7 +39,7 @@ def small(lab: Lab) -> Iterator[Lab]:
 
 
 def root_of(lab: Lab) -> Path:
-    """The root folder, which contains the indexes of the current database."""
+    """The root folder of the indexes of the current database."""
     ((database,),) = lab.sql("SELECT current_database()")
     facts = dict(row[:2] for row in lab.sql(f"DESCRIBE DATABASE {database}"))
     return Path(facts["Location"].removeprefix("file:")) / ".sieve"
@@ -256,7 +256,7 @@ def test_scan_detects_a_run_file_damaged_after_opening(small: Lab) -> None:
 
 
 def test_cache_without_room_changes_no_rows(small: Lab) -> None:
-    """If the cache has no room, each scan reads the index files again and skips the same files."""
+    """If the cache has no room, each scan reads the index files again and still skips files."""
     with small.setting("spark.sieve.cache.bytes", "0"):
         small.check(QUERY, exactly=1)
         small.check(QUERY, exactly=1)
@@ -308,8 +308,7 @@ def test_hostile_registration_changes_no_rows(lab: Lab, name: str) -> None:
     DROP removes the registration, and CREATE then makes a new index.
     """
     value, reason = HOSTILE[name]
-    # Each registration gets a database of its own, so that this driver has not read the tables
-    # before.
+    # Each registration gets its own database, so that this driver has not read the tables before.
     with lab.database(f"hostile_{list(HOSTILE).index(name)}"):
         lab.sql(f"CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, {FILES})")
         value = value.replace("ROOT", f"file:{root_of(lab)}")

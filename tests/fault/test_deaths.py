@@ -133,9 +133,9 @@ def pause(folder: Path, meanwhile: str) -> list[str]:
 
 
 def test_stopped_writer_plans_again_on_the_newest_version(tmp_path: Path) -> None:
-    """While a writer is stopped, another writer publishes the version number that it wanted.
+    """While a writer is stopped, another writer publishes the next version number.
 
-    The stopped writer then publishes the next version, which contains both writers' changes.
+    The stopped writer then publishes a later version, which contains both writers' changes.
     """
     for number, (meanwhile, change) in enumerate(MEANWHILE):
         told = pause(tmp_path / str(number), meanwhile)
@@ -150,7 +150,7 @@ MEANWHILE = [
 
 @pytest.mark.soak
 def test_a_hundred_stopped_writers(tmp_path: Path) -> None:
-    """A hundred repetitions of the previous test lose no change, even in rare orders of events."""
+    """If a writer is stopped a hundred times while others commit, no change is lost."""
     for number in range(PAUSES):
         meanwhile, change = MEANWHILE[number % 2]
         told = pause(tmp_path / str(number), meanwhile)

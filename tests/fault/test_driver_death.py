@@ -25,7 +25,7 @@ DAY_S = 24 * 3600
 def conf(tmp_path: Path) -> dict[str, str]:
     """Settings for a metastore and a warehouse that remain when a driver dies.
 
-    The settings name a script; the front ends that it starts die before a chosen write.
+    The settings name a script, whose front ends die before a chosen write.
     """
     script = tmp_path / "python"
     mortal = [sys.executable, str(Path(__file__).with_name("killable_frontend.py"))]
@@ -109,9 +109,9 @@ def drivers(folder: Path, conf: dict[str, str]) -> Iterator[tuple[int, Driver]]:
 
 @pytest.mark.soak
 def test_a_driver_killed_at_each_effect_of_a_create(tmp_path: Path, conf: dict[str, str]) -> None:
-    """If a driver dies at any write of a CREATE, later queries and another CREATE work.
+    """If a driver dies at any write of a CREATE, queries and another CREATE work.
 
-    VACUUM deletes the files that the dead driver left behind.
+    VACUUM deletes the dead driver's files.
     """
     root = tmp_path / "warehouse" / "d.db" / ".sieve"
     deaths = []

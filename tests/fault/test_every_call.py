@@ -16,7 +16,7 @@ from tests.fake_spark import MODES, MetastoreFault, Session, without_spark
 
 
 class Fault:
-    """A hook that raises an error once, at the call of a given number (the first call is 1).
+    """A hook that raises an error once, at the call of a given number (1 is the first).
 
     Attributes:
         struck: the name of the call at which the hook raised the error.

@@ -79,5 +79,5 @@ def test_damage_anywhere(tmp_path: Path) -> None:
 
 @pytest.mark.soak
 def test_much_damage_anywhere(tmp_path: Path) -> None:
-    """If index files are damaged at random ten thousand times, queries return no wrong row."""
+    """Random damage, ten thousand times, causes no wrong row."""
     play(tmp_path, LONG)

@@ -24,9 +24,9 @@ def plain() -> Iterator[None]:
 
 
 def after(warehouse: Warehouse, *statements: str) -> Scan:
-    """Runs statements after a tool read the table's properties and before it writes them back.
+    """Runs statements between a tool's reading and its later writing of the table's properties.
 
-    Returns a scan that runs after the tool's write.
+    Returns a scan after the tool's write.
     """
     before = warehouse.properties("t")
     for statement in statements:
@@ -43,7 +43,7 @@ def warehouse(tmp_path: Path) -> Warehouse:
 
 
 def test_create_is_undone(warehouse: Warehouse) -> None:
-    """If the tool undoes CREATE's registration, scans read all files until REFRESH.
+    """If another tool undoes CREATE's registration, scans read all files until REFRESH.
 
     VACUUM keeps the unregistered index.
     """
@@ -55,7 +55,7 @@ def test_create_is_undone(warehouse: Warehouse) -> None:
 
 
 def test_drop_is_undone(warehouse: Warehouse) -> None:
-    """If the tool undoes DROP, the restored property refers to an index that no longer exists.
+    """If another tool undoes DROP, the restored property refers to an index that no longer exists.
 
     REFRESH cannot restore the dropped index, but CREATE makes a new index.
     """
@@ -71,7 +71,7 @@ def test_drop_is_undone(warehouse: Warehouse) -> None:
 
 @pytest.mark.parametrize("name", ["", "id_sieve "])
 def test_drop_and_create_are_undone(warehouse: Warehouse, name: str) -> None:
-    """After DROP and CREATE, the tool restores the registration of the dropped index.
+    """After DROP and CREATE, another tool restores the registration of the dropped index.
 
     REFRESH then registers the new index again.
     """
@@ -86,7 +86,7 @@ def test_drop_and_create_are_undone(warehouse: Warehouse, name: str) -> None:
 
 
 def test_a_refresh_and_a_switch_are_not_undone(warehouse: Warehouse) -> None:
-    """The tool cannot undo a REFRESH or ALTER, because table properties contain no version."""
+    """Another tool cannot undo a REFRESH or ALTER, because table properties contain no version."""
     Session(warehouse).sql(CREATE)
     warehouse.append("t", range(40, 50))
     told = after(warehouse, "REFRESH SIEVE INDEX ON t")
@@ -96,7 +96,7 @@ def test_a_refresh_and_a_switch_are_not_undone(warehouse: Warehouse) -> None:
 
 
 def test_unfinished_drop_and_create_are_undone(warehouse: Warehouse) -> None:
-    """If the tool restores a half-dropped index's registration, Sieve keeps the newer index."""
+    """If another tool registers a half-dropped index again, Sieve keeps the newer index."""
     Session(warehouse).sql(CREATE)
     before = warehouse.properties("t")
 

@@ -23,7 +23,7 @@ DAY_S = 24 * 3600
 
 @pytest.fixture
 def other_thread() -> Iterator[Callable[..., Future[Any]]]:
-    """Yields a function that runs a given function in another thread."""
+    """Yields a function that runs another function in a second thread."""
     with ThreadPoolExecutor(1) as pool:
         yield pool.submit
 
@@ -55,7 +55,7 @@ def indexes(lab: Lab) -> list[str]:
 def test_a_query_after_a_kill_keeps_its_rows(lab: Lab, jvm: int) -> None:
     """If the front end is dead, a scan returns all rows.
 
-    The next statement restarts the front end, and scans then skip files again.
+    After the next statement restarts the front end, scans skip files again.
     """
     kill(jvm)
     assert lab.sql(POINT) == ROWS
@@ -208,7 +208,7 @@ def test_scans_stop_waiting_after_three_timeouts(lab: Lab, jvm: int) -> None:
             for _ in range(3):
                 assert lab.run(POINT).files == 10
         with lab.setting("spark.sieve.prune.timeout", "1h"):
-            # With this time-out, a scan that sent a request now would wait for an hour.
+            # With this time-out, a scan that sent a request would wait for an hour.
             answer = lab.run(POINT)
             assert (sum(answer.rows.values()), answer.files) == (1, 10)
     finally:

@@ -127,7 +127,7 @@ def test_a_property_of_a_hundred_megabytes() -> None:
 
 
 def sealed(body: dict[str, Any]) -> bytes:
-    """The bytes of a manifest with this body and a correct checksum."""
+    """The bytes of a manifest with a correct checksum."""
     text = json.dumps(body, separators=(",", ":"))
     seal = hashlib.sha256(text.encode()).hexdigest()
     return f'{text[:-1]},"checksum":"{seal}"}}'.encode()
@@ -136,7 +136,7 @@ def sealed(body: dict[str, Any]) -> bytes:
 def deeper(path: str, value: object) -> Callable[[dict[str, Any]], None]:
     """Returns a function that sets one member of a manifest.
 
-    The path to the member consists of names and list positions, separated by dots.
+    The member's path consists of names and list positions, separated by dots.
     """
 
     def change(body: dict[str, Any]) -> None:

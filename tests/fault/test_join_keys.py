@@ -43,7 +43,7 @@ def _rows(lab: Lab) -> list[tuple[int, int]]:
 def test_no_row_is_lost_if_the_front_end_dies_awaiting_keys(lab: Lab, jvm: int, mode: str) -> None:
     """If the front end is killed, the scan that waits for join keys reads all files.
 
-    After a statement has restarted the front end, the join skips files again.
+    After a restart of the front end, the join skips files again.
     """
     with lab.settings(MODES[mode]):
         lab.check(JOIN, exactly=FILES[mode])
@@ -173,7 +173,7 @@ def test_no_row_is_lost_if_the_front_end_dies_after_planning(
 ) -> None:
     """If the front end dies after planning has sent a request, the query returns all rows.
 
-    After a statement has restarted the front end, the next query skips files as before.
+    After a restart of the front end, the next query skips files as before.
     """
     query = (
         f"SELECT a.s FROM {table} a JOIN {table} b ON a.r = b.r WHERE a.id = 123 AND b.s > 'k99'"

@@ -80,8 +80,7 @@ def test_front_end_starts_while_the_first_query_is_planned(it: Driver) -> None:
 def test_hanging_front_end_is_replaced(it: Driver, python: Python) -> None:
     """The driver replaces a hanging front end as soon as no caller can still be waiting for it.
 
-    Until the driver has replaced the front end, statements fail without waiting for their full
-    time-out.
+    Until this replacement, statements fail without waiting for their full time-out.
     """
     python.becomes("exec sleep 1000")
     with pytest.raises(DriverError, match="SIEVE_FRONT_END"):

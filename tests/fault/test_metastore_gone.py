@@ -63,7 +63,7 @@ def test_statements_fail_without_a_metastore(
 def test_metastore_gone_after_a_version_is_published(
     user: Driver, server: CutMetastore, index: Path
 ) -> None:
-    """If the metastore vanishes after REFRESH or ALTER published a version, both succeed."""
+    """If the metastore vanishes after a version is published, REFRESH and ALTER still succeed."""
     server.before = lambda _: (index / "versions" / "2.json").exists()
     assert user.sql("REFRESH SIEVE INDEX ON shop.t FULL")[0][1] == 2
     server.start()
@@ -115,8 +115,8 @@ def test_metastore_gone_during_registration(
     assert user.files(POINT) == 1
     user.sql("DROP SIEVE INDEX ON shop.t (id)")
     assert user.files(POINT) == 4
-    # If the registration was lost, the first CREATE's folder remains, because CREATE did not know
-    # the outcome.
+    # If the registration was lost, the first CREATE's folder remains, as CREATE did not know the
+    # outcome.
     assert len(folders(server)) == (0 if shown else 1)
 
 

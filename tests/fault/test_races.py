@@ -103,7 +103,7 @@ class Within:
 
 
 def one_within_another(folder: Path, name: str, other: str) -> int:
-    """Runs the other statement within a call of the named statement, once for each call.
+    """Runs the other statement within each call of the named statement in turn.
 
     Returns the number of calls.
     """
@@ -243,9 +243,9 @@ class Turns:
                 self._moved.notify_all()
 
     def seam(self, who: int) -> Callable[[str], None]:
-        """Returns the hook that makes one statement wait for its turn before each phase.
+        """The hook that makes one statement wait for its turn before each phase.
 
-        If the statement repeats a phase, only the first time uses a turn.
+        Only the first run of a repeated phase takes a turn.
         """
         phases = list(PHASES)
 
@@ -315,10 +315,9 @@ def test_every_order_of_two_refreshes(step: int, tmp_path: Path) -> None:
 
 
 def test_vacuum_deletes_runs_of_a_slower_refresh(tmp_path: Path) -> None:
-    """Before a slow refresh publishes, a faster refresh publishes a version, and VACUUM runs.
+    """Before a slow refresh publishes a version, a faster refresh publishes one, and VACUUM runs.
 
-    VACUUM deletes the slow refresh's runs, because no version refers to them. The slow refresh
-    still succeeds.
+    VACUUM deletes the slow refresh's runs, but the slow refresh still succeeds.
     """
     warehouse, refresh = prepared(tmp_path, "refresh")
     planned, go = threading.Event(), threading.Event()
@@ -349,8 +348,8 @@ def test_vacuum_deletes_runs_of_a_slower_refresh(tmp_path: Path) -> None:
 def test_vacuum_deletes_a_list_part_before_a_refresh_publishes(tmp_path: Path) -> None:
     """A fast refresh merges a part of the location list to which a slower refresh still refers.
 
-    Both refreshes keep the runs of the base version. VACUUM deletes this part before the slower
-    refresh publishes, but the slower refresh still succeeds.
+    Both refreshes keep the runs of the base version. Before the slower refresh publishes, VACUUM
+    deletes this part; the slower refresh still succeeds.
     """
     warehouse = Warehouse(tmp_path / "shop")
     warehouse.create_table("t", [range(10 * k, 10 * k + 10) for k in range(40)])

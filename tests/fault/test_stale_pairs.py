@@ -59,14 +59,14 @@ def compact(warehouse: Warehouse) -> None:
 
 
 def replace(warehouse: Warehouse) -> None:
-    """Changes a file's keys and sets a later time; the file keeps its name and its length."""
+    """Changes a file's keys and sets a later modification time; keeps the name and the length."""
     path = files(warehouse)[0]
     status = path.stat()
     write(path, range(40, 50), int(status.st_mtime) - EPOCH_S + 1)
 
 
 def lengthen(warehouse: Warehouse) -> None:
-    """Changes a file's keys and length; the file keeps its name and its modification time."""
+    """Changes a file's keys and length; keeps the name and the modification time."""
     path = files(warehouse)[-1]
     status = path.stat()
     write(path, range(10, 45), int(status.st_mtime) - EPOCH_S)

@@ -16,7 +16,7 @@ HUDI_EXTENSION = "org.apache.spark.sql.hudi.HoodieSparkSessionExtension"
 
 
 def bundle() -> Path:
-    """Hudi's jar, which ``make test-hudi`` downloads; a test fails if this jar is missing."""
+    """Hudi's jar, which ``make test-hudi`` downloads; a test fails if it is missing."""
     folder = Path(__file__).parents[2] / "build" / "hudi"
     found = sorted(folder.glob(f"hudi-spark*-bundle_*-{VERSION}.jar"))
     if not found:

@@ -69,9 +69,9 @@ def fill_sorted(lab: Lab, first: int, last: int, name: str = "t") -> None:
 
 
 def upsert(lab: Lab, query: str, name: str = "t") -> None:
-    """Upserts the rows that a query returns.
+    """Upserts the rows of a query.
 
-    A new row replaces the row with the same key if the new row's ordering value is higher.
+    A new row replaces the row with the same key if its ordering value is higher.
     """
     with lab.setting("hoodie.spark.sql.insert.into.operation", "upsert"):
         lab.sql(f"INSERT INTO {name} {query}")

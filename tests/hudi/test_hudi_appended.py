@@ -137,7 +137,7 @@ For each: the numbers of rows and of runs that the index then has for the change
 def test_files_read_by_refresh_after_each_command(lab: Lab, step: str) -> None:
     """If new log files contain whole records, a refresh reads only them, and else the whole slice.
 
-    The refresh does not read slices without changes.
+    The refresh does not read unchanged slices.
     """
     does, expected = STEPS[step]
     with lab.database("hudi_news_steps"):
@@ -152,7 +152,7 @@ OLD, HIDDEN = 777_777, 888_888
 
 
 def upsert(amount: int, ts: int) -> Callable[[Lab], object]:
-    """Returns a function that upserts a record of the key 250 with this ordering value."""
+    """Returns a function that upserts a record of key 250 with this ordering value."""
     return lambda lab: tables.upsert(lab, f"SELECT 250, {amount}, 'new', {ts}, 2")
 
 
@@ -258,8 +258,7 @@ def test_files_read_by_refresh_for_each_merge_mode(
 def test_refresh_of_a_map_reads_whole_slices(lab: Lab) -> None:
     """For an index of the shape `map`, a refresh reads changed slices whole.
 
-    If a slice were in two runs of a map, CHECK could not detect that a run has lost one of its
-    keys.
+    If a map had a slice in two runs, CHECK could not detect a lost key of this slice.
     """
     with lab.database("hudi_news_map"):
         indexed(lab, "OPTIONS (shape = 'map', budget = '50%')")
@@ -290,9 +289,9 @@ def test_slice_with_large_log_files_is_read_whole(lab: Lab) -> None:
 
 
 def test_many_deltas_cause_one_full_read(lab: Lab) -> None:
-    """The limit on an index's number of runs also counts the runs that were built from log files.
+    """The limit on an index's number of runs also counts runs that were built from log files.
 
-    When an index has reached this limit, a refresh reads slices whole.
+    At this limit, a refresh reads slices whole.
     """
     with lab.database("hudi_news_many"):
         indexed(lab)

@@ -65,6 +65,5 @@ def test_a_program_a_server_and_a_shell(tmp_path: Path) -> None:
         sieve(tmp_path, "thriftserver", "stop", "--port", str(port))
 
     shown = sieve(tmp_path, "sql", *jars, *small, "-e", "SELECT id FROM t WHERE amount = 5000")
-    # Hudi also prints a warning about the size of objects to standard output, so only the last line
-    # counts.
+    # Hudi also prints a warning about object sizes to standard output.
     assert shown.splitlines()[-1] == "345"

@@ -12,7 +12,7 @@ JOIN = "SELECT a.id, b.word FROM t a JOIN t b ON a.amount = b.amount WHERE a.id 
 
 
 def _sizes(lab: Lab, query: str) -> tuple[int, int]:
-    """The size of the smallest scan of `t` in bytes: Spark's estimate, and the index's size."""
+    """The size in bytes of the smallest scan of `t`, by Spark's estimate and by the index."""
     plan = lab.spark.sql(query)._jdf.queryExecution().optimizedPlan()
     own = lab.spark._jvm.org.apache.spark.sql.sieve.plan.BytesLeft(lab.spark._jsparkSession, plan)
     leaves = plan.collectLeaves()
@@ -39,8 +39,7 @@ def test_size_of_a_table_is_that_of_the_selected_slice(lab: Lab, kind: str, part
         whole, left = _sizes(lab, JOIN.format("= 5"))
         assert left < whole / 4
         assert _sizes(lab, JOIN.format(">= 0")) == (whole, whole)
-        # Sieve does not change the algorithm of the join, because few bytes of a slice can contain
-        # many rows.
+        # Sieve does not change the join's algorithm, because few bytes can contain many rows.
         with lab.setting("spark.sql.autoBroadcastJoinThreshold", str(whole // 10)):
             plan = lab.spark.sql(JOIN.format("= 5"))._jdf.queryExecution().sparkPlan()
             assert "BroadcastHashJoin" not in plan.toString()

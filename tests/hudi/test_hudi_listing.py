@@ -166,7 +166,7 @@ def test_folders_listed_by_refresh_after_each_command(lab: Lab, kind: str) -> No
 def test_truncated_table_is_listed_whole(lab: Lab, kind: str) -> None:
     """After TRUNCATE, a refresh lists all partitions.
 
-    The timeline no longer contains the commit that the index version reflects.
+    The timeline no longer contains the indexed commit.
     """
     with lab.database("hudi_anew"):
         indexed(lab, kind)

@@ -65,14 +65,14 @@ class History(RuleBasedStateMachine):
         self.made = False
 
     def do(self, does: Callable[[], object], refreshed: bool) -> None:
-        # Runs a command, ignoring Hudi's errors, and then a REFRESH if ``refreshed`` is true. Hudi
-        # cannot run every command on every kind of table. Queries must return the right rows even
-        # after a failed command.
+        # Runs a command, ignoring Hudi's errors, and then perhaps a REFRESH. Hudi cannot run every
+        # command on every kind of table. Queries must return the right rows even after a failed
+        # command.
         with contextlib.suppress(Py4JJavaError, PySparkException):
             does()
         if refreshed:
             self.lab.sql("REFRESH SIEVE INDEX ON t")
-            # After the refresh, each index must be up to date, even if the refresh has listed no
+            # After the refresh, each index must be current, even if the refresh has listed no
             # slices.
             assert {row[STATE] for row in self.lab.sql("SHOW SIEVE INDEXES ON t")} == {"ready"}
 

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.hudi
 
 
 def refused(lab: Lab, words: str) -> None:
-    """Checks that CREATE refuses the table, and that its error contains these words."""
+    """Checks that CREATE refuses the table, with these words in its error."""
     with pytest.raises(PySparkException, match=rf"(?s)SIEVE_UNSUPPORTED_TABLE.*{words}"):
         lab.sql("CREATE SIEVE INDEX ON t (id)")
 
@@ -112,7 +112,7 @@ def test_forms_work_if_the_extension_of_sieve_comes_first(lab: Lab) -> None:
 def test_extensions_in_the_other_order_and_a_driver_without_hudi(tmp_path: Path) -> None:
     """The extensions of Hudi and Sieve work in either order.
 
-    In a driver without Hudi, the error of a Hudi table names Hudi, and Sieve indexes other tables.
+    In a driver without Hudi, CREATE of a Hudi table fails with an error that names Hudi.
     """
     conf = bundle.conf((bundle.HUDI_EXTENSION, EXTENSIONS))
     with driver(tmp_path / "one", **conf) as one:

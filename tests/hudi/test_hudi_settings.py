@@ -1,4 +1,4 @@
-"""Tests settings of Hudi tables and of sessions that could affect an index."""
+"""Tests settings of Hudi tables and sessions that could affect an index."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ def test_each_version_belongs_to_its_commit(lab: Lab) -> None:
 def test_later_log_files_do_not_affect_earlier_instants(lab: Lab) -> None:
     """A query of an earlier instant is right, although Hudi also lists log files of later instants.
 
-    Therefore, a slice has the same name at both instants.
+    A slice has the same name at both instants, because Hudi lists the same log files.
     """
     with lab.database("hudi_later"):
         tables.create(lab, "mor", parts=True)
@@ -133,7 +133,7 @@ def test_query_of_an_instant_finds_a_row_hidden_later(
 ) -> None:
     """A query of an instant finds a row that was hidden after this instant.
 
-    The query uses the index version of its instant.
+    The query uses the index version of that instant.
     """
     with lab.database("hudi_travel_merged"):
         followed(lab, "mor", 5001, 5002)
@@ -199,7 +199,7 @@ def test_a_date_means_an_instant(lab: Lab) -> None:
 
 
 def test_queries_are_right_around_an_added_column(lab: Lab) -> None:
-    """After ADD COLUMN, queries of instants before and after this change return the right rows.
+    """After ADD COLUMN, queries of instants before and after it return the right rows.
 
     The index is older than the new column.
     """

@@ -1,4 +1,4 @@
-"""Top-k queries, MIN and MAX of Hudi tables: only slices without log files bound the result."""
+"""In Hudi tables, only slices without log files bound the results of top-k queries, MIN and MAX."""
 
 from __future__ import annotations
 

@@ -56,8 +56,7 @@ def right(lab: Lab, instants: Sequence[str]) -> None:
 def test_later_index_does_not_affect_earlier_instants(lab: Lab) -> None:
     """A later index, which lacks hidden rows, does not change the rows of earlier instants.
 
-    In queries of these instants, an older index, which contains the hidden rows, still skips
-    slices.
+    An older index, which contains the hidden rows, still skips slices in these queries.
     """
     with lab.database("hudi_say"):
         made(lab, "amount")

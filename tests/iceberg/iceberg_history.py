@@ -199,14 +199,14 @@ class History:
             self._sql(f"ALTER TABLE {TABLE} DROP COLUMN {old}")
             self._sql(f"ALTER TABLE {TABLE} ADD COLUMN {old} INT")
             self._promoted = False
-            # REFRESH would fail for an index on a dropped column, so this step replaces the index.
+            # REFRESH would fail for an index on a dropped column, so the index is replaced.
             self._sql(f"DROP SIEVE INDEX {self._index} ON {TABLE}")
             self._index = f"k{self._names}_sieve"
             self._sql(f"CREATE SIEVE INDEX {self._index} ON {TABLE} ({old})")
 
     def _partitioned_by(self, name: str) -> bool:
-        # Returns whether a partition spec may contain this column. Iceberg cannot read a table if
-        # one of its partition specs refers to a dropped column.
+        # Returns whether a partition spec may contain this column. Iceberg cannot read a table with
+        # a partition spec that refers to a dropped column.
         specs = self._lab.sql(f"SHOW CREATE TABLE {TABLE}")[0][0]
         return self._partitioned or f"PARTITIONED BY ({name}" in str(specs)
 

@@ -35,8 +35,8 @@ def namespace(lab: Lab, name: str) -> Iterator[None]:
         lab.sql("USE spark_catalog.default")
         for _, table, *_ in lab.sql(f"SHOW TABLES IN {name}"):
             lab.sql(f"DROP TABLE {name}.{table} PURGE")
-        # A catalog that stores tables as folders cannot drop a namespace whose folder still
-        # contains files. Here, these files are indexes.
+        # A catalog that stores tables as folders cannot drop a folder that still contains files,
+        # such as indexes.
         if not name.startswith("files."):
             lab.sql(f"DROP NAMESPACE {name}")
 

@@ -23,7 +23,7 @@ SPARK = Path(sysconfig.get_path("purelib")) / "pyspark" / "jars"
 
 @contextmanager
 def rest_server(folder: Path) -> Iterator[str]:
-    """Starts the catalog's server, yields the server's URI, and stops the server afterwards.
+    """Starts the catalog's server, yields its URI, and stops it afterwards.
 
     Args:
         folder: an existing folder for the catalog's database and for the tables.

@@ -160,8 +160,7 @@ def test_indexes_follow_writes(lab: Lab, name: str) -> None:
 def test_a_cached_table_is_refreshed_in_place(lab: Lab) -> None:
     """SIEVE statements do not replace the table object in the session's cache.
 
-    If they did, a concurrent statement could commit to the old object, and queries would miss its
-    rows.
+    If they did, a concurrent statement could commit to the old object, and queries would miss rows.
     """
     jvm = lab.spark._jvm
     database = lab.spark.sparkContext._gateway.new_array(jvm.java.lang.String, 1)

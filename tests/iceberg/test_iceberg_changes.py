@@ -51,7 +51,7 @@ def tables(lab: Lab, version: int, mode: str) -> None:
 
 
 def counts(lab: Lab) -> dict[str, int]:
-    """The driver's status counters, by the reason or else by the name of a counter."""
+    """The driver's status counters, by reason or, without a reason, by name."""
     return {row[1] or row[0]: row[2] for row in lab.sql("SELECT * FROM sieve_status()")}
 
 
@@ -99,7 +99,7 @@ def test_a_copy_on_write_statement_rewrites_files_with_a_match(lab: Lab) -> None
 
 
 def test_a_broadcast_source_supplies_its_keys(lab: Lab) -> None:
-    """A merge-on-read MERGE gets the keys from the source's broadcast, without a job for them.
+    """A merge-on-read MERGE gets the keys from the source's broadcast, without a job.
 
     Iceberg's join hint prevents only a broadcast of the target.
     """

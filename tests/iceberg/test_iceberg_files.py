@@ -62,7 +62,7 @@ def test_files_that_were_added(lab: Lab, tmp_path: Path) -> None:
     lab.check("SELECT * FROM t WHERE id = 115", exactly=1)
     lab.check("SELECT * FROM t WHERE v = 'f125' OR id = 3", exactly=2)
     lab.sql("ALTER TABLE t RENAME COLUMN id TO number")
-    # The rename also changes the table's name mapping, so queries read all six files until REFRESH.
+    # The rename also changes the table's name mapping, so all files are read until REFRESH.
     assert lab.check("SELECT * FROM t WHERE number = 115", exactly=6).rows.total() == 1
     lab.sql("REFRESH SIEVE INDEX ON t")
     assert lab.check("SELECT * FROM t WHERE number = 115", exactly=1).rows.total() == 1

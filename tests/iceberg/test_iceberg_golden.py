@@ -1,6 +1,6 @@
 """The golden corpus returns the same rows from Iceberg tables as from Parquet tables.
 
-Its queries also read at most as many files as the corpus allows.
+The corpus's queries also read at most the allowed number of files.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ def test_keys_of_a_broadcast_pick_files(lab: Lab, adaptive: str) -> None:
         lab.check("SELECT /*+ BROADCAST(d) */ u.id FROM (SELECT id FROM t UNION ALL "
                   "SELECT id + 0 FROM t WHERE id > 100) u JOIN d ON u.id = d.id WHERE d.k = 4",
                   at_most=26)  # fmt: skip
-        # No row of `d` satisfies this condition, so the query reads no file of `t`.
+        # No row of `d` satisfies this condition, so `t` is not read.
         lab.check("SELECT /*+ BROADCAST(d) */ t.id FROM t JOIN d ON t.id = d.id WHERE d.k = 9",
                   at_most=1)  # fmt: skip
         lab.check("SELECT /*+ BROADCAST(d) */ count(*) FROM t LEFT JOIN d ON t.id = d.id",
@@ -67,7 +67,7 @@ def test_values_of_a_subquery_pick_files(lab: Lab, adaptive: str) -> None:
         wanted = "(SELECT max(id) FROM d WHERE k = {})"
         lab.check(f"SELECT * FROM t WHERE id = {wanted.format(4)}", exactly=2)
         lab.check(f"SELECT * FROM t WHERE id >= {wanted.format(4)} - 1 AND id < 90", exactly=3)
-        # This subquery returns NULL, which no row equals, so the query reads no file of `t`.
+        # The subquery returns NULL, which no row equals, so `t` is not read.
         lab.check(f"SELECT * FROM t WHERE id = {wanted.format(9)}", exactly=1)
         lab.check(f"SELECT * FROM t WHERE id = {wanted.format(9)} OR id = 42", exactly=2)
         lab.check("SELECT * FROM t WHERE v = (SELECT concat('v', max(k)) FROM d)", exactly=25)

@@ -68,9 +68,9 @@ def test_file_added_twice_is_read_twice(lab: Lab, tmp_path: Path) -> None:
 def test_file_with_a_wrong_row_count_is_always_read(
     lab: Lab, tmp_path: Path, recorded: int
 ) -> None:
-    """If a file's row count in the table's manifest is wrong, queries always read this file.
+    """If a manifest contains a wrong row count for a file, queries always read this file.
 
-    A build compares the rows that it reads with the count in the manifest.
+    A build compares its own row count with the manifest's.
     """
     create(lab)
     append(lab, foreign(lab, tmp_path, 0), 10)
@@ -81,9 +81,9 @@ def test_file_with_a_wrong_row_count_is_always_read(
 
 
 def test_a_partition_column_has_no_index(lab: Lab, tmp_path: Path) -> None:
-    """CREATE refuses a partition column as the column of an index.
+    """CREATE refuses a partition column.
 
-    One file can be in two partitions, so the column can have two values for this file.
+    One file can be in two partitions, and then has two values of the column.
     """
     create(lab, columns="id BIGINT, v STRING, p INT", more="PARTITIONED BY (p)")
     file = foreign(lab, tmp_path, 0)
@@ -122,9 +122,9 @@ def test_join_of_two_partition_specs_works_after_a_filter(lab: Lab, adaptive: st
 @pytest.mark.parametrize("adaptive", ["true", "false"])
 @pytest.mark.parametrize("pushed", ["true", "false"])
 def test_run_time_values_in_a_join_without_a_shuffle(lab: Lab, adaptive: str, pushed: str) -> None:
-    """Run-time filters do not change the number of partitions in a storage-partitioned join.
+    """Run-time filters keep the number of partitions in a storage-partitioned join.
 
-    Such a join pairs the partitions of its two sides by position.
+    Such a join pairs the partitions of its sides by position.
     """
     for name in ("p", "q"):
         create(lab, name, "id BIGINT, g BIGINT", "PARTITIONED BY (bucket(8, id))")

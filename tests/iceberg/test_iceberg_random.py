@@ -14,7 +14,7 @@ pytestmark = pytest.mark.iceberg
 
 
 def run(lab: Lab, seed: int, steps: int) -> int:
-    """Runs a history; returns the number of files that queries skipped by the index.
+    """Runs a history; returns the number of files that the index made queries skip.
 
     If a step fails, the error shows the history's statements.
     """
@@ -44,7 +44,7 @@ def test_a_random_history(lab: Lab, seed: int) -> None:
 def test_many_random_histories(lab: Lab) -> None:
     """In 500 random histories, queries return the right rows and skip files.
 
-    The variables ``HISTORIES`` and ``SEED`` set the number of histories and the first seed.
+    ``HISTORIES`` and ``SEED`` can set the number of histories and the first seed.
     """
     first, many = int(os.environ.get("SEED", "100")), int(os.environ.get("HISTORIES", "500"))
     skipped = []

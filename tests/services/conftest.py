@@ -23,7 +23,7 @@ def postgresql() -> Iterator[Postgres]:
 
 @pytest.fixture(scope="session")
 def hdfs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The URI of an empty HDFS with one data node; no slash ends the URI."""
+    """The URI of an empty HDFS with one data node, without a slash at its end."""
     with name_node.started(tmp_path_factory.mktemp("hdfs")) as uri:
         yield uri
 

@@ -24,7 +24,7 @@ class TestHdfs(StoreContract, PermissionsContract, AtomicCreateContract):
 
     @pytest.fixture
     def folder(self, store: Store, hdfs: str) -> Iterator[str]:
-        """A new folder for each test, which is deleted after the test."""
+        """A new folder for each test, which is deleted afterwards."""
         folder = f"{hdfs}/sieve-test-{uuid4()}"
         store.mkdirs(folder)
         yield folder

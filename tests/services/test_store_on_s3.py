@@ -64,7 +64,7 @@ def store(jvm: Any, conf: Any) -> Store:
 
 @pytest.fixture
 def folder(store: Store) -> str:
-    """A new, empty folder in a bucket for each test."""
+    """A new, empty folder for each test."""
     folder = f"s3a://{KEEPING}/test-{uuid4()}"
     store.mkdirs(folder)
     return folder
@@ -77,7 +77,7 @@ class TestS3(StoreContract, AtomicCreateContract):
 def elsewhere(
     jvm: Any, conf: Any, bucket: str, *, single_writer: bool = False
 ) -> tuple[Store, str]:
-    """A store in another bucket, and an empty folder there."""
+    """A store in the given bucket, and an empty folder there."""
     folder = f"s3a://{bucket}/test-{uuid4()}"
     store = store_for(folder, jvm, conf, single_writer=single_writer)
     store.mkdirs(folder)
@@ -154,8 +154,7 @@ def test_put_with_a_lost_reply_is_recognised(
 ) -> None:
     """If a put's reply is lost, the store recognises that its own put has succeeded.
 
-    The server answers the repeated put with the status 412, and the object contains its writer's
-    name.
+    The server answers the repeated put with 412, and the object contains its writer's name.
     """
     gate.faults.append(Fault(".*/1.json", status, takes_effect=True))
     assert store.create(join(folder, "1.json"), b"x") is True
