@@ -90,7 +90,7 @@ class Browser:
         self._driver.get(self._base + path)
 
     def find(self, selector: str, text: str = "") -> WebElement:
-        """Waits for a visible element whose text contains `text`; returns the first of them."""
+        """Waits until a visible element's text contains `text`; returns the first such element."""
 
         def found() -> WebElement | None:
             elements = self._driver.find_elements(By.CSS_SELECTOR, selector)

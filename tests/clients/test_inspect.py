@@ -44,7 +44,7 @@ def _inspect(site: Site, *args: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.long
 def test_inspect_writes_a_picture_and_a_summary(drawn: Site, tmp_path: Path) -> None:
-    """The command writes a PNG of full size, and prints a summary and the PNG's path.
+    """`sieve inspect` writes a full-size PNG, and prints a summary and the PNG's path.
 
     A client of the Thrift server gets the same picture and the same summary.
     """
@@ -72,7 +72,7 @@ def test_inspect_writes_a_picture_and_a_summary(drawn: Site, tmp_path: Path) -> 
 
 @pytest.mark.long
 def test_unknown_index_prints_one_line(drawn: Site) -> None:
-    """For an unknown index, the command prints one line and no stack trace.
+    """For an unknown index, `sieve inspect` prints one line and no stack trace.
 
     The command reports other errors unchanged.
     """

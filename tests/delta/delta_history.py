@@ -265,7 +265,7 @@ class History:
     def does(self, kind: str, rows: Sequence[Row]) -> None:
         """Counts a command; checks that the table now contains these rows.
 
-        In half of the cases, also runs a REFRESH.
+        Also runs a REFRESH with a probability of one half.
         """
         self.done[kind] += 1
         self.leaves(rows)
@@ -295,7 +295,7 @@ class History:
     def queries_have_their_rows(self) -> None:
         """Queries points and ranges of all columns, in the newest version and in a random version.
 
-        Another query has a LIMIT, a top-k or a join.
+        One further query has a LIMIT, a top-k or a join.
         """
         version = self.chance.choice([v for v in self.past if v >= self.oldest])
         question = Question()

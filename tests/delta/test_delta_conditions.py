@@ -176,7 +176,7 @@ def test_merge_into_itself_names_the_files_of_the_target(
 def test_merge_refuses_double_match_if_no_clause_applies(tables: Lab, shuffled: bool) -> None:
     """MERGE refuses a row that matches twice, even if no WHEN clause applies to this row.
 
-    So the condition of a WHEN clause must not skip this row's file.
+    A condition of a WHEN clause must not skip such a row's file.
     """
     twice = "(SELECT 5L AS k UNION ALL SELECT 5L UNION ALL SELECT 75L)"
     on = "MERGE INTO {} t USING {} s ON t.k = s.k"
@@ -191,8 +191,7 @@ def test_merge_refuses_double_match_if_no_clause_applies(tables: Lab, shuffled: 
 def test_merge_refuses_double_match_below_a_condition(tables: Lab) -> None:
     """MERGE refuses a row that matches twice and satisfies the ON condition on the target.
 
-    MERGE numbers the rows of the target to detect such matches. These numbers must stay distinct if
-    scans skip files.
+    MERGE numbers the target's rows, and the numbers must stay distinct if scans skip files.
     """
     twice = "(SELECT 75L AS k UNION ALL SELECT 75L)"
     on = "MERGE INTO {} t USING {} s ON t.k = s.k AND t.k > 70"

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.delta
 
 @pytest.fixture(autouse=True)
 def database(lab: Lab) -> Iterator[None]:
-    """Creates a new database for each test; an audit checks every skipped file."""
+    """Creates a database for each test; an audit checks every skipped file."""
     with lab.database("expressions"), lab.settings(AUDITED):
         lab.sql(
             f"CREATE TABLE t ({COLUMNS}) USING delta TBLPROPERTIES ('delta.columnMapping.mode' = "

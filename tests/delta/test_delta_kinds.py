@@ -19,7 +19,7 @@ pytestmark = pytest.mark.delta
 
 @pytest.fixture(autouse=True)
 def database(lab: Lab) -> Iterator[None]:
-    """Creates a new database for each test; an audit checks every skipped file."""
+    """Creates a database for each test; an audit checks every skipped file."""
     with lab.database("kinds"), lab.settings(AUDITED):
         yield
 

@@ -20,7 +20,7 @@ GONE = (
 
 @pytest.fixture(autouse=True)
 def database(lab: Lab) -> Iterator[None]:
-    """Creates a new database for each test; an audit checks every skipped file."""
+    """Creates a database for each test; an audit checks every skipped file."""
     with lab.database("queries"), lab.setting("spark.sieve.audit.sample", "1.0"):
         yield
 
@@ -64,7 +64,7 @@ def test_new_files_are_read_until_a_refresh(lab: Lab) -> None:
 def test_deletion_vectors_hide_rows(lab: Lab, mapping: dict[str, str], by_index: str) -> None:
     """Queries do not return rows that deletion vectors hide, and still skip files.
 
-    Both of Delta's ways to number a file's rows give this result.
+    Queries are right with both of Delta's ways to number a file's rows.
     """
     create(lab, mapping=mapping, vectors=VECTORS)
     insert(lab, ROWS)
@@ -87,7 +87,7 @@ def test_deletion_vectors_hide_rows(lab: Lab, mapping: dict[str, str], by_index:
 def test_restore_brings_rows_back(lab: Lab) -> None:
     """RESTORE makes an earlier deletion vector current again, or removes the vector.
 
-    Queries find the restored rows, even before REFRESH.
+    Queries return the rows that RESTORE brought back, even before REFRESH.
     """
     create(lab, vectors=VECTORS)
     insert(lab, ROWS)
@@ -137,7 +137,7 @@ def test_a_renamed_column_keeps_its_index(lab: Lab) -> None:
 def test_index_of_dropped_and_added_column_is_not_used(lab: Lab) -> None:
     """If a column is dropped and added again, queries do not use the old column's index.
 
-    In old files, the new column is NULL.
+    In files older than the new column, its values are NULL.
     """
     create(lab, columns="v STRING, id BIGINT", mapping=MAPPED)
     insert(lab, "'x', id")
@@ -264,7 +264,7 @@ def test_keys_of_a_join_pick_files(lab: Lab, mapping: dict[str, str]) -> None:
 def test_keys_of_a_delta_table_are_fetched_at_one_version(lab: Lab) -> None:
     """Sieve fetches join keys from a Delta table only if Delta has pinned the table's version.
 
-    Otherwise, Delta would list the table twice, and might read two different versions.
+    If the version is not pinned, Delta lists the table twice, perhaps at different versions.
     """
     create(lab)
     insert(lab, ROWS)

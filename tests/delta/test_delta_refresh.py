@@ -45,7 +45,7 @@ def built(lab: Lab) -> tuple[str, str]:
 def test_refresh_lists_all_files_if_a_commit_is_missing(lab: Lab) -> None:
     """If a commit is missing in the log, REFRESH lists all files of the table.
 
-    The index then contains exactly the table's files.
+    The refreshed index contains exactly the table's files.
     """
     lab.sql("INSERT INTO t VALUES (500, 'a')")
     lab.sql("DELETE FROM t WHERE id = 42")

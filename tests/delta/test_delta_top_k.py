@@ -16,7 +16,7 @@ FIRST, LAST = "SELECT id FROM t ORDER BY id LIMIT 3", "SELECT id FROM t ORDER BY
 
 @pytest.fixture(autouse=True)
 def database(lab: Lab) -> Iterator[None]:
-    """Creates a new database for each test; an audit checks every skipped file."""
+    """Creates a database for each test; an audit checks every skipped file."""
     with lab.database("firsts"), lab.setting("spark.sieve.audit.sample", "1.0"):
         yield
 
@@ -43,7 +43,7 @@ def test_first_rows_read_few_files(lab: Lab, shape: str) -> None:
 def test_table_with_deletion_vectors_has_no_bound(lab: Lab) -> None:
     """If a table can have deletion vectors, top-k queries, MIN and MAX read all files.
 
-    Delta then adds a filter to each scan.
+    If deletion vectors are enabled, Delta adds a filter to each scan.
     """
     create(lab, properties=VECTORS)
     insert(lab, SCATTERED)

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.delta
 
 @pytest.fixture(autouse=True)
 def database(lab: Lab) -> Iterator[None]:
-    """Creates a new database for each test; an audit checks every skipped file."""
+    """Creates a database for each test; an audit checks every skipped file."""
     with lab.database("writes"), lab.settings(AUDITED):
         yield
 
@@ -85,7 +85,7 @@ def test_a_replaced_table_keeps_its_indexes(lab: Lab) -> None:
 def test_overwriting_by_save_as_table_keeps_the_indexes(lab: Lab) -> None:
     """If saveAsTable overwrites a table, the index's property is dropped.
 
-    Sieve then registers the index again.
+    After the overwrite, Sieve registers the index again.
     """
     create(lab)
     insert(lab, ROWS)
@@ -102,7 +102,7 @@ def test_overwriting_by_save_as_table_keeps_the_indexes(lab: Lab) -> None:
 def test_index_survives_a_rewrite_of_the_catalog_entry(lab: Lab) -> None:
     """After ADD COLUMN, Delta rewrites the table's catalog entry without the index's property.
 
-    The index is registered again, and queries use it.
+    Sieve registers the index again, and queries use it.
     """
     with lab.setting("spark.databricks.delta.catalog.update.enabled", "true"):
         create(lab)

@@ -1,6 +1,6 @@
 """A front end that kills the driver and then itself before its n-th write to a store or metastore.
 
-A test writes the number n to a file.
+A test writes the number n of the fatal write to a file.
 
 Drivers start this program instead of Python; its first argument is the path of the file with n.
 """
@@ -42,9 +42,9 @@ def mortal(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def due(what: str) -> bool:
-    """Counts one write, if the file with the number n exists.
+    """Counts a write if a test has set the number of the fatal write.
 
-    For the n-th write, records the name of the write and returns true.
+    For the fatal write, records its name and returns true.
     """
     with _counting:
         if not COUNT.exists():
@@ -64,10 +64,7 @@ def end_when(path: Path) -> None:
 
 
 def end() -> None:
-    """Kills the driver, then this process.
-
-    In this order, the driver cannot report the death of this process.
-    """
+    """Kills the driver first, so that the driver cannot report this process's death."""
     os.kill(os.getppid(), signal.SIGKILL)
     os.kill(os.getpid(), signal.SIGKILL)
 

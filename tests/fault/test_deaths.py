@@ -31,7 +31,7 @@ PAUSES = 100
 
 @pytest.fixture(autouse=True, params=MODES)
 def plain(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Runs each test with the fakes of `tests.fake_spark` instead of Spark."""
+    """Runs each test with `tests.fake_spark` instead of Spark."""
     with without_spark(request.param):
         yield
 
@@ -135,7 +135,7 @@ def pause(folder: Path, meanwhile: str) -> list[str]:
 def test_stopped_writer_plans_again_on_the_newest_version(tmp_path: Path) -> None:
     """While a writer is stopped, another writer publishes the next version number.
 
-    The stopped writer then publishes a later version, which contains both writers' changes.
+    After it resumes, the stopped writer publishes a version with both writers' changes.
     """
     for number, (meanwhile, change) in enumerate(MEANWHILE):
         told = pause(tmp_path / str(number), meanwhile)

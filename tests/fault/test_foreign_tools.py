@@ -18,7 +18,7 @@ DROP = "DROP SIEVE INDEX id_sieve ON t"
 
 @pytest.fixture(autouse=True)
 def plain() -> Iterator[None]:
-    """Runs each test with the fakes of `tests.fake_spark` instead of Spark."""
+    """Runs each test with `tests.fake_spark` instead of Spark."""
     with without_spark():
         yield
 

@@ -44,7 +44,7 @@ def hook() -> None:
 
 @pytest.fixture(autouse=True)
 def plain() -> Iterator[None]:
-    """Runs each test with the fakes of `tests.fake_spark` instead of Spark."""
+    """Runs each test with `tests.fake_spark` instead of Spark."""
     with without_spark():
         yield
 

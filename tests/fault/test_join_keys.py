@@ -65,7 +65,7 @@ def test_no_row_is_lost_if_the_front_end_dies_awaiting_keys(lab: Lab, jvm: int, 
 @pytest.mark.usefixtures("dimension")
 @pytest.mark.parametrize("mode", ["broadcast", pytest.param("fetched", marks=LONG)])
 def test_scan_does_not_wait_for_late_keys(lab: Lab, jvm: int, mode: str) -> None:
-    """If no answer arrives within `spark.sieve.prune.timeout`, the join returns all rows."""
+    """If the front end does not answer within the prune time-out, the join returns all rows."""
     with lab.settings(MODES[mode]):
         lab.check(JOIN, exactly=FILES[mode])
         (pid,) = front_ends(jvm)

@@ -26,7 +26,7 @@ class Python:
         self.path = path
 
     def becomes(self, first: str) -> None:
-        """Rewrites the script, so that it runs a line of shell code before it starts Python."""
+        """Rewrites the script, which then runs a line of shell code before Python."""
         self.path.write_text(f'#!/bin/sh\n{first}\nexec {sys.executable} "$@"\n')
         self.path.chmod(0o755)
 

@@ -134,8 +134,8 @@ def test_connection_cut_during_registration(
 ) -> None:
     """If the connection is cut during CREATE, the client retries, or CREATE checks the outcome.
 
-    A write that took effect is not repeated, and a lost write has no effect. At most one index
-    folder remains.
+    If the metastore applied a write, CREATE does not repeat the write; a lost write changes
+    nothing. At most one index folder remains.
     """
     left = times
 

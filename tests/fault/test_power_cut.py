@@ -71,7 +71,7 @@ class Disk:
 
 @pytest.fixture(autouse=True, params=MODES)
 def plain(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Runs each test with the fakes of `tests.fake_spark` instead of Spark."""
+    """Runs each test with `tests.fake_spark` instead of Spark."""
     with without_spark(request.param):
         yield
 

@@ -193,7 +193,7 @@ def test_statement_reports_that_its_index_was_dropped(
         age(warehouse)
         Session(warehouse).sql("VACUUM SIEVE INDEXES RETAIN 0 HOURS")
         assert not list(warehouse.root.iterdir()), within.struck
-    # During its first calls, the statement has not opened the index, so the error can be different.
+    # If the index is dropped before the statement opens it, the error need not say so.
     found = sum(1 for _ in itertools.takewhile(lambda e: e != "SIEVE_INDEX_DROPPED", ends))
     assert set(ends[:found]) <= {"SIEVE_INDEX_NOT_USABLE", "done"}, ends
     assert set(ends[found:-1]) == {"SIEVE_INDEX_DROPPED"}, ends
@@ -245,7 +245,7 @@ class Turns:
     def seam(self, who: int) -> Callable[[str], None]:
         """The hook that makes one statement wait for its turn before each phase.
 
-        Only the first run of a repeated phase takes a turn.
+        If a phase is repeated, only its first run takes a turn.
         """
         phases = list(PHASES)
 

@@ -16,7 +16,7 @@ from tests.fake_spark import EPOCH_S, MODES, Session, Warehouse, keys_of, withou
 
 @pytest.fixture(autouse=True, params=MODES)
 def mode(request: pytest.FixtureRequest) -> Iterator[str]:
-    """Runs each test with the fakes of `tests.fake_spark` instead of Spark."""
+    """Runs each test with `tests.fake_spark` instead of Spark."""
     with without_spark(request.param):
         yield request.param
 
@@ -27,7 +27,7 @@ def files(warehouse: Warehouse) -> list[Path]:
 
 
 def write(path: Path, keys: range, later_s: int) -> None:
-    """Writes a file with these keys, whose modification time is ``later_s`` after `EPOCH_S`."""
+    """Writes a file with these keys; sets its time to ``later_s`` seconds after `EPOCH_S`."""
     path.write_text("\n".join(map(str, keys)))
     os.utime(path, (EPOCH_S + later_s, EPOCH_S + later_s))
 

@@ -171,7 +171,7 @@ COMPACT = tables.compact
 
 HISTORIES: dict[str, tuple[Callable[[Lab], object], ...]] = {
     # The base file contains a row with a high ordering value, and a delete hides this row. The next
-    # write has a lower ordering value.
+    # write has a lower ordering value than this row.
     "deleted": (LATE, COMPACT, DELETE, INDEX, EARLY),
     "deleted later": (LATE, COMPACT, HIDES, INDEX, DELETE, EARLY),
     "deleted step by step": (LATE, COMPACT, INDEX, HIDES, REFRESH, DELETE, REFRESH, EARLY),
@@ -271,7 +271,7 @@ def test_refresh_of_a_map_reads_whole_slices(lab: Lab) -> None:
 def test_slice_with_large_log_files_is_read_whole(lab: Lab) -> None:
     """If a slice's log files are larger than a quarter of its base file, a refresh reads it whole.
 
-    Such a refresh removes keys that no longer exist from the index.
+    A refresh that reads a slice whole removes deleted keys from the index.
     """
     with lab.database("hudi_news_much"):
         indexed(lab, hoodie__parquet__bloom__filter__enabled="false")
@@ -291,7 +291,7 @@ def test_slice_with_large_log_files_is_read_whole(lab: Lab) -> None:
 def test_many_deltas_cause_one_full_read(lab: Lab) -> None:
     """The limit on an index's number of runs also counts runs that were built from log files.
 
-    At this limit, a refresh reads slices whole.
+    At the limit of runs, a refresh reads slices whole.
     """
     with lab.database("hudi_news_many"):
         indexed(lab)

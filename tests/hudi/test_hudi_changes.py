@@ -23,7 +23,7 @@ def in_full(lab: Lab, query: str) -> Counter[str]:
     """
     answers = []
     for on in ("false", "true"):
-        # Under these settings, Hudi returns rows only to the first query after REFRESH TABLE.
+        # With incremental settings, Hudi returns rows only to the first query after REFRESH TABLE.
         lab.sql("REFRESH TABLE t")
         with lab.setting("spark.sieve.enabled", on), lab.setting("spark.sieve.strict", "true"):
             answers.append(lab.run(query))
@@ -129,11 +129,9 @@ def test_partial_updates(lab: Lab) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("mode", ["COMMIT_TIME_ORDERING", "EVENT_TIME_ORDERING"])
 def test_update_with_a_lower_ordering_value_has_an_effect(lab: Lab, kind: str, mode: str) -> None:
-    """If Hudi merges by commit time, an update with a lower ordering value takes effect.
+    """An update with a lower ordering value has an effect only if Hudi merges by commit time.
 
-    If Hudi merges by event time, this update has no effect.
-
-    If a log file contains the update, queries for the old or the new value read the slice until
+    If a log file contains such an update, queries for the old or the new value read the slice until
     OPTIMIZE.
     """
     with lab.database("hudi_ordering"):

@@ -97,8 +97,8 @@ def test_the_dataframe_writer_is_followed(lab: Lab, kind: str) -> None:
         lab.sql("REFRESH TABLE t")
         assert lab.check("SELECT * FROM t WHERE amount = 5000", exactly=1).rows
         written = lab.spark.sql(tables.rows(500, 550)).write.format("hudi").partitionBy("part")
-        # This write makes two slices. Without the option `path`, Hudi would try to create a managed
-        # table, and would fail.
+        # The saveAsTable below makes two slices. Without the option `path`, Hudi would try to
+        # create a managed table, and would fail.
         written.option("path", str(tables.folder(lab))).mode("append").saveAsTable("t")
         caught_up(lab, 7)
         lab.sql("REFRESH TABLE t")

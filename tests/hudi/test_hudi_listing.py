@@ -84,7 +84,7 @@ def indexed(lab: Lab, kind: str, **properties: str) -> None:
 def test_refresh_does_not_list_unchanged_partitions(lab: Lab, kind: str, metadata: str) -> None:
     """A refresh does not list the folder of a partition without changes.
 
-    The test moves such a folder away during the refresh.
+    The test moves an unchanged partition's folder away during the refresh.
     """
     with lab.database("hudi_not_looked_at"):
         indexed(lab, kind, hoodie__metadata__enable=metadata)
@@ -152,7 +152,7 @@ STEPS: dict[str, tuple[Callable[[Lab], object], set[int] | None]] = {
 def test_folders_listed_by_refresh_after_each_command(lab: Lab, kind: str) -> None:
     """After each command, a refresh lists only the changed partitions, or all if it must.
 
-    In each case, the refresh finds the same slices as a full listing.
+    After each command, the refresh finds the same slices as a full listing.
     """
     with lab.database("hudi_listed"):
         indexed(lab, kind)

@@ -31,7 +31,7 @@ def refused(lab: Lab, words: str) -> None:
 def test_a_table_of_an_older_version(lab: Lab) -> None:
     """CREATE refuses a table of Hudi's table version 6.
 
-    In this version, log files have fixed names, and can contain rows of incomplete commits.
+    In table version 6, log files have fixed names, and can contain rows of incomplete commits.
     """
     with lab.database("hudi_old"), lab.setting("hoodie.write.table.version", "6"):
         tables.create(lab, "mor", parts=True, hoodie__write__table__version="6")
@@ -41,9 +41,9 @@ def test_a_table_of_an_older_version(lab: Lab) -> None:
 
 
 def test_a_table_without_a_commit(lab: Lab) -> None:
-    """CREATE refuses a table without commits, because it has no slices.
+    """CREATE refuses a table without commits, which has no slices.
 
-    Hudi presents such a table to Spark as a different kind of relation.
+    Hudi presents a table without commits to Spark as a different kind of relation.
     """
     with lab.database("hudi_empty"):
         tables.create(lab, "cow", parts=True)

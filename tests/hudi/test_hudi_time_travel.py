@@ -133,7 +133,7 @@ def test_query_of_an_instant_finds_a_row_hidden_later(
 ) -> None:
     """A query of an instant finds a row that was hidden after this instant.
 
-    The query uses the index version of that instant.
+    The query uses the index version of its instant.
     """
     with lab.database("hudi_travel_merged"):
         followed(lab, "mor", 5001, 5002)

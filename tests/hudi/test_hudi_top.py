@@ -24,7 +24,7 @@ def indexed(lab: Lab, kind: str) -> None:
 def test_slices_without_log_files_are_bounded(lab: Lab, kind: str) -> None:
     """ORDER BY with LIMIT reads only the slices of the result, in both directions and with OFFSET.
 
-    With a filter on a column without an index, such queries read all slices.
+    With a filter on a column without an index, ORDER BY with LIMIT reads all slices.
     """
     with lab.database("hudi_top"):
         indexed(lab, kind)
@@ -81,10 +81,7 @@ def test_rows_hidden_by_log_files_give_no_bound(lab: Lab) -> None:
 
 
 def test_slice_refreshed_from_log_files_has_no_bound(lab: Lab) -> None:
-    """Top-k queries, MIN and MAX always read slices that were refreshed from log files.
-
-    The index counts too many rows in such slices.
-    """
+    """Top-k queries always read slices refreshed from log files, whose row counts are too high."""
     with lab.database("hudi_top_news"):
         indexed(lab, "mor")
         lab.sql("UPDATE t SET amount = -7 WHERE id = 250")

@@ -54,9 +54,9 @@ def right(lab: Lab, instants: Sequence[str]) -> None:
 
 
 def test_later_index_does_not_affect_earlier_instants(lab: Lab) -> None:
-    """A later index, which lacks hidden rows, does not change the rows of earlier instants.
+    """A later index, which lacks hidden rows, does not change queries of earlier instants.
 
-    An older index, which contains the hidden rows, still skips slices in these queries.
+    Queries of earlier instants still skip slices by an older index, which contains the hidden rows.
     """
     with lab.database("hudi_say"):
         made(lab, "amount")
@@ -98,7 +98,7 @@ def test_queries_stay_right_after_a_rollback(lab: Lab) -> None:
 def test_log_files_during_a_pending_compaction_are_read(lab: Lab) -> None:
     """If slices get log files while a compaction is pending, queries return the right rows.
 
-    After the compaction, these log files belong to the new slices.
+    Log files that are written during a pending compaction belong to the new slices.
     """
     with lab.database("hudi_pending"):
         made(lab, "amount")

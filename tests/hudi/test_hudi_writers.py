@@ -98,7 +98,7 @@ def test_commit_that_loses_a_conflict_is_never_indexed(
 ) -> None:
     """If a commit loses a conflict, REFRESH never indexes its files.
 
-    While this commit waits, another commit changes the same slice and wins.
+    While the losing commit waits, another commit changes the same slice.
     """
     gate = str(tmp_path / "gate")
 

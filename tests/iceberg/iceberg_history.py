@@ -91,7 +91,7 @@ class History:
         return self._lab.sql(text)
 
     def _both_write(self) -> None:
-        """Lets both writers run a statement at the same time; one can fail with a conflict."""
+        """Lets both writers run a statement at once; either can fail with a conflict."""
         self._waiting = texts = []
         writes = [self._append, self._delete, self._update, self._merge, self._compact]
         for write in self._random.choices([*writes, self._refresh], k=2):

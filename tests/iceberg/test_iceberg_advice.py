@@ -15,7 +15,7 @@ pytestmark = pytest.mark.iceberg
 
 @pytest.fixture(autouse=True)
 def database(lab: Lab) -> Iterator[None]:
-    """Creates a new namespace for each test."""
+    """Creates a namespace for each test."""
     with namespace(lab, "spark_catalog.advised"):
         yield
 

@@ -160,7 +160,8 @@ def test_indexes_follow_writes(lab: Lab, name: str) -> None:
 def test_a_cached_table_is_refreshed_in_place(lab: Lab) -> None:
     """SIEVE statements do not replace the table object in the session's cache.
 
-    If they did, a concurrent statement could commit to the old object, and queries would miss rows.
+    If the object were replaced, queries would miss a concurrent statement's commit to the old
+    object.
     """
     jvm = lab.spark._jvm
     database = lab.spark.sparkContext._gateway.new_array(jvm.java.lang.String, 1)

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.iceberg
 
 @pytest.fixture(autouse=True)
 def database(lab: Lab) -> Iterator[None]:
-    """Creates a new namespace for each test, in which an audit checks every skipped file."""
+    """Creates a namespace for each test; an audit checks every skipped file."""
     with namespace(lab, "spark_catalog.columns"), lab.settings(AUDITED):
         create(lab, columns="id BIGINT, v STRING, s STRUCT<a: INT, b: INT>")
         insert(lab, "id, 'x' v, named_struct('a', cast(id AS INT), 'b', cast(100 - id AS INT)) s")

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.iceberg
 
 @pytest.fixture(autouse=True)
 def database(lab: Lab) -> Iterator[None]:
-    """Creates a new namespace for each test, in which an audit checks every skipped file."""
+    """Creates a namespace for each test; an audit checks every skipped file."""
     with namespace(lab, "spark_catalog.kinds"), lab.settings(AUDITED):
         yield
 
@@ -48,7 +48,7 @@ def test_formats_in_one_table(lab: Lab, mode: str) -> None:
 def test_files_that_were_added(lab: Lab, tmp_path: Path) -> None:
     """Queries skip files of another writer, although these files contain no field ids.
 
-    Iceberg finds the columns of such files by name.
+    Iceberg finds the columns of files without field ids by name.
     """
     create(lab)
     insert(lab, files=2)

@@ -40,7 +40,7 @@ class IcebergEngine(SparkEngine):
     def run(self, sql: str) -> Result:
         """Runs a statement; the rows have the format in which spark-sql prints rows."""
         if sql.startswith("ANALYZE TABLE"):
-            # The engine skips this statement, because Iceberg tables have statistics of their own.
+            # The engine skips ANALYZE TABLE, because Iceberg tables have their own statistics.
             return Result(())
         # Without the hint, Iceberg would read several small files in one task, which would write
         # one file.

@@ -25,7 +25,7 @@ GROUPED = {
 
 @pytest.fixture(autouse=True)
 def database(lab: Lab) -> Iterator[None]:
-    """Creates a new namespace for each test."""
+    """Creates a namespace for each test."""
     with namespace(lab, "spark_catalog.parted"):
         yield
 
@@ -124,7 +124,7 @@ def test_join_of_two_partition_specs_works_after_a_filter(lab: Lab, adaptive: st
 def test_run_time_values_in_a_join_without_a_shuffle(lab: Lab, adaptive: str, pushed: str) -> None:
     """Run-time filters keep the number of partitions in a storage-partitioned join.
 
-    Such a join pairs the partitions of its sides by position.
+    A storage-partitioned join pairs the partitions of its sides by position.
     """
     for name in ("p", "q"):
         create(lab, name, "id BIGINT, g BIGINT", "PARTITIONED BY (bucket(8, id))")

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.iceberg
 
 @pytest.fixture(autouse=True)
 def database(lab: Lab) -> Iterator[None]:
-    """Creates a new namespace for each test, in which an audit checks every skipped file."""
+    """Creates a namespace for each test; an audit checks every skipped file."""
     with namespace(lab, "spark_catalog.queries"), lab.settings(AUDITED):
         yield
 

@@ -34,7 +34,7 @@ def ranges(lab: Lab, query: str) -> tuple[int, int]:
 def test_row_groups_are_skipped(lab: Lab) -> None:
     """Constants, join keys, and ORDER BY with LIMIT each make queries skip row groups.
 
-    In these queries, `_pos` is still a row's position in its file.
+    In queries that skip row groups, `_pos` is still a row's position in its file.
     """
     create_with_row_groups(lab)
     lab.sql("CREATE SIEVE INDEX ON t (id)")

@@ -16,7 +16,7 @@ FILES = 10
 
 @pytest.fixture(autouse=True)
 def database(lab: Lab) -> Iterator[None]:
-    """Creates a new namespace for each test, in which an audit checks every skipped file."""
+    """Creates a namespace for each test; an audit checks every skipped file."""
     with namespace(lab, "spark_catalog.top"), lab.settings(AUDITED):
         yield
 
@@ -75,7 +75,7 @@ def test_files_with_deleted_rows_count_no_rows(
     lab.check("SELECT * FROM t ORDER BY id DESC LIMIT 3", exactly=1)
     lab.sql("REFRESH SIEVE INDEX ON t")
     lab.check(wanted, exactly=files)
-    # After this statement, each file has deleted rows.
+    # After this DELETE, each file has deleted rows.
     lab.sql("DELETE FROM t WHERE id % 10 = 9")
     lab.check(wanted, exactly=FILES)
     lab.check("SELECT max(id) FROM t", exactly=FILES)
@@ -127,7 +127,7 @@ def test_first_rows_of_other_snapshots(lab: Lab, version: int) -> None:
             lab.check(f"SELECT * FROM {state} ORDER BY id NULLS LAST LIMIT {limit}", exactly=many)
             lab.check(f"SELECT min(id), max(id) FROM {state} WHERE v LIKE 'v%' OR v = 'new'")
 
-    # At this point, two files of the table and two files of the branch have deleted rows.
+    # Two files of the table and two files of the branch have deleted rows.
     check(limit=2, now=4, other=3, tag=1)
     lab.sql("REFRESH SIEVE INDEX ON t")
     # Queries of the branch use an index version from its instant, which contains neither new file.

@@ -37,7 +37,7 @@ OWN = ("spark.app.id", "app-id", "size")
 
 @pytest.fixture(autouse=True)
 def database(lab: Lab) -> Iterator[None]:
-    """Creates a new namespace for each test, in which an audit checks every skipped file."""
+    """Creates a namespace for each test; an audit checks every skipped file."""
     with namespace(lab, "spark_catalog.writes"), lab.settings(AUDITED):
         yield
 

@@ -1,4 +1,4 @@
-"""Runs the store's contract tests on S3; tests faults of puts, and buckets without conditions."""
+"""Runs the store's contract tests on S3; tests faults, and buckets without conditional puts."""
 
 from __future__ import annotations
 
@@ -131,8 +131,8 @@ def test_an_old_hadoop(jvm: Any, conf: Any) -> None:
 def test_a_single_writer(jvm: Any, conf: Any, gate: Gate, caplog: pytest.LogCaptureFixture) -> None:
     """A user can declare that this driver is the only writer of a bucket without conditions.
 
-    Then the store checks before each put that the object does not exist. The store also logs one
-    warning.
+    The store of a single writer checks before each put that the object does not exist. The store
+    also logs one warning.
     """
     store, folder = elsewhere(jvm, conf, HEEDLESS, single_writer=True)
     with caplog.at_level(logging.WARNING):

@@ -164,7 +164,7 @@ def test_two_publishers(drivers: Drivers, table: Driver, gate: Gate) -> None:
 def test_create_is_refused_if_the_store_ignores_conditions(drivers: Drivers, gate: Gate) -> None:
     """If a store ignores conditions, CREATE fails and leaves no file.
 
-    A driver that declares itself the only writer may create an index there.
+    A driver that declares itself the only writer may still create an index.
     """
     one, two = drivers.one, drivers.two
     one.sql(f"CREATE TABLE heedless.t USING parquet AS {ROWS.format(n=4, span='1000')}")
