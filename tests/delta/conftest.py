@@ -1,4 +1,4 @@
-"""A Spark session with Delta, which all tests in this folder use instead of the usual session."""
+"""The Spark session with Delta, which replaces the usual session in this folder's tests."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
-# These tests also use modules from the folders of the golden corpus and of the fault tests.
+# These tests also use modules of the golden corpus and of the fault tests.
 sys.path.insert(0, str(Path(__file__).parents[1] / "golden"))
 sys.path.insert(0, str(Path(__file__).parents[1] / "fault"))
 

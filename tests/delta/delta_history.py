@@ -263,7 +263,7 @@ class History:
             self.does(kind, self.rows if rows is None else rows)
 
     def does(self, kind: str, rows: Sequence[Row]) -> None:
-        """Counts a command; checks that the table now contains these rows.
+        """Counts a command; checks that the table now contains ``rows``.
 
         Also runs a REFRESH with a probability of one half.
         """
@@ -278,7 +278,7 @@ class History:
                         self.sql(f"REFRESH SIEVE INDEX {name} ON t")
 
     def leaves(self, rows: Sequence[Row]) -> None:
-        """Reads the table without an index, and asserts that it contains exactly these rows."""
+        """Reads the table without an index, and asserts that it contains exactly ``rows``."""
         with self.lab.setting("spark.sieve.enabled", "false"):
             frame = self.lab.spark.sql("SELECT * FROM t")
             name = next(n for n in frame.columns if n not in ("id", "part", "s"))

@@ -25,7 +25,7 @@ FOLDER = Path(__file__).parents[2] / "build" / "delta"
 def jars() -> list[Path]:
     """The Delta jars that ``make test-delta`` downloads for the current version of Spark.
 
-    A test fails if these jars are missing.
+    A test fails if Delta's jars are missing.
     """
     spark = find_spark(os.environ)
     name = "delta-spark_2.12" if spark.line == "3.5" else f"delta-spark_{spark.line}_2.13"

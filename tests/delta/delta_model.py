@@ -29,7 +29,7 @@ Stretch = tuple[int, int]
 
 
 def rows_of(keys: Stretch, word: str, *, wide: bool) -> list[Row]:
-    """The rows that the query from ``select_of`` returns for these keys."""
+    """The rows that the query from ``select_of`` returns for ``keys``."""
     return [
         Row(k, (k * 37 + 11) % 100 + (WIDE if wide and k % 10 == 0 else 0), k % 3, k * 2, word)
         for k in range(*keys)

@@ -50,7 +50,8 @@ CASES = {
         ON + "t.k >= 70 WHEN NOT MATCHED THEN INSERT (k, v) VALUES (s.k + 2000, 'd')", 1, 1
     ),
     # MERGE refuses a target row that matches two source rows, even if no WHEN clause applies to
-    # this row. Any file can contain such a row, so the condition of WHEN skips no file.
+    # this row. Any file can contain a row that matches twice, so the condition of WHEN skips no
+    # file.
     "when": Case(
         "MERGE INTO {t} t USING s ON t.k = s.k WHEN MATCHED AND t.k >= 70 THEN DELETE", 8, 2
     ),
@@ -176,7 +177,7 @@ def test_merge_into_itself_names_the_files_of_the_target(
 def test_merge_refuses_double_match_if_no_clause_applies(tables: Lab, shuffled: bool) -> None:
     """MERGE refuses a row that matches twice, even if no WHEN clause applies to this row.
 
-    A condition of a WHEN clause must not skip such a row's file.
+    A condition of a WHEN clause must not skip the file of a row that matches twice.
     """
     twice = "(SELECT 5L AS k UNION ALL SELECT 5L UNION ALL SELECT 75L)"
     on = "MERGE INTO {} t USING {} s ON t.k = s.k"

@@ -58,6 +58,6 @@ def test_a_field_of_structs_in_an_array(lab: Lab) -> None:
 def test_fields_in_arrays_are_refused(lab: Lab) -> None:
     """CREATE refuses expressions on fields of structs in arrays.
 
-    Such an index would not follow a renamed field.
+    An index on the expression would not follow a renamed field.
     """
     check_refused(lab)

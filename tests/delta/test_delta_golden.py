@@ -1,6 +1,6 @@
 """The golden corpus returns the same rows from Delta tables as from Parquet tables.
 
-The corpus's queries also read the same numbers of files.
+The corpus's queries also read at most the allowed number of files.
 """
 
 from __future__ import annotations

@@ -158,9 +158,8 @@ def test_index_of_dropped_and_added_column_is_not_used(lab: Lab) -> None:
 def test_statements_name_the_index_of_a_dropped_column(lab: Lab, later: bool) -> None:
     """If an indexed column was dropped, statements name the index and a remedy.
 
-    The error is the same if a new column has the dropped column's name.
-
-    The table's other indexes still work.
+    A new column with the dropped column's name does not change these errors. The table's other
+    indexes still work.
     """
     create(lab, columns="v STRING, id BIGINT", mapping={} if later else MAPPED)
     insert(lab, "concat('v', id), id")

@@ -1,4 +1,4 @@
-"""A query of a one-file table reads the file only if a row satisfies the predicate.
+"""For nearly all predicates, a query of a one-file table reads the file only if a row matches.
 
 The predicates come from Delta's own tests of data skipping (``DataSkippingDeltaTests``).
 """

@@ -23,7 +23,7 @@ def database(lab: Lab) -> Iterator[None]:
 
 @pytest.mark.parametrize("shape", ["auto", "map"])
 def test_first_rows_read_few_files(lab: Lab, shape: str) -> None:
-    """ORDER BY with LIMIT reads few files; until REFRESH, such queries also read new files.
+    """ORDER BY with LIMIT reads few files; until REFRESH, it also reads new files.
 
     MIN of a past table version also returns the right value.
     """

@@ -1,7 +1,7 @@
 """A metastore that vanishes or cuts a connection at a chosen point of a request.
 
 To clients, a vanished metastore looks like a killed server: connections end, and new ones are
-refused. The server itself keeps running behind a proxy, because restarting it would take as long as
+refused. The server itself keeps running behind a proxy, because a restart would take as long as
 three tests. `test_two_drivers` kills a real server.
 """
 
@@ -91,7 +91,7 @@ class CutMetastore:
                 connection.shutdown(socket.SHUT_RDWR)
 
     def end(self) -> None:
-        """Makes the server vanish, and kills it."""
+        """Makes the server vanish, and kills its process."""
         self.vanish()
         self.kill()
 

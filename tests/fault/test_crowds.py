@@ -76,7 +76,7 @@ def chains(warehouse: Warehouse) -> int:
     """Checks that the version numbers of each index have no gap; returns the number of versions.
 
     If a version is published while the index is deleted, this version belongs to no index. This
-    check ignores such versions, which a later VACUUM deletes.
+    check ignores versions published during a deletion; a later VACUUM deletes these.
     """
     versions = 0
     for index in warehouse.root.iterdir():

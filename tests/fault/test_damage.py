@@ -156,7 +156,7 @@ def test_damaged_index_is_reported_and_repaired(
             small.sql("REFRESH SIEVE INDEX ON t")
         assert small.sql("DROP SIEVE INDEX id_sieve ON t") == [("id_sieve",)]
         # Without a manifest, the index folder does not show to which table it belongs, so DROP
-        # keeps it. A later VACUUM SIEVE INDEXES deletes the folder.
+        # keeps the folder. A later VACUUM SIEVE INDEXES deletes the folder.
         assert (root_of(small) / uuid).exists() == (how is remove)
         if how is swap:
             small.check("SELECT * FROM u WHERE id = 10", exactly=1)
@@ -241,7 +241,7 @@ def test_queries_stay_right_if_index_files_vanish(small: Lab) -> None:
 
 
 def test_scan_detects_a_run_file_damaged_after_opening(small: Lab) -> None:
-    """If a run file is damaged after the index was opened, a scan that needs it reads all files.
+    """If a run file of an opened index is damaged, a scan that needs this file reads all files.
 
     Scans that do not need this run file still skip files.
     """

@@ -47,7 +47,7 @@ def leave(disk: Path, pages: int) -> None:
 def squeeze(lab: Lab, disk: Path, statement: str) -> int:
     """Repeats a statement with ever more free pages until it works; returns the number of failures.
 
-    After each failure, the disk has as many free pages as before, and queries are right.
+    After each failure, the statement has freed its disk pages, and queries are right.
     """
     for pages in range(PAGES // 2):
         leave(disk, pages)

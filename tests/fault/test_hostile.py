@@ -174,7 +174,7 @@ MANIFESTS = {
 def test_a_hostile_manifest(name: str, tmp_path: Path) -> None:
     """If a manifest is hostile, but has a correct checksum, scans read all files.
 
-    An attacker who may write below the root folder could write such a manifest.
+    An attacker who may write below the root folder could write a hostile manifest.
     """
     warehouse, _ = prepared(tmp_path / "here", "disable")
     (path,) = warehouse.root.glob("*/versions/1.json")
@@ -194,7 +194,7 @@ def test_a_hostile_manifest(name: str, tmp_path: Path) -> None:
 
 
 def fuzzed(inputs: int) -> float:
-    """Passes changed statements and records to parsers, which must accept them or raise SieveError.
+    """Passes changed texts to parsers, each of which must return a result or raise SieveError.
 
     Returns:
         The longest CPU time that a parser needed for one input, in seconds.

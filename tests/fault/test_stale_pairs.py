@@ -27,7 +27,7 @@ def files(warehouse: Warehouse) -> list[Path]:
 
 
 def write(path: Path, keys: range, later_s: int) -> None:
-    """Writes a file with these keys; sets its time to ``later_s`` seconds after `EPOCH_S`."""
+    """Writes a file with ``keys``; sets its time to ``later_s`` seconds after `EPOCH_S`."""
     path.write_text("\n".join(map(str, keys)))
     os.utime(path, (EPOCH_S + later_s, EPOCH_S + later_s))
 

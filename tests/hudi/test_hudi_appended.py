@@ -22,7 +22,7 @@ ROWS = 100
 
 
 def known(lab: Lab) -> dict[int, tuple[int, int]]:
-    """For each partition's slice: how many rows the index has, and how many runs contain them."""
+    """For each partition's slice: how many rows the index has, and how many runs contain these."""
     folder = lab.facts("amount_sieve")["path"]
     manifest = newest(LocalStore(), folder)
     assert manifest is not None
@@ -269,7 +269,7 @@ def test_refresh_of_a_map_reads_whole_slices(lab: Lab) -> None:
 
 
 def test_slice_with_large_log_files_is_read_whole(lab: Lab) -> None:
-    """If a slice's log files are larger than a quarter of its base file, a refresh reads it whole.
+    """If a slice's log files exceed a quarter of its base file, a refresh reads the whole slice.
 
     A refresh that reads a slice whole removes deleted keys from the index.
     """

@@ -131,8 +131,7 @@ def test_partial_updates(lab: Lab) -> None:
 def test_update_with_a_lower_ordering_value_has_an_effect(lab: Lab, kind: str, mode: str) -> None:
     """An update with a lower ordering value has an effect only if Hudi merges by commit time.
 
-    If a log file contains such an update, queries for the old or the new value read the slice until
-    OPTIMIZE.
+    Until OPTIMIZE, queries for the old or the new value read the slice of a logged update.
     """
     with lab.database("hudi_ordering"):
         tables.create(lab, kind, parts=True, hoodie__record__merge__mode=mode)

@@ -62,7 +62,7 @@ def listed(lab: Lab) -> set[int] | None:
 
 
 def refreshed(lab: Lab, expected: set[int] | None) -> None:
-    """Asserts that REFRESH lists only these partitions, and finds all slices of the table."""
+    """Asserts that REFRESH lists only the ``expected`` partitions, and finds all slices."""
     lab.sql("REFRESH TABLE t")
     assert listed(lab) == (expected if IN_PART else None)
     lab.sql("REFRESH SIEVE INDEX ON t")

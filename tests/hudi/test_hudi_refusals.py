@@ -23,7 +23,7 @@ pytestmark = pytest.mark.hudi
 
 
 def refused(lab: Lab, words: str) -> None:
-    """Checks that CREATE refuses the table, with these words in its error."""
+    """Checks that CREATE refuses the table, with ``words`` in its error."""
     with pytest.raises(PySparkException, match=rf"(?s)SIEVE_UNSUPPORTED_TABLE.*{words}"):
         lab.sql("CREATE SIEVE INDEX ON t (id)")
 

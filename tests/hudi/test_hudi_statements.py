@@ -52,7 +52,7 @@ def rows(lab: Lab) -> list[Row]:
 def test_explain_predicts_the_slices_that_statements_skip(
     lab: Lab, kind: str, key: str, statements: tuple[str, ...]
 ) -> None:
-    """Statements skip the slices that EXPLAIN SIEVE predicts, and change all rows they should."""
+    """Statements skip the slices that EXPLAIN SIEVE predicts, and change all matching rows."""
     with lab.database("hudi_statements"), lab.setting("spark.sieve.strict", "true"):
         own = {} if key else {"primaryKey": "", "preCombineField": ""}
         tables.create(lab, kind, parts=True, **own)

@@ -1,4 +1,4 @@
-"""A Spark session with Iceberg, which all tests in this folder use instead of the usual session."""
+"""The Spark session with Iceberg, which replaces the usual session in this folder's tests."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ FOLDER = Path(__file__).parents[2] / "build" / "iceberg" / os.environ.get("ICEBE
 def jar() -> Path:
     """The Iceberg jar that ``make test-iceberg`` downloads for the current version of Spark.
 
-    A test fails if this jar is missing.
+    A test fails if Iceberg's jar is missing.
     """
     spark = find_spark(os.environ)
     name = f"iceberg-spark-runtime-{spark.line}_{spark.scala}"

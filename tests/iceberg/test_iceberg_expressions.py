@@ -38,7 +38,7 @@ def test_elements(lab: Lab) -> None:
 def test_fields_in_arrays_are_refused(lab: Lab) -> None:
     """CREATE refuses expressions on fields of structs in arrays.
 
-    Such an index would not follow a renamed field.
+    An index on the expression would not follow a renamed field.
     """
     check_refused(lab)
     with pytest.raises(PySparkException, match=r"m\.k is a field of structs in an array"):

@@ -95,7 +95,7 @@ def rows_or_gone(frame: DataFrame) -> set[int] | None:
 
 
 def test_files_that_expire_under_a_query(lab: Lab) -> None:
-    """If a planned query's snapshot expires, it returns the right rows or Iceberg's error."""
+    """A planned query whose snapshot expires returns the right rows or raises Iceberg's error."""
     create(lab, write_delete_mode="copy-on-write")
     insert(lab)
     lab.sql("CREATE SIEVE INDEX ON t (id)")

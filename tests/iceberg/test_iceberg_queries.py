@@ -180,7 +180,7 @@ def test_other_scans_do_not_use_the_index(lab: Lab) -> None:
 
 
 def test_all_types(lab: Lab) -> None:
-    """For each type, queries for a value, NaN or NULL read only the file that contains it."""
+    """For each type, queries for a value, NaN or NULL read only the file with a match."""
     columns = {
         "b BOOLEAN": ("id = 42", "b"),
         "i INT": ("cast(id AS INT)", "i = 42"),

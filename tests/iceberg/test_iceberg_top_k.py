@@ -63,7 +63,7 @@ DELETED = [("id BETWEEN 0 AND 8", 2), ("id < 25", 4)]
 def test_files_with_deleted_rows_count_no_rows(
     lab: Lab, version: int, deleted: tuple[str, int]
 ) -> None:
-    """If a file has deleted rows, it gives no bound for top-k queries, MIN and MAX."""
+    """Files with deleted rows give no bound for top-k queries, MIN and MAX."""
     create(lab, format__version=version, write_delete_mode="merge-on-read")
     insert(lab)
     lab.sql("CREATE SIEVE INDEX ON t (id)")

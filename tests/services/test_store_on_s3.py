@@ -120,7 +120,7 @@ def test_bucket_that_ignores_conditions_is_refused(
 
 
 def test_an_old_hadoop(jvm: Any, conf: Any) -> None:
-    """If an S3 client does not support conditional puts, the store refuses it before any put."""
+    """The store refuses an S3 client without conditional puts, before any put."""
     conf.set("fs.s3a.create.conditional.enabled", "false")
     conf.set("fs.s3a.impl.disable.cache", "true")
     store, folder = elsewhere(jvm, conf, KEEPING)
