@@ -13,8 +13,7 @@ pytestmark = pytest.mark.tools
 
 def test_a_later_start_maps_the_archive(tmp_path: Path) -> None:
     """After `sieve archive`, Spark loads classes from the archive, and prints nothing about it."""
-    # The options of the test run already load an archive, so Java could not write another one with
-    # them.
+    # The test run's own options load an archive, so Java could not write another one.
     cache = {
         "XDG_CACHE_HOME": str(tmp_path / "cache"),
         "SPARK_SUBMIT_OPTS": "",

@@ -130,7 +130,7 @@ def test_conditions_on_the_target_skip_its_files(tables: Lab, join: str, name: s
     assert len(later) == again
     assert (run["scans"] > 1) == again
     if not case.read:
-        # The source has no key above 1000 either, so its keys can skip even more files.
+        # No source key is above 1000, so the join keys can make scans skip even more files.
         assert run["files_skipped"] == run["files_listed"]
         return
     keys = "at run time" in (said["predicate"] or "")

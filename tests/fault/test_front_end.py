@@ -245,8 +245,8 @@ def test_hanging_store_affects_only_its_own_tables(lab: Lab) -> None:
             for _ in range(4):
                 answer = lab.run(query)
                 assert (answer.rows, answer.files) == ({"(5,)": 1}, 4)
-            # The last four scans of the hanging table did not time out; otherwise, the circuit
-            # breaker would stop this request.
+            # The last four scans of the hanging table did not time out, so the circuit breaker
+            # stops no request.
             lab.check(POINT, exactly=1)
             with (
                 lab.setting("spark.sieve.strict", "true"),

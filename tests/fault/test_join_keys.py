@@ -94,8 +94,8 @@ def test_failing_build_side_raises_the_error_of_spark(lab: Lab, mode: str, adapt
     for enabled in ("false", "true"):
         conf = {"spark.sieve.enabled": enabled, "spark.sql.ansi.enabled": "true"}
         conf |= {"spark.sql.adaptive.enabled": adaptive}
-        # With constraint propagation, Spark would copy the predicate to the join's other side. Then
-        # both sides would fail at once, and Spark would raise a different error.
+        # With constraint propagation, both sides of the join would fail, and Spark would raise a
+        # different error.
         conf |= {"spark.sql.constraintPropagation.enabled": "false"}
         with lab.settings(MODES[mode] | conf), pytest.raises(PySparkException) as failure:
             lab.sql(query)

@@ -61,8 +61,7 @@ def it(alive_driver: Driver, request: pytest.FixtureRequest) -> Driver:
 def test_front_end_starts_while_the_first_query_is_planned(it: Driver) -> None:
     """EXPLAIN runs no query, but starts a front end if an index could serve the query.
 
-    This test must run first in the driver, because only the first front end starts before a scan
-    needs it.
+    This test must run first, because only a driver's first front end starts before a scan needs it.
     """
     it.sql(f"EXPLAIN {POINT}")
     it.sql(

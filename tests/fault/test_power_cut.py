@@ -44,8 +44,8 @@ class Disk:
     def seam(self, what: str) -> None:
         """Records which contents the disk would have after a power cut at this call."""
         if self._flushed and what.startswith("after list") and "/runs/" in what:
-            # If `flushed` is true, the file system has written Spark's data to the disk, although
-            # no process synced it.
+            # If `flushed` is true, the file system has written Spark's data, although no process
+            # synced it.
             folder = Path(what.partition("file:")[2])
             for path in (*folder.iterdir(), folder, folder.parent):
                 self.note(path)

@@ -53,8 +53,7 @@ def reads(it: Driver, files: int) -> None:
 def test_driver_follows_statements_of_another_driver(one: Driver, two: Driver) -> None:
     """A driver notices another driver's CREATE, DISABLE and DROP within `spark.sieve.registry.ttl`.
 
-    If a tool restores an old registration, a driver logs one warning, and the next CREATE repairs
-    this.
+    If a tool restores an old registration, a driver warns once, and the next CREATE repairs it.
     """
     corrupt = one.logged("is read in full: index-corrupt")
     assert two.files(POINT) == 10

@@ -176,7 +176,7 @@ HISTORIES: dict[str, tuple[Callable[[Lab], object], ...]] = {
     "deleted later": (LATE, COMPACT, HIDES, INDEX, DELETE, EARLY),
     "deleted step by step": (LATE, COMPACT, INDEX, HIDES, REFRESH, DELETE, REFRESH, EARLY),
     # An update by position replaces both rows with the same key. The next log file has no
-    # positions, so only one of the two rows stays visible.
+    # positions, so only one of these rows stays visible.
     "twins": (TWIN, upsert(HIDDEN, 2), INDEX, OTHER),
     "twins step by step": (TWIN, INDEX, upsert(HIDDEN, 2), REFRESH, OTHER),
     # The update gives each of the two rows with the same key a new value.

@@ -152,7 +152,7 @@ STEPS: dict[str, tuple[Callable[[Lab], object], set[int] | None]] = {
 def test_folders_listed_by_refresh_after_each_command(lab: Lab, kind: str) -> None:
     """After each command, a refresh lists only the changed partitions, or all if it must.
 
-    After each command, the refresh finds the same slices as a full listing.
+    The refresh after each command finds the same slices as a full listing.
     """
     with lab.database("hudi_listed"):
         indexed(lab, kind)

@@ -65,9 +65,8 @@ class History(RuleBasedStateMachine):
         self.made = False
 
     def do(self, does: Callable[[], object], refreshed: bool) -> None:
-        # Runs a command, ignoring Hudi's errors, and then perhaps a REFRESH. Hudi cannot run every
-        # command on every kind of table. Queries must return the right rows even after a failed
-        # command.
+        # Runs a command, which Hudi may refuse for this kind of table, and perhaps a REFRESH.
+        # Queries must be right even after a failed command.
         with contextlib.suppress(Py4JJavaError, PySparkException):
             does()
         if refreshed:

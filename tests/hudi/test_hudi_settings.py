@@ -122,8 +122,7 @@ def test_column_dropped_and_added_again_is_a_new_column(lab: Lab) -> None:
             # The first change of columns with ids also changes column comments, so it happens
             # before CREATE.
             exchange()
-        # CREATE accepts a table whose last commit has no column ids, but refuses a commit with
-        # column ids.
+        # CREATE refuses a table whose last commit has column ids, so this commit has none.
         tables.fill(lab, 800, 801)
         with evolving(lab):
             lab.sql("CREATE SIEVE INDEX ON t (part)")

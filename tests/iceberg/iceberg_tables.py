@@ -67,7 +67,7 @@ def insert(lab: Lab, select: str = ROWS, name: str = "t", files: int = 10, start
 def wait_for_state(lab: Lab, name: str, state: str = "ready") -> None:
     """Waits until all indexes of a table have the given state.
 
-    A refresh starts some time after a command, because Spark reports a command only after its end.
+    A refresh starts only after a command's end, because Spark reports the command then.
     """
     deadline = time.monotonic() + 60
     while any(row[6] != state for row in lab.sql(f"SHOW SIEVE INDEXES ON {name}")):

@@ -132,7 +132,7 @@ def test_an_index_follows_a_renamed_table(lab: Lab, name: str) -> None:
 
 @pytest.mark.parametrize("name", ["spark_catalog.followed", "files.followed"])
 def test_indexes_follow_writes(lab: Lab, name: str) -> None:
-    """Writes of this driver build a declared index, and refresh it because of refresh = 'auto'."""
+    """Writes of this driver build a declared index, and refresh it (refresh = 'auto')."""
     with namespace(lab, name):
         create(lab, sieve_columns="id", sieve_options='refresh = "auto"')
 

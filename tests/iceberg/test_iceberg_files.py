@@ -68,8 +68,7 @@ def test_files_that_were_added(lab: Lab, tmp_path: Path) -> None:
     assert lab.check("SELECT * FROM t WHERE number = 115", exactly=1).rows.total() == 1
     lab.sql("ALTER TABLE t DROP COLUMN v")
     lab.sql("ALTER TABLE t ADD COLUMN v STRING")
-    # Iceberg matches columns of the other writer's files by name, so these files also contain the
-    # new column.
+    # Iceberg matches these files' columns by name, so the files also contain the new column.
     assert lab.check("SELECT * FROM t WHERE v IS NULL").rows.total() == 20
     assert lab.check("SELECT * FROM t WHERE v = 'f125'").rows.total() == 1
 

@@ -46,7 +46,7 @@ def test_row_groups_are_skipped(lab: Lab) -> None:
         assert total > 8, query
         assert read <= (total // 2 if "BETWEEN" in query else 2), query
         assert bytes_read(lab, query) < sizes(lab, "true") * 0.75, query
-    # A query of one range of 400 bytes also reads the footer, in total about half of the file.
+    # A query of one range also reads the file's footer; both together are about half of the file.
     point = bytes_read(lab, "SELECT * FROM t WHERE id = 142")
     assert point < sizes(lab, "id = 142") * 0.6
     lab.check("SELECT * FROM t WHERE id = 142", exactly=1)

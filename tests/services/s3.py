@@ -66,8 +66,7 @@ class Gate:
             "fs.s3a.path.style.access": "true",
             "fs.s3a.access.key": "test",
             "fs.s3a.secret.key": "test",
-            # Two attempts for each request suffice, because a third time-out would add nothing to a
-            # test.
+            # Two attempts suffice, because a third time-out would add nothing to a test.
             "fs.s3a.attempts.maximum": "2",
             "fs.s3a.retry.limit": "2",
             "fs.s3a.retry.interval": "50ms",
