@@ -1,4 +1,4 @@
-"""Runs `sieve archive` as a user types it; later starts of Spark then use the class archive."""
+"""Runs `sieve archive` as a user types it; later starts of Spark use the class archive."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def _inspect(site: Site, *args: str) -> subprocess.CompletedProcess[str]:
 def test_inspect_writes_a_picture_and_a_summary(drawn: Site, tmp_path: Path) -> None:
     """`sieve inspect` writes a full-size PNG, and prints a summary and the PNG's path.
 
-    A client of the Thrift server gets the same picture and the same summary.
+    A client of the Thrift server gets the same picture and summary.
     """
     output = tmp_path / "picture.png"
     done = _inspect(

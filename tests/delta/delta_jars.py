@@ -15,7 +15,7 @@ DELTA_EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"
 SMALL = {
     "spark.databricks.delta.snapshotPartitions": "1",
     "spark.sql.shuffle.partitions": "1",
-    # With the default value, VACUUM and RESTORE would list folders in 10,000 tasks.
+    # By default, VACUUM and RESTORE would list folders in 10,000 tasks.
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
 }
 """Settings for sessions with small tables."""

@@ -75,7 +75,7 @@ def looked_at(warehouse: Warehouse, reasons: frozenset[str] = WHOLE) -> Scan | N
 
 
 def stable(warehouse: Warehouse, last: str) -> tuple[int | None, dict[str, int]]:
-    """Repeats the statement, and runs VACUUM when all files are two days old.
+    """Repeats the statement; runs VACUUM when all files are two days old.
 
     Returns:
         The number of files that a query then reads, and the number of index files of each kind.

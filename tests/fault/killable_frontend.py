@@ -1,8 +1,8 @@
 """A front end that kills the driver and then itself before its n-th write to a store or metastore.
 
-A test writes the number n of the fatal write to a file.
+A test writes the number n to a file, whose path is this program's first argument.
 
-Drivers start this program instead of Python; its first argument is the path of the file with n.
+Drivers start this program instead of Python.
 """
 
 from __future__ import annotations

@@ -260,7 +260,7 @@ def test_hanging_store_affects_only_its_own_tables(lab: Lab) -> None:
 
 
 def planned(lab: Lab) -> DataFrame:
-    """Plans the query without running it, and waits a second so that the front end can answer."""
+    """Plans the query without running it; waits a second so that the front end can answer."""
     frame = lab.spark.sql(POINT)
     frame._jdf.queryExecution().executedPlan()
     time.sleep(1)

@@ -18,7 +18,7 @@ QUERY = "SELECT * FROM t WHERE id = 5"
 
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Path]:
-    """A disk of 64 pages, namely a mounted tmpfs."""
+    """A disk of 64 pages (a mounted tmpfs)."""
     folder = tmp_path / "disk"
     folder.mkdir()
     size = f"size={PAGES * PAGE}"

@@ -103,7 +103,7 @@ def test_metastore_gone_during_registration(
     """If CREATE's registration gets no reply, the error tells the user to run SHOW.
 
     If the metastore has stored the registration, the index is complete. If the metastore has not
-    stored the registration, no index exists, and a second CREATE makes an index.
+    stored the registration, no index exists; a second CREATE makes an index.
     """
     setattr(server, moment, is_registration)
     with pytest.raises(DriverError, match=r"SIEVE_REGISTRATION_UNKNOWN.*SHOW SIEVE INDEXES"):

@@ -120,7 +120,7 @@ def one_within_another(folder: Path, name: str, other: str) -> int:
         try:
             files, left = stable(warehouse, statement)
         except SieveError as error:
-            # The other statement has dropped the index, so the second attempt of this statement
+            # One statement has dropped the index, so the second attempt of the other statement
             # fails.
             if (error.condition, other) != ("SIEVE_UNKNOWN_INDEX", "drop"):
                 raise

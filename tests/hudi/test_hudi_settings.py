@@ -119,8 +119,8 @@ def test_column_dropped_and_added_again_is_a_new_column(lab: Lab) -> None:
         tables.create(lab, "cow")
         tables.fill_sorted(lab, 0, 800)
         with evolving(lab):
-            # The first change of columns with ids also changes column comments, so it happens
-            # before CREATE.
+            # The first change of columns with ids also changes column comments, so this change
+            # precedes CREATE.
             exchange()
         # CREATE refuses a table whose last commit has column ids, so this commit has none.
         tables.fill(lab, 800, 801)

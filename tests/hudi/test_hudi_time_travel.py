@@ -70,7 +70,7 @@ def test_each_version_belongs_to_its_commit(lab: Lab) -> None:
 def test_later_log_files_do_not_affect_earlier_instants(lab: Lab) -> None:
     """A query of an earlier instant is right, although Hudi also lists log files of later instants.
 
-    A slice has the same name at both instants, because Hudi lists the same log files.
+    A slice has the same name at both instants.
     """
     with lab.database("hudi_later"):
         tables.create(lab, "mor", parts=True)

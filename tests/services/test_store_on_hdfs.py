@@ -20,7 +20,7 @@ pytestmark = pytest.mark.services
 
 
 class TestHdfs(StoreContract, PermissionsContract, AtomicCreateContract):
-    """The contract that every store fulfills, tested on HDFS."""
+    """The contract of every store, tested on HDFS."""
 
     @pytest.fixture
     def folder(self, store: Store, hdfs: str) -> Iterator[str]:

@@ -71,7 +71,7 @@ def folder(store: Store) -> str:
 
 
 class TestS3(StoreContract, AtomicCreateContract):
-    """The contract of a store on S3, except for permissions, which S3A does not report."""
+    """The store's contract on S3, except for permissions, which S3A does not report."""
 
 
 def elsewhere(
