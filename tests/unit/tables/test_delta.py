@@ -21,19 +21,22 @@ class Access:
 
     Attributes:
         versions: the commits in the log after the given commit; None makes the call fail.
-        table: the identity of the Delta table.
+        table: the identity of the table.
+        later: the identity of the table after the log has been read.
     """
 
     newest: int
     versions: list[int] | None
     table: str = TABLE
+    later: str = TABLE
     asked: list[int] = field(default_factory=list)
 
     def history(self) -> Access:
         return self
 
     def commit(self) -> str:
-        return json.dumps({"table": self.table, "version": self.newest, "time_ms": 5})
+        table = self.later if self.asked else self.table
+        return json.dumps({"table": table, "version": self.newest, "time_ms": 5})
 
     def listSince(self, version: int) -> str:  # noqa: N802 - the shim's name
         self.asked.append(version)
@@ -60,13 +63,26 @@ def test_changes_are_the_paths_of_a_complete_log() -> None:
         Access(6, [5, 6]),
         Access(6, [4, 6]),
         Access(6, [4, 5]),
+        Access(6, [3, 5, 6]),
         Access(6, []),
         Access(6, None),
         Access(6, [4, 5, 6], table="another"),
+        Access(6, [4, 5, 6], later="another"),
         Access(2, []),
         Access(1000, [*range(4, 1001)]),
     ],
-    ids=["first gone", "one gone", "last gone", "all gone", "failed", "replaced", "back", "many"],
+    ids=[
+        "first gone",
+        "one gone",
+        "last gone",
+        "another in its place",
+        "all gone",
+        "failed",
+        "replaced",
+        "replaced later",
+        "back",
+        "many",
+    ],
 )
 def test_all_is_listed_if_the_log_is_incomplete(access: Access) -> None:
     """All files are listed if a commit is missing, the table or its state differs, or a call fails.
