@@ -168,6 +168,7 @@ UNPRUNED = {
     "FILTER": ("SELECT min(k) FILTER (WHERE v = 3) FROM fact", 40),
     "a function's min": ("SELECT min(-k) FROM fact", 40),
     "by a column": ("SELECT v, min(k) FROM fact GROUP BY v", 40),
+    "by a partition and a column": ("SELECT p, n, min(k) FROM parts GROUP BY p, n", 12),
     "by a function": ("SELECT p % 2, min(k) FROM parts GROUP BY p % 2", 12),
     "HAVING count": ("SELECT min(k) FROM fact HAVING count(*) > 3", 40),
     "min of an unindexed": ("SELECT min(v) FROM fact", 40),
