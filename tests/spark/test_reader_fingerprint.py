@@ -337,6 +337,75 @@ def test_fingerprint_has_exactly_these_parts(tables: Lab) -> None:
     assert {table: set(parts(tables, table)) for table in expected} == expected
 
 
+PREFIXES = ("parquet", "orc", "hive.exec.orc", "mapreduce.input", "io", "hadoop.security.key")
+"""The first words of the Hadoop keys that readers use."""
+KINDS = ("parquet", "orc", "csv", "json", "avro", "files", "legacy", "variant", "defaultColumn")
+"""The second words of the SQL keys that readers use."""
+
+
+def test_each_prefix_of_reader_keys_counts(tables: Lab) -> None:
+    """The fingerprint contains unknown keys with a reader's prefix.
+
+    A session sets such a Hadoop key with or without `spark.hadoop.`, and a driver can set it, too.
+    """
+    session = Lab(tables.spark.newSession())
+    session.sql("USE fingerprints")
+    before = set(parts(session, "parquet_t"))
+    for kind in KINDS:
+        session.spark.conf.set(f"spark.sql.{kind}.nobody.knows", "1")
+    for prefix in PREFIXES:
+        session.spark.conf.set(f"{prefix}.nobody.knows", "1")
+        session.spark.conf.set(f"spark.hadoop.{prefix}.nobody.knows", "1")
+    own = {f"conf.spark.sql.{kind}.nobody.knows" for kind in KINDS}
+    own |= {f"conf.spark.hadoop.{prefix}.nobody.knows" for prefix in PREFIXES}
+    own |= {f"hadoop.{prefix}.nobody.knows" for prefix in PREFIXES}
+    with ExitStack() as changed:
+        for prefix in PREFIXES:
+            changed.enter_context(hadoop_setting(tables, f"{prefix}.of.the.driver", "1"))
+        own |= {f"hadoop.{prefix}.of.the.driver" for prefix in PREFIXES}
+        assert set(parts(session, "parquet_t")) - before == own
+
+
+def test_each_option_of_executors_that_changes_text_counts(tables: Lab) -> None:
+    """The fingerprint contains each Java option for the zone, the language and the encoding.
+
+    Four keys pass Java options to executors. Other options do not count.
+    """
+    conf = tables.spark._jsc.sc().conf()
+    names = (
+        "user.timezone user.language user.country user.variant user.region java.locale.providers"
+    )
+    options = " ".join(f"-D{name}=x" for name in (*names.split(), "file.encoding"))
+    for key in (
+        "spark.executor.extraJavaOptions",
+        "spark.executor.defaultJavaOptions",
+        "spark.executorEnv.JAVA_TOOL_OPTIONS",
+        "spark.executorEnv.JDK_JAVA_OPTIONS",
+    ):
+        before = conf.get(key, None)
+        try:
+            conf.set(key, f"-Xmx1g -Dmy.user.name=y {options} -Duser.name=z")
+            assert parts(tables, "orc_t").get(f"conf.{key}") == options
+        finally:
+            conf.remove(key)
+            if before is not None:
+                conf.set(key, before)
+
+
+def test_fingerprint_has_the_zone_of_the_driver(tables: Lab) -> None:
+    """The parts for zones contain the zone of the session and the zone of the driver's JVM."""
+    zones = tables.spark._jvm.java.util.TimeZone
+    own = zones.getDefault()
+    try:
+        zones.setDefault(zones.getTimeZone("Asia/Tokyo"))
+        with tables.setting("spark.sql.session.timeZone", "Europe/Warsaw"):
+            for table in ("parquet_t", "orc_t", "csv_t", "json_t"):
+                found = parts(tables, table)
+                assert (found["zone.session"], found["zone.jvm"]) == ("Europe/Warsaw", "Asia/Tokyo")
+    finally:
+        zones.setDefault(own)
+
+
 def test_fingerprint_of_text_has_the_version_of_spark(tables: Lab) -> None:
     """For a text format, the fingerprint contains Spark's full version.
 
