@@ -6,7 +6,13 @@ import json
 
 import pytest
 
-from sieve.tables.formats import refuse_kind, refuse_names, refuse_option
+from sieve.tables.formats import (
+    INDEXED,
+    reads_whole_files,
+    refuse_kind,
+    refuse_names,
+    refuse_option,
+)
 
 
 def schema(**types: object) -> str:
@@ -49,6 +55,37 @@ def test_void_is_accepted_in_other_formats(format_name: str, text: str) -> None:
     """A column with the name void is accepted; other formats may also have the type VOID."""
     parts = {"format": f"{format_name} x", "records": "whole", "schema": text}
     assert refuse_option("t", parts) is None
+
+
+@pytest.mark.parametrize("format_name", ["csv", "json"])
+@pytest.mark.parametrize(
+    ("own", "whole"),
+    [
+        ({}, False),
+        ({"option.linesep": "\n"}, False),
+        ({"option.linesep": ";", "option.encoding": "latin-1"}, False),
+        ({"option.multiline": "false"}, False),
+        ({"option.multiline": "true"}, True),
+        ({"option.multiline": "TRUE"}, True),
+        ({"option.linesep": "\r\n"}, True),
+        ({"option.encoding": "UTF-16LE"}, True),
+        ({"option.charset": "UTF-16BE"}, True),
+        ({"option.linesep": "aba"}, True),
+    ],
+)
+def test_text_is_read_whole_if_lines_depend_on_splits(
+    format_name: str, own: dict[str, str], *, whole: bool
+) -> None:
+    """An index has no ranges of a text file whose lines depend on where Spark splits the file."""
+    assert reads_whole_files(format_name, own) is whole
+
+
+def test_only_some_formats_are_cut_into_ranges() -> None:
+    """An index can have ranges of the files of Parquet, ORC and Iceberg tables."""
+    parts = {"option.multiline": "true", "option.encoding": "UTF-16LE"}
+    cut = {name for name in INDEXED if not reads_whole_files(name, {})}
+    assert cut == {"parquet", "orc", "csv", "json", "iceberg"}
+    assert {name for name in cut if not reads_whole_files(name, parts)} == cut - {"csv", "json"}
 
 
 @pytest.mark.parametrize(
