@@ -188,6 +188,25 @@ def test_metadata_columns_are_those_of_the_whole_file(lab: Lab, table: str) -> N
     assert [told["ranges_read"] for told in lab.explain(query)] == [2]
 
 
+@pytest.mark.parametrize("table", ["orc"], indirect=True)
+def test_ranges_are_read_with_the_options_of_the_table(lab: Lab, table: str) -> None:
+    """The options of a table decide how a reader reads ranges of the table's files.
+
+    With this option, the reader finds columns by position, and the files have other column names.
+    """
+    option = "'orc.force.positional.evolution' = 'true'"
+    lab.sql(
+        f"CREATE TABLE named (a BIGINT, b BIGINT, pad STRING) USING {table} OPTIONS ({option}) "
+        f"LOCATION '{lab.files()[0].parent}'"
+    )
+    with lab.settings(SMALL):
+        lab.sql("CREATE SIEVE INDEX ON named (a) OPTIONS (granularity = 'range')")
+    query = f"SELECT b, pad FROM named WHERE a = {KEYS[5]}"
+    assert lab.check(query, exactly=1).rows.total() == 1
+    assert [told["ranges_read"] for told in lab.explain(query)] == [1]
+    lab.sql("DROP TABLE named")
+
+
 @pytest.mark.parametrize(
     "shown",
     [
