@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
 
 from sieve.errors import UnavailableError
-from sieve.tables.data_file import DataFile
-from sieve.tables.snapshot import Snapshot, stable_snapshot
+from sieve.metadata.file_list import FileState, Locations
+from sieve.metadata.records import Commit
+from sieve.tables.data_file import Changes, DataFile
+from sieve.tables.snapshot import Snapshot, snapshot_of, snapshot_since, stable_snapshot
 
 NOW = 1_700_000_000_000
 INDEX = "file:/warehouse/.sieve/1"
@@ -131,3 +138,88 @@ def test_empty_table_has_a_snapshot_at_once() -> None:
     """A table without files has a snapshot at once."""
     disk = Clocked()
     assert disk.snapshot([]) == Snapshot((), (), NOW)
+
+
+@pytest.mark.parametrize(("age_ms", "now"), [(999, NOW), (1000, NOW + 999)])
+def test_file_is_racy_until_the_last_millisecond(age_ms: int, now: int) -> None:
+    """A file is still racy a millisecond before it becomes stable, and the snapshot waits."""
+    disk = Clocked(now)
+    files = [aged(age_ms)]
+    assert disk.snapshot(files, files).stable == (True,)
+    assert disk.waited == [0.011]
+
+
+FILES = tuple(DataFile(f"file:/t/{folder}/{n}", 10, 5) for folder in "ab" for n in range(2))
+COMMIT = Commit("0b6c", 4)
+
+
+class Committed:
+    """A Delta table that records the calls of a snapshot.
+
+    Attributes:
+        found: the changes since a version.
+        calls: the names of the calls, in order.
+    """
+
+    info = SimpleNamespace(format_name="delta")
+
+    def __init__(self, found: Changes | None = None) -> None:
+        self.found, self.calls = found, list[str]()
+
+    def files(self) -> tuple[DataFile, ...]:
+        self.calls.append("files")
+        return FILES
+
+    def changes(self, instant: str, commit: Commit | None) -> Changes | None:
+        self.calls.append(f"changes {instant} {commit and commit.version}")
+        return self.found
+
+    def instant_ms(self) -> int:
+        self.calls.append("instant")
+        return 77
+
+    def commit(self) -> Commit:
+        self.calls.append("commit")
+        return COMMIT
+
+
+def _since(found: Changes | None) -> Snapshot | None:
+    """The snapshot of a table that contained `FILES` at commit 3."""
+    table: Any = Committed(found)
+    ones = np.ones(len(FILES), np.int64)
+    known = Locations(
+        tuple(file.path for file in FILES), np.full(len(FILES), FileState.READ, np.int8),
+        ones * 10, ones * 5, ones, ones, ones, ones,
+    )  # fmt: skip
+    snapshot = snapshot_since(table, "2026-01-31T09:30:00.123Z", known, Commit("0b6c", 3))
+    assert table.calls[0] == "changes 2026-01-31T09:30:00.123Z 3"
+    return snapshot
+
+
+def test_commit_of_a_table_is_that_of_its_listing() -> None:
+    """The files are listed first, because the listing determines the instant and the commit."""
+    table: Any = Committed()
+    assert snapshot_of(table, None, INDEX) == Snapshot(FILES, (True,) * 4, 77, commit=COMMIT)  # type: ignore[arg-type]
+    assert table.calls == ["files", "instant", "commit"]
+
+
+@pytest.mark.parametrize("by_folder", [False, True], ids=["paths", "folders"])
+def test_only_files_outside_the_changes_are_taken_over(by_folder: bool) -> None:
+    """The files that commits changed come from the listing, and removed files are left out.
+
+    All other files come from the list of the version.
+    """
+    changed = (DataFile(FILES[0].path, 11, 6), DataFile("file:/t/a/9", 10, 6))
+    paths = frozenset({FILES[1].path, *(file.path for file in changed)})
+    folders = frozenset({"file:/t/a"})
+    found = Changes(folders, changed) if by_folder else Changes(frozenset(), changed, paths)
+    assert _since(found) == Snapshot((*changed, *FILES[2:]), (True,) * 4, 77, 2, COMMIT)
+    assert _since(Changes(frozenset(), ())) == Snapshot(FILES, (True,) * 4, 77, 4, COMMIT)
+
+
+def test_all_is_listed_if_commits_spell_some_path_differently() -> None:
+    """If the commits do not cover each file of the listing, the changes are unknown."""
+    listed = (FILES[0], FILES[2])
+    assert _since(Changes(frozenset(), listed, frozenset({FILES[0].path, "/t/b/0"}))) is None
+    assert _since(Changes(frozenset({"file:/t/a", "/t/b"}), listed)) is None
+    assert _since(None) is None
