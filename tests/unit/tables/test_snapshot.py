@@ -123,6 +123,11 @@ def test_another_file_system_has_another_clock() -> None:
     far = "s3a://bucket/t"
     snapshot = disk.snapshot([aged(62_000, root=far), aged(30_000, "b", far), aged(2000, "c")])
     assert snapshot.stable == (True, False, True)
+    assert disk.snapshot([aged(30_000, root="file://nas/t")]).stable == (False,)
+    # The instant is by the clock of the index's file system only if all files are on it.
+    late = NOW + 5000
+    for root, instant in (("file:/t", NOW), (far, late), ("file://nas/t", late)):
+        assert disk.snapshot([aged(99_000, root=root)], driver=late).instant_ms == instant
 
 
 def test_clock_of_the_file_system_decides() -> None:
