@@ -1,4 +1,4 @@
-"""Tests partition columns, and tables that contain the same data file twice."""
+"""Partition columns, and data files that other programs have written or added."""
 
 from __future__ import annotations
 
@@ -30,15 +30,19 @@ def database(lab: Lab) -> Iterator[None]:
         yield
 
 
-def append(lab: Lab, file: Path, rows: int, partition: str | None = None) -> None:
-    """Adds a Parquet file to the table `t` with Iceberg's classes, which allow duplicate files."""
+def append(lab: Lab, file: Path | str, rows: int, partition: str | None = None) -> None:
+    """Adds a Parquet file to the table `t` by Iceberg's classes, which allow duplicates."""
     jvm: Any = lab.spark._jvm
     table = jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(
         lab.spark._jsparkSession, "parted.t"
     )
     table.updateProperties().set("schema.name-mapping.default", MAPPING).commit()
     made = jvm.org.apache.iceberg.DataFiles.builder(table.spec()).withPath(f"file:{file}")
-    made = made.withFileSizeInBytes(file.stat().st_size).withRecordCount(rows).withFormat("parquet")
+    made = (
+        made.withFileSizeInBytes(Path(file).stat().st_size)
+        .withRecordCount(rows)
+        .withFormat("parquet")
+    )
     if partition is not None:
         made = made.withPartitionPath(partition)
     table.newAppend().appendFile(made.build()).commit()
@@ -62,6 +66,35 @@ def test_file_added_twice_is_read_twice(lab: Lab, tmp_path: Path) -> None:
     lab.sql("CREATE SIEVE INDEX ON t (id)")
     assert lab.check("SELECT id FROM t WHERE id = 7", exactly=2).rows == {"(7,)": 2}
     assert lab.check("SELECT id FROM t WHERE id = 17", exactly=3).rows == {"(17,)": 1}
+
+
+def test_file_is_always_read_if_its_path_has_two_adjacent_slashes(lab: Lab, tmp_path: Path) -> None:
+    """A file `a//b` is always read, because Hadoop gives the path `a/b` to this file, too."""
+    create(lab)
+    plain, odd = foreign(lab, tmp_path, 0), foreign(lab, tmp_path, 10)
+    append(lab, plain, 10)
+    append(lab, f"{odd.parent}//{odd.name}", 10)
+    lab.sql("CREATE SIEVE INDEX ON t (id)")
+    assert lab.check("SELECT id FROM t WHERE id = 17", exactly=1).rows == {"(17,)": 1}
+    assert lab.check("SELECT id FROM t WHERE id = 7", exactly=2).rows == {"(7,)": 1}
+
+
+def test_index_is_not_used_if_another_name_denotes_its_column(lab: Lab, tmp_path: Path) -> None:
+    """A name mapping decides which column of a file without column ids supplies the values."""
+    create(lab, columns="id BIGINT, v STRING, p BIGINT")
+    frame = lab.spark.range(0, 10, 1, 1).selectExpr("id", "'x' AS v", "id + 100 AS p")
+    frame.write.parquet(str(tmp_path / "named"))
+    (file,) = (tmp_path / "named").glob("*.parquet")
+    append(lab, file, 10)
+    lab.sql("CREATE SIEVE INDEX ON t (id)")
+    lab.check("SELECT id FROM t WHERE id = 107", exactly=0)
+    other = MAPPING.replace('"id"', '"?"').replace('"p"', '"id"').replace('"?"', '"p"')
+    assert other != MAPPING
+    lab.sql(f"ALTER TABLE t SET TBLPROPERTIES ('schema.name-mapping.default' = '{other}')")
+    assert lab.check("SELECT id FROM t WHERE id = 107", exactly=1).rows == {"(107,)": 1}
+    lab.sql("REFRESH SIEVE INDEX ON t")
+    assert lab.check("SELECT id FROM t WHERE id = 107", exactly=1).rows == {"(107,)": 1}
+    lab.check("SELECT id FROM t WHERE id = 7", exactly=0)
 
 
 @pytest.mark.parametrize("recorded", [9, 11])

@@ -207,6 +207,23 @@ def test_value_ending_in_an_escaped_backslash_proves_nothing(lab: Lab, tmp_path:
 
 
 @pytest.mark.usefixtures("database")
+def test_value_with_a_character_that_escapes_proves_nothing(lab: Lab, tmp_path: Path) -> None:
+    """A file is always read if any of its texts contains a character that the options escape by."""
+    lines = ("k,x^,y", "k,x,y^", "k,x~,y", "k,x,~y", "k,x,y", "k,u,v")
+    for number, line in enumerate(lines):
+        path = tmp_path / f"{number}.csv"
+        path.write_text(f"{line}\n")
+        os.utime(path, (OLD, OLD))
+    lab.sql(
+        f"CREATE TABLE t (a STRING, s STRING, n STRING) USING csv LOCATION '{tmp_path}' "
+        "OPTIONS (escape '^', charToEscapeQuoteEscaping '~')"
+    )
+    lab.sql("CREATE SIEVE INDEX ON t (a, s)")
+    for column in ("a", "s"):
+        lab.check(f"SELECT {column} FROM t WHERE {column} = 'z'", exactly=4)
+
+
+@pytest.mark.usefixtures("database")
 def test_part_of_a_separator_in_a_value_proves_nothing(lab: Lab, tmp_path: Path) -> None:
     """If a CSV value contains a quote or a part of the separator, queries always read its file.
 
