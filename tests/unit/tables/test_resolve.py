@@ -154,4 +154,4 @@ def test_plan_column_checks_the_right_to_query_a_column() -> None:
     spark: Any = SimpleNamespace(table=table)
     plan_column(spark, ["shop", "my`t"], Column(("a.b", "c"), "int"))
     plan_column(spark, ["t"], Column(("lower(a)",), "string", expression_key("lower(`col-1`)")))
-    assert planned == [("`shop`.`my``t`", "`a.b`.c"), ("`t`", "lower(a)")]
+    assert planned == [("`shop`.`my``t`", "`a.b`.`c`"), ("`t`", "lower(a)")]
