@@ -36,8 +36,9 @@ OVER_THRIFT = {"structs", "timestamps"}
 """The files that also run over the Thrift server, which shows the values in other forms."""
 
 THINNED = {
-    "dates", "decimals", "dynamic", "floats", "functions", "inlists", "joinkinds", "joins",
-    "partitions", "structs", "subqueries", "timestamps", "zones",
+    "dates", "decimals", "dynamic", "elements", "expressions", "floats", "functions",
+    "inlists", "joinkinds", "joins", "partitions", "structs", "subqueries", "substrings",
+    "timestamps", "tuples", "zones",
 }  # fmt: skip
 """The files of which `make test` runs only every third query."""
 

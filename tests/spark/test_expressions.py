@@ -70,6 +70,7 @@ QUERIES = {
     "a field of JSON": ("from_json(payload, 'ok BOOLEAN').ok", 1),
     "its negation": ("NOT from_json(payload, 'ok BOOLEAN').ok", 8),
     "a key of a map": ("attrs['k'] = 'v4200'", 1),
+    "the function for a key of a map": ("element_at(attrs, 'k') = 'v4200'", 1),
     "no key": ("attrs['k'] IS NULL", 8),
     "an element": ("tags[0] IN ('t17', 't7017')", 2),
     "a field of a struct": ("upper(s.x) = 'S6000'", 1),
@@ -375,5 +376,12 @@ def test_variants(lab: Lab) -> None:
         lab.check("SELECT id, p:ts::date FROM t WHERE p:user.id::bigint IN (3, 42)", exactly=2)
         lab.check("SELECT id FROM t WHERE variant_get(p, '$.user.id', 'string') = '42'", exactly=1)
         lab.check("SELECT id FROM t WHERE variant_get(p, '$.user.id', 'int') = 42", exactly=8)
-        with lab.setting("spark.sql.variant.pushVariantIntoScan", "false"):
-            lab.check("SELECT id FROM t WHERE p:user.id::bigint = 42", exactly=1)
+        for pushed in ("true", "false"):
+            with lab.setting("spark.sql.variant.pushVariantIntoScan", pushed):
+                lab.check("SELECT id FROM t WHERE p:user.id::bigint = 42", exactly=1)
+                for form in ("variant_get(p, '$.user.id', 'bigint')", "cast(p:user.id AS bigint)"):
+                    lab.check(f"SELECT id FROM t WHERE {form} = 42", exactly=1)
+                lab.check("SELECT id FROM t WHERE p:user.id::string = '42'", exactly=1)
+                for form in ("try_variant_get(p, '$.user.id', 'bigint')",
+                             "try_cast(p:user.id AS bigint)"):  # fmt: skip
+                    lab.check(f"SELECT id FROM t WHERE {form} = 42", exactly=8)

@@ -1,6 +1,6 @@
 package org.apache.spark.sql.sieve.base
 
-import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression, GetStructField, Literal}
+import org.apache.spark.sql.catalyst.expressions.{Attribute, Cast, EvalMode, Expression, GetStructField, Literal}
 import org.apache.spark.sql.catalyst.expressions.variant.VariantGet
 import org.apache.spark.sql.execution.datasources.VariantMetadata
 import org.apache.spark.sql.types.{DataType, StructType, VariantType}
@@ -15,13 +15,16 @@ object Variants {
 
   /**
    * Replaces each pushed-down part of a VARIANT in an expression by an expression that extracts the part from the whole
-   * column.
+   * column. If the part has a cast, the expression also converts the part, as in `variant_get(v, '$.a', 'int')`.
    */
   def withoutPushed(e: Expression): Expression = e.transformDown {
     case GetStructField(column: Attribute, at, _) if isPushed(column.dataType) =>
       val field = column.dataType.asInstanceOf[StructType](at)
       val part = VariantMetadata.fromMetadata(field.metadata)
       VariantGet(whole(column), Literal(part.path), field.dataType, part.failOnError, Some(part.timeZoneId))
+  }.transformUp {
+    case Cast(VariantGet(column, path, VariantType, _, own), to, zone, mode @ (EvalMode.ANSI | EvalMode.TRY)) =>
+      VariantGet(column, path, to, mode == EvalMode.ANSI, zone.orElse(own))
   }
 
   /** True for a struct type that Spark uses in place of VARIANT if a scan reads only parts of the VARIANT. */

@@ -209,6 +209,8 @@ object IndexedExpression {
       // Spark resolves `right(c, 4)` to a conditional of this form. The normal form omits the conditional, because the
       // optimizer moves a comparison with it into its branches.
       case If(IsNull(text), Literal(null, _), last @ Substring(of, _, _)) if text == of => normal(last, path)
+      // For a map, both expressions return the key's value, or NULL if the map lacks the key.
+      case ElementAt(map, key, _, _) if map.dataType.isInstanceOf[MapType] => normal(GetMapValue(map, key), path)
       case column if path(column).nonEmpty => ColumnValue(path(column).get, column.dataType)
       case field if ColumnPath.inArray(field, path).nonEmpty => ColumnValue(ColumnPath.inArray(field, path).get, field.dataType)
     }
