@@ -30,7 +30,10 @@ def dropped_column(info: TableInfo, manifest: Manifest) -> str | None:
 
 
 def _dropped(info: TableInfo, manifest: Manifest) -> str:
+    # Iceberg's readers take the values of a partition column from the files' partitions.
+    since = ", or now has it as a partition column" if info.format_name == "iceberg" else ""
     return (
         f"table {info.label} no longer has the column of index {manifest.name}, which its files "
-        f"name {shown(manifest.column)}; run DROP SIEVE INDEX {manifest.name} ON {info.label}"
+        f"name {shown(manifest.column)}{since}; run DROP SIEVE INDEX {manifest.name} ON "
+        f"{info.label}"
     )

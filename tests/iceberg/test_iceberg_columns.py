@@ -98,3 +98,19 @@ def test_partitions_change(lab: Lab) -> None:
     with lab.setting("spark.sql.sources.v2.bucketing.enabled", "true"):
         lab.check("SELECT a.id FROM p a JOIN p b ON a.k = b.k AND a.d = b.d AND a.id = b.id "
                   "WHERE a.id IN (42, 210)", at_most=10)  # fmt: skip
+
+
+def test_statements_say_that_a_column_partitions_the_table(lab: Lab) -> None:
+    """If a column becomes a partition column, statements say that no query uses its index."""
+    create(lab, "p", "id BIGINT, k INT")
+    insert(lab, "id, cast(id % 4 AS INT) k", "p")
+    lab.sql("CREATE SIEVE INDEX ON p (id, k)")
+    lab.check("SELECT * FROM p WHERE k = 9", exactly=0)
+    lab.sql("ALTER TABLE p ADD PARTITION FIELD k")
+    insert(lab, "id, cast(id % 4 AS INT) k", "p", start=100)
+    lab.check("SELECT * FROM p WHERE k = 2")
+    states = {row[2]: row[6].partition(":")[0] for row in lab.sql("SHOW SIEVE INDEXES ON p")}
+    assert states == {"k_sieve": "column dropped", "id_sieve": "stale"}
+    rows = {row[0]: row[6] for row in lab.sql("REFRESH SIEVE INDEX ON p")}
+    assert "or now has it as a partition column" in rows["k_sieve"]
+    assert dict(lab.sql("DESCRIBE SIEVE INDEX k_sieve ON p"))["problem"] == rows["k_sieve"]
