@@ -25,6 +25,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from sieve.errors import InvalidInputError
+from sieve.index_key import expression_of
 
 MAX_DEPTH: Final = 200
 MAX_NODES: Final = 10_000
@@ -212,8 +213,9 @@ def _names_in(node: object) -> tuple[str, ...]:
         if not isinstance(part, dict):
             continue
         column, others, args = part.get("col"), part.get("names"), part.get("args")
-        if isinstance(column, list) and column and isinstance(column[0], str):
-            names[column[0]] = None
+        if isinstance(column, list) and column and all(isinstance(one, str) for one in column):
+            # An expression's key begins with an empty name. Queries name the expression by its SQL.
+            names[expression_of(column) or column[0]] = None
         if isinstance(others, list):
             names |= dict.fromkeys(name for name in others if isinstance(name, str))
         if isinstance(args, list):

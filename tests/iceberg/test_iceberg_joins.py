@@ -43,6 +43,46 @@ def test_keys_of_a_broadcast_pick_files(lab: Lab, adaptive: str) -> None:
                   exactly=25)  # fmt: skip
 
 
+KEYS = {
+    "lower(t.v)": ("lower(v)", "STRING", "lower(concat('V', {}))"),
+    "t.id * 2": ("id * 2", "BIGINT", "{} * 2"),
+    "t.small": ("small", "BIGINT", "cast({} AS BIGINT)"),
+    "cast(t.small AS DECIMAL(20, 0))": ("small", "DECIMAL(20, 0)", "cast({} AS DECIMAL(20, 0))"),
+    "cast(t.at AS DATE)": ("at", "DATE", "cast(timestamp_seconds({} * 86400) AS DATE)"),
+    "t.s.n": ("s.n", "INT", "cast({} AS INT)"),
+    "t.at": ("at", "TIMESTAMP", "timestamp_seconds({} * 86400)"),
+}
+"""For each join key: what is indexed, the type of the other side's key, and this key for {}."""
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_keys_for_an_expression_pick_files(lab: Lab, key: str) -> None:
+    """The keys of a broadcast also skip files if the join compares an expression or a cast."""
+    indexed, kind, value = KEYS[key]
+    columns = "id BIGINT, v STRING, small INT, at TIMESTAMP, s STRUCT<n: INT>"
+    create(lab, "e", columns)
+    insert(
+        lab,
+        "id, concat('V', id) v, cast(id AS INT) small, timestamp_seconds(id * 86400) at, "
+        "named_struct('n', cast(id AS INT)) s",
+        "e",
+        files=24,
+    )
+    lab.sql(f"CREATE SIEVE INDEX ON e ({indexed})")
+    create(lab, "keys", f"k {kind}, n INT")
+    some = ", ".join(f"({value.format(n)}, {n})" for n in (42, 43, 1000))
+    lab.sql(f"INSERT INTO keys SELECT /*+ COALESCE(1) */ * FROM VALUES {some}, (NULL, 5)")
+    join = "SELECT t.id FROM e t {} keys d ON {} = d.k AND d.n > 9"
+    for how in ("JOIN", "LEFT SEMI JOIN", "RIGHT JOIN"):
+        least = 24 if how == "RIGHT JOIN" else 2
+        found = lab.check(join.format(how, key), at_most=least + 1)
+        assert found.rows.total() == (4 if how == "RIGHT JOIN" else 2)
+    found = lab.check(
+        f"SELECT id FROM e t WHERE {key} IN (SELECT k FROM keys WHERE n = 42)", exactly=2
+    )
+    assert found.rows.total() == 1
+
+
 def test_explain_names_the_keys(lab: Lab) -> None:
     """EXPLAIN SIEVE names the index and the table that supplies keys; a counter counts the keys."""
     (scan,) = [row for row in lab.explain(JOIN) if row["table"].endswith(".t")]

@@ -441,6 +441,17 @@ def test_a_predicate_may_reach_its_limits(made, most, problem):
     assert [part.why for part in unknown] == [problem]
 
 
+def test_an_unparsed_part_names_its_columns_and_expressions():
+    """Beyond a limit, an unparsed part names each column, and each expression by its SQL."""
+    keys = (["x"], ["s", "a"], ["", "lower(x)"], ["", "x", "substring"], [])
+    leaves = [{"op": "=", "col": key, "value": 1} for key in keys]
+    tree = both(*[compare("=", 1)] * 10_000, {"op": "or", "args": leaves})
+    (part,) = [
+        part for part in parse(tree).args if isinstance(part, Unknown) and len(part.names) > 1
+    ]
+    assert sorted(part.names) == ["lower(x)", "s", "x"]
+
+
 def test_a_column_may_be_a_hundred_structs_deep():
     """A column path can have 100 parts; a longer path is refused."""
     deep = {"op": "=", "col": ["x"] * 100, "value": 1}

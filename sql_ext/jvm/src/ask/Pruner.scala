@@ -4,13 +4,12 @@ import java.util.BitSet
 import java.util.concurrent.{TimeoutException, TimeUnit}
 import scala.collection.mutable
 import scala.jdk.CollectionConverters._
-import scala.util.control.NonFatal
 import com.fasterxml.jackson.databind.JsonNode
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{Expression, Literal}
 import org.apache.spark.sql.execution.datasources.{FileStatusWithMetadata, PartitionDirectory}
 import org.apache.spark.sql.sieve.base.Reason.Reason
-import org.apache.spark.sql.sieve.base.{OnceLogging, Reason, Settings, SieveException, Unpack}
+import org.apache.spark.sql.sieve.base.{Failure, OnceLogging, Reason, Settings, SieveException, Unpack}
 import org.apache.spark.sql.sieve.catalog.TableIdentity
 import org.apache.spark.sql.sieve.formats.{ByteRange, FileCuts, FilePart, FileRanges, Location, Locations}
 import org.apache.spark.sql.sieve.formats.{Fingerprint, TableFormat, WholeRecords}
@@ -151,7 +150,7 @@ object Pruner extends OnceLogging {
       case _: TimeoutException => fallback(Reason.Timeout, "the front end did not answer in time")
       case e: FrontendDown => fallback(Reason.FrontEndDown, e.getMessage)
       // A query must not fail because Spark's classes differ from the classes with which Sieve was compiled.
-      case e @ (NonFatal(_) | _: LinkageError) => fallback(Reason.Error, String.valueOf(e.getMessage))
+      case e @ Failure() => fallback(Reason.Error, String.valueOf(e.getMessage))
     }
   }
 
@@ -166,7 +165,7 @@ object Pruner extends OnceLogging {
       val start = System.nanoTime
       val body = question(index, filters, first, FingerprintCache.likely(index))
       FrontendClient.prefetch(index.executing, body).map(Prefetch(_, System.nanoTime - start))
-    } catch { case NonFatal(_) | _: LinkageError => None }
+    } catch { case Failure() => None }
 
   private def question(
       index: IndexedScan, filters: Seq[Expression], first: Option[TopK],

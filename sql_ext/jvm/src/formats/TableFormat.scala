@@ -6,6 +6,7 @@ import org.apache.spark.sql.catalyst.TableIdentifier
 import org.apache.spark.sql.catalyst.catalog.CatalogTable
 import org.apache.spark.sql.catalyst.expressions.{AttributeReference, Expression}
 import org.apache.spark.sql.catalyst.plans.JoinType
+import org.apache.spark.sql.catalyst.util.CharVarcharUtils
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, Project}
 import org.apache.spark.sql.connector.catalog.{CatalogPlugin, Identifier, Table, TableCatalog}
 import org.apache.spark.sql.connector.read.Scan
@@ -221,11 +222,15 @@ object TableFormat {
   def isKnown(relation: HadoopFsRelation): Boolean =
     all.exists(format => format.owns(relation.location) && format.isKnown(relation))
 
-  /** The columns of a scan whose values come from the files. */
+  /**
+   * The columns of a scan whose values come from the files. Their metadata contains the declared type of CHAR and
+   * VARCHAR columns, which Spark removes from the columns of a scan that pads CHAR values.
+   */
   def filesColumns(scan: LogicalRelation): Seq[AttributeReference] = scan.relation match {
     case files: HadoopFsRelation =>
       val partitions = of(files).partitionColumns(files).toSet
-      scan.output.filterNot(a => partitions(a.name))
+      val declared = files.schema.filter(f => CharVarcharUtils.getRawType(f.metadata).nonEmpty).map(f => f.name -> f.metadata).toMap
+      scan.output.filterNot(a => partitions(a.name)).map(a => declared.get(a.name).fold(a)(a.withMetadata))
     case _ => scan.output
   }
 

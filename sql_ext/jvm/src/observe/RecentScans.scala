@@ -1,11 +1,10 @@
 package org.apache.spark.sql.sieve.observe
 
 import scala.collection.immutable.Queue
-import scala.util.control.NonFatal
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.execution.SQLExecution
 import org.apache.spark.sql.sieve.ask.Pruned
-import org.apache.spark.sql.sieve.base.Reason
+import org.apache.spark.sql.sieve.base.{Failure, Reason}
 import org.apache.spark.sql.sieve.plan.{Listing, ListingObserver, SieveFileIndex}
 import org.apache.spark.sql.types.DataType
 
@@ -37,7 +36,7 @@ object RecentScans extends ListingObserver {
    */
   private def text(filters: Seq[Expression]): String =
     try filters.map(withoutConstants(_).sql).mkString(" AND ").take(longest)
-    catch { case NonFatal(_) | _: LinkageError => "" }
+    catch { case Failure() => "" }
 
   private def withoutConstants(filter: Expression): Expression = filter.transform {
     case In(value, _) => In(value, Seq(AnyConstant(value.dataType)))

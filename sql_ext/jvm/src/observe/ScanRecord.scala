@@ -3,7 +3,6 @@ package org.apache.spark.sql.sieve.observe
 import java.util.UUID
 import java.util.concurrent.TimeoutException
 import scala.jdk.CollectionConverters._
-import scala.util.control.NonFatal
 import org.apache.spark.scheduler.{SparkListener, SparkListenerApplicationEnd, SparkListenerEvent}
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.optimizer.BuildLeft
@@ -14,7 +13,7 @@ import org.apache.spark.sql.execution.joins.{BroadcastHashJoinExec, ShuffledHash
 import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd
 import org.apache.spark.sql.sieve.ask.{FrontendClient, FrontendDown, FrontendProcess}
 import org.apache.spark.sql.sieve.predicate.{Filters, IndexedExpressions, ProposedExpressions}
-import org.apache.spark.sql.sieve.base.{Compat, Json, LruMap, OnceLogging, Settings, SieveException}
+import org.apache.spark.sql.sieve.base.{Compat, Failure, Json, LruMap, OnceLogging, Settings, SieveException}
 import org.apache.spark.sql.sieve.catalog.TableIdentity
 import org.apache.spark.sql.sieve.formats.TableFormat
 
@@ -45,7 +44,7 @@ object ScanRecord extends SparkListener with PredicateHelper with OnceLogging {
           try FrontendProcess.ensure(execution.sparkSession, atOnce = false) catch { case _: FrontendDown => }
       }
       // If a plan contains unknown operators, they must not cause an error on Spark's listener bus.
-      catch { case e @ (NonFatal(_) | _: LinkageError) => warnOnce(s"scans are not recorded: ${e.getClass}") }
+      catch { case e @ Failure() => warnOnce(s"scans are not recorded: ${e.getClass}") }
     case _ =>
   }
 

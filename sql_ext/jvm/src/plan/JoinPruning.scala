@@ -1,12 +1,11 @@
 package org.apache.spark.sql.sieve.plan
 
-import scala.util.control.NonFatal
 
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.catalyst.trees.TreePattern.{DYNAMIC_PRUNING_SUBQUERY, LIST_SUBQUERY, SCALAR_SUBQUERY}
-import org.apache.spark.sql.sieve.base.{Compat, OnceLogging, Settings}
+import org.apache.spark.sql.sieve.base.{Compat, Failure, OnceLogging, Settings}
 import org.apache.spark.sql.sieve.formats.FileRanges
 
 /**
@@ -111,7 +110,7 @@ object JoinPruning extends OnceLogging {
   def orUnchanged(plan: LogicalPlan)(change: => LogicalPlan): LogicalPlan =
     try change
     catch {
-      case e @ (NonFatal(_) | _: LinkageError) =>
+      case e @ Failure() =>
         warnOnce(s"joins prune no files: $e")
         plan
     }

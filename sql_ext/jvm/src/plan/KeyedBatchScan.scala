@@ -1,13 +1,14 @@
 package org.apache.spark.sql.sieve.plan
 
-import org.apache.spark.sql.catalyst.expressions.{DynamicPruning, Expression, Predicate, UnaryExpression, Unevaluable}
+import org.apache.spark.sql.catalyst.expressions.{Attribute, DynamicPruning, DynamicPruningSubquery, Expression}
+import org.apache.spark.sql.catalyst.expressions.{Predicate, UnaryExpression, Unevaluable}
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
 
 /**
  * Spark's node for a DataSource V2 scan, with additional run-time filters. Spark's own node passes only a broadcast's
- * keys for a single column to the scan. This node also passes keys in several columns, the results of scalar
- * subqueries, and keys that a job has read.
+ * keys for a single column to the scan. This node also passes keys for a field, for an expression or for several
+ * columns, the results of scalar subqueries, and keys that a job has read.
  */
 class KeyedBatchScan(of: BatchScanExec) extends SieveBatchScan(of) {
   /** Waits for the results of the scan's subqueries. See `CountedScan.waitForSubqueries`. */
@@ -40,7 +41,10 @@ object KeyedBatchScan {
     RunTimeFilters.awaited(scan.index, filters) match {
       case Nil => batch
       case more =>
-        val made = more.map(f => if (f.exists(_.isInstanceOf[BroadcastTuple])) KeysOfTuple(f) else f)
+        val made = more.map {
+          case keys: DynamicPruningSubquery if !keys.pruningKey.isInstanceOf[Attribute] => KeysOfExpression(keys)
+          case other => other
+        }
         // A join without a shuffle pairs the partitions of two scans by position. Spark keeps the positions only if
         // Spark itself passes a filter's values to the scan, so the scan gets no other filters.
         val safe = if (batch.keyGroupedPartitioning.isDefined) made.diff(own(made)) else made
@@ -53,16 +57,16 @@ object KeyedBatchScan {
 }
 
 /**
- * A filter on several columns whose values are the keys of a broadcast. Spark would log a warning for a plain filter on
- * several columns.
+ * A filter on a field, on an expression or on several columns, whose values are the keys of a broadcast. Spark passes a
+ * scan only the keys for a single column, and would log a warning for any other filter.
  */
-case class KeysOfTuple(child: Expression) extends UnaryExpression with Predicate with Unevaluable {
-  override protected def withNewChildInternal(newChild: Expression): KeysOfTuple = copy(child = newChild)
+case class KeysOfExpression(child: Expression) extends UnaryExpression with Predicate with Unevaluable {
+  override protected def withNewChildInternal(newChild: Expression): KeysOfExpression = copy(child = newChild)
 }
 
-object KeysOfTuple {
+object KeysOfExpression {
   def without(filter: Expression): Expression = filter match {
-    case KeysOfTuple(own) => own
+    case KeysOfExpression(own) => own
     case other => other
   }
 }

@@ -40,7 +40,7 @@ object PlannedScan {
       case pruned: PrunedScan =>
         val relation = pruned.index.relation
         Some(ofSource(batch, relation.copy(location = pruned.index)(relation.sparkSession),
-          pruned.index.table.identifier, pruned.filters ++ batch.runtimeFilters.map(KeysOfTuple.without).filter(Filters.isUnused),
+          pruned.index.table.identifier, pruned.filters ++ batch.runtimeFilters.map(KeysOfExpression.without).filter(Filters.isUnused),
           RunTimeFilters.awaited(pruned.index, batch.runtimeFilters)).copy(readsRanges = !pruned.index.showsSplits))
       case own =>
         val options = CaseInsensitiveStringMap.empty

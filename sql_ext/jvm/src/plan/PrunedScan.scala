@@ -1,7 +1,7 @@
 package org.apache.spark.sql.sieve.plan
 
 import scala.util.control.NonFatal
-import org.apache.spark.sql.catalyst.expressions.{Attribute, DynamicPruningExpression, Expression, GetStructField}
+import org.apache.spark.sql.catalyst.expressions.{Attribute, DynamicPruningExpression, Expression}
 import org.apache.spark.sql.connector.expressions.{Literal, NamedReference}
 import org.apache.spark.sql.connector.expressions.filter.Predicate
 import org.apache.spark.sql.connector.metric.{CustomMetric, CustomSumMetric, CustomTaskMetric}
@@ -10,7 +10,7 @@ import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRela
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation
 import org.apache.spark.sql.sieve.ask.{Counters, Pruned}
 import org.apache.spark.sql.sieve.predicate.{Filters, TopK}
-import org.apache.spark.sql.sieve.base.{Compat, OnceLogging, Reason, Settings, SieveException}
+import org.apache.spark.sql.sieve.base.{Compat, Failure, OnceLogging, Reason, Settings, SieveException}
 import org.apache.spark.sql.sieve.catalog.Registry
 import org.apache.spark.sql.sieve.formats.TableFormat
 import org.apache.spark.sql.types.StructType
@@ -157,7 +157,7 @@ object PrunedScan extends OnceLogging {
     else try Remaining(
       TableFormat.of(index.relation).narrowed(index.relation, left).toBatch, files, skipped, bytes, bytesSkipped)
     catch {
-      case e @ (NonFatal(_) | _: LinkageError) =>
+      case e @ Failure() =>
         val problem = s"${index.table.identifier.unquotedString} is read in full, because its scan cannot skip files: $e"
         if (Settings.strict(index.executing)) throw new SieveException("SIEVE_STRICT", problem, state = "55000")
         warnOnce(problem)
@@ -171,11 +171,8 @@ object PrunedScan extends OnceLogging {
    */
   private def keys(predicate: Predicate, output: Seq[Attribute]): Option[Valued] = predicate.children.toSeq match {
     case (column: NamedReference) +: values if predicate.name == "IN" =>
-      val path = column.fieldNames.toSeq
-      val found = output.find(_.name == path.head).map(path.tail.foldLeft[Expression](_) { (struct, name) =>
-        GetStructField(struct, struct.dataType.asInstanceOf[StructType].fieldIndex(name), Some(name))
-      })
-      found.map(RunTimeFilters.oneOf(_, values.collect { case literal: Literal[_] => literal.value: Any }.toArray))
+      output.find(a => column.fieldNames.sameElements(Seq(a.name)))
+        .map(RunTimeFilters.oneOf(_, values.collect { case literal: Literal[_] => literal.value: Any }.toArray))
     case _ => None
   }
 

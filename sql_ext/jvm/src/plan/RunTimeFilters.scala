@@ -45,7 +45,7 @@ object RunTimeFilters {
 
   def awaited(index: SieveFileIndex, filters: Seq[Expression]): Seq[Expression] =
     if (!Settings.joinPruning(index.executing)) Nil
-    else filters.map(KeysOfTuple.without).filter(f => awaits(f) && index.indexed.occurIn(f))
+    else filters.map(KeysOfExpression.without).filter(f => awaits(f) && index.indexed.occurIn(f))
 
   /** The data filters of a scan, in which results replace the subqueries. */
   def resolved(scan: CountedScan): Resolved = {

@@ -1,6 +1,5 @@
 package org.apache.spark.sql.sieve.plan
 
-import scala.util.control.NonFatal
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate.{AggregateExpression, Max, Min}
 import org.apache.spark.sql.catalyst.planning.ScanOperation
@@ -8,7 +7,7 @@ import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.execution.{FileSourceScanExec, FilterExec, ProjectExec, SparkPlan}
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
 import org.apache.spark.sql.sieve.predicate.{Filters, IndexedColumns, TopK}
-import org.apache.spark.sql.sieve.base.OnceLogging
+import org.apache.spark.sql.sieve.base.{Failure, OnceLogging}
 import org.apache.spark.sql.sieve.formats.TableFormat
 
 /**
@@ -61,7 +60,7 @@ object TopKQuery extends OnceLogging {
       if query.collect { case node if node eq scan => node }.size == 1
     } yield TopKQuery(query, scan, bare)
     catch {
-      case e @ (NonFatal(_) | _: LinkageError) =>
+      case e @ Failure() =>
         warnOnce(s"no scan is bounded by its first rows: $e")
         None
     }

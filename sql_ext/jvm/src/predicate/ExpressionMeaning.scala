@@ -77,9 +77,19 @@ private object ExpressionMeaning {
     names.map(name => session.sessionState.catalog.lookupBuiltinOrTempFunction(name).map(_.getClassName))
   }
 
+  /**
+   * True if the result of a cast can depend on the time zone. For an array, a map or a struct that contains times,
+   * `Cast.needsTimeZone` is false if the cast is to a string.
+   */
+  private def needsTimeZone(cast: Cast): Boolean = {
+    val from = cast.child.dataType
+    Cast.needsTimeZone(from, cast.dataType) ||
+      from.existsRecursively(of => of.typeName.startsWith("timestamp") || of.typeName == "variant")
+  }
+
   /** An expression as text, with all its arguments, types and evaluation modes. */
   def text(of: Any): String = of match {
-    case c: Cast if c.timeZoneId.nonEmpty && !Cast.needsTimeZone(c.child.dataType, c.dataType) => text(c.copy(timeZoneId = None))
+    case c: Cast if c.timeZoneId.nonEmpty && !needsTimeZone(c) => text(c.copy(timeZoneId = None))
     case GetStructField(struct, at, Some(_)) => text(GetStructField(struct, at))
     case NamedLambdaVariable(name, kind, _, _, _) => s"variable($name: ${kind.catalogString})"
     case ColumnValue(path, kind) => s"column(${text(path)}: ${kind.catalogString})"

@@ -1,6 +1,5 @@
 package org.apache.spark.sql.sieve.predicate
 
-import java.util.Locale
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.types._
 
@@ -24,24 +23,29 @@ private object ExpressionRefusal {
       case Literal(own: AnyRef, _: ObjectType) if !isSparks(own.getClass) => s"it calls ${own.getClass.getName}, whose meaning can change"
       case other if !isSparks(other.getClass) => s"${other.prettyName} is not a function of Spark"
       case other if isCollated(other.dataType) => "it has text with a collation"
-      case a: Attribute if a.metadata.contains("__CHAR_VARCHAR_TYPE_STRING") &&
-          padded.findPrefixOf(a.metadata.getString("__CHAR_VARCHAR_TYPE_STRING").toLowerCase(Locale.ROOT)).nonEmpty =>
-        s"${a.name} is a CHAR, which Spark pads with blanks"
     }
   }
-
-  /** Matches CHAR, and arrays and maps that contain a CHAR, as the catalog spells types. */
-  private val padded = "char|(array|map)<(.*[^r])?char".r
 
   /**
    * The reason why an expression in normal form cannot have an index because of its columns.
    *
    * @param isColumn returns true for the path of a column whose name in the files is known
+   * @param declared returns the type that the table declares for a column; None if Spark reads the column's own type
    */
-  def ofColumns(normal: Expression, isColumn: Seq[String] => Boolean): Option[String] = normal.collectFirst {
+  def ofColumns(
+      normal: Expression, isColumn: Seq[String] => Boolean, declared: String => Option[DataType]): Option[String] = normal.collectFirst {
+    case ColumnValue(path, _) if declared(path.head).exists(within(_, path.tail).existsRecursively(_.isInstanceOf[CharType])) =>
+      s"${path.mkString(".")} is a CHAR, which Spark pads with blanks"
     case ColumnValue(path, kind) if hasNestedStruct(kind) => s"${path.mkString(".")} has structs in an array or map"
     case ColumnValue(path, _) if !isColumn(path) =>
       s"${path.mkString(".")} is a field of structs in an array, which can have other names in the files"
+  }
+
+  /** The type of a field. Fields of structs in an array belong to the array. */
+  private def within(of: DataType, path: Seq[String]): DataType = (of, path) match {
+    case (struct: StructType, name +: rest) => struct.find(_.name.equalsIgnoreCase(name)).fold(of)(f => within(f.dataType, rest))
+    case (ArrayType(element, _), _ +: _) => within(element, path)
+    case _ => of
   }
 
   /**

@@ -127,7 +127,10 @@ class Filters(
   private val forms = new PredicateForms(Column.unapply(_).nonEmpty, isNegatable)
 
   private def translate(e: Expression, negated: Boolean, depth: Int): Node = e match {
-    case _ if depth > deepest || !e.deterministic => unknown(e)
+    case _ if depth > deepest => unknown(e)
+    // The check of determinism is recursive, and a chain of thousands of ORs would overflow the stack.
+    case _: And | _: Or | _: Not => direct(e, negated, depth)
+    case _ if !e.deterministic => unknown(e)
     case Column(path, BooleanType) => leaf("=", path) + ("value" -> !negated)
     case ElementPredicate(found) if !negated && found.indexed(elementsOf).nonEmpty =>
       val (holds, keys) = found.indexed(elementsOf).get

@@ -34,8 +34,9 @@ final class IndexedColumns(scan: LogicalRelation, relation: HadoopFsRelation, en
    * part of the filter.
    */
   def occurIn(filter: Expression): Boolean = {
-    val used = filter.references.toSeq.map(_.name)
-    used.exists(name => indexed(stored(Seq(name)).head)) || expressions.over(used).nonEmpty
+    // In an Iceberg table, the key of a field does not contain the key of the field's struct.
+    def isIndexed(path: Seq[String]) = entry.columns.contains(stored(path)) || indexed(stored(path.take(1)).head)
+    filter.exists(path(_).exists(isIndexed)) || expressions.over(filter.references.toSeq.map(_.name)).nonEmpty
   }
 
   private def path(e: Expression): Option[Seq[String]] = ColumnPath.of(e, a => names.get(a.exprId).filterNot(partitions))

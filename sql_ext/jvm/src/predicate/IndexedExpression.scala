@@ -4,7 +4,7 @@ import scala.util.Try
 import scala.util.control.NonFatal
 import org.apache.spark.sql.catalyst.analysis.UnresolvedAttribute
 import org.apache.spark.sql.catalyst.expressions.{Left => _, Right => _, _}
-import org.apache.spark.sql.catalyst.util.quoteIfNeeded
+import org.apache.spark.sql.catalyst.util.{quoteIfNeeded, CharVarcharUtils}
 import org.apache.spark.sql.catalyst.plans.logical.{LeafNode, LogicalPlan, Project, Statistics}
 import org.apache.spark.sql.sieve.base.{Compat, LruMap, Variants}
 import org.apache.spark.sql.types._
@@ -108,7 +108,7 @@ object IndexedExpression {
    */
   def of(
       key: Seq[String], columns: Seq[Attribute], stored: Stored, session: Compat.Session): Option[IndexedExpression] = {
-    val in = (key, columns.map(a => (a.name, a.dataType, stored(Seq(a.name)))), session.sessionState.conf.getAllConfs,
+    val in = (key, columns.map(a => (a.name, a.dataType, a.metadata, stored(Seq(a.name)))), session.sessionState.conf.getAllConfs,
       ExpressionMeaning.functions(key(1), session))
     Option(known.synchronized(known.get(in))).getOrElse {
       val made = now(key, columns, stored, session)
@@ -175,11 +175,12 @@ object IndexedExpression {
     val own = parsed(current, session)
     val execution = session.sessionState.executePlan(Project(Seq(Alias(own, "value")()), Columns(columns.map(Variants.whole))))
     def path(e: Expression) = ColumnPath.of(e, a => columns.find(_.exprId == a.exprId).map(_.name))
+    def declared(name: String) = columns.find(_.name == name).flatMap(a => CharVarcharUtils.getRawType(a.metadata))
     for {
       typed <- single(execution.analyzed)
       _ <- ExpressionRefusal.of(typed).toLeft(())
       optimized <- single(execution.optimizedPlan)
-      _ <- ExpressionRefusal.of(optimized).orElse(ExpressionRefusal.ofColumns(normal(optimized, path), names.has))
+      _ <- ExpressionRefusal.of(optimized).orElse(ExpressionRefusal.ofColumns(normal(optimized, path), names.has, declared))
         .orElse(Tuple.refusal(own, optimized)).orElse(ManyKeys.refusal(kind, optimized.dataType)).toLeft(())
     } yield {
       val made = Tuple.key(optimized)

@@ -48,7 +48,7 @@ private object ProposedExpressions {
   /** True if the expression can have an index, and contains no text that could be a value of a row. */
   private def isOfColumns(e: Expression, path: Expression => Option[Seq[String]]): Boolean =
     !e.exists(_.isInstanceOf[Predicate]) && !hasValue(e) && ExpressionRefusal.of(e).isEmpty &&
-      ExpressionRefusal.ofColumns(IndexedExpression.normal(e, path), _ => true).isEmpty && e.references.forall(path(_).nonEmpty)
+      ExpressionRefusal.ofColumns(IndexedExpression.normal(e, path), _ => true, _ => None).isEmpty && e.references.forall(path(_).nonEmpty)
 
   private def isScalar(of: DataType): Boolean = of match {
     case BooleanType | BinaryType => false
