@@ -265,8 +265,10 @@ def test_a_refresh_does_not_use_a_function_of_the_session(users: Lab) -> None:
         users.sql("INSERT INTO u VALUES (2, 'B')")
         other = Lab(users.spark.newSession())
         other.spark.udf.register("lower", lambda _: "z")
-        with pytest.raises(PySparkException):
-            other.sql("REFRESH SIEVE INDEX ON replaced.u")
+        (row,) = other.sql("REFRESH SIEVE INDEX ON replaced.u")
+        assert row[1:6] == (None,) * 5
+        with pytest.raises(PySparkException, match="SIEVE_UNKNOWN_COLUMN"):
+            other.sql("REFRESH SIEVE INDEX lower_email_sieve ON replaced.u")
         users.sql("REFRESH SIEVE INDEX ON u")
         assert users.check("SELECT id FROM u WHERE lower(email) = 'b'", exactly=1).rows.total() == 1
     users.sql("USE expressions")
