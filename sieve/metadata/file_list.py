@@ -239,8 +239,8 @@ def diff(before: Locations, now: Locations) -> Locations:
     """Returns the part that, merged after ``before``, gives the files of ``now``, in any order."""
     was, paths = before.path_list, now.path_list
     place = paths.places_in(was)
-    # If two partitions share a folder, Spark lists its files twice. Of a file that is listed twice,
-    # a part must contain either both entries or neither.
+    # If two partitions share a folder, Spark lists each file of the folder twice. A part must
+    # contain both entries of such a file, or neither entry.
     place[paths.within(concat_paths([was.repeated(), paths.repeated()]))] = -1
     same = place >= 0
     for name in COLUMNS:

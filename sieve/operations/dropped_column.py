@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sieve.errors import InvalidInputError
 from sieve.index_key import shown
 from sieve.metadata.manifest import Manifest
+from sieve.operations.registered_index import Usable
 from sieve.tables.column import Column
 from sieve.tables.table_info import TableInfo
 
@@ -27,6 +30,21 @@ def dropped_column(info: TableInfo, manifest: Manifest) -> str | None:
     A column that was dropped and added again counts as another column, even with the same name.
     """
     return _dropped(info, manifest) if info.column_of(manifest.column) is None else None
+
+
+def leave_out_dropped(
+    info: TableInfo, indexes: Sequence[Usable]
+) -> tuple[list[Usable], dict[str, str]]:
+    """Divides indexes by whether the table still has their column.
+
+    Returns:
+        The indexes whose column the table has, and the problem of each other index by its name.
+    """
+    problems = {index.name: dropped_column(info, index.manifest) for index in indexes}
+    return (
+        [index for index in indexes if problems[index.name] is None],
+        {name: problem for name, problem in problems.items() if problem is not None},
+    )
 
 
 def _dropped(info: TableInfo, manifest: Manifest) -> str:

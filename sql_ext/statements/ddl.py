@@ -20,7 +20,7 @@ from sieve.metadata.transitions import Change, Disable, Enable, SetOptions
 from sieve.operations.alter import change_index
 from sieve.operations.create import Wanted, create_indexes, default_name, refuse_taken
 from sieve.operations.drop import drop_index
-from sieve.operations.dropped_column import dropped_column, indexed_column
+from sieve.operations.dropped_column import dropped_column, indexed_column, leave_out_dropped
 from sieve.operations.follow_table import follow_table
 from sieve.operations.refresh import RefreshMode, refresh_index
 from sieve.operations.registered_index import (
@@ -227,10 +227,7 @@ def bring_up(
         followed: names of the indexes that `follow` has updated in this statement. The rows of
             these indexes say ``refreshed`` even if the table's files have not changed.
     """
-    problems = {
-        index.name: dropped_column(table.info, index.manifest) for index in only_usable(chosen)
-    }
-    refreshable = [index for index in only_usable(chosen) if problems[index.name] is None]
+    refreshable, problems = leave_out_dropped(table.info, only_usable(chosen))
     context.check_executors(table, [index.manifest.type for index in refreshable])
     outcomes: list[Outcome] = []
     conflict: ConflictError | None = None
@@ -253,8 +250,7 @@ def bring_up(
     context.background.clear(table.info.identity.namespace, table.info.identity.table)
     for one in chosen:
         usable(one)
-    refused = [refused_row(name, problem) for name, problem in problems.items() if problem]
-    return [*answer_rows(outcomes, context), *refused]
+    return [*answer_rows(outcomes, context), *(refused_row(*one) for one in problems.items())]
 
 
 def drop(command: commands.DropIndex, context: StatementContext) -> list[Row]:

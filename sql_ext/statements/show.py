@@ -19,7 +19,7 @@ from sieve.metadata.registration import malformed_registrations, registrations
 from sieve.metadata.timestamps import iso
 from sieve.operations.check import OK, CheckedFile, check_index, refuse_losses
 from sieve.operations.create import Wanted, check_wanted, default_name
-from sieve.operations.dropped_column import dropped_column, indexed_column
+from sieve.operations.dropped_column import dropped_column, indexed_column, leave_out_dropped
 from sieve.operations.estimate import FRONTIER, estimate_index
 from sieve.operations.estimate_predicate import Asked
 from sieve.operations.reader_state import reader_problem
@@ -291,10 +291,7 @@ def check(command: commands.CheckIndex, context: StatementContext) -> list[Row]:
     """
     table = context.table(command.table)
     chosen = select(context.indexes(table), table.info.label, command.name, None)
-    problems = {
-        index.name: dropped_column(table.info, index.manifest) for index in only_usable(chosen)
-    }
-    checkable = [index for index in only_usable(chosen) if problems[index.name] is None]
+    checkable, problems = leave_out_dropped(table.info, only_usable(chosen))
     context.check_executors(table, [index.manifest.type for index in checkable])
     checked: list[CheckedFile] = []
     for index in checkable:
@@ -311,7 +308,7 @@ def check(command: commands.CheckIndex, context: StatementContext) -> list[Row]:
         # Raises an error for an unusable index only now, after the check of all other indexes.
         usable(one)
     rows: list[Row] = [
-        (name, None, "column dropped", problem) for name, problem in problems.items() if problem
+        (name, None, "column dropped", problem) for name, problem in problems.items()
     ]
     for index in checkable:
         own = [one for one in checked if one.index == index.name]

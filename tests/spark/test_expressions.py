@@ -257,6 +257,18 @@ def test_similar_expressions_do_not_use_the_index(
         users.sql("DROP SIEVE INDEX alike ON t")
 
 
+@pytest.mark.parametrize("condition", ["id < 5 OR id > 79990", "NOT (email <=> attrs['k'])"])
+def test_an_index_on_a_condition_serves_it(users: Lab, condition: str) -> None:
+    """A filter that is an OR or a NOT uses an index on this condition."""
+    users.sql(f"CREATE SIEVE INDEX of_condition ON t ({condition})")
+    try:
+        (scan,) = users.explain(f"SELECT id FROM t WHERE {condition}")
+        assert "of_condition@1" in scan["indexes"]
+        users.check(f"SELECT count(*) FROM t WHERE {condition}")
+    finally:
+        users.sql("DROP SIEVE INDEX of_condition ON t")
+
+
 def test_a_refresh_does_not_use_a_function_of_the_session(users: Lab) -> None:
     """A session that replaces the function `lower` cannot refresh the index on `lower`."""
     with users.database("replaced"):

@@ -7,6 +7,7 @@ import org.apache.spark.sql.sieve.base.Json
 /** An Iceberg table for SIEVE statements, which read the table's current snapshot. */
 final class IcebergTable(files: ListedFiles) extends FormatTable(files) {
   private val own = relation.location.asInstanceOf[IcebergFiles]
+  private val api = IcebergApi.of(own.table)
   private val snapshot = IcebergScans.snapshot(own.scan)
 
   /** The commit time of the current snapshot, in ms since the epoch. Negative for a table without a snapshot. */
@@ -40,7 +41,6 @@ final class IcebergTable(files: ListedFiles) extends FormatTable(files) {
     }
   }
 
-  private val api = IcebergApi.of(own.table)
   private def sequenceNumber(snapshot: AnyRef): Long = IcebergApi.call(snapshot, "sequenceNumber").asInstanceOf[Long]
   private def manifests(snapshot: AnyRef): Map[String, AnyRef] =
     IcebergApi.call(snapshot, "dataManifests", IcebergApi.call(own.iceberg, "io")).asInstanceOf[JList[AnyRef]].asScala

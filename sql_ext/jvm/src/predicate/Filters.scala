@@ -128,8 +128,8 @@ class Filters(
 
   private def translate(e: Expression, negated: Boolean, depth: Int): Node = e match {
     case _ if depth > deepest => unknown(e)
-    // The check of determinism is recursive, and a chain of thousands of ORs would overflow the stack.
-    case _: And | _: Or | _: Not => direct(e, negated, depth)
+    // The next cases are recursive, and a chain of thousands of ORs would overflow the stack.
+    case _: And | _: Or | _: Not if !expressions.haveRoot(e) => direct(e, negated, depth)
     case _ if !e.deterministic => unknown(e)
     case Column(path, BooleanType) => leaf("=", path) + ("value" -> !negated)
     case ElementPredicate(found) if !negated && found.indexed(elementsOf).nonEmpty =>

@@ -55,6 +55,9 @@ class IndexedExpressions(all: Seq[IndexedExpression]) {
     }
   }
 
+  /** True if the root of an indexed expression has the class of this AND, OR or NOT. */
+  def haveRoot(e: Expression): Boolean = all.exists(_.value.getClass == e.getClass)
+
   /** The SQL of the indexed expressions that contain at least one of these columns. */
   def over(names: Seq[String]): Seq[String] = all.filter(_.value.exists {
     case ColumnValue(path, _) => names.contains(path.head)

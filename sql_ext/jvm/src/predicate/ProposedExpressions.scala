@@ -19,6 +19,7 @@ final class ProposedExpressions(indexed: IndexedExpressions) extends IndexedExpr
     indexed.key(kind, e, path).orElse(
       if (ProposedExpressions.canHave(kind, e, path)) Some(IndexedExpression.key(ProposedExpressions.column(e, path), Some(kind)))
       else None)
+  override def haveRoot(e: Expression): Boolean = indexed.haveRoot(e)
   override def over(names: Seq[String]): Seq[String] = indexed.over(names)
   override val tuples: Seq[Tuple] = indexed.tuples
 }
