@@ -42,12 +42,16 @@ class Sample:
         rows: number of rows of the column, counted or estimated.
         width: mean size of a value in bytes.
         shown: number of rows in the windows; equal to `rows` if there are no windows.
-        spread: mean number of locations that contain the value of a row; 0 if key codes distinguish
-            all values.
+        spread: mean number of locations that contain the value that a query looks up; 0 if key
+            codes distinguish all values.
         scattered: if the sampled keys are sorted, the share of neighbouring pairs that are in
             different locations. The share is about 0 if each location has its own range of keys.
         domain_sample: the windows of the domain to which `query_model`, `codes` and `hashes` are
             restricted; None for the whole domain.
+        by_key: whether queries look up each distinct key with the same probability. Otherwise the
+            probability of a key grows with its number of rows. True for an index that can have
+            several values per row: in arrays and texts, the frequent values are those that nobody
+            looks up, like the text ``http``.
         drawn: if the sample consists of all rows, these rows; otherwise None. The columns of
             `drawn` are ``v`` (the value or its leading bytes), `LOCATION`, and the value's hash.
     """
@@ -62,6 +66,7 @@ class Sample:
     domain_sample: DomainSample | None = None
     scattered: float = 0.0
     spread: float = 0.0
+    by_key: bool = False
     drawn: pa.Table | None = None
 
     @property
@@ -103,6 +108,7 @@ def zoomed(sample: Sample, share: float, asked: CodeIntervals) -> Sample:
         domain_sample,
         sample.scattered,
         sample.spread,
+        sample.by_key,
     )
 
 
@@ -124,7 +130,7 @@ def take_sample(
     share = min(1.0, WANTED / expected)
     # If the caller gives no seed, Spark 4.1 draws different rows each time.
     drawn = values.sample(fraction=share, seed=1) if share < 1 else values
-    text = column.any_width
+    text, by_key = column.any_width, column.kind is not None
     length = sf.octet_length("v") if text else sf.lit(None).cast("int")
     front = leading_bytes(FRONT) if text else sf.col("v")
     shown = drawn.select(
@@ -154,7 +160,8 @@ def take_sample(
         width,
         rows,
         scattered=_scattered(codes, places),
-        spread=0.0 if encoder.exact else value_spread(given, places, share),
+        spread=0.0 if encoder.exact else value_spread(given, places, share, by_key=by_key),
+        by_key=by_key,
         drawn=None if share < 1 else _hashed(table),
     )
 

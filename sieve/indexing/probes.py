@@ -35,8 +35,9 @@ class Probes:
 
     Attributes:
         intervals: int64[k, 2], ranges of key codes, both ends included. The first probes are for
-            keys that occur; a key with more rows is more likely. The next probes are for keys
-            anywhere in the domain, and the last for ranges of 0.05 % of the domain.
+            keys that occur; a key with more rows is more likely, unless `Sample.by_key`. The next
+            probes are for keys anywhere in the domain, and the last for ranges of 0.05 % of the
+            domain.
         kinds: int64[k], position of each probe's kind in `KINDS`.
         hashes: uint64[k], hash of each probe's key; meaningless for ranges.
     """
@@ -54,7 +55,10 @@ def make_probes(sample: Sample) -> Probes:
         return Probes(none.reshape(0, 2), none, none.view(np.uint64))
     random = np.random.default_rng(1)
     low, high = int(query_model.codes[0]), int(query_model.codes[-1])
-    drawn = random.integers(0, len(sample.codes), EACH)
+    keys = np.arange(len(sample.codes))
+    if sample.by_key:
+        _, keys = np.unique(sample.hashes, return_index=True)
+    drawn = keys[random.integers(0, len(keys), EACH)]
     present = sample.codes[drawn]
     anywhere = random.integers(low, high, EACH, np.int64, endpoint=True)
     begin = random.choice(query_model.codes, EACH)

@@ -14,7 +14,9 @@ _STEPS = 60
 """How often the bisection that finds the number of locations halves its interval."""
 
 
-def value_spread(hashes: Hashes, locations: Ordinals, share: float) -> float:
+def value_spread(
+    hashes: Hashes, locations: Ordinals, share: float, *, by_key: bool = False
+) -> float:
     """Returns the mean number of locations that contain the value of a row; 0 if there are no rows.
 
     Suppose the sample has s rows with a value, in d locations. With locations as boxes, the
@@ -26,6 +28,7 @@ def value_spread(hashes: Hashes, locations: Ordinals, share: float) -> float:
         hashes: uint64[n], hash of each sampled row's value.
         locations: int[n], location of each sampled row.
         share: the share of all rows that the sample contains.
+        by_key: whether each sampled value has the same weight in the mean, and not each row.
     """
     if not len(hashes):
         return 0.0
@@ -36,7 +39,7 @@ def value_spread(hashes: Hashes, locations: Ordinals, share: float) -> float:
     again = drawn > hit
     boxes = _boxes(drawn[again], hit[again])
     within[again] = _hit(boxes, drawn[again] / share)
-    return float(np.average(within, weights=drawn))
+    return float(np.average(within, weights=None if by_key else drawn))
 
 
 def _hit(boxes: Numbers, throws: Numbers | Counts) -> Numbers:

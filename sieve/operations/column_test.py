@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from sieve.environment import Environment
 from sieve.indexing.probes import files_read
 from sieve.metadata.options import IndexOptions
@@ -11,6 +13,10 @@ from sieve.tables.column import Column
 from sieve.tables.table import CatalogTable
 from sieve.workload.benefit import Benefit
 from sieve.workload.suggest import ColumnTest
+
+_ERROR: Final = 0.1
+"""ADVISE suggests an index only if it would also help if queries read this share more. So CREATE,
+whose sample differs, does not say that the index cannot help."""
 
 
 def column_test(table: CatalogTable, column: Column, environment: Environment) -> ColumnTest:
@@ -22,7 +28,7 @@ def column_test(table: CatalogTable, column: Column, environment: Environment) -
     (estimate,) = estimate_index(table, column, [IndexOptions()], None, environment)
     files, size = estimate.files, estimate.bytes_total
     reads = files_read(estimate.expected, max(1.0, size / max(1, files)))
-    judged = benefit(estimate.expected, files, size)
+    judged = benefit(estimate.expected, files, size, error=_ERROR)
     return ColumnTest(
         # If all values of the column are NULL or NaN, no query for a value needs the index.
         Benefit.CANNOT if judged is None else judged,

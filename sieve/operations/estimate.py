@@ -47,6 +47,7 @@ from sieve.metadata.paths import run_file
 from sieve.metadata.records import Expected, RunId, RunRef
 from sieve.operations.estimate_predicate import Asked, Reads, ends, reads
 from sieve.operations.estimate_sample import FEW, FileSample, sample_files, seconds_to_make
+from sieve.operations.judgement import of_queries
 from sieve.reader.cache import FileCache
 from sieve.reader.run_file import SCHEMA, describe_run
 from sieve.reader.run_reader import Run
@@ -93,7 +94,8 @@ class Estimate:
         files: number of locations of the table: files, and ranges of large files.
         sampled: number of files that ESTIMATE read; None if ESTIMATE read all files.
         bytes_total: size of the table in bytes.
-        expected: how much each kind of query is expected to read with the index.
+        expected: how much each kind of query is expected to read with the index. For a substring
+            index, ``present`` is a query for a text of `TEXT_BYTES`.
         asked: how much the statement's query is expected to read; None if there is no query.
     """
 
@@ -292,16 +294,18 @@ class _Estimating:
         if self.asked is not None:
             query = reads(self.asked, self.column, self.files, self.tiling, of, seen, held.run)
         expected = () if best is None else with_value(best.expected, of)
+        files, table_bytes = round(chosen.of_all(locations)), sum(one.length for one in self.every)
+        expected = chosen.reads_of_all(expected, locations, of.location_bytes)
         return Estimate(
             wanted,
             held.shapes,
             size,
             size / column_bytes if column_bytes else 0.0,
             round(seconds, 3),
-            round(chosen.of_all(locations)),
+            files,
             None if chosen.is_all else len(self.files),
-            sum(file.length for file in self.every),
-            chosen.reads_of_all(expected, locations, of.location_bytes),
+            table_bytes,
+            of_queries(expected, self.column.kind, files, table_bytes),
             query,
         )
 

@@ -3,23 +3,85 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
 
+from sieve.index_key import GRAM_BYTES, SUBSTRING, kind_of
 from sieve.indexing.probes import files_read, least_read
 from sieve.metadata.manifest import Manifest
 from sieve.metadata.records import VALUE, Expected
 from sieve.workload.benefit import Benefit, benefit_of
 
+TEXT_BYTES: Final = 12
+"""A substring index is judged by queries for texts of this length, like a part of a UUID."""
 
-def benefit(expected: Sequence[Expected], locations: int, bytes_total: int) -> Benefit | None:
-    """The benefit of an index with these expected reads; None if the column has no key."""
+
+def benefit(
+    expected: Sequence[Expected], locations: int, bytes_total: int, *, error: float = 0.0
+) -> Benefit | None:
+    """The benefit of an index with these expected reads; None if the column has no key.
+
+    Args:
+        error: the share by which the expected reads may be too low.
+    """
     each = max(1.0, bytes_total / max(1, locations))
     reads, least = files_read(expected, each), least_read(expected, each)
     if "present" not in reads:
         return None
-    return benefit_of(reads["present"], least.get(VALUE, least["present"]), locations)
+    read, needed = reads["present"], least.get(VALUE, least["present"])
+    return benefit_of(read * (1 + error), needed * (1 + error), locations)
 
 
 def benefit_of_version(manifest: Manifest) -> Benefit | None:
     """The benefit of an index, judged by one of its versions."""
     stats = manifest.stats
-    return benefit(stats.expected, stats.ranges_total, stats.bytes_total)
+    expected = expected_of_version(manifest)
+    return benefit(expected, stats.ranges_total, stats.bytes_total)
+
+
+def expected_of_version(manifest: Manifest) -> tuple[Expected, ...]:
+    """The expected reads of a version; for a substring index, of texts of `TEXT_BYTES`."""
+    stats = manifest.stats
+    return of_queries(
+        stats.expected, kind_of(manifest.column), stats.ranges_total, stats.bytes_total
+    )
+
+
+def of_queries(
+    expected: tuple[Expected, ...], kind: str | None, locations: float, bytes_total: float
+) -> tuple[Expected, ...]:
+    """The expected reads of queries; only an index on substrings has queries for several keys.
+
+    Args:
+        expected: the expected reads of queries for one key.
+        kind: the kind of the index.
+    """
+    if kind != SUBSTRING:
+        return expected
+    return tuple(
+        of_text(one, TEXT_BYTES, locations, bytes_total)
+        for one in expected
+        if one.kind == "present"
+    )
+
+
+def of_text(one: Expected, length: int, locations: float, bytes_total: float) -> Expected:
+    """The expected reads of queries for a text that occurs, as if its keys occurred independently.
+
+    Args:
+        one: the expected reads of a query for one key, which is a sequence of `GRAM_BYTES` bytes.
+        length: the length of the text in bytes, at least `GRAM_BYTES`.
+    """
+    keys = length - GRAM_BYTES + 1
+
+    def of_all(part: float, whole: float) -> float:
+        one_location = min(part, whole / max(1.0, locations))
+        return max(one_location, whole * (part / max(1.0, whole)) ** keys)
+
+    return replace(
+        one,
+        files=of_all(one.files, locations),
+        exact=of_all(one.exact, locations),
+        bytes=of_all(one.bytes, bytes_total),
+        exact_bytes=of_all(one.exact_bytes, bytes_total),
+    )

@@ -13,7 +13,13 @@ from sieve.metadata.options import AUTO, MANUAL, IndexOptions
 from sieve.metadata.records import VALUE, BuildStats, Expected
 from sieve.operations.dropped_column import dropped_column
 from sieve.operations.estimate import Estimate
-from sieve.operations.judgement import benefit, benefit_of_version
+from sieve.operations.judgement import (
+    TEXT_BYTES,
+    benefit,
+    benefit_of_version,
+    expected_of_version,
+    of_text,
+)
 from sieve.operations.reader_state import reader_problem
 from sieve.operations.registered_index import (
     Disabled,
@@ -38,6 +44,9 @@ _KINDS = {
     "range": "a range of 0.05% of the domain",
 }
 
+_TEXT_LENGTHS = (GRAM_BYTES, 8, TEXT_BYTES, 16)
+"""The lengths of texts for which DESCRIBE shows the expected reads of a substring index."""
+
 _WHOLE = {"delta": "files of Delta tables", "hudi": "file slices of Hudi tables"}
 """Maps a table format to the kind of its files, which Spark never reads in ranges."""
 
@@ -52,6 +61,11 @@ def index_bytes(manifest: Manifest) -> int:
     )
 
 
+def shown_type(manifest: Manifest) -> str:
+    """The type of the indexed values; of substrings, the type of the text."""
+    return "string" if kind_of(manifest.column) == SUBSTRING else manifest.type
+
+
 def shown_instant(manifest: Manifest) -> str:
     """The time of the indexed snapshot, and for a Delta table also the snapshot's version."""
     if manifest.commit is None or manifest.format_name != "delta":
@@ -60,11 +74,18 @@ def shown_instant(manifest: Manifest) -> str:
 
 
 def advice(
-    expected: Sequence[Expected], files: int, bytes_total: int, *, mapped: bool = False
+    expected: Sequence[Expected],
+    files: int,
+    bytes_total: int,
+    *,
+    kind: str | None = None,
+    mapped: bool = False,
 ) -> str | None:
     """Advice on an index that helps little or not at all. None for an index that helps.
 
     Args:
+        expected: the expected reads of queries (see `of_queries`).
+        kind: the kind of the index.
         mapped: whether the index contains a segment of the shape `map`.
     """
     found = benefit(expected, files, bytes_total)
@@ -77,12 +98,13 @@ def advice(
                 "this index cannot help yet: the table is one file, which holds every value of the "
                 "column; with more files it may"
             )
+        what = "a value of the column" if kind != SUBSTRING else f"a text of {TEXT_BYTES} bytes"
         return (
-            "this index cannot help: a value of the column is in "
+            f"this index cannot help: {what} is in "
             f"{least.get(VALUE, least['present']):.3g} of {files} files in the mean, so that a "
             "query for it reads most of the table with any index"
         )
-    if mapped:
+    if mapped or kind == SUBSTRING:
         return (
             "this index helps little: try a larger budget, or write the table sorted by the column"
         )
@@ -119,15 +141,12 @@ def _problems(manifest: Manifest) -> Iterator[str]:
             f"SIEVE INDEX {on}"
         )
         return
-    if kind_of(manifest.column) == SUBSTRING:
-        # A query for a substring looks up several keys at once. So the expected reads for one key
-        # do not predict the reads of such a query.
-        return
     stats = manifest.stats
     words = advice(
-        stats.expected,
+        expected_of_version(manifest),
         stats.ranges_total,
         stats.bytes_total,
+        kind=kind_of(manifest.column),
         mapped=any(file.hashes for run in manifest.runs for file in run.files),
     )
     if words is not None:
@@ -194,7 +213,7 @@ def describe_rows(
 
 
 def _plain(manifest: Manifest) -> Iterator[tuple[str, str]]:
-    yield "type", manifest.type
+    yield "type", shown_type(manifest)
     yield "shape", manifest.options.shape
     yield "options", _options(manifest.options)
     if manifest.next_options is not None:
@@ -206,13 +225,17 @@ def _plain(manifest: Manifest) -> Iterator[tuple[str, str]]:
     yield "files", str(manifest.locations.count)
     yield "rows", str(manifest.stats.rows)
     yield "bytes", str(index_bytes(manifest))
-    yield from _expected(manifest.stats)
+    yield from _expected(manifest)
     if (words := advice_on(manifest)) is not None:
         yield "advice", words
 
 
-def _expected(stats: BuildStats) -> Iterator[tuple[str, str]]:
+def _expected(manifest: Manifest) -> Iterator[tuple[str, str]]:
+    stats = manifest.stats
     what = "ranges" if stats.ranges_total > stats.files_total else "files"
+    if kind_of(manifest.column) == SUBSTRING:
+        yield from _expected_of_texts(stats, what)
+        return
     of_value = next((kind for kind in stats.expected if kind.kind == VALUE), None)
     for kind in stats.expected:
         if kind.kind == VALUE:
@@ -226,12 +249,26 @@ def _expected(stats: BuildStats) -> Iterator[tuple[str, str]]:
         yield f"bytes read for {query}", f"{size}; at least {least.exact_bytes:.0f}"
 
 
+def _expected_of_texts(stats: BuildStats, what: str) -> Iterator[tuple[str, str]]:
+    """Yields the expected reads of queries for texts of several lengths."""
+    of_key = next((kind for kind in stats.expected if kind.kind == "present"), None)
+    if of_key is None:
+        return
+    for length in _TEXT_LENGTHS:
+        one = of_text(of_key, length, stats.ranges_total, stats.bytes_total)
+        query = f"a text of {length} bytes"
+        read = f"{one.files:.2f} of {stats.ranges_total} expected"
+        yield f"{what} read for {query}", f"{read}; at least {one.exact:.2f}"
+        size = f"{one.bytes:.0f} of {stats.bytes_total} expected"
+        yield f"bytes read for {query}", f"{size}; at least {one.exact_bytes:.0f}"
+
+
 def estimate_row(table: CatalogTable, column: Column, estimate: Estimate) -> Row:
     """The row of ESTIMATE for an index on one column."""
     asked = estimate.asked
     present = next((kind.files for kind in estimate.expected if kind.kind == "present"), None)
     read = present if asked is None else float(asked.files)
-    words = _advice_on_estimate(table, estimate, always=True)
+    words = _advice_on_estimate(table, column, estimate, always=True)
     if estimate.sampled is not None:
         whole = f"estimated by a sample of {estimate.sampled} files"
         words = whole if words is None else f"{words}. {whole[0].upper()}{whole[1:]}"
@@ -264,11 +301,13 @@ def frontier_row(table: CatalogTable, column: Column, estimate: Estimate) -> Row
         *kinds,
         None if asked is None else asked.files,
         None if asked is None else asked.bytes,
-        _advice_on_estimate(table, estimate, always=estimate.options.automatic),
+        _advice_on_estimate(table, column, estimate, always=estimate.options.automatic),
     )
 
 
-def _advice_on_estimate(table: CatalogTable, estimate: Estimate, *, always: bool) -> str | None:
+def _advice_on_estimate(
+    table: CatalogTable, column: Column, estimate: Estimate, *, always: bool
+) -> str | None:
     """Advice on an estimated index. Unless ``always``, only if its options have no effect."""
     info, asked, options = table.info, estimate.asked, estimate.options
     if asked is not None and not asked.understood:
@@ -279,6 +318,7 @@ def _advice_on_estimate(table: CatalogTable, estimate: Estimate, *, always: bool
             estimate.expected,
             estimate.files,
             estimate.bytes_total,
+            kind=column.kind,
             mapped="map" in estimate.shapes,
         )
     return words

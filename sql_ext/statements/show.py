@@ -47,6 +47,7 @@ from sql_ext.statements.describe import (
     frontier_row,
     index_bytes,
     shown_instant,
+    shown_type,
     stale,
 )
 
@@ -176,7 +177,7 @@ def _shown(index: RegisteredIndex, identity: TableIdentity, glance: _Glance) -> 
     state = (isinstance(index, Ready) and glance.fresh) or index.state
     return (
         *head,
-        manifest.type,
+        shown_type(manifest),
         manifest.options.shape,
         state,
         manifest.version,

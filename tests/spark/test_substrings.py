@@ -96,7 +96,10 @@ def test_explain_shows_the_length_of_a_short_text(logs: Lab) -> None:
         assert row["reasons"] == f"unsupported-predicate ({words}): 1"
     facts = logs.facts("message_substring_sieve")
     assert "advice" not in facts
-    assert (facts["kind"], facts["type"]) == ("substring", "int")
+    assert (facts["kind"], facts["type"]) == ("substring", "string")
+    read = [float(facts[f"files read for a text of {n} bytes"].split()[0]) for n in (4, 8, 12, 16)]
+    assert read == sorted(read, reverse=True)
+    assert read[0] > read[-1] >= 1.0
     assert facts["finds"] == "texts with at least 4 bytes between wildcards"
 
 

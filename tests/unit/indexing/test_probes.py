@@ -84,6 +84,15 @@ def test_reads_are_counted_in_locations_and_in_bytes() -> None:
     assert least_read(list(told.values()), of.location_bytes)["present"] == 2 / 25
 
 
+def test_probes_of_columns_with_many_keys_per_row_ignore_frequency() -> None:
+    """If a row has several keys, rare keys are probed as often as frequent keys, else rarely."""
+    codes = np.concatenate([np.zeros(9_000, np.int64), np.arange(1000) * 1000])
+    for by_key, share in ((True, 0.0), (False, 0.9)):
+        sample = replace(profile().sample, codes=codes, hashes=hash_codes(codes), by_key=by_key)
+        probed = make_probes(sample).intervals[:EACH, 0]
+        assert (probed == 0).mean() == pytest.approx(share, abs=0.05)
+
+
 def test_least_reads_of_a_stopping_rule_are_bytes() -> None:
     """A stopping rule has the least reads in bytes, divided by the mean size of a file."""
     of = profile()

@@ -45,6 +45,13 @@ def test_frequent_values_count_more() -> None:
     assert spread(values, places, 1.0) == pytest.approx(0.9 * 10 + 0.1 * 1)
 
 
+def test_frequent_values_count_once_by_key() -> None:
+    """With `by_key`, a frequent value counts as much as a rare value."""
+    hashes = np.array([1] * 90 + [2], np.uint64)
+    locations = np.array([*range(90), 7], np.int64)
+    assert value_spread(hashes, locations, 1.0, by_key=True) == 45.5
+
+
 def test_estimate_without_sampled_rows_is_zero() -> None:
     """If no rows were sampled, the estimate is 0."""
     none = np.empty(0, np.uint64)

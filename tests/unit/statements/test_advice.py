@@ -98,7 +98,7 @@ def test_describe_shows_expected_bytes_and_files() -> None:
     """DESCRIBE shows the expected bytes and files of each kind of query."""
     with_bytes = Expected("present", 1.0, 1.0, 3.0, 1_200_000.4, 1e6)
     stats = BuildStats(9, 0, 0, 72, 1.0, (with_bytes,), 4, 4, 4_000_000)
-    assert list(describe._expected(stats)) == [
+    assert list(describe._expected(replace(SAMPLE, stats=stats))) == [
         (
             "files read for a key that occurs",
             "1.00 of 4 expected; at least 1.00, by min and max 3.00",
