@@ -28,6 +28,7 @@ from sieve.indexing.probes import Probes, make_probes, with_value
 from sieve.indexing.read_column import read_cuts
 from sieve.indexing.shared_storage import surely_shared
 from sieve.indexing.tiling import Tiling
+from sieve.indexing.value_columns import persisted_values
 from sieve.indexing.write_run import write_within
 from sieve.metadata.key_bounds import KeyBounds
 from sieve.metadata.options import AUTO, IndexOptions
@@ -94,43 +95,44 @@ def build_run(
     Raises:
         Py4JJavaError: Spark cannot read a file; the message names the file.
     """
-    profile = column_profile(
-        frame,
-        column,
-        tiling,
-        counting=counting,
-        describe_job=describe_job,
-        encoder=encoder,
-        write_file=write_file,
-    )
-    if profile.write_file and not surely_shared(index_dir, frame.sparkSession.sparkContext):
-        # Perhaps executors and driver do not share this storage, so executors write the run, and
-        # their tasks check this.
-        profile = replace(profile, write_file=None)
-    in_parts = np.zeros(profile.n_files, np.bool_) if added is None else added[profile.owners]
-    probes = make_probes(profile.sample)
-    builder = _Builder(options, probes, store, index_dir, describe_job, in_parts)
-    choice = Choice(builder, options, probes, describe_job, with_maps=not in_parts.any())
-    best, seen = choice.best(_with_likely_map(profile, choice))
-    if best is not None and tiling.is_cut and options.granularity == AUTO:
-        by_file = profile.by_file(whole, column, tiling)
-        if choice.files_may_pay(by_file, best):
-            whole_files = replace(builder, in_parts=np.zeros(by_file.n_files, np.bool_))
-            with choice.discarded_on_failure(best.made.run):
-                other, _ = replace(choice, maker=whole_files).best(
-                    _with_likely_map(by_file, choice)
-                )
-            if other is not None:
-                best = choice.better(best, other)
-                tiling = tiling.whole if best is other else tiling
-    if best is not None:
-        seen = best.seen
-    rows = np.where(seen.partial, -1, seen.rows)
-    run = None if best is None else best.made.run
-    profile = replace(profile, sizes=tiling.sizes)
-    expected = () if best is None else with_value(best.expected, profile)
-    width, bounds = profile.sample.width, KeyBounds(seen.least, seen.greatest)
-    return BuiltRun(run, tiling, rows, seen.nulls, seen.nans, expected, width, bounds)
+    with persisted_values(frame, column) as values:
+        profile = column_profile(
+            values,
+            column,
+            tiling,
+            counting=counting,
+            describe_job=describe_job,
+            encoder=encoder,
+            write_file=write_file,
+        )
+        if profile.write_file and not surely_shared(index_dir, frame.sparkSession.sparkContext):
+            # Perhaps executors and driver do not share this storage, so executors write the run,
+            # and their tasks check this.
+            profile = replace(profile, write_file=None)
+        in_parts = np.zeros(profile.n_files, np.bool_) if added is None else added[profile.owners]
+        probes = make_probes(profile.sample)
+        builder = _Builder(options, probes, store, index_dir, describe_job, in_parts)
+        choice = Choice(builder, options, probes, describe_job, with_maps=not in_parts.any())
+        best, seen = choice.best(_with_likely_map(profile, choice))
+        if best is not None and tiling.is_cut and options.granularity == AUTO:
+            by_file = profile.by_file(whole, column, tiling)
+            if choice.files_may_pay(by_file, best):
+                whole_files = replace(builder, in_parts=np.zeros(by_file.n_files, np.bool_))
+                with choice.discarded_on_failure(best.made.run):
+                    other, _ = replace(choice, maker=whole_files).best(
+                        _with_likely_map(by_file, choice)
+                    )
+                if other is not None:
+                    best = choice.better(best, other)
+                    tiling = tiling.whole if best is other else tiling
+        if best is not None:
+            seen = best.seen
+        rows = np.where(seen.partial, -1, seen.rows)
+        run = None if best is None else best.made.run
+        profile = replace(profile, sizes=tiling.sizes)
+        expected = () if best is None else with_value(best.expected, profile)
+        width, bounds = profile.sample.width, KeyBounds(seen.least, seen.greatest)
+        return BuiltRun(run, tiling, rows, seen.nulls, seen.nans, expected, width, bounds)
 
 
 def _with_likely_map(profile: ColumnProfile, choice: Choice[RunRef]) -> ColumnProfile:

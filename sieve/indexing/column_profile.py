@@ -178,7 +178,7 @@ def beside_map(budget: int) -> int:
 
 
 def column_profile(
-    frame: DataFrame,
+    values: DataFrame,
     column: Column,
     tiling: Tiling,
     *,
@@ -193,14 +193,13 @@ def column_profile(
     run in this process.
 
     Args:
-        frame: all rows of some files and their `LOCATION`, read as a query reads the files.
+        values: all values in some files and their `LOCATION`, from `column_values`.
         counting: the same rows with whole files as `LOCATION`, or the number of rows of each file.
             None if Spark cannot count the rows without reading a column.
         encoder: the encoder of the values; None to choose it by the sample.
         write_file: writes the files of a small run in this process. If None, executors do the whole
             build.
     """
-    values = column_values(frame, column)
     if counting is not None and not isinstance(counting, np.ndarray):
         describe_job(f"counting {len(tiling.lengths)} files")
         counting = _row_counts(counting, len(tiling.lengths))

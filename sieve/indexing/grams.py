@@ -7,20 +7,26 @@ a big-endian number.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from sieve.arrays.dtypes import Flags
 from sieve.index_key import GRAM_BYTES
 from sieve.indexing.batches import Batches, together
 
 _HELD: Final = 1 << 22
 """After buffering this many grams (16 MB), a task removes duplicates."""
 _BATCH: Final = 1 << 16
+_SLOT_BITS: Final = 18
+_ODD: Final = np.uint32(2654435769)
+"""Multiplier of the hash function: 2^32 divided by the golden ratio (Knuth, "The Art of Computer
+Programming", volume 3)."""
 
 Grams = npt.NDArray[np.int32]
+_NONE: Final[Grams] = np.empty(0, np.int32)
 
 
 def distinct_grams(location: str) -> Callable[[Batches], Batches]:
@@ -48,8 +54,7 @@ def schema_of(location: str) -> pa.Schema:
 def _by_location(batches: Batches) -> Iterator[tuple[pa.Array, pa.Array]]:
     """Yields the two output columns of `distinct_grams`: grams and locations."""
     location: int | None = None
-    found: list[Grams] = []
-    held = 0
+    found = DistinctGrams()
     for batch in batches:
         for place, rows in together(batch, 1):
             if place < 0:
@@ -58,48 +63,75 @@ def _by_location(batches: Batches) -> Iterator[tuple[pa.Array, pa.Array]]:
             if place != location:
                 if location is not None:
                     yield from _of_location(found, location)
-                location, found, held = place, [], 0
-            found.append(grams_of(rows.column(0)))
-            held += len(found[-1])
-            if held > _HELD:
-                found = [_merged(found)]
-                held = 0
+                location, found = place, DistinctGrams()
+            found.add(rows.column(0))
     if location is not None:
         yield from _of_location(found, location)
 
 
-def grams_of(texts: pa.Array) -> Grams:
-    """The distinct grams of texts, ascending."""
-    offsets_type = np.int64 if pa.types.is_large_binary(texts.type) else np.int32
-    _, offsets, data = texts.buffers()
-    none = np.empty(0, np.int32)
-    if data is None or not len(texts):
-        return none
-    ends = np.frombuffer(offsets, offsets_type)[texts.offset : texts.offset + len(texts) + 1]
-    characters = np.frombuffer(data, np.uint8)[ends[0] : ends[-1]]
-    if len(characters) < GRAM_BYTES:
-        return none
-    words = np.lib.stride_tricks.sliding_window_view(characters, GRAM_BYTES)
-    grams = np.ascontiguousarray(words).view(">i4")[:, 0].astype(np.int32)
-    # Removes sequences that extend from one text into the next.
-    begins = np.ones(len(grams), np.bool_)
-    last = (ends[1:] - ends[0])[:, None] - np.arange(1, GRAM_BYTES)
-    begins[last[(last >= 0) & (last < len(grams))]] = False
-    return _once(grams[begins])
+class DistinctGrams:
+    """Collects the distinct grams of texts.
+
+    Most grams of a text occur in earlier texts, too. A small hash table, in which a later gram
+    replaces an earlier one, finds most of them. Only the others are sorted: 10 ns a byte of log
+    lines, and 37 ns with all grams sorted.
+    """
+
+    def __init__(self) -> None:
+        # In its first state, the table contains only the gram 0, which is never in its slot.
+        self._recent = np.zeros(1 << _SLOT_BITS, np.uint32)
+        self._recent[0] = 1
+        self._found: list[npt.NDArray[np.uint32]] = []
+        self._held = 0
+
+    def add(self, texts: pa.Array) -> None:
+        """Adds the grams of texts, which are binary or large binary."""
+        offsets_type = np.int64 if pa.types.is_large_binary(texts.type) else np.int32
+        _, offsets, data = texts.buffers()
+        if data is None or not len(texts):
+            return
+        ends = np.frombuffer(offsets, offsets_type)[texts.offset : texts.offset + len(texts) + 1]
+        characters = np.frombuffer(data, np.uint8)[ends[0] : ends[-1]]
+        n_grams = len(characters) - GRAM_BYTES + 1
+        if n_grams <= 0:
+            return
+        # Omits sequences that extend from one text into the next.
+        inside = np.ones(n_grams, np.bool_)
+        last = (ends[1:] - ends[0])[:, None] - np.arange(1, GRAM_BYTES)
+        inside[last[(last >= 0) & (last < n_grams)]] = False
+        for start in range(min(GRAM_BYTES, n_grams)):
+            end = start + (n_grams - start + GRAM_BYTES - 1) // GRAM_BYTES * GRAM_BYTES
+            self._add(
+                np.frombuffer(characters[start:end], ">u4").astype(np.uint32),
+                inside[start::GRAM_BYTES],
+            )
+
+    def _add(self, grams: npt.NDArray[np.uint32], inside: Flags) -> None:
+        slots = (grams * _ODD) >> np.uint32(32 - _SLOT_BITS)
+        new = (self._recent[slots] != grams) & inside
+        added = grams[new]
+        self._recent[slots[new]] = added
+        self._found.append(added)
+        self._held += len(added)
+        if self._held > _HELD:
+            self._found, self._held = [_once(np.concatenate(self._found))], 0
+
+    def sorted(self) -> Grams:
+        """All distinct grams, ascending as signed numbers."""
+        return _once(np.concatenate(self._found).view(np.int32)) if self._found else _NONE
 
 
-def _once(grams: Grams) -> Grams:
+_Numbers = TypeVar("_Numbers", np.int32, np.uint32)
+
+
+def _once(grams: npt.NDArray[_Numbers]) -> npt.NDArray[_Numbers]:
     """Sorts grams in place and removes duplicates, faster than numpy's `unique`."""
     grams.sort()
     return grams[np.append(True, grams[1:] != grams[:-1])] if len(grams) else grams
 
 
-def _merged(found: list[Grams]) -> Grams:
-    return _once(np.concatenate(found)) if found else np.empty(0, np.int32)
-
-
-def _of_location(found: list[Grams], location: int) -> Iterator[tuple[pa.Array, pa.Array]]:
-    grams = _merged(found)
+def _of_location(found: DistinctGrams, location: int) -> Iterator[tuple[pa.Array, pa.Array]]:
+    grams = found.sorted()
     if not len(grams):
         yield _rows(pa.nulls(1, pa.int32()), location)
     for start in range(0, len(grams), _BATCH):

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
+
+from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
@@ -25,6 +29,23 @@ def column_values(frame: DataFrame, column: tables.Column) -> DataFrame:
         return values
     texts = values.select(sf.col("v").cast("binary"), LOCATION)
     return map_batches(texts, distinct_grams(LOCATION), schema_of(LOCATION))
+
+
+@contextlib.contextmanager
+def persisted_values(frame: DataFrame, column: tables.Column) -> Iterator[DataFrame]:
+    """Yields `column_values`; until the block ends, Spark persists them if they are substrings.
+
+    The distinct grams of a location are slow to compute, and much smaller than its texts.
+    """
+    values = column_values(frame, column)
+    if column.kind != SUBSTRING:
+        yield values
+        return
+    values.persist(StorageLevel.MEMORY_AND_DISK)
+    try:
+        yield values
+    finally:
+        values.unpersist()
 
 
 def value_columns(values: Rows, encoder: Encoder, *names: str) -> Rows:

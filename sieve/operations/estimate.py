@@ -41,6 +41,7 @@ from sieve.indexing.local_rows import LocalRows
 from sieve.indexing.probes import Probes, make_probes, with_value
 from sieve.indexing.read_column import read_cuts
 from sieve.indexing.tiling import Tiling, locations_of, tile, whole_files
+from sieve.indexing.value_columns import column_values
 from sieve.metadata.file_list import render_locations
 from sieve.metadata.options import IndexOptions
 from sieve.metadata.paths import run_file
@@ -146,7 +147,9 @@ def estimate_index(
     tiling = tile(table, numbers, files, wanted[0], environment.range_bytes)
     frame = table.frame(numbers, column)
     of = column_profile(
-        table.frame(numbers, column, cuts=tiling.cuts) if tiling.is_cut else frame,
+        column_values(
+            table.frame(numbers, column, cuts=tiling.cuts) if tiling.is_cut else frame, column
+        ),
         column,
         tiling,
         counting=rows_to_count(table, files, frame, column),

@@ -1,16 +1,17 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from sieve.client import answer_columns
 from sieve.client.answer import MOST_ROWS, Answer
-from sieve.metadata.records import Expected
+from sieve.metadata.records import BuildStats, Expected
 from sql_ext.statements import commands, describe
+from tests.unit.metadata.manifest_sample import SAMPLE
 
 HOSTILE = "<script>alert('x')</script> & \"q\""
 
@@ -126,13 +127,10 @@ def test_bars_of_advice_show_the_saved_bytes(action: str, width: str) -> None:
 
 def test_bars_of_describe_compare_with_min_and_max() -> None:
     """DESCRIBE draws a pale bar for reads with min/max statistics, and a dark one for the index."""
-    stats = SimpleNamespace(
-        expected=[Expected("present", 1.5, 1.0, 33.0, bytes=4e6, exact_bytes=1e6)],
-        bytes_total=9_000_000,
-        files_total=100,
-        ranges_total=100,
-    )
-    rows = [answer_columns.Property(*row) for row in describe._expected(stats)]
+    expected = (Expected("present", 1.5, 1.0, 33.0, bytes=4e6, exact_bytes=1e6),)
+    stats = BuildStats(9, 0, 0, 72, 1.0, expected, 100, 100, 9_000_000)
+    manifest = replace(SAMPLE, stats=stats)
+    rows = [answer_columns.Property(*row) for row in describe._expected(manifest)]
     page = Answer(
         answer_columns.Property, [answer_columns.Property("index", "id_sieve"), *rows]
     )._repr_html_()

@@ -126,6 +126,7 @@ class Attempts:
             ]
 
         for name, fake in {
+            "persisted_values": lambda *_: contextlib.nullcontext(),
             "column_profile": lambda *_, **__: profile,
             "read_cuts": read_cuts,
             "shared_by_runs": lambda _, seen, *__: contextlib.nullcontext(

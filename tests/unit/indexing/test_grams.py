@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 from sieve.indexing import grams
-from sieve.indexing.grams import distinct_grams, grams_of
+from sieve.indexing.grams import DistinctGrams, distinct_grams
 
 TEXTS = [b"abcdef", None, b"", b"abc", b"cdefg", b"\xff\xfe\xfd\xfc\xfb", "\u20ac\u00e9".encode()]
 
@@ -28,8 +29,21 @@ def test_a_gram_is_in_one_text(kind):
     array = pa.array(TEXTS, kind)
     for start in range(len(TEXTS) + 1):
         for end in range(start, len(TEXTS) + 1):
-            found = grams_of(array.slice(start, end - start)).tolist()
-            assert found == expected(TEXTS[start:end])
+            found = DistinctGrams()
+            found.add(array.slice(start, end - start))
+            assert found.sorted().tolist() == expected(TEXTS[start:end])
+
+
+@pytest.mark.parametrize("bits", [1, 4, 18])
+def test_grams_that_share_a_slot_are_all_found(monkeypatch, bits):
+    """Each gram is found once, also if the hash table is small and texts contain zero bytes."""
+    monkeypatch.setattr(grams, "_SLOT_BITS", bits)
+    random = np.random.default_rng(5)
+    texts = [bytes(random.integers(0, 6, 40, np.uint8)) for _ in range(200)]
+    found = DistinctGrams()
+    for start in range(0, 200, 50):
+        found.add(pa.array(texts[start : start + 50], pa.binary()))
+    assert found.sorted().tolist() == expected(texts)
 
 
 @pytest.mark.parametrize("held", [0, 3, 1 << 22])

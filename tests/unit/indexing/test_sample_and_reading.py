@@ -19,6 +19,7 @@ from sieve.indexing.probes import Probes
 from sieve.indexing.read_column import read_cuts
 from sieve.indexing.seen import Seen
 from sieve.indexing.tiling import Tiling
+from sieve.indexing.value_columns import column_values
 from sieve.metadata.options import IndexOptions
 from sieve.segments.query_model import QueryModel
 from sieve.tables.column import Column
@@ -122,7 +123,8 @@ def test_the_profile_counts_rows_by_file_before_it_samples() -> None:
     jobs: list[str] = []
     words: dict[str, Any] = {"describe_job": jobs.append}
     column = Column(("id",), "int")
-    found = column_profile(of_ranges, column, tiling, counting=of_files, **words)  # type: ignore[arg-type]
+    values = column_values(of_ranges, column)  # type: ignore[arg-type]
+    found = column_profile(values, column, tiling, counting=of_files, **words)  # type: ignore[arg-type]
     assert jobs == ["counting 3 files", "sampling 3 files"]
     assert found.counted is not None
     assert found.counted.tolist() == [3, 0, 1]
@@ -132,7 +134,7 @@ def test_the_profile_counts_rows_by_file_before_it_samples() -> None:
     by_file = found.by_file(of_files, column, tiling)  # type: ignore[arg-type]
     assert (by_file.sizes.tolist(), by_file.owners.tolist()) == ([100, 50, 70], [0, 1, 2])
     assert [row[LOCATION] for row in by_file.values.rows] == [0, 0, 0, 2]  # type: ignore[attr-defined]
-    uncounted = column_profile(of_ranges, column, tiling, counting=None, **words)  # type: ignore[arg-type]
+    uncounted = column_profile(values, column, tiling, counting=None, **words)  # type: ignore[arg-type]
     assert uncounted.counted is None
     assert uncounted.sample.rows == 4
 
