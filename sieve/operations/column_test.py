@@ -16,7 +16,7 @@ from sieve.workload.suggest import ColumnTest
 
 _ERROR: Final = 0.1
 """ADVISE suggests an index only if it would also help if queries read this share more. So CREATE,
-whose sample differs, does not say that the index cannot help."""
+whose sample differs, does not say that the values are in most files."""
 
 
 def column_test(table: CatalogTable, column: Column, environment: Environment) -> ColumnTest:

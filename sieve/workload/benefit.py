@@ -10,6 +10,8 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Final
 
+WORTHWHILE_SHARE: Final = 0.01
+"""An index is useless if it skips at most this share of the bytes that queries would read."""
 MOST_SHARE: Final = 0.5
 """An index helps if a query for one value reads at most this share of the table's locations."""
 _UNEVEN: Final = 0.25
@@ -18,11 +20,21 @@ one of two files often costs slightly more than half of the bytes."""
 
 
 class Benefit(StrEnum):
-    """How much an index helps. ``CANNOT``: even with an exact index, queries read too much."""
+    """How much an index helps queries for one value.
+
+    ``LITTLE``: an exact index would help. ``SCATTERED``: even with an exact index, queries read
+    most of the table. ``CANNOT``: even with an exact index, they read all of it.
+    """
 
     HELPS = "helps"
     LITTLE = "helps little"
+    SCATTERED = "helps little, whatever its options"
     CANNOT = "cannot help"
+
+    @property
+    def is_suggested(self) -> bool:
+        """Whether ADVISE suggests such an index."""
+        return self in (Benefit.HELPS, Benefit.LITTLE)
 
 
 def benefit_of(reads: float, least: float, locations: float) -> Benefit:
@@ -34,5 +46,6 @@ def benefit_of(reads: float, least: float, locations: float) -> Benefit:
     """
     most = MOST_SHARE * locations + _UNEVEN
     if least > most:
-        return Benefit.CANNOT
+        useless = least >= (1 - WORTHWHILE_SHARE) * locations
+        return Benefit.CANNOT if useless else Benefit.SCATTERED
     return Benefit.LITTLE if reads > most else Benefit.HELPS

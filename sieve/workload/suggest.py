@@ -12,14 +12,11 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
-from sieve.workload.benefit import Benefit
+from sieve.workload.benefit import WORTHWHILE_SHARE, Benefit
 from sieve.workload.column_use import Column, Kind
 from sieve.workload.record import ScanGroup, Table
-
-WORTHWHILE_SHARE: Final = 0.01
-"""An index is suggested only if it saves at least this share of the bytes read from the table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +83,7 @@ def suggest(
         groups: the workload's groups of scans.
         indexed: columns that have an index, and need no suggestion.
         tests: the tests of columns, or None if no column was tested. With tests, the function
-            suggests only columns with a test whose benefit is not `Benefit.CANNOT`.
+            suggests only columns whose tested benefit is suggested (`Benefit.is_suggested`).
     """
     tables: defaultdict[Table, list[ScanGroup]] = defaultdict(list)
     for group in groups:
@@ -105,7 +102,7 @@ def _of_table(
         column
         for column, test in test_of.items()
         if (table, column) not in indexed
-        and (tests is None or (test is not None and test.benefit is not Benefit.CANNOT))
+        and (tests is None or (test is not None and test.benefit.is_suggested))
     )
     leaves = {
         column: [_left(column, group, test_of[column]) for group in groups] for column in order

@@ -3,7 +3,7 @@
 ADVISE reads this driver's record of scans, and the records that other drivers have saved next to
 the indexes (``spark.sieve.history``). ADVISE chooses the columns whose indexes would let scans skip
 the most bytes. Like ESTIMATE, it tests each of these columns on a sample of the table's files. The
-answer omits columns for which an index cannot help. The answer also omits tables and columns that
+answer omits columns whose values are in most files. The answer also omits tables and columns that
 the user may not query, because it would reveal queries of other users.
 """
 
@@ -26,13 +26,12 @@ from sieve.operations.create import Wanted, check_wanted, default_name
 from sieve.operations.judgement import benefit_of_version
 from sieve.operations.registered_index import RegisteredIndex, Usable
 from sieve.tables.table import CatalogTable
-from sieve.workload.benefit import Benefit
+from sieve.workload.benefit import WORTHWHILE_SHARE, Benefit
 from sieve.workload.column_use import Column
 from sieve.workload.driver_record import IndexWork, RecordedWork, ScanRecord, add_up, parse_record
 from sieve.workload.record import Table, parts
 from sieve.workload.spelling import create_statement, drop_statement, estimate_statement
 from sieve.workload.suggest import (
-    WORTHWHILE_SHARE,
     ColumnTest,
     Suggestion,
     TableColumn,

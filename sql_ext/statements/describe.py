@@ -92,17 +92,18 @@ def advice(
     if found is None or found is Benefit.HELPS:
         return None
     least = {kind.kind: kind.exact for kind in expected}
-    if found is Benefit.CANNOT:
+    if not found.is_suggested:
         if files == 1:
             return (
                 "this index cannot help yet: the table is one file, which holds every value of the "
                 "column; with more files it may"
             )
         what = "a value of the column" if kind != SUBSTRING else f"a text of {TEXT_BYTES} bytes"
+        much = "all" if found is Benefit.CANNOT else "most"
         return (
-            f"this index cannot help: {what} is in "
-            f"{least.get(VALUE, least['present']):.3g} of {files} files in the mean, so that a "
-            "query for it reads most of the table with any index"
+            f"this index {'cannot help' if found is Benefit.CANNOT else 'helps little'}: {what} is "
+            f"in {least.get(VALUE, least['present']):.3g} of {files} files in the mean, so that a "
+            f"query for it reads {much} of the table with any index"
         )
     if mapped or kind == SUBSTRING:
         return (
@@ -131,7 +132,8 @@ def _problems(manifest: Manifest) -> Iterator[str]:
     if without_effect is not None:
         yield without_effect
     limit = None if kind_of(manifest.column) == SUBSTRING else map_left_out(manifest)
-    if limit is not None and benefit_of_version(manifest) is not Benefit.CANNOT:
+    judged = benefit_of_version(manifest)
+    if limit is not None and (judged is None or judged.is_suggested):
         more = "more bytes" if limit == "bytes" else "longer to build"
         table = ".".join(map(quote, manifest.table.name))
         on = f"{quote(manifest.name)} ON {table}"
@@ -150,7 +152,7 @@ def _problems(manifest: Manifest) -> Iterator[str]:
         mapped=any(file.hashes for run in manifest.runs for file in run.files),
     )
     if words is not None:
-        useless = stats.ranges_total > 1 and benefit_of_version(manifest) is Benefit.CANNOT
+        useless = stats.ranges_total > 1 and judged is Benefit.CANNOT
         yield words + ("; DROP this one, unless queries look for rare values" if useless else "")
 
 

@@ -36,7 +36,7 @@ def test_only_substrings_are_judged_by_texts() -> None:
     for kind in (None, ELEMENTS):
         assert of_queries(others, kind, 100, 1000) == others
     (text,) = of_queries(others, SUBSTRING, 100, 1000)
-    assert benefit([_KEY], 100, 1000) is Benefit.CANNOT
+    assert benefit([_KEY], 100, 1000) is Benefit.SCATTERED
     assert benefit([text], 100, 1000) is Benefit.HELPS
 
 
@@ -44,4 +44,4 @@ def test_judgement_allows_an_error() -> None:
     """An index that would just help does not help if its reads may be too low."""
     just = Expected("present", 48.0, 48.0, 100.0, 480.0, 480.0)
     assert benefit([just], 100, 1000) is Benefit.HELPS
-    assert benefit([just], 100, 1000, error=0.1) is Benefit.CANNOT
+    assert benefit([just], 100, 1000, error=0.1) is Benefit.SCATTERED

@@ -121,8 +121,9 @@ def test_result_of_a_test_replaces_the_estimate() -> None:
     found = [(one.column, one.files_after, one.bytes_saved) for one in suggest(work, tests=tests)]
     assert found == [(ID, 1.5, 850), (DAY, 7.5, 250)]
     assert suggest(work, tests={}) == []
-    helpless = {(ORDERS, ID): ColumnTest(Benefit.CANNOT, 20, 3.0, 3.0)}
-    assert suggest(work, tests=helpless) == []
+    for benefit in (Benefit.CANNOT, Benefit.SCATTERED):
+        helpless = {(ORDERS, ID): ColumnTest(benefit, 20, 3.0, 3.0)}
+        assert suggest(work, tests=helpless) == []
 
 
 @pytest.mark.parametrize(
@@ -142,11 +143,19 @@ def test_result_of_a_test_applies_to_each_kind_of_use(kind: Kind, after: float) 
 
 @pytest.mark.parametrize(
     ("reads", "least", "found"),
-    [(50, 50, "helps"), (51, 50, "helps little"), (51, 51, "cannot help"), (2, 2, "helps")],
+    [
+        (50, 50, Benefit.HELPS),
+        (51, 50, Benefit.LITTLE),
+        (51, 51, Benefit.SCATTERED),
+        (98.9, 98.9, Benefit.SCATTERED),
+        (99, 99, Benefit.CANNOT),
+        (2, 2, Benefit.HELPS),
+    ],
 )
-def test_index_helps_if_it_reads_at_most_half(reads: float, least: float, found: str) -> None:
+def test_index_helps_if_it_reads_at_most_half(reads: float, least: float, found: Benefit) -> None:
     """An index helps if queries with it read at most half of the table.
 
-    If any index would read more than half, no index can help.
+    If any index would read more than half, options do not matter. If it would read all, no index
+    can help.
     """
     assert benefit_of(reads, least, 100) == found
