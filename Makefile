@@ -62,7 +62,7 @@ MOTO     := 5.2.5
 ARCHIVE := build/spark-4.1.jsa
 
 .PHONY: help setup jars lint type format unit one test test-long test-3.5 demo demo-hudi bench bench-lookup bench-scale bench-start \
-        bench-joins bench-topk bench-expressions bench-planning bench-ranges bench-rivals bench-build bench-build-big bench-refresh bench-users \
+        bench-joins bench-topk bench-expressions bench-logs bench-planning bench-ranges bench-rivals bench-build bench-build-big bench-refresh bench-users \
         bench-cluster bench-peers bench-delta bench-iceberg bench-hudi bench-hudi-moves bench-hudi-refresh wheel clean test-services test-hudi test-delta test-iceberg \
         test-spark test-wheel soak soak-tables soak-kills soak-crowds soak-nonsense soak-spark soak-oracle soak-hudi soak-delta soak-iceberg \
         mutants \
@@ -200,6 +200,9 @@ bench-topk: setup ## ORDER BY ... LIMIT, MIN and MAX of 1,000 files: files read 
 
 bench-expressions: setup ## indexes on expressions, tuples, elements, substrings: files, bytes, time
 	@$(BIN)/python -m bench expressions $(ARGS)
+
+bench-logs: setup ## an index on substrings of 4 GB of log lines: row groups, bytes, time
+	@$(BIN)/python -m bench logs $(ARGS)
 
 bench-ranges: setup ## row groups of large files: time, rows and tasks, with and without
 	@$(BIN)/python -m bench ranges $(ARGS)

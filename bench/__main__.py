@@ -28,6 +28,7 @@ BENCHES = {
     "delta": "Delta tables: its own ways to skip and Sieve's (make bench-delta)",
     "joins": "joins whose keys pick files, TPC-H and TPC-DS: bytes, time (make bench-joins)",
     "top": "first rows in an order, MIN and MAX: files read, time (make bench-topk)",
+    "logs": "an index on substrings of 4 GB of web log lines (make bench-logs)",
     "expressions": "expressions, tuples, elements, substrings (make bench-expressions)",
     "top-shapes": "first rows, MIN and MAX for each type, shape and order (make bench-topk)",
     "ranges": "queries that read parts of large files: time, rows, tasks (make bench-ranges)",

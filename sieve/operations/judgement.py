@@ -17,11 +17,20 @@ TEXT_BYTES: Final = 12
 
 
 def benefit(
-    expected: Sequence[Expected], locations: int, bytes_total: int, *, error: float = 0.0
+    expected: Sequence[Expected],
+    locations: int,
+    bytes_total: int,
+    *,
+    kind: str | None = None,
+    error: float = 0.0,
 ) -> Benefit | None:
     """The benefit of an index with these expected reads; None if the column has no key.
 
+    A substring index is never one that cannot help. Queries look for rare words, even if the texts
+    consist almost wholly of sequences that are in all files, such as the digits of a UUID.
+
     Args:
+        kind: the kind of the index.
         error: the share by which the expected reads may be too low.
     """
     each = max(1.0, bytes_total / max(1, locations))
@@ -29,14 +38,16 @@ def benefit(
     if "present" not in reads:
         return None
     read, needed = reads["present"], least.get(VALUE, least["present"])
-    return benefit_of(read * (1 + error), needed * (1 + error), locations)
+    judged = benefit_of(read * (1 + error), needed * (1 + error), locations)
+    return Benefit.SCATTERED if kind == SUBSTRING and judged is Benefit.CANNOT else judged
 
 
 def benefit_of_version(manifest: Manifest) -> Benefit | None:
     """The benefit of an index, judged by one of its versions."""
     stats = manifest.stats
     expected = expected_of_version(manifest)
-    return benefit(expected, stats.ranges_total, stats.bytes_total)
+    kind = kind_of(manifest.column)
+    return benefit(expected, stats.ranges_total, stats.bytes_total, kind=kind)
 
 
 def expected_of_version(manifest: Manifest) -> tuple[Expected, ...]:

@@ -88,7 +88,7 @@ def advice(
         kind: the kind of the index.
         mapped: whether the index contains a segment of the shape `map`.
     """
-    found = benefit(expected, files, bytes_total)
+    found = benefit(expected, files, bytes_total, kind=kind)
     if found is None or found is Benefit.HELPS:
         return None
     least = {kind.kind: kind.exact for kind in expected}
@@ -104,6 +104,7 @@ def advice(
             f"this index {'cannot help' if found is Benefit.CANNOT else 'helps little'}: {what} is "
             f"in {least.get(VALUE, least['present']):.3g} of {files} files in the mean, so that a "
             f"query for it reads {much} of the table with any index"
+            + (", unless the text contains a rare sequence of 4 bytes" if kind == SUBSTRING else "")
         )
     if mapped or kind == SUBSTRING:
         return (

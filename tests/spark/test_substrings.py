@@ -73,6 +73,13 @@ QUERIES = {
     "NOT LIKE an absent text": ("message NOT LIKE '%nothing%'", 8),
     "not true": ("(message LIKE '%e 0042%') IS NOT TRUE", 8),
     "equality, by the other index": ("message = 'line 0042 Über_A%done äö end'", 1),
+    "equality": ("lower(message) = 'line 0042 über_a%done äö end'", 1),
+    "equality with an absent text": ("'line 0042 über_b%done äö end' = lower(message)", 0),
+    "equality or NULL": ("lower(message) <=> 'line 0042 über_a%done äö end'", 1),
+    "equality with NULL": ("lower(message) <=> NULL AND id < 4000", 8),
+    "a list": ("lower(message) IN ('line 0042 über_a%done äö end', 'line 7042')", 2),
+    "equality with a short text": ("lower(message) = 'ab'", 8),
+    "inequality": ("lower(message) <> 'line 0042 über_a%done äö end'", 8),
     "a regular expression": ("message RLIKE 'e 0042'", 8),
     "nothing": ("message LIKE '%'", 8),
 }

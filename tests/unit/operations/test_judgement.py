@@ -40,6 +40,13 @@ def test_only_substrings_are_judged_by_texts() -> None:
     assert benefit([text], 100, 1000) is Benefit.HELPS
 
 
+def test_substring_index_is_never_useless() -> None:
+    """If almost all sequences are in all files, queries for a rare word can still skip files."""
+    everywhere = Expected("present", 99.9, 99.9, 100.0, 999.0, 999.0)
+    assert benefit([everywhere], 100, 1000) is Benefit.CANNOT
+    assert benefit([everywhere], 100, 1000, kind=SUBSTRING) is Benefit.SCATTERED
+
+
 def test_judgement_allows_an_error() -> None:
     """An index that would just help does not help if its reads may be too low."""
     just = Expected("present", 48.0, 48.0, 100.0, 480.0, 480.0)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from sieve.index_key import SUBSTRING
 from sieve.metadata.options import IndexOptions
 from sieve.metadata.records import BuildStats, Expected
 from sieve.operations.estimate import Estimate
@@ -43,6 +44,14 @@ def test_index_with_keys_in_most_files_gets_advice(
     assert f"this index {judged}: " in words
     assert f"in {expected:.3g} of {total} files" in words
     assert f"reads {much} of the table with any index" in words
+
+
+def test_advice_on_substrings_names_what_helps() -> None:
+    """If almost all sequences are in all files, the advice says which texts still skip files."""
+    everywhere = Expected("present", 99.9, 99.9, 100.0, 999.0, 999.0)
+    words = advice([everywhere], 100, 1000, kind=SUBSTRING) or ""
+    assert "helps little: a text of 12 bytes is in 99.9 of 100 files" in words
+    assert words.endswith("unless the text contains a rare sequence of 4 bytes")
 
 
 def test_drop_is_not_advised_for_a_table_of_one_file() -> None:

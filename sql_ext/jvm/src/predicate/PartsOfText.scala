@@ -38,6 +38,8 @@ private object PartsOfText {
     case Contains(text, TextLiteral(part)) if !negated => one(text, part)
     case StartsWith(text, TextLiteral(part)) if !negated => one(text, part)
     case EndsWith(text, TextLiteral(part)) if !negated => one(text, part)
+    case Equality(text, TextLiteral(whole)) if !negated => one(text, whole)
+    case Equality(TextLiteral(whole), text) if !negated => one(text, whole)
     case Like(text, TextLiteral(pattern), escape) if !negated => literals(pattern.toString, escape).map(PartsOfText(text, _))
     // If the text does not contain the part, the position is 0.
     case GreaterThan(Position(text, part), Literal(k: Int, _)) if !negated && k >= 0 => one(text, part)
