@@ -37,11 +37,12 @@ def file_rows(
     Args:
         scan: the driver's report on the scan. ``files`` contains all paths. ``listed`` contains the
             paths that remain after Spark's own pruning, each with its number of ranges. ``kept``
-            contains the paths that the scan reads, each with the ``ranges`` and ``bytes`` to read;
-            ``unproven`` is the reason if the index does not cover the file. ``used`` names the
-            indexes that the scan used, and ``reasons`` says why it did not use others. If Spark
-            plans no scan, ``unread`` says why, and ``listed``, ``kept``, ``used`` and ``reasons``
-            are missing. ``partitioned`` is true if the table is partitioned.
+            contains the paths that the scan reads, each with the ``ranges`` and ``bytes`` to read.
+            If the index does not cover the file, the path's ``unproven`` is the reason. ``used``
+            names the indexes that the scan used, and ``reasons`` says why the scan did not use
+            other indexes. If Spark plans no scan, ``unread`` says why, and ``listed``, ``kept``,
+            ``used`` and ``reasons`` are missing. ``partitioned`` is true if the table is
+            partitioned.
     """
     listed, kept = scan.get("listed", {}), scan.get("kept", {})
     used = ", ".join(scan.get("used", ()))

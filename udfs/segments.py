@@ -58,8 +58,8 @@ def stored_segments(
     """Yields the stored columns of each segment of a version. Raises the errors of `segment_rows`.
 
     Returns:
-        For each segment: the encoder of its keys, the slot of the first location of its run, and
-        its columns as in the run file.
+        For each segment: the encoder of its keys, the slot of its run's first location, and the
+        segment's columns as in the run file.
     """
     slot = 0
     for run in manifest.runs:

@@ -16,7 +16,7 @@ Counter = tuple[str, str | None, int]
 
 
 def status_rows(counters: Iterable[Counter], cache: FileCache) -> Iterator[Counter]:
-    """Yields one row for each counter; if a counter counts by reason, one row for each reason.
+    """Yields a row for each counter. A counter that counts by reason has a row for each reason.
 
     Args:
         counters: the counters of the driver.

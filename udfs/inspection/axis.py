@@ -87,7 +87,7 @@ def _stretches(low: Codes, high: Codes, first: int) -> tuple[Numbers, Counts]:
 
 
 def _after(codes: Codes, first: int) -> Numbers:
-    """The distance from ``first`` to the end of each code, which is the next code.
+    """The distance from ``first`` to the end of each code. The end of a code is the next code.
 
     If both codes round to one float, returns the next greater float.
     """

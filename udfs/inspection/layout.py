@@ -78,8 +78,8 @@ def lay_out(entries: Entries, paths: Sequence[str]) -> FileLayout | None:
 def raster(entries: Entries, axis: KeyAxis, n_files: int, rows: int, columns: int) -> Numbers:
     """Returns for each cell of the raster the share of the cell's area that entries cover.
 
-    If a file's entries cover a smaller share of a column than `_VISIBLE`, this share counts, so
-    that single keys are visible.
+    If a file's entries touch a column but cover less than the share `_VISIBLE` of it, `_VISIBLE`
+    counts instead, so that single keys are visible.
 
     Returns:
         float64[rows, columns], 0 to 1.
@@ -132,7 +132,7 @@ def reads(entries: Entries, axis: KeyAxis, columns: int) -> tuple[Numbers, Numbe
         np.maximum(inner, coverage.locations[k], out=inner)
     sums, weights = np.cumsum(sums)[:columns], np.cumsum(weights)[:columns]
     mean = np.clip(sums / np.maximum(weights, _NOTHING), 1, most)
-    # A share as small as `_NOTHING` may be a rounding error, so the maximum replaces the mean.
+    # A weight as small as `_NOTHING` may be a rounding error. Then the maximum replaces the mean.
     mean = np.where(weights > _NOTHING, mean, most)
     return np.where(most > 0, mean, np.nan), np.where(most > 0, most, np.nan)
 
@@ -142,7 +142,8 @@ def _columns(
 ) -> tuple[Offsets, Offsets, Numbers, Numbers]:
     """Returns each interval's first and last column, and the covered shares of both columns.
 
-    If an interval is in a single column, it covers the sum of both shares minus one.
+    If an interval is in a single column, it covers this share of the column: the sum of both
+    returned shares minus one.
     """
     low, high = (of.low, of.high) if isinstance(of, Entries) else (of.first, of.last)
     start, stop = axis.begin(low) * columns, axis.end(high) * columns

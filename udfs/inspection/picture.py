@@ -26,8 +26,8 @@ _BRIDGE: Final = 20
 _LINEAR: Final = 20
 _SPAN: Final = np.array([0.80, 0.84, 0.90])
 _ENTRY: Final = np.array([0.05, 0.30, 0.58])
-# Matches a control character, or ``\x`` and two hexadecimal digits, as the decoder writes a byte
-# that is not part of a character.
+# Matches a control character, or ``\x`` and two hexadecimal digits. The decoder writes the latter
+# for a byte that is not part of a character.
 _NO_TEXT: Final = re.compile(r"\\x[0-9a-f]{2}|[\x00-\x1f\x7f-\x9f]")
 _LABEL: Final = 22
 """The maximum number of characters in a label on the key axis."""
@@ -56,9 +56,9 @@ def draw(
         title: the sentences above the figure. Each sentence begins on a new line, and the function
             wraps it to the figure's width.
         decode: converts a key code to text.
-        expected: mean numbers of files for a key that occurs, if recorded. ``exact`` counts the
-            files that contain the key. ``map`` counts the files that a query with ``=`` or IN reads
-            if a hash map answers it.
+        expected: mean numbers of files for a key that occurs. Numbers that were not recorded are
+            missing. ``exact`` counts the files that contain the key. ``map`` counts the files that
+            a query with ``=`` or IN reads if a hash map answers it.
         as_text: whether keys are texts. The code of a text contains only the text's first
             characters.
     """
@@ -99,7 +99,7 @@ def _files(ax: Axes, layout: FileLayout) -> None:
 
 
 def _shares(ax: Axes, layout: FileLayout) -> None:
-    """Plots two shares of the key axis per file: its least to greatest key, and its entries."""
+    """Plots for each file the shares of the key axis that its key range and its entries cover."""
     n = len(layout.paths)
     place = np.arange(1, n + 1)
     ax.fill_betweenx(place, layout.width(), color=_BY_ENDS, alpha=0.5, lw=0, step="mid")
@@ -164,7 +164,7 @@ def _ticks(ax: Axes, layout: FileLayout, decode: Callable[[int], str], *, as_tex
 
 
 def _labelled(layout: FileLayout) -> tuple[list[float], list[int], list[int]]:
-    """Returns positions of labels on the axis; for each, two codes between which a key exists.
+    """Returns the position of each label on the axis, and two codes between which a key exists.
 
     Each position is the start of an entry, because no key has a code between entries. An entry can
     begin a little below its least key, but the first entry begins with a key, and the last entry
@@ -191,8 +191,8 @@ def shortened(keys: Sequence[str], until: Sequence[str]) -> list[str]:
     """Shortens each text to the characters that distinguish it from the texts before and after it.
 
     A code represents several texts. The decoder returns the least of these texts, which need not be
-    a key of the index. Only the characters that ``keys[k]`` has in common with ``until[k]``
-    certainly belong to a key.
+    a key of the index. Only the common prefix of ``keys[k]`` and ``until[k]`` certainly belongs to
+    a key.
     """
     labels = []
     for k, (key, last) in enumerate(zip(keys, until, strict=True)):
