@@ -4,7 +4,7 @@ ADVISE reads this driver's record of scans, and the records that other drivers h
 the indexes (``spark.sieve.history``). ADVISE chooses the columns whose indexes would let scans skip
 the most bytes. Like ESTIMATE, it tests each of these columns on a sample of the table's files. The
 answer omits columns whose values are in most files. The answer also omits tables and columns that
-the user may not query, because it would reveal queries of other users.
+the user may not query. Otherwise, it would reveal what other users query.
 """
 
 from __future__ import annotations
@@ -194,9 +194,9 @@ def _existing(
 def _is_wasted(index: RegisteredIndex, work: IndexWork) -> bool:
     """Returns whether an index skips too little to be worth keeping.
 
-    If the build found that no index on this column can help, scans that used only this index must
-    have skipped more than `WORTHWHILE_SHARE` of their bytes. Otherwise, the index is wasted only if
-    `WASTED_SCANS` scans have used it and skipped nothing.
+    If the build found that no index on this column can help, the index is wasted unless the scans
+    that used no other index skipped more than `WORTHWHILE_SHARE` of their bytes. Any other index is
+    wasted if at least `WASTED_SCANS` scans have used it and all of them skipped nothing.
     """
     if isinstance(index, Usable) and benefit_of_version(index.manifest) is Benefit.CANNOT:
         return work.skipped_alone <= WORTHWHILE_SHARE * (work.read_alone + work.skipped_alone)

@@ -56,7 +56,7 @@ def answer_rows(outcomes: Iterable[Outcome], context: StatementContext) -> list[
 
 
 def refused_row(index: str | None, advice: str) -> Row:
-    """The row of an index that Sieve cannot build or refresh, with ``advice`` as the reason."""
+    """The row of an index that Sieve cannot build or refresh. The column ``advice`` says why."""
     return (index, None, None, None, None, None, advice)
 
 

@@ -24,7 +24,8 @@ class CallReader(Words):
     """Converts the parse tree of a procedure call to a command record.
 
     Attributes:
-        places: maps each member of the record to the token at which an error message points.
+        places: maps each member of the record to its token. An error message about a member points
+            at this token.
     """
 
     def __init__(self, text: str) -> None:

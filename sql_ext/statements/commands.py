@@ -119,7 +119,10 @@ class AlterIndex:
 
 @dataclass(frozen=True, slots=True)
 class ShowIndexes:
-    """``SHOW SIEVE INDEXES``: lists the indexes of a table or database (default: the current)."""
+    """``SHOW SIEVE INDEXES``: lists the indexes of a table or database.
+
+    The default is the current database.
+    """
 
     result_columns: ClassVar[ResultColumns] = _columns(answer_columns.IndexState)
 
@@ -150,7 +153,7 @@ class ShowVersions:
 
 @dataclass(frozen=True, slots=True)
 class OptimizeIndex:
-    """``OPTIMIZE SIEVE INDEX``: merges all runs of an index into one run, as after CREATE."""
+    """``OPTIMIZE SIEVE INDEX``: replaces all runs of an index by one run, as built by CREATE."""
 
     result_columns: ClassVar[ResultColumns] = _columns(answer_columns.Built)
 
@@ -273,7 +276,7 @@ class CheckIndex:
 
 @dataclass(frozen=True, slots=True)
 class AdviseIndexes:
-    """``ADVISE SIEVE INDEXES``: advice for a table or a database, by default the current."""
+    """``ADVISE SIEVE INDEXES``: advice for a table or database (default: the current database)."""
 
     result_columns: ClassVar[ResultColumns] = _columns(answer_columns.Advised)
 
@@ -300,7 +303,7 @@ Command = (
 
 
 def columns_of(command: Command) -> ResultColumns:
-    """Columns of a statement's result, which differ for ESTIMATE with EXTENDED."""
+    """Columns of a statement's result. ESTIMATE with EXTENDED has other columns than ESTIMATE."""
     if isinstance(command, EstimateIndex) and command.extended:
         return command.extended_columns
     return command.result_columns

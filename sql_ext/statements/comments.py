@@ -6,8 +6,9 @@ import re
 import sys
 from dataclasses import dataclass
 
-# This pattern matches the start of a comment, or a quoted token, in which no comment can start. A
-# quoted token that is never closed extends to the end of the text.
+# This pattern matches the start of a comment. It also matches quoted tokens as a whole, because no
+# comment can start inside quotes. A quoted token that is never closed extends to the end of the
+# text.
 _TOKENS = re.compile(
     r"""
       (?<!\w) r (?: '[^']*'? | "[^"]*"? )
@@ -82,7 +83,7 @@ def unquote_name(token: str) -> str:
 
 
 def unquote_string(token: str) -> str:
-    r"""The value of a string literal by Spark's rules; ``r'...'`` contains no escapes."""
+    r"""The value of a string literal by Spark's rules. In ``r'...'``, a backslash is plain text."""
     if token[0] in "rR":
         return token[2:-1]
     quote = token[0]

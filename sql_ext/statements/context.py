@@ -110,8 +110,8 @@ class StatementContext:
     def _sessions(self, *, jobs: bool) -> tuple[SparkSession, Any]:
         """A copy of the user's session with settings for builds, as a PySpark and a py4j object."""
         session = self.session.cloneSession()
-        # The session catalog is the current catalog of a new copy. So this code sets the user's
-        # catalog and database.
+        # In a new copy of a session, the session catalog is the current catalog. So this code sets
+        # the user's catalog and database.
         if (holder := self.session.catalog().currentCatalog()) != SESSION:
             session.catalog().setCurrentCatalog(holder)
             session.catalog().setCurrentDatabase(self.session.catalog().currentDatabase())
@@ -128,9 +128,9 @@ class StatementContext:
         return attach.wrap_session(self.spark_context, session), session
 
     def plan_column(self, table: Sequence[str], column: Column) -> None:
-        """Plans a query of a column as the user.
+        """Plans a query of a column with the user's rights.
 
-        Spark raises an error if the user may not query it.
+        Spark raises an error if the user may not query the column.
         """
         plan_column(attach.wrap_session(self.spark_context, self.session), table, column)
 
@@ -170,7 +170,7 @@ def kind_option(
 
 
 def options_of(raw: Mapping[str, commands.OptionValue], base: IndexOptions) -> IndexOptions:
-    """Parses a statement's options. All other options keep their values in ``base``.
+    """Parses a statement's options. Options that the statement omits keep their values in ``base``.
 
     Raises InvalidInputError if an option or its value is invalid.
     """

@@ -54,8 +54,8 @@ def create(command: commands.CreateIndex, context: StatementContext) -> list[Row
     present = {name: index for name, index in there.items() if not is_gone(index)}
     replaced = {w.name: there[w.name] for w in wanted if command.replace and w.name in there}
     for old in replaced.values():
-        # An unreachable index may have been dropped. So CREATE raises an error instead of replacing
-        # such an index.
+        # If the store of an index does not answer, the index may or may not exist. So CREATE raises
+        # an error instead of replacing the index.
         check_reachable(old)
     if command.if_not_exists:
         unchanged = [
@@ -92,8 +92,8 @@ def create(command: commands.CreateIndex, context: StatementContext) -> list[Row
         )
         for old in replaced.values():
             context.invalidate(old.directory)
-        # All new indexes become visible in one last step. Its time counts as time of the last
-        # index.
+        # All new indexes become visible in one last step. The duration of this step counts as time
+        # of the last index.
         laps[-1] += context.watch.lap()
         outcomes += [
             Outcome(
@@ -193,8 +193,8 @@ def follow(table: CatalogTable, context: StatementContext) -> frozenset[str]:
             # view.
             return False
         except (Py4JError, PySparkException) as error:
-            # An index may move to this table only if its old table no longer exists. Other errors
-            # do not mean that the old table no longer exists.
+            # An index may move to this table only if its old table no longer exists. Of Spark's
+            # errors, only this one proves that the old table is gone.
             if "SIEVE_UNKNOWN_TABLE" not in conditions(error):
                 raise
             return False
@@ -221,7 +221,8 @@ def bring_up(
 ) -> list[Row]:
     """Refreshes the chosen indexes of a table, and returns the rows of REFRESH.
 
-    If the table no longer has the column of an index, the index's row contains only the problem.
+    If the table no longer has the column of an index, the index's row contains only the index's
+    name and the problem.
 
     Args:
         followed: names of the indexes that `follow` has updated in this statement. The rows of
@@ -244,7 +245,8 @@ def bring_up(
             outcomes.append(Outcome(manifest, change, context.watch.lap()))
         context.invalidate(index.directory)
     _announce(table)
-    # Raises the conflict of one index only after the refresh of all other indexes.
+    # If the refresh of an index ended with a conflict, raises the error only now, after the
+    # refreshes of all other indexes.
     if conflict is not None:
         raise conflict
     context.background.clear(table.info.identity.namespace, table.info.identity.table)
@@ -294,7 +296,7 @@ def _to_drop(
 
 
 def _named(table: CatalogTable, column: commands.ColumnPath) -> tuple[str, ...]:
-    """Path of a column, which may have been dropped, or of an expression."""
+    """Path of a column or of an expression. The column may have been dropped."""
     return column.parts if expression_of(column.parts) is None else table.column(column.parts).path
 
 

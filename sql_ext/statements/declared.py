@@ -171,7 +171,7 @@ def _refresh_other(wanted: Wanted, name: TableName, context: StatementContext) -
 
 
 def undeclare(table: RegisteredTable, dropped: Sequence[RegisteredIndex]) -> None:
-    """Removes the columns of dropped indexes from the declaration, so no refresh rebuilds them.
+    """Removes dropped indexes' columns from the declaration, so no refresh rebuilds these indexes.
 
     Raises:
         UnavailableError: the metastore rejected the change or did not answer. The declaration is

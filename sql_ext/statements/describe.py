@@ -62,7 +62,7 @@ def index_bytes(manifest: Manifest) -> int:
 
 
 def shown_type(manifest: Manifest) -> str:
-    """The type of the indexed values; of substrings, the type of the text."""
+    """The type of the indexed values. For an index on substrings, this is the type of the text."""
     return "string" if kind_of(manifest.column) == SUBSTRING else manifest.type
 
 
@@ -85,7 +85,7 @@ def advice(
 
     Args:
         expected: the expected reads of queries (see `of_queries`).
-        kind: the kind of the index.
+        kind: the kind of the index. None for an ordinary index, which has one value per row.
         mapped: whether the index contains a segment of the shape `map`.
     """
     found = benefit(expected, files, bytes_total, kind=kind)
@@ -253,7 +253,7 @@ def _expected(manifest: Manifest) -> Iterator[tuple[str, str]]:
 
 
 def _expected_of_texts(stats: BuildStats, what: str) -> Iterator[tuple[str, str]]:
-    """Yields the expected reads of queries for texts of several lengths."""
+    """Yields how much queries for texts of several lengths are expected to read."""
     of_key = next((kind for kind in stats.expected if kind.kind == "present"), None)
     if of_key is None:
         return
@@ -311,7 +311,10 @@ def frontier_row(table: CatalogTable, column: Column, estimate: Estimate) -> Row
 def _advice_on_estimate(
     table: CatalogTable, column: Column, estimate: Estimate, *, always: bool
 ) -> str | None:
-    """Advice on an estimated index. Unless ``always``, only if its options have no effect."""
+    """Advice on an estimated index.
+
+    If ``always`` is false, the advice does not say whether the index helps.
+    """
     info, asked, options = table.info, estimate.asked, estimate.options
     if asked is not None and not asked.understood:
         return "this index has no part in the predicate"

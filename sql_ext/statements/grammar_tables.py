@@ -1,4 +1,4 @@
-"""The LALR tables of the statement parser, which Sieve's own build computes and stores.
+"""The LALR tables of the statement parser. Sieve's own build computes and stores the tables.
 
 Lark needs a sixth of a second to compute the LALR tables of ``grammar.lark``. This would delay the
 first statement of each driver, whereas loading stored tables takes two milliseconds. The file with
@@ -65,7 +65,10 @@ def keywords(grammar: str) -> list[str]:
 
 
 def _text() -> str:
-    """The grammar's text, plus a terminal for each keyword, which matches only a whole word."""
+    """The grammar's text, plus a terminal for each keyword.
+
+    The terminal matches the keyword only as a whole word.
+    """
     grammar = _PACKAGE.joinpath("statements", "grammar.lark").read_text(encoding="utf-8")
     return grammar + "".join(f"{word}.1: /{word}\\b/i\n" for word in keywords(grammar))
 

@@ -34,7 +34,10 @@ class Words:
         self._text = text
 
     def path(self, node: Node | Token, longest: int | None) -> tuple[str, ...]:
-        """The parts of a name, at most ``longest``; or an expression's key."""
+        """The parts of a name, or an expression's key.
+
+        A name may have at most ``longest`` parts.
+        """
         assert isinstance(node, Tree)
         tokens = [child for child in node.children if isinstance(child, Token)]
         if tokens[0].type == "EXPRESSION":

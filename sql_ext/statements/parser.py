@@ -102,7 +102,8 @@ class _Reader(Words):
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
-        # Maps each member of the record to the token at which an error message points.
+        # Maps each member of the record to its token. An error message about a member points at
+        # this token.
         self._places: dict[str, Token] = {}
 
     def read(self, tree: Node) -> Command:

@@ -122,7 +122,7 @@ def _looked_at(
 
 
 def _unread(indexes: Sequence[RegisteredIndex], fresh: str) -> list[_Glance]:
-    """The glances at indexes if Sieve does not read their table, or cannot read it."""
+    """One glance for each index of a table that Sieve does not read, or cannot read."""
     return [_Glance(index.registration.column, fresh) for index in indexes]
 
 
@@ -133,7 +133,7 @@ def _unreadable(error: Exception) -> str:
 def _at_a_glance(
     identity: TableIdentity, indexes: Sequence[RegisteredIndex], context: StatementContext
 ) -> list[_Glance]:
-    """Looks at each index of a table, as far as this needs no Spark job."""
+    """Looks at each index of a table as closely as is possible without a Spark job."""
     doing = context.background.state(identity.namespace, identity.table)
     if doing or not any(isinstance(index, Ready) for index in indexes):
         return _unread(indexes, doing)
@@ -158,7 +158,10 @@ def _behind_commits(table: CatalogTable, index: RegisteredIndex) -> str:
 
 
 def _freshness(table: CatalogTable, index: RegisteredIndex, context: StatementContext) -> str:
-    """The state of the table's automatic refresh, or else ``stale: n files`` or "" (current)."""
+    """The state of the table's automatic refresh.
+
+    If this state is empty, returns ``stale: n files``, or "" for a current index.
+    """
     doing = context.background.state(table.info.identity.namespace, table.info.identity.table)
     if doing or not isinstance(index, Ready | Disabled):
         return doing

@@ -94,8 +94,8 @@ def unexpected(text: str, at: int, found: str, kind: str, expected: Iterable[str
     places = [_WORDS[word] for word in _WORDS if word in expected]
     if "WORD" in expected:
         names = _name_expected(text[:at], expected)
-        # Nearly every keyword can also be a name here. So the message lists no keyword other than
-        # ON.
+        # Nearly every keyword can also be a name here. So ON is the only keyword that the message
+        # lists.
         keywords = ["ON"] if "ON" in expected else []
         places = [names, *(_WORDS[word] for word in _WORDS if word in expected - _LITERALS)]
     elif len(keywords) + len(places) > 1 and "DOT" in expected:
@@ -116,7 +116,10 @@ def unexpected(text: str, at: int, found: str, kind: str, expected: Iterable[str
 
 
 def _nearest_statement(text: str) -> str | None:
-    """The statement whose first words are most similar to those of the text, if similar enough."""
+    """The statement that is most similar to the text's first words.
+
+    None if no statement is similar enough.
+    """
     words = _words(text)
 
     def likeness(statement: str) -> float:

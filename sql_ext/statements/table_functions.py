@@ -67,8 +67,8 @@ def _index_with_keys(given: Arguments, context: StatementContext) -> Usable:
 
 
 def _files(given: Arguments, context: StatementContext) -> Sequence[Row]:
-    # This line only raises an error if the relation is not a table with files. Below, the user's
-    # own session plans the scan.
+    # The only purpose of this line is an error if the relation is not a table with files. The
+    # user's own session plans the scan, in the next line.
     context.table(_table(given))
     scan = context.driver.explain().files(context.session, given["table"], given["predicate"])
     return list(files.file_rows(json.loads(scan)))
