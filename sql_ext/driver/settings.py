@@ -1,9 +1,9 @@
 """Parses the values of the settings ``spark.sieve.*`` that a request of a session contains.
 
-Only ``settings.json`` lists the settings' names, patterns, defaults and descriptions. This module
-and the shim both read this file. ``SET`` fails for an invalid value, and warns about an unknown
-name. If an invalid value comes from another source (``spark-defaults.conf``, ``--conf``),
-statements fail and scans use the default.
+The file ``settings.json`` is the only list of the settings' names, patterns, defaults and
+descriptions. This module and the shim both read this file. ``SET`` fails for an invalid value, and
+warns about an unknown name. If an invalid value comes from another source (``spark-defaults.conf``,
+``--conf``), statements fail and scans use the default.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Settings:
         registry_ttl_s: seconds after which Sieve checks whether a cached index version is still the
             newest.
         cache_bytes: maximum size of the front end's cache of index files, in bytes.
-        range_bytes: size in bytes from which an index can divide a file into ranges.
+        range_bytes: minimum size in bytes of a file that an index can divide into ranges.
         retention: which earlier versions of an index VACUUM retains.
         single_writer: True if this driver is the only one that writes indexes on S3.
         history: whether the driver saves its record of scans next to the indexes.
@@ -105,7 +105,7 @@ def _switch(conf: Mapping[str, str], key: str) -> bool:
 
 
 def _parts(conf: Mapping[str, str], key: str) -> tuple[str, ...]:
-    """The groups of the regular expression's match with the setting's value, in lower case."""
+    """Matches a setting's value with the pattern of its form. Returns the groups in lower case."""
     match = _PATTERNS[_LIST["settings"][key]["form"]].fullmatch(_text(conf, key))
     return tuple((part or "").lower() for part in match.groups()) if match is not None else ()
 

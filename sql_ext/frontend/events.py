@@ -192,8 +192,8 @@ class AutoRefresh:
         key = _key(identity)
         with self._lock:
             if key in self._missed:
-                # The thread that is refreshing this table reports this write in its answer. The
-                # shim then sends another event.
+                # The thread that is refreshing this table reports this write to the shim in its
+                # answer. The shim then sends another event.
                 self._missed[key] = write | (self._missed[key] or _Write())
                 return None
             self._missed[key] = None

@@ -2,8 +2,7 @@
 
 A reader fingerprint lists the settings and types by which Spark converts bytes to values. A
 fingerprint includes the table's schema, which can have 100 KB. So a scan sends only the hash of its
-fingerprint. If the front end does not know this hash, it requests the fingerprint itself from the
-driver.
+fingerprint. If the front end does not know this hash, it asks the driver for the whole fingerprint.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ class Fingerprints:
 
         Args:
             hashes: hashes of the fingerprints.
-            sent: fingerprints that the request contains, by hash.
+            sent: fingerprints that the request contains, as a dict from hash to fingerprint.
         """
         with self._lock:
             self._parts.update(sent)

@@ -1,8 +1,8 @@
 """Entry point of the front-end process, which serves one driver until that driver ends.
 
 Scans, statements, nested calls, background work and pages each have their own queue and threads. So
-a slow statement cannot delay a scan. A function call inside a statement uses another queue, so it
-cannot wait for the statement's own thread (deadlock).
+a slow statement cannot delay a scan. A function call inside a statement uses another queue than the
+statement. Otherwise, the call could wait for the statement's own thread (deadlock).
 """
 
 from __future__ import annotations

@@ -125,7 +125,10 @@ def _advice(record: RecordedWork, tables: Sequence[Mapping[str, Any]], tests: Te
 
 
 def _is_of(manifest: Manifest, table: Mapping[str, Any]) -> bool:
-    """Returns whether a version belongs to this table; a registration may be a mere copy."""
+    """Returns whether a version belongs to this table.
+
+    If a user copied the registration from another table, the version belongs to that table.
+    """
     own = manifest.table
     return (own.database.lower(), own.table.lower()) == (table["database"], table["table"])
 

@@ -56,7 +56,7 @@ class WorthHaving:
     Attributes:
         found: tested indexes with which this driver's scans would skip the most bytes. The best
             index is the first.
-        untested: number of columns in filters of scans that ADVISE has not tested.
+        untested: number of columns that scans filter by, and that ADVISE has not tested.
         days: number of days that the record of scans spans.
     """
 

@@ -25,7 +25,8 @@ Handler = Callable[["Request"], Mapping[str, Any]]
 POLL_MS = 1000
 
 THREADS: Final[Mapping[str, int]] = {
-    # If three stores hang, scans that wait for them cannot occupy all of these threads.
+    # Scans that wait for one store occupy few threads (`Bulkhead`). So even if three stores hang,
+    # some threads are free.
     "scan": 32,
     "statement": 16,
     # Answers calls of functions in a query that a statement or another function is planning.

@@ -85,8 +85,8 @@ class StatementService:
         body = request.body
         table = body["table"]
         label = f"spark.sieve.refresh.auto: {table['database']}.{table['table']}"
-        # No user waits who could correct an invalid setting, and Sieve must update the index
-        # nevertheless.
+        # Sieve must update the index even if a setting is invalid. No user waits here who could
+        # correct the setting.
         context = self._begun(request, label, valid_settings(body["settings"]))
         try:
             return self.auto_refresh.act(body, context)

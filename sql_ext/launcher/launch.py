@@ -50,7 +50,8 @@ ICEBERG_PACKAGES = {
 THRIFT_SERVER_CLASS = "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2"
 CONNECT_SERVER_CLASS = "org.apache.spark.sql.connect.service.SparkConnectServer"
 
-# Maps each option of spark-submit that takes precedence over --conf to the setting that it sets.
+# These options of spark-submit take precedence over --conf. The dict maps each option to the
+# setting that it sets.
 _ALIASES = {
     "--jars": "spark.jars",
     "--packages": "spark.jars.packages",
@@ -244,7 +245,10 @@ def submit_command(
 
 
 def user_settings(spark: SparkHome, environ: Mapping[str, str], given: Settings) -> Settings:
-    """The user's settings. Those in the arguments (``given``) override ``spark-defaults.conf``."""
+    """The user's settings.
+
+    Settings in the arguments (``given``) override those in ``spark-defaults.conf``.
+    """
     file = given.get("--properties-file") or user_conf_dir(spark, environ) / "spark-defaults.conf"
     return (read_properties(Path(file)) if Path(file).exists() else {}) | given
 
@@ -265,8 +269,9 @@ def split_arguments(args: Sequence[str], *, stop_at_program: bool) -> tuple[Sett
     """Splits spark-submit arguments into settings and the other arguments.
 
     Returns:
-        The settings that the arguments set, with the value of ``--properties-file`` under this key.
-        Also the arguments, except those for list settings, which the launcher merges with Sieve's.
+        The settings given by the arguments, as a dict. The key ``--properties-file`` holds that
+        option's value. Also a list of all arguments except those that give list settings, because
+        the launcher merges these settings with Sieve's values.
 
     Raises:
         InvalidInputError: one of ``--hudi``, ``--delta`` and ``--iceberg`` comes after an option of
