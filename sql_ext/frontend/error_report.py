@@ -66,7 +66,7 @@ def _spark_error(error: Exception, text: str, condition: str | None = None) -> E
 def _java_cause(error: Py4JJavaError) -> str:
     """The JVM exception's message, which names the file or table.
 
-    Appends the message of the root cause if this message does not contain it.
+    Appends the root cause's message, unless the exception's message contains it.
     """
     cause = error.java_exception
     text = str(cause.getMessage() or cause.toString())

@@ -1,8 +1,8 @@
 """Collects the data of the page "Sieve" in Spark's web UI, in less than a second.
 
 The driver sends the list of indexed tables, its latest scans, and its record of all scans. This
-module calls Spark only to find the folder of a database. It lists no table's files and starts no
-job.
+module calls Spark only to find the folder of a database. The module lists no table's files and
+starts no job.
 """
 
 from __future__ import annotations

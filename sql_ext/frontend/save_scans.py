@@ -51,7 +51,10 @@ class HistoryWriter:
         threading.Thread(target=self._run, name="sieve-history", daemon=True).start()
 
     def save(self, _: Request) -> Mapping[str, Any]:
-        """Saves the record if it contains new scans. The driver requests this before it ends."""
+        """Saves the record if it contains new scans.
+
+        The driver requests a last save before it ends.
+        """
         self.save_if_changed()
         return {}
 

@@ -85,8 +85,8 @@ class StatementService:
         body = request.body
         table = body["table"]
         label = f"spark.sieve.refresh.auto: {table['database']}.{table['table']}"
-        # Sieve must update the index even if a setting is invalid. No user waits here who could
-        # correct the setting.
+        # Sieve must update the index even if a setting is invalid. No user who could correct the
+        # setting waits for an answer.
         context = self._begun(request, label, valid_settings(body["settings"]))
         try:
             return self.auto_refresh.act(body, context)

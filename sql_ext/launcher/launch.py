@@ -120,8 +120,8 @@ def iceberg_settings(spark: SparkHome, environ: Mapping[str, str], user: Setting
         and not (user_conf_dir(spark, environ) / "hive-site.xml").exists()
     ):
         # Iceberg opens the embedded metastore through Hive's client. With its defaults, this client
-        # finds neither its connection pool nor the tables in which it stores locks. It also rejects
-        # an empty metastore, and each change of a column's type.
+        # finds neither its connection pool nor the tables in which it stores locks. The client also
+        # rejects an empty metastore, and each change of a column's type.
         settings |= {
             "spark.hadoop.datanucleus.connectionPoolingType": "dbcp",
             "spark.hadoop.datanucleus.schema.autoCreateAll": "true",

@@ -44,8 +44,8 @@ class Database:
     Attributes:
         jdbc: JDBC URL of the database.
         user: name of the database user. None for Derby's default user.
-        password: the database user's password. Sieve never puts it on a command line, because every
-            local user can read command lines.
+        password: the database user's password. Sieve never puts the password on a command line,
+            because every local user can read command lines.
     """
 
     jdbc: str

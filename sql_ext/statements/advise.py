@@ -4,7 +4,7 @@ ADVISE reads this driver's record of scans, and the records that other drivers h
 the indexes (``spark.sieve.history``). ADVISE chooses the columns whose indexes would let scans skip
 the most bytes. Like ESTIMATE, it tests each of these columns on a sample of the table's files. The
 answer omits columns whose values are in most files. The answer also omits tables and columns that
-the user may not query. Otherwise, it would reveal what other users query.
+the user may not query. If the answer contained them, it would reveal what other users query.
 """
 
 from __future__ import annotations

@@ -194,7 +194,7 @@ def follow(table: CatalogTable, context: StatementContext) -> frozenset[str]:
             return False
         except (Py4JError, PySparkException) as error:
             # An index may move to this table only if its old table no longer exists. Of Spark's
-            # errors, only this one proves that the old table is gone.
+            # errors, only SIEVE_UNKNOWN_TABLE proves that the old table is gone.
             if "SIEVE_UNKNOWN_TABLE" not in conditions(error):
                 raise
             return False

@@ -158,7 +158,7 @@ def _refresh_other(wanted: Wanted, name: TableName, context: StatementContext) -
     """If a concurrent statement has built an index on the same column, refreshes that index.
 
     If a user's REFRESH directly follows a write, it can run at the same time as the automatic
-    refresh. Then both try to build the same index.
+    refresh. Then both refreshes try to build the same index.
     """
     table = context.table(name)
     for index in only_usable(context.indexes(table).values()):

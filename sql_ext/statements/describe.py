@@ -67,7 +67,7 @@ def shown_type(manifest: Manifest) -> str:
 
 
 def shown_instant(manifest: Manifest) -> str:
-    """The time of the indexed snapshot, and for a Delta table also the snapshot's version."""
+    """The time of the indexed snapshot. For a Delta table, also names the snapshot's version."""
     if manifest.commit is None or manifest.format_name != "delta":
         return manifest.instant
     return f"{manifest.instant} (version {manifest.commit.version})"

@@ -1,4 +1,4 @@
-"""Finds the expressions in a statement's column list. Spark's parser later parses each of them."""
+"""Finds the expressions in a statement's column list. Spark's parser then parses them."""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
 """The LALR tables of the statement parser. Sieve's own build computes and stores the tables.
 
-Lark needs a sixth of a second to compute the LALR tables of ``grammar.lark``. This would delay the
-first statement of each driver, whereas loading stored tables takes two milliseconds. The file with
-the tables is in the folder of the jars, and Sieve trusts this file as it trusts the jars. If the
-file is missing, or belongs to another grammar or release of Lark, this module computes the tables.
+Lark needs a sixth of a second to compute the LALR tables of ``grammar.lark``. The computation would
+delay the first statement of each driver, whereas loading stored tables takes two milliseconds. The
+file with the tables is in the folder of the jars, and Sieve trusts this file as it trusts the jars.
+If the file is missing, or belongs to another grammar or release of Lark, this module computes the
+tables.
 """
 
 from __future__ import annotations
