@@ -85,8 +85,8 @@ class StatementService:
         body = request.body
         table = body["table"]
         label = f"spark.sieve.refresh.auto: {table['database']}.{table['table']}"
-        # Sieve must update the index even if a setting is invalid. No user who could correct the
-        # setting waits for an answer.
+        # Sieve must update the index even if a setting is invalid, because no user is there to
+        # correct the setting.
         context = self._begun(request, label, valid_settings(body["settings"]))
         try:
             return self.auto_refresh.act(body, context)
