@@ -69,7 +69,7 @@ class FramedColumn:
         return self.least.nbytes + self.width.nbytes + self.start.nbytes + self.data.nbytes
 
     def same(self, other: FramedColumn) -> bool:
-        """Returns whether two columns have the same numbers, also in the last frame's padding."""
+        """Returns whether two columns have the same numbers and the same padding at the end."""
         pairs = (self.least, other.least), (self.width, other.width), (self.data, other.data)
         return all(np.array_equal(one, two) for one, two in pairs)
 

@@ -41,7 +41,7 @@ def starts(
     *,
     touching: bool = False,
 ) -> Places:
-    """Returns where each interval of the merged set begins among the input, for ``ufunc.reduceat``.
+    """Returns which input intervals begin a new interval of the merged set, for ``ufunc.reduceat``.
 
     Args:
         first: int64[n], the first integer of each interval, ascending within each owner.
@@ -62,17 +62,17 @@ def starts(
 
 
 def _apart(first: Integers, reach: Integers, *, touching: bool) -> npt.NDArray[np.bool_]:
-    """Returns, for each interval but the first, whether all earlier intervals end below it."""
+    """Returns, for each interval but the first, if all earlier intervals end below its start."""
     apart = first[1:] > reach[:-1]
     if touching:
-        # `first - 1` wraps around only if `first` is the least integer, which is never above
-        # `reach`.
+        # `first - 1` wraps around only if `first` is the least integer. The least integer is never
+        # above `reach`, so the result is False in any case.
         apart &= first[1:] - 1 > reach[:-1]
     return apart
 
 
 def _running_max(values: Integers, owner: npt.NDArray[np.integer]) -> Integers:
-    """Returns, for each position, the greatest value of the same owner up to this position."""
+    """Returns, for each position, the greatest of the owner's values up to this position."""
     # An owner's number and a value do not fit into one int64 together, but the owner's number and
     # the value's rank do.
     distinct, rank = np.unique(values, return_inverse=True)
