@@ -1,8 +1,9 @@
 """Records: the row types of the statements' answers.
 
-A record has the columns of its statement, in the same order; docs/sql.md describes them. A record
-omits columns that later releases add. Some columns count a part of a total, which another column or
-property contains. ``wholes`` maps such a column to the total. Notebooks draw the ratio as a bar.
+A record has the columns of its statement, in the same order; docs/sql.md describes them. If a later
+release adds columns to a statement, the record does not have these columns. Some columns count a
+part of a total. The total is in another column or in a property. ``wholes`` maps such a column to
+the total. Notebooks draw the ratio as a bar.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ class Advised:
 
     @property
     def bytes_without(self) -> int:
-        """Bytes that the scans read without the index; an estimate if the index exists."""
+        """Bytes that the scans would read without the index; an estimate if the index exists."""
         return self.bytes_read if self.action == "create" else self.bytes_read + self.bytes_saved
 
 

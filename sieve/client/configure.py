@@ -25,7 +25,7 @@ _Builder = TypeVar("_Builder", bound=SessionBuilder)
 
 
 def configure(builder: _Builder) -> _Builder:
-    """Adds the settings that make Spark load Sieve to a session's builder; returns the builder.
+    """Adds to a session's builder the settings that make Spark load Sieve; returns the builder.
 
     If the builder or ``spark-defaults.conf`` names extensions and jars, the function appends
     Sieve's extension and jar to them. The function does not change your other settings. Call

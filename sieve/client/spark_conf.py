@@ -58,7 +58,7 @@ def user_conf_dir(spark: SparkHome, environ: Mapping[str, str]) -> Path:
 
 
 def merged(ours: Settings, theirs: Settings) -> Settings:
-    """Merges Sieve's settings with the user's settings for Spark's command line.
+    """Merges Sieve's settings and the user's settings; Spark's command line gets the result.
 
     If a setting is a list, the result contains both the user's and Sieve's entries. For any other
     setting, the user's value takes precedence.
@@ -73,7 +73,7 @@ def merged(ours: Settings, theirs: Settings) -> Settings:
             # missing entries.
             parts += [part for part in value.split(separator) if part not in parts]
             result[key] = separator.join(parts)
-    # The caller removed the settings of `SEPARATORS` from the command line, so this code restores
-    # those to which Sieve appends nothing.
+    # The caller removed all settings named in `SEPARATORS` from the command line. Sieve appends
+    # nothing to some of these settings, so this code adds the user's values again.
     result |= {k: theirs[k] for k in SEPARATORS if k in theirs and k not in result}
     return result

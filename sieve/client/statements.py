@@ -209,8 +209,8 @@ def estimate(
     Args:
         spark: a session that has loaded Sieve.
         columns: one or more columns, as in `create`.
-        predicate: condition of a query, as after WHERE, whose files and bytes the answer then also
-            estimates.
+        predicate: condition of a query, as after WHERE. With a condition, the answer also estimates
+            the files and bytes that the query reads.
         extended: whether to show all estimates and, unless the options name a budget, several
             budgets.
         **options: options of the index.
