@@ -29,7 +29,7 @@ class SuffixCodec(Protocol):
     """Encodes the bytes after a column's common prefix, so that codes sort like these bytes."""
 
     def codes(self, values: pa.Array, start: int) -> Codes:
-        """Encodes each large binary from byte `start` on, int64[n]; a null's code is undefined."""
+        """Returns int64[n]: the codes of the values' bytes from `start` on; undefined for nulls."""
 
     def code(self, value: bytes) -> int:
         """Returns the code of one value."""

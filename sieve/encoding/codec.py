@@ -187,7 +187,7 @@ class TimestampCodec:
 
 @dataclass(frozen=True, slots=True)
 class FloatCodec:
-    """The codec of IEEE 754 floats: the code is the float's bits below the sign bit, with the sign.
+    """The codec of IEEE 754 floats: the bits below the sign bit as a number, with the float's sign.
 
     Both -0.0 and 0.0 have the code 0. NaN has no code; `nans` returns which elements are NaN.
     """
@@ -215,8 +215,8 @@ class FloatCodec:
         return Literal(self._sign - image if image < 0 else image)
 
     def decode(self, code: int) -> str:
-        # A border of a segment can lie beyond the code of an infinity; its text is then this
-        # infinity.
+        # A border of a segment can lie beyond the code of an infinity. The text of such a border is
+        # the infinity.
         infinity = 0x7F800000 if self.bits == 32 else 0x7FF0000000000000
         code = max(-infinity, min(infinity, code))
         value = self._value(self._sign - code if code < 0 else code)

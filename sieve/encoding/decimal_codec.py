@@ -1,8 +1,9 @@
 """Key codes of decimals: the unscaled integer, reduced to 64 bits if it is wider.
 
 A decimal of up to 18 digits fits in 64 bits: 12.34 as ``decimal(10,2)`` has the code 1234. The
-unscaled integer of a wider decimal has up to 128 bits. The code of a wider decimal consists of an
-exponent and leading bits, like a floating-point number, or is the number of a step of a `Window`.
+unscaled integer of a wider decimal has up to 128 bits. The code of a wider decimal has one of two
+forms: an exponent and leading bits, like a floating-point number, or the number of a step of a
+`Window`.
 """
 
 # ruff: noqa: D102 - the protocol `Codec` documents the methods that codecs share
@@ -27,7 +28,7 @@ _WORD = (1 << 64) - 1
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """The range of unscaled values that codes of wide decimals distinguish, from `low` upwards.
+    """The range of unscaled values, from `low` upwards, over which a column's codes are spread.
 
     The range is divided into 2^64 steps of length 2^shift each.
 
@@ -46,9 +47,9 @@ class Window:
 
     @classmethod
     def around(cls, least: int, greatest: int) -> Window:
-        """Returns the window with the shortest steps that covers a range of values generously.
+        """Returns the window of shortest steps that covers a range of values and two margins.
 
-        The window also covers a margin below the range and a margin above it, each as wide as the
+        One margin is below the range, the other above the range. Each margin is as wide as the
         range.
         """
         margin = greatest - least + 1

@@ -129,7 +129,7 @@ class Encoder:
 
     @property
     def of_bytes(self) -> Encoder:
-        """The encoder for the same column read as binary: it gives each string the same code."""
+        """The encoder for the same column read as binary; both give a string the same code."""
         if not isinstance(self._codec, BytesCodec):
             return self
         return Encoder("binary", self.prefix, self.splits)
@@ -218,7 +218,7 @@ class Encoder:
                 raise TypeError
             window = Window(int(form["low"]), form["shift"])
         encoder = cls(form["type"], prefix, splits, window)
-        # The reader refuses a member that this release does not know, because the member could
+        # The reader refuses a JSON member that this release does not know, because the member could
         # change the codes.
         if encoder.to_json() != form:
             raise ValueError

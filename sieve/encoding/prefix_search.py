@@ -95,8 +95,8 @@ def _level(
         )
         for word, group in by_word:
             members = list(group)
-            # Of the points with the same word, only the first can end at this level: two such
-            # points would be equal after padding.
+            # Of the points with the same word, only the first can end at this level: two points
+            # that end here would be equal after padding.
             ending = len(points[members[0]]) <= offset + 8
             words.append(word)
             counts.append(members[-1] + 1)

@@ -55,11 +55,12 @@ class _Stretches:
 class SplitCodec:
     """The codec for strings and binary with the split points of a `Splits`.
 
-    The least code is for values below the first point. Each point in turn has the next ``radix **
-    digits`` codes. The digits of a code stand for the bytes after the point's shared bytes. If a
-    value is greater than all values with its point's shared bytes, the value has the last code of
-    its point. A byte outside the alphabet is encoded as the next lower digit, and all digits after
-    it as the greatest digit.
+    The least code is for values below the first point. The greater codes are divided among the
+    points in ascending order: each point has ``radix ** digits`` codes. The digits of a code stand
+    for the bytes after the point's shared bytes. If a value is greater than all values with its
+    point's shared bytes, the value has the last code of its point. If a byte is not in the
+    alphabet, its digit is that of the next lower byte in the alphabet, and all later digits are the
+    greatest digit.
     """
 
     def __init__(self, splits: Splits) -> None:
@@ -129,7 +130,7 @@ class SplitCodec:
 
     @cached_property
     def _stretches(self) -> _Stretches:
-        """All stretches: one for each point, and one after it for values above its shared bytes."""
+        """Each point's stretch and, if it exists, the stretch above the point's shared bytes."""
         borders, codes, skips, digits = [], [0], [0], [0]
         following = [*self._starts[1:], None]
         for number, (point, after) in enumerate(zip(self._splits.points, following, strict=True)):
@@ -192,7 +193,7 @@ class SplitCodec:
 
 
 def _end(point: Point) -> bytes | None:
-    """Returns the least value above all values with a point's shared bytes, or None without one."""
+    """Returns the least value above all values with a point's shared bytes; None if none exists."""
     shared = point.start[: point.shared].rstrip(b"\xff")
     return shared[:-1] + bytes((shared[-1] + 1,)) if shared else None
 
