@@ -1,7 +1,7 @@
 """CHECK: reads data files again, and verifies that the index finds the file of each key.
 
-Executors read the column as a build does. In run files that the driver sends, executors look up
-each key with the code that queries use. The result has one row per file.
+Executors read the column as a build does. The driver sends run files to the executors, which look
+up each key with the code that queries use. The result has one row per file.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class CheckedFile:
 class _Seen:
     """What CHECK counted in a location: rows, NULLs, NaNs, missed keys and damaged records.
 
-    ``missed`` counts the rows for whose keys the index did not find the location.
+    ``missed`` counts the rows for which a look-up of the row's key did not find the row's location.
     """
 
     rows: int = 0
@@ -96,7 +96,7 @@ def check_index(
     """Looks up every key of the chosen files, and reports the keys that the index lacks.
 
     Args:
-        percent: percentage of the files covered by the index that CHECK reads, above 0; at least
+        percent: the percentage of the index's files that CHECK reads, above 0. CHECK reads at least
             one file.
         draw: chooses the files that CHECK reads.
 
@@ -175,7 +175,7 @@ def _read(
     places: Counts,
     environment: Environment,
 ) -> list[_Seen]:
-    """Reads files range by range; ``places`` has each file's slots in the runs that contain it."""
+    """Reads files range by range; ``places`` has, for each file, its slots in the index's runs."""
     runs = index.manifest.runs
     column = Column(index.manifest.column, index.manifest.type)
     begins = np.cumsum([0, *(run.locations for run in runs)])

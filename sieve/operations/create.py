@@ -270,7 +270,7 @@ def refuse_taken(
     """Raises InvalidInputError if an index's name is in use, or occurs twice in the statement.
 
     Args:
-        taken: for each index name in use, the key of the index.
+        taken: a dict from each index name in use to the key of the index.
     """
     for one in wanted:
         key = taken.get(one.name.lower())

@@ -81,7 +81,7 @@ def drop_index(table: RegisteredTable, index: RegisteredIndex, environment: Envi
 
 
 def _files_to_delete(index: RegisteredIndex, table: TableIdentity) -> Store | None:
-    """The store from which DROP must delete an index's files; None if it must delete none."""
+    """The store from which DROP must delete an index's files; None if DROP deletes no files."""
     match index:
         case Ready() | Disabled() | HalfDropped():
             return index.store

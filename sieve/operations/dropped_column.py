@@ -35,10 +35,11 @@ def dropped_column(info: TableInfo, manifest: Manifest) -> str | None:
 def leave_out_dropped(
     info: TableInfo, indexes: Sequence[Usable]
 ) -> tuple[list[Usable], dict[str, str]]:
-    """Divides indexes by whether the table still has their column.
+    """Separates indexes whose column was dropped from the other indexes.
 
     Returns:
-        The indexes whose column the table has, and the problem of each other index by its name.
+        The indexes whose column the table has; and a dict from the name of each other index to its
+        problem.
     """
     problems = {index.name: dropped_column(info, index.manifest) for index in indexes}
     return (

@@ -84,7 +84,7 @@ In such an application, ESTIMATE does no warm-up, which would add 0.3 s to 1.5 s
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What ESTIMATE expects of an index that CREATE would build with some options.
+    """The estimates for an index that CREATE would build with the given options.
 
     Attributes:
         shapes: the shapes that the index's segments would have; empty if the column has no key.
@@ -96,7 +96,7 @@ class Estimate:
         sampled: number of files that ESTIMATE read; None if ESTIMATE read all files.
         bytes_total: size of the table in bytes.
         expected: how much each kind of query is expected to read with the index. For a substring
-            index, ``present`` is a query for a text of `TEXT_BYTES`.
+            index, ``present`` is a query for a text of `TEXT_BYTES` bytes.
         asked: how much the statement's query is expected to read; None if there is no query.
     """
 
@@ -243,7 +243,7 @@ class _Steps:
         self.begun.append((step, time.monotonic()))
 
     def seconds(self, step: str) -> tuple[float, float]:
-        """The seconds that a step has taken until now, and those of all other steps."""
+        """The seconds that a step has taken until now, and the seconds of all other steps."""
         ends = [*(at for _, at in self.begun[1:]), time.monotonic()]
         lasted = [(name, end - at) for (name, at), end in zip(self.begun, ends, strict=True)]
         own = sum(time for name, time in lasted if name == step)
@@ -332,7 +332,7 @@ class _Estimating:
 
     @contextlib.contextmanager
     def reading(self, _: ColumnProfile) -> Iterator[Shared]:
-        """Yields the existing reading, which has the cuts for the largest budget."""
+        """Yields the data that was already read, with the cuts for the largest budget."""
         yield self.shared
 
     def make(self, rows: Make, profile: ColumnProfile, options: IndexOptions) -> MadeRun[_Held]:
@@ -360,8 +360,8 @@ class _Estimating:
         files, seen, tiling = self.files, self.shared.seen, self.tiling
         counts = [seen.rows, seen.nulls, seen.nans]
         if not self.chosen.is_all:
-            # The estimate assumes that other files have as many rows as the chosen files, and one
-            # range.
+            # The estimate assumes that each file has one range, and that the other files have as
+            # many rows as the chosen files.
             files = self.every
             counts = [np.resize(tiling.of_files(some), len(files)) for some in counts]
             tiling = whole_files([file.length for file in files])
@@ -371,7 +371,7 @@ class _Estimating:
 
 
 def _seconds_to_warm_up(few: ColumnProfile, options: IndexOptions, probes: Probes) -> float:
-    """If ESTIMATE is the first in its application, reads a few files; returns the seconds.
+    """Reads a few files if no ESTIMATE ran before in this application; returns the seconds taken.
 
     The first reading takes longer than later ones, because it starts Python and compiles code.
     """
@@ -387,12 +387,12 @@ def _seconds_to_warm_up(few: ColumnProfile, options: IndexOptions, probes: Probe
 
 
 def _rows(make: Make, of: ColumnProfile, options: IndexOptions) -> tuple[list[Row], int]:
-    """Makes a run's rows within the budget, as a build does; returns the rows and their bytes."""
+    """Makes a run's rows within the budget, as a build does; returns them and their total bytes."""
 
     def collect(times: float) -> tuple[tuple[list[Row], int], float]:
         rows = make(times).collect()
-        # Spark compresses pages of at least a hundred rows, so this code compresses payloads
-        # together.
+        # Spark compresses at least a hundred rows together, as a page, so this code also compresses
+        # all payloads together.
         page = b"".join(bytes(row["payload"]) for row in rows)
         size = len(pa.compress(page, "zstd", asbytes=True)) + SEGMENT_OVERHEAD * len(rows)
         return (rows, size), size

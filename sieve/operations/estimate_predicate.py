@@ -24,7 +24,7 @@ from sieve.tables.data_file import DataFile
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A query, given its predicate and files; the module estimates how much the query reads.
+    """The predicate and the files of a query; the module estimates how much the query reads.
 
     Attributes:
         files: paths of the files that remain for the query after partition pruning.

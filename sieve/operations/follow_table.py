@@ -41,7 +41,7 @@ def follow_table(
     base = newest(store, directory)
     if base is None or base.state == "dropped" or same_table(base.table, now):
         return None
-    # An equal creation time shows that nobody copied the property or replaced the table.
+    # If the creation times are equal, nobody copied the property or replaced the table.
     was = replace(now, table=base.table.table, location=base.table.location)
     if not same_table(base.table, was) or exists(base.table):
         return None

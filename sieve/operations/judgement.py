@@ -26,8 +26,9 @@ def benefit(
 ) -> Benefit | None:
     """The benefit of an index with these expected reads; None if the column has no key.
 
-    A substring index is never one that cannot help. Queries look for rare words, even if the texts
-    consist almost wholly of sequences that are in all files, such as the digits of a UUID.
+    The benefit of a substring index is never `Benefit.CANNOT`. Queries look for rare words, even if
+    the texts consist almost wholly of sequences that are in all files, such as the digits of a
+    UUID.
 
     Args:
         kind: the kind of the index.
@@ -51,7 +52,10 @@ def benefit_of_version(manifest: Manifest) -> Benefit | None:
 
 
 def expected_of_version(manifest: Manifest) -> tuple[Expected, ...]:
-    """The expected reads of a version; for a substring index, of texts of `TEXT_BYTES`."""
+    """The expected reads of queries with a version.
+
+    For a substring index, the queries are for texts of `TEXT_BYTES` bytes.
+    """
     stats = manifest.stats
     return of_queries(
         stats.expected, kind_of(manifest.column), stats.ranges_total, stats.bytes_total
@@ -61,7 +65,9 @@ def expected_of_version(manifest: Manifest) -> tuple[Expected, ...]:
 def of_queries(
     expected: tuple[Expected, ...], kind: str | None, locations: float, bytes_total: float
 ) -> tuple[Expected, ...]:
-    """The expected reads of queries; only an index on substrings has queries for several keys.
+    """The expected reads of queries, derived from the expected reads of queries for one key.
+
+    Only a query with a substring index looks up several keys.
 
     Args:
         expected: the expected reads of queries for one key.
@@ -77,7 +83,9 @@ def of_queries(
 
 
 def of_text(one: Expected, length: int, locations: float, bytes_total: float) -> Expected:
-    """The expected reads of queries for a text that occurs, as if its keys occurred independently.
+    """The expected reads of queries for a text that occurs in the table.
+
+    The function assumes that the text's keys occur independently of each other.
 
     Args:
         one: the expected reads of a query for one key, which is a sequence of `GRAM_BYTES` bytes.

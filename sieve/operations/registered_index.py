@@ -264,7 +264,7 @@ def list_indexes(
     identity: TableIdentity,
     environment: Environment,
 ) -> dict[str, RegisteredIndex]:
-    """Opens all indexes of a table; returns them by name, with malformed registrations last."""
+    """Opens all indexes of a table; returns a dict from name to index, malformed ones last."""
     opened = {
         name: open_index(name, registration, identity, environment)
         for name, registration in registrations.items()

@@ -28,7 +28,8 @@ class Vacuumed:
     """What a VACUUM of one index deleted.
 
     Attributes:
-        versions: number of versions that queries of earlier states can no longer use.
+        versions: number of versions that expired: queries of earlier table states can no longer use
+            these versions.
         files: number of files that VACUUM deleted.
         bytes: total size of these files in bytes.
     """
@@ -112,7 +113,7 @@ def _litter(store: Store, directory: str, floor_ms: int) -> list[tuple[str, int]
 
 
 def _held(store: Store, target: str) -> list[int]:
-    """Returns the lengths of a file, or of a folder's files; empty if the target does not exist."""
+    """Returns the length of a file, or the lengths of a folder's files; empty if neither exists."""
     size = store.size(target)
     if size is not None:
         return [size]
