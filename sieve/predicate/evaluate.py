@@ -13,10 +13,11 @@ keep a           unknown                AND: a, OR: unknown
 unknown          unknown                unknown
 ===============  =====================  ==========================
 
-Before it looks up key ranges, the evaluation combines those of the same column: below AND by
-intersection, below OR by union. Example: for ``x > 1 AND (x < 5 OR y = 2)``, the evaluation looks
-up ``(1, 5)`` in the index of x. So the look-up for the branch ``x < 5`` excludes a location that
-contains only the keys 0 and 7. A predicate tree has no NOT: see `sieve.predicate.tree`.
+Before it looks up key ranges, the evaluation combines the key ranges of each column: it intersects
+them below an AND, and unites them below an OR. Example: for ``x > 1 AND (x < 5 OR y = 2)``, the
+evaluation looks up ``(1, 5)`` in the index of x. So the look-up for the branch ``x < 5`` excludes a
+location that contains only the keys 0 and 7. A predicate tree has no NOT: see
+`sieve.predicate.tree`.
 
 A row can have several elements in an index of arrays. Two `Exists` of the same column can be TRUE
 because of two different elements, so the evaluation does not intersect the key ranges of several
@@ -55,7 +56,7 @@ class LocationIndex(Protocol):
 
     @property
     def null_proof(self) -> bool:
-        """Whether a value that was not NULL at the build is never NULL in a query."""
+        """Whether every query reads as NULL only those values that the build also read as NULL."""
 
     def keep(self, key_ranges: KeyRanges) -> Flags:
         """Returns, for each location, whether it may contain a value in the key ranges.
@@ -107,7 +108,7 @@ class _One:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _All:
-    """A conjunction: `bounds` has the key ranges of each column; `others` are its other parts."""
+    """A conjunction: `bounds` has each column's key ranges; `others` has all other conjuncts."""
 
     bounds: Mapping[Column, KeyRanges]
     others: tuple[_Any | _One, ...]
@@ -196,8 +197,8 @@ class _Evaluation:
         index = self._indexes[column]
         wanted = _narrow(column, wanted, given)
         if wanted.null and not index.null_proof:
-            # The index cannot exclude a location, because which rows have NULL in this column
-            # depends on the other columns that a query reads.
+            # Which rows have NULL in this column depends on the other columns that a query reads.
+            # So the index cannot exclude any location.
             return None
         return Verdict(index.keep(wanted), frozenset((column,)))
 

@@ -1,8 +1,8 @@
 """Key ranges: the values that a predicate allows in one column (a search argument, SARG).
 
-Key ranges contain at least all values for which the predicate can be TRUE; with further values,
-they are also correct. The key ranges of ``a OR b`` are the union of the key ranges of a and b;
-those of ``a AND b`` are the intersection of the key ranges of a and b.
+Key ranges contain all values for which the predicate can be TRUE. They may also contain other
+values. The key ranges of ``a OR b`` are the union of the key ranges of a and b; those of ``a AND
+b`` are the intersection of the key ranges of a and b.
 
 Examples for an exact encoder of integers: the key ranges of ``x < 5`` consist of the interval
 ``[LEAST, 4]``. The key ranges of ``x IN (1, 2, 7)`` consist of the intervals ``[1, 2]`` and ``[7,
@@ -73,7 +73,7 @@ def unite(parts: Iterable[KeyRanges]) -> KeyRanges:
 
 
 def key_ranges(leaf: Leaf, encoder: Encoder) -> KeyRanges:
-    """Returns the values that make a leaf TRUE; if codes are inexact, also all with equal codes.
+    """Returns the values that make a leaf TRUE, and all values that have the same codes as these.
 
     As in Spark, NaN equals NaN, NaN is greater than every other value, and -0.0 equals 0.0.
 
@@ -116,7 +116,10 @@ def _any_of(literals: Sequence[Literal], null: bool) -> KeyRanges:
 
 
 def _hashes(literals: Sequence[Literal], codes: npt.NDArray[np.int64]) -> Hashes:
-    """Returns the hashes of constants except NaN; if codes are inexact, hashes their bytes."""
+    """Returns the hashes of all constants except NaN.
+
+    A hash is computed from the constant's code or, if codes are inexact, from the constant's bytes.
+    """
     images = [literal.image for literal in literals if literal.image is not None]
     return np.unique(hash_bytes(images) if images else hash_codes(codes))
 

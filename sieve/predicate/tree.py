@@ -1,8 +1,8 @@
 """Predicate tree: a scan's filter as a tree of records, and the parser that reads it from JSON.
 
-The tree has no NOT: the indexes find the locations that *might* match a condition, and their
-complement says nothing about the negated condition. Therefore the shim pushes NOT down to the
-leaves (negation normal form). A part that the shim cannot translate is `Unknown`.
+The tree has no NOT. The indexes find the locations that *might* match a condition; some of these
+locations might also match the negated condition. Therefore the shim pushes NOT down to the leaves
+(negation normal form). A part that the shim cannot translate is `Unknown`.
 
 Example: the filter ``day >= 3 OR day IS NULL``, as JSON and as records:
 
@@ -12,10 +12,10 @@ Example: the filter ``day >= 3 OR day IS NULL``, as JSON and as records:
 
 ``exists`` means that one element of an array satisfies all conditions in `args`.
 
-A column is given by its path, in the column's own case. Constants have this wire form: booleans and
-integers are JSON values; dates are integers (days), as are timestamps (microseconds) and floats
-(IEEE bits). Decimals are strings of the digits of the unscaled value. Strings and binary are base64
-strings. ``!=`` and ``not in`` have ``"null": true`` if a row with NULL satisfies the condition.
+A column is given by its path, in exact case. Constants have this wire form: booleans and integers
+are JSON values; dates are integers (days), as are timestamps (microseconds) and floats (IEEE bits).
+Decimals are strings of the digits of the unscaled value. Strings and binary are base64 strings.
+``!=`` and ``not in`` have ``"null": true`` if a row with NULL satisfies the condition.
 """
 
 from __future__ import annotations
@@ -74,8 +74,8 @@ class Or:
 class Exists:
     """TRUE if at least one of a row's values in an index satisfies `arg`.
 
-    A leaf outside of any `Exists` is about a column with one value per row. Therefore an index with
-    any number of values per row is not used for such a leaf.
+    A leaf outside of any `Exists` is about a column with one value per row. Therefore only an index
+    with one value per row is used for such a leaf.
     """
 
     arg: Predicate
@@ -96,7 +96,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Membership:
-    """`column [NOT] IN values`; `null` says whether it is also TRUE for a row with NULL."""
+    """`column [NOT] IN values`; `null` says whether the condition is also TRUE for NULL."""
 
     column: Column
     values: tuple[Scalar, ...]
