@@ -1,4 +1,4 @@
-"""A bounded cache that evicts the least recently used value and loads no value twice at once.
+"""A bounded least-recently-used cache; two threads never load the same value at the same time.
 
 The bound is a number of bytes, a number of entries, or both. Threads that request the same key at
 the same time wait for one load (single flight). If a value is older than a caller's time to live,

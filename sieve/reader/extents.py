@@ -180,8 +180,7 @@ def _within(ends: LocationEnds, bounds: KeyBounds) -> LocationEnds:
             np.minimum(high, greatest),
         ]
     )
-    # An entry's last cell certainly has a key other than the least key only if it begins above the
-    # least key.
+    # If an entry's last cell does not begin above the least key, the cell may have no other key.
     apart = np.where(exact, ends.apart & (least < last_from), ends.apart)
     return replace(ends, codes=codes, begins=ends.begins | exact, apart=apart)
 

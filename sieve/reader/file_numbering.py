@@ -131,7 +131,7 @@ class NumberedVersions:
         return self._renumbered(version, found, unknown=True)
 
     def knows_all_rows(self) -> Flags:
-        """Returns bool[n]: True if a version indexed all rows of a range's file, even hidden rows.
+        """Returns bool[n]: whether a version indexed all rows of the file, even hidden rows.
 
         Raises:
             UnreadableIndexError: a version's file list is unreadable.
@@ -359,7 +359,7 @@ def _numbers(lists: Sequence[Files]) -> tuple[Counts, Counts]:
 
 
 def _every_range(starts: Sequence[Counts]) -> Counts:
-    """Returns int64[2, n]: file and start of each range that the offsets of all versions make."""
+    """Returns int64[2, n]: file and start of each range if all versions' offsets cut the files."""
     every = np.hstack(starts)
     every = every[:, np.lexsort(every[::-1])]
     differs = (every[:, 1:] != every[:, :-1]).any(axis=0)
@@ -378,7 +378,7 @@ def _containing(ranges: Counts, files: Counts, of: Files) -> Counts:
         return np.full(ranges.shape[1], -1, np.int64)
     starts = of.range_starts
     owner, n = files[of.range_owners], len(starts)
-    # The sort is by file and offset, and puts each location before the ranges that begin in it.
+    # The sort is by file and offset; each location precedes the ranges that begin in the location.
     file, start = np.append(owner, ranges[0]), np.append(starts, ranges[1])
     order = np.lexsort((np.arange(len(file)) >= n, start, file))
     latest = np.maximum.accumulate(np.where(order < n, np.arange(len(order)), 0))

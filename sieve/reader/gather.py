@@ -30,7 +30,8 @@ class Gather:
     Attributes:
         n: number of flags.
         starts: int64[k], the start of each slice in the source, or `NOWHERE` for a slice of absent
-            flags. If `lengths` is None: int32[n] or int64[n], position of each flag.
+            flags. If `lengths` is None, `starts` is int32[n] or int64[n], the position of each
+            flag.
         lengths: int64[k], length of each slice, or None.
     """
 

@@ -91,7 +91,7 @@ class PackedCuts:
         return self.counts.nbytes + self.first.nbytes + columns
 
     def same(self, other: PackedCuts) -> bool:
-        """Returns whether cuts and footers are equal; the numbers of cuts must already be equal."""
+        """Returns whether cuts and footers are equal, given that the numbers of cuts are equal."""
         return self.footers.same(other.footers) and self.sizes.same(other.sizes)
 
     def unpacked(self) -> tuple[Counts, Counts]:

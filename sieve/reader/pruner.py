@@ -185,7 +185,7 @@ class Pruner:
         request: PruneRequest,
         unused: _Unused,
     ) -> PruneAnswer:
-        """Evaluates the predicate with the usable indexes; adds why the scan does not use others.
+        """Evaluates the predicate with the usable indexes, and adds reasons why others are unused.
 
         Raises:
             UnreadableIndexError: a version is damaged, deleted or unreachable.
@@ -278,10 +278,10 @@ def select(
     registrations: Sequence[Registration | None],
     ordered: AbstractSet[Column] = frozenset(),
 ) -> list[Registration | None]:
-    """Returns all unreadable registrations, and those on columns of the predicate or ORDER BY.
+    """Returns the registrations of indexes on columns that the predicate or ORDER BY names.
 
-    The pruner opens only the selected indexes, so a scan never waits for an index that it does not
-    need.
+    The result also contains all unreadable registrations. The pruner opens only the selected
+    indexes, so a scan never waits for an index that it does not need.
     """
     named = columns(predicate) | ordered
     names = {column[0] for column in named if expression_of(column) is None}
@@ -299,7 +299,7 @@ def _name(column: Column) -> str:
 
 
 def narrows(predicate: Predicate, used: AbstractSet[Column]) -> bool:
-    """Returns whether indexes on these columns evaluate any part of a predicate but IS NOT NULL.
+    """Returns whether indexes on these columns evaluate any part of a predicate except IS NOT NULL.
 
     IS NOT NULL alone does not count, because Spark adds it even to filters that no index can
     evaluate.

@@ -27,8 +27,8 @@ class PruneRequest:
         fingerprints: parts of the reader's fingerprint under the settings of two sessions: the
             session that resolved the table, and the session that runs the query. In both, the
             reader must read an index's column as the index's build did.
-        instant: the earlier instant (ISO 8601) whose state of the table the scan reads; None for
-            the current state.
+        instant: the scan reads the table's state at this earlier instant (ISO 8601); None for the
+            current state.
         partially_visible: whether the scan ignores records that writers appended to a Hudi slice's
             log files after the instant.
         timeout_s: the time in seconds that the scan waits for an answer.
@@ -79,7 +79,7 @@ class Skip:
         skip: bool[n], True for each file that contains no matching row.
         parts: the files in which some ranges, but not all, contain no matching row.
         used: the versions on which the answer is based, as ``name@version``.
-        narrows: whether the versions evaluated any part of the predicate but IS NOT NULL.
+        narrows: whether the versions evaluated any part of the predicate except IS NOT NULL.
         partial: additional flags if the scan asks with ``partially_visible``, else None.
     """
 

@@ -1,7 +1,7 @@
 """Run file: one file of a run, in memory. Look-ups decode only the chunks that they need.
 
-A chunk is one long segment, or several short neighbouring segments. Decoding these together takes
-fewer numpy calls than decoding them one by one.
+A chunk is one long segment, or several short neighbouring segments. Decoding short segments
+together takes fewer numpy calls than decoding them one by one.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ class RunFile:
 
     Attributes:
         payloads: uint8[b], the payloads of all segments, concatenated.
-        begin, end: int64[s], start and end of each segment except hash maps in `payloads`, sorted
-            by key.
+        begin, end: int64[s], start and end in `payloads` of each segment that is not a hash map.
+            The segments are sorted by key.
         chunk: intp[c + 1], chunk i consists of the segments ``chunk[i]:chunk[i + 1]``.
         first, last: int64[c], least and greatest key code of each chunk.
         has_cells: whether all segments that are not hash maps store their entries as cells of a
@@ -236,7 +236,7 @@ def _check_within(first: Codes, last: Codes, listed: tuple[Range, ...], file: Ru
 
 
 def _chunks(sizes: Codes) -> Places:
-    """Groups segments of these sizes into chunks; returns each chunk's first segment and an end."""
+    """Groups segments into chunks by size; returns each chunk's first segment and a final end."""
     window = (np.cumsum(sizes) - sizes) // CHUNK_BYTES
     begin = np.flatnonzero(np.append(True, window[1:] != window[:-1])[: len(sizes)])
     return np.append(begin, len(sizes))

@@ -75,7 +75,8 @@ class Run:
 
         Returns:
             bool[locations of the run]: True for all locations with a key in the intervals, and
-            possibly for others. A more precise index flags fewer other locations.
+            possibly for others. The more precise the index, the fewer locations without such a key
+            are True.
 
         Raises:
             CorruptError: a file contradicts the manifest.
@@ -209,7 +210,7 @@ class Run:
                         yield segment
 
     def retry(self) -> None:
-        """Tries to read those files again that were unreadable."""
+        """Tries again to read the files that were unreadable."""
         for number in tuple(self._failed):
             # Until this read succeeds, other look-ups raise the cached error and do not wait for
             # the read.

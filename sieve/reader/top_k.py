@@ -1,15 +1,15 @@
 """Top-k: finds the locations that can contain one of the first k rows in the order of a column.
 
 A query with ORDER BY and LIMIT k, MIN or MAX needs only these locations. A row is *certain* if the
-scan returns it in any case. Each row belongs to one of three classes, which the sort order also
-orders: NULL, NaN or key. The function `needed` adds up the certain rows, class by class, until it
-has k rows. The scan needs no class after the class of the k-th row. If the k-th row has a key, the
-scan needs only rows with keys up to a bound.
+scan returns it in any case. Each row belongs to one of three classes: NULL, NaN or key. The query's
+sort order also determines the order of the classes. The function `needed` adds up the certain rows,
+class by class, until it has k rows. The scan needs no class after the class of the k-th row. If the
+k-th row has a key, the scan needs only rows with keys up to a bound.
 
 Example: ``ORDER BY x DESC NULLS LAST LIMIT 10`` sorts the classes as NaN, key, NULL. With 3 certain
 NaNs and 100 certain keys, the bound is the 7th greatest key, or a smaller code if `Extents` is
-imprecise. The scan needs neither NULLs nor a location that has no NaN and only keys below the
-bound.
+imprecise. If a location has no NaN, and all keys of the location are below the bound, the scan can
+skip this location. NULLs in the location do not matter.
 
 The bound is a key code. Rows with the same key code are ties, whose values can differ if codes are
 inexact. The scan reads all ties of the bound, because another column of ORDER BY may order them.
@@ -42,7 +42,7 @@ tag."""
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Order:
-    """The sort order of a scan by one column, and the number of first rows that the scan needs.
+    """A sort order by one column, and the number of first rows that a scan needs in this order.
 
     Attributes:
         descending: whether greater values come first. NaN is greater than all other values.
@@ -72,7 +72,7 @@ class Order:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Present:
-    """The files that a scan lists and that have not changed since the index read them, by group.
+    """The files of a scan that are unchanged since the index read them, and the files' groups.
 
     Attributes:
         numbering: the name of the file numbering to which `groups` refers.
@@ -138,7 +138,11 @@ def needed(
 def _classes(
     order: Order, extents: Extents, counts: FileRanges
 ) -> Iterator[tuple[Flags, Counts, bool]]:
-    """Yields each class: its possible locations, its rows in each, and whether it is ``key``."""
+    """Yields three values for each class of rows.
+
+    They are: which locations contain rows of the class, the number of these rows in each location,
+    and whether the class is ``key``.
+    """
     for name in order.classes():
         if name == "key":
             yield extents.has_keys, counts.rows - counts.nulls - counts.nans, True

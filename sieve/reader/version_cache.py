@@ -73,9 +73,10 @@ class VersionCache:
         self._newest.invalidate(directory)
 
     def newest(self, registration: Registration, ttl_s: float) -> CachedVersion:
-        """Returns an index's newest version; if older than ``ttl_s`` seconds, also starts a reread.
+        """Returns an index's newest version, from the cache if possible.
 
-        If the index is unreadable, the result contains the reason instead of a version.
+        If the cached version is older than ``ttl_s`` seconds, also starts a reread in the
+        background. If the index is unreadable, the result contains the reason instead of a version.
         """
         return self._newest.get_fresh(
             registration.directory, lambda known: self._read(registration, known), ttl_s
@@ -112,13 +113,13 @@ class VersionCache:
         return tuple(usable if partial else usable[:1])
 
     def _as_of(self, newest: OpenVersion, instant: str, most: int) -> list[OpenVersion]:
-        """Returns the last version up to an instant, and the next ones; at most ``most`` versions.
+        """Returns the last version up to an instant and later versions, at most ``most`` in total.
 
-        A scan of any instant can use any version, because each version identifies the files that it
-        describes by path, length and time. The version of the instant lists more of the scan's
-        files than other versions. If all versions are later than the instant, the first result is
-        the oldest retained version. If the newest version is the only one, or is not later than the
-        instant, the result is empty.
+        A scan of any instant can use any version, because each version identifies its files by
+        path, length and time. The version of the instant lists more of the scan's files than other
+        versions. If all versions are later than the instant, the first result is the oldest
+        retained version. If the newest version is the only one, or is not later than the instant,
+        the result is empty.
         """
         if newest.manifest.instant <= instant:
             return []

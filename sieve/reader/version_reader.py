@@ -196,7 +196,7 @@ class OpenVersion:
         return found
 
     def retry(self) -> None:
-        """Tries to read those run files again that an earlier look-up could not read."""
+        """Tries again to read the run files that an earlier look-up could not read."""
         for run in self.runs:
             run.retry()
 
