@@ -137,7 +137,7 @@ class HadoopStore(HadoopFiles):
         self._inherit(fs, path, _own_permissions(fs.getFileStatus(above)), is_dir=True)
 
     def _inherit(self, fs: Any, path: Any, like: Permissions, is_dir: bool) -> int:
-        """Sets the owner and the group of ``like`` if permitted, then the mode of `mode_for`.
+        """Gives a path the owner and group of ``like`` if permitted, then the mode from `mode_for`.
 
         Returns this mode.
         """
@@ -165,7 +165,7 @@ def _own_permissions(status: Any) -> Permissions:
 
 
 def _was_moved(fs: Any, draft: Any, uri: str) -> bool:
-    """Returns whether a rename failed only because an earlier attempt of it had succeeded.
+    """Returns whether a rename failed only because an earlier attempt had succeeded.
 
     After a successful rename, the draft no longer exists, so the function tries to delete the
     draft, and returns whether there was nothing to delete.

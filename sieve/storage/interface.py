@@ -84,7 +84,7 @@ class Store(Reader, Protocol):
         ...
 
     def list(self, uri: str) -> Entries:
-        """Returns a folder's entries, sorted by name; raises `GoneError` without such a folder."""
+        """Returns a folder's entries, sorted by name; raises `GoneError` if it does not exist."""
         ...
 
     def delete(self, uri: str) -> None:
@@ -115,9 +115,9 @@ class Store(Reader, Protocol):
     def restrict(self, uri: str, like: Permissions) -> Permissions:
         """Restricts a file or folder of an index to users whom ``like`` permits to read.
 
-        The method sets the owner and the group of ``like`` if the user may set them. Otherwise, the
-        method sets a mode that permits less, so that no other user can read. Callers restrict a
-        folder before they write any file to it.
+        The method gives the file the owner and the group of ``like`` if the user may set them.
+        Otherwise, the method sets a mode that permits less, so that no other user can read. Callers
+        restrict a folder before they write any file to it.
 
         Returns:
             The new permissions of the file or folder.

@@ -35,7 +35,7 @@ _UNANSWERED: Final = ("org.apache.thrift.transport.", "java.net.", "java.nio.cha
 
 
 def causes(error: BaseException) -> Iterator[Any]:
-    """Yields the Java exception in an error of py4j or PySpark, then its causes from outside in."""
+    """Yields the Java exception in a py4j or PySpark error, then its causes, outermost first."""
     cause = error.java_exception if isinstance(error, Py4JJavaError) else None
     if cause is None:
         cause = getattr(error, "_origin", None)

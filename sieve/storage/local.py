@@ -149,7 +149,7 @@ def _path(uri: str) -> str:
 
 
 def _draft(folder: str, data: bytes) -> str:
-    """Writes and syncs a file of unique name, with permissions derived from its folder's."""
+    """Writes and syncs a file with a unique name and with permissions derived from its folder."""
     draft = os.path.join(folder, f".draft-{secrets.token_hex(16)}")
     descriptor = os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
     try:
@@ -197,7 +197,7 @@ def _link(draft: str, path: str, uri: str) -> bool:
 
 
 def _unless_gone(_call: object, _path: str, failure: tuple[object, BaseException, object]) -> None:
-    """Raises the failure unless a file is missing: another process may delete the folder, too."""
+    """Raises a failure, except for a missing file: another process may delete the folder, too."""
     if not isinstance(failure[1], FileNotFoundError):
         raise failure[1]
 
@@ -232,7 +232,7 @@ def _inherit(path: str, folder: str, is_dir: bool) -> None:
 
 
 def _give(path: str, like: Permissions) -> None:
-    """Sets the owner and group of ``like``, each if permitted and if the host knows its name."""
+    """Gives a path the group and owner of ``like``, if permitted and if the host knows them."""
     for uid, gid in ((-1, gid_of(like.group)), (uid_of(like.owner), -1)):
         if (uid, gid) != (-1, -1):
             with contextlib.suppress(PermissionError):

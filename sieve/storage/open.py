@@ -1,6 +1,6 @@
 """Opens the store for a URI: local files, or HDFS or S3 through the driver's JVM.
 
-The URI's scheme decides which store it is. The store for ``file:`` needs no JVM. The store for
+The URI's scheme determines the kind of store. The store for ``file:`` needs no JVM. The store for
 ``s3a:`` uses conditional puts. All other schemes go to the store for HDFS, which refuses every
 scheme except ``hdfs:``.
 """

@@ -41,7 +41,7 @@ def without_acl(permissions: Permissions) -> Permissions:
 
 
 def behind(permissions: Permissions, folder: Permissions) -> Permissions:
-    """Returns the effective permissions of a file in ``folder``, given the file's own."""
+    """Returns the effective permissions of a file, given the permissions of file and folder."""
     group_enters = bool(folder.mode & (0o010 if folder.group == permissions.group else 0o001))
     others_enter = bool(folder.mode & 0o001)
     kept = 0o700 | (0o070 if group_enters else 0) | (0o007 if others_enter else 0)

@@ -1,7 +1,7 @@
 """Maps the names of users and groups to numeric ids of the operating system, and back.
 
-Hadoop reports users and groups by name, the operating system by id, so `Permissions` contains only
-names.
+Hadoop reports users and groups by name, and the operating system reports them by id. `Permissions`
+contains only names.
 """
 
 from __future__ import annotations

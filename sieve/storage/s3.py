@@ -178,7 +178,8 @@ class S3Store(HadoopFiles):
             try:
                 write(stream, data)
             except BaseException:
-                # Closing the stream instead would store an incomplete object.
+                # If the code closed the stream instead of aborting it, S3 would store an incomplete
+                # object.
                 with contextlib.suppress(Py4JError):
                     stream.abort()
                 raise
