@@ -44,7 +44,7 @@ class Column:
 
     @property
     def kind(self) -> str | None:
-        """The kind of an index with any number of values per row; None for one value per row."""
+        """The kind of the column's index; None for an ordinary index, with one value per row."""
         return kind_of(self.key)
 
     @property
@@ -59,7 +59,7 @@ class Column:
 
     @property
     def sql(self) -> str:
-        """The column or expression as an expression that Spark parses, whatever its name."""
+        """The column or expression as SQL that Spark parses; the names of a column are quoted."""
         return self.path[0] if self.computed else quoted(self.path)
 
     @property

@@ -20,7 +20,7 @@ _MOST_COMMITS: Final = 200
 
 
 def listed_commit(access: Any) -> tuple[Commit, int]:
-    """The commit of the last listing, else the newest commit, and the commit's time in ms."""
+    """The commit of the last listing, or else the newest commit; and the commit's time in ms."""
     told = json.loads(access.history().commit())
     return Commit(told["table"], told["version"]), told["time_ms"]
 

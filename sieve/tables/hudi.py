@@ -25,7 +25,8 @@ FAILURES: Final = (Py4JError, PySparkException)
 # complete.
 _VERSIONS: Final = frozenset({"8", "9"})
 
-# The metadata of these actions names the written or replaced partitions; other metadata does not.
+# The metadata of these actions names the written or replaced partitions; the metadata of other
+# actions does not.
 _COMMITS: Final = frozenset({"commit", "deltacommit", "replacecommit"})
 _HARMLESS: Final = frozenset({"clean", "savepoint", "indexing"})
 _ROLLBACKS: Final = frozenset({"rollback", "restore"})
@@ -147,7 +148,7 @@ def _archived_since(access: Any, time_ms: int) -> bool:
 
 
 def list_changed(access: Any, instant_ms: int) -> tuple[frozenset[str], str] | None:
-    """The folders to which writers may have written since an instant, and the folders' locations.
+    """The folders to which writers may have written since an instant, and the locations in them.
 
     Returns:
         The folders' URIs, and the locations as JSON in the form of ``access.list()``; None if a

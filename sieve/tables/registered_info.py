@@ -18,7 +18,7 @@ class RegisteredInfo:
         identity: identifies the table.
         provider: the table's format in the catalog, in lower case; "" if the catalog names no
             format.
-        registrations: the table's registered indexes, by name.
+        registrations: a dict from the name of each registered index to its registration.
         malformed: names of indexes whose registration is malformed.
         declared: the table properties that declare indexes.
         database_location: absolute URI of the folder of the table's database.
@@ -41,7 +41,7 @@ class RegisteredInfo:
         return key
 
     def key_of(self, name: Sequence[str]) -> tuple[str, ...]:
-        """The key of the indexed column with this name, ignoring case; if none, ``name``."""
+        """The key of the indexed column with this name, ignoring case, or else ``name``."""
         wanted = [part.lower() for part in name]
         keys = (one.column for one in self.registrations.values())
         return next((key for key in keys if [part.lower() for part in key] == wanted), tuple(name))
@@ -53,7 +53,7 @@ def registered_info_from(raw: Mapping[str, Any]) -> RegisteredInfo:
 
 
 def registered_members(raw: Mapping[str, Any]) -> dict[str, Any]:
-    """The members of `RegisteredInfo` by name, from the shim's parsed JSON."""
+    """The members of `RegisteredInfo` as a dict from name to value, from the shim's parsed JSON."""
     properties = raw.get("registrations", {})
     return {
         "identity": identity_from(raw),

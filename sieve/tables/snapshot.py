@@ -147,7 +147,7 @@ def _snapshot(
 
 
 def stable_from(mtime: int) -> int:
-    """The time, in ms since the epoch, from which on a file of this modification time is stable."""
+    """The time (ms since the epoch) at which a file with this modification time becomes stable."""
     return mtime + (FINE_RACY_MS if mtime % 1000 else RACY_MS)
 
 

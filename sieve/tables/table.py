@@ -89,7 +89,7 @@ class CatalogTable(RegisteredTable):
         return None if told < 0 else told
 
     def commit(self) -> Commit | None:
-        """The listed commit of a Delta or Iceberg table, else its newest commit.
+        """The listed commit of a Delta or Iceberg table, or the newest commit if none was listed.
 
         Returns:
             None for tables of other formats, and for tables without numbered commits.
