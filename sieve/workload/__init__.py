@@ -1,1 +1,1 @@
-"""Workload: sums up the scans of queries by predicate, and ranks indexes that would help them."""
+"""Workload: sums up the scans of queries, grouped by predicate, and ranks useful indexes."""

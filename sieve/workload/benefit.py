@@ -1,8 +1,8 @@
 """Benefit: decides whether an index on a column reduces reads enough.
 
-CREATE, REFRESH and DESCRIBE decide from measurements of a build, and ESTIMATE from those of a
-sample. ADVISE and Sieve's page in Spark's web UI decide from a test on a sample. The command
-``sieve advise`` reads no data, so it does not decide.
+CREATE, REFRESH and DESCRIBE decide from measurements of a build, and ESTIMATE decides from
+measurements of a sample. ADVISE and Sieve's page in Spark's web UI decide from a test on a sample.
+The command ``sieve advise`` reads no data, so it does not decide.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ one of two files often costs slightly more than half of the bytes."""
 class Benefit(StrEnum):
     """How much an index helps queries for one value.
 
-    ``LITTLE``: an exact index would help. ``SCATTERED``: even with an exact index, queries read
-    most of the table. ``CANNOT``: even with an exact index, they read all of it.
+    ``LITTLE``: this index helps little, but an exact index would help. ``SCATTERED``: even with an
+    exact index, queries read most of the table. ``CANNOT``: even with an exact index, queries read
+    almost all of the table.
     """
 
     HELPS = "helps"

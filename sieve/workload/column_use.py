@@ -83,7 +83,7 @@ Uses: TypeAlias = Mapping[Column, ColumnUse]
 
 
 def all_of(parts: Iterable[Uses]) -> Uses:
-    """The uses of an AND: for each column the narrowest; two ranges become ``between``."""
+    """The uses of an AND: each column's narrowest use; two ranges together are ``between``."""
     found: dict[Column, ColumnUse] = {}
     for part in parts:
         for column, use in part.items():
@@ -96,7 +96,7 @@ def all_of(parts: Iterable[Uses]) -> Uses:
 
 
 def any_of(parts: Iterable[Uses]) -> Uses:
-    """The uses of an OR: a column's widest use if all operands have one, else ``or``."""
+    """The uses of an OR: a column's widest use if all operands use the column, else ``or``."""
     branches = list(parts)
     names = dict.fromkeys(column for branch in branches for column in branch)
     return {
@@ -108,7 +108,7 @@ def any_of(parts: Iterable[Uses]) -> Uses:
 
 
 def negated(uses: Uses) -> Uses:
-    """The uses of a negated filter: kind ``!=``, with which an index skips few files."""
+    """The uses of a negated filter, all of kind ``!=``, for which an index skips few files."""
     return {column: ColumnUse(Kind.UNEQUAL) for column in uses}
 
 

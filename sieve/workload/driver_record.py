@@ -89,7 +89,7 @@ class ScanRecord:
 
 @dataclass(slots=True)
 class IndexWork:
-    """Sums over the scans that consulted an index: scans, and bytes and files read and skipped.
+    """Sums over the scans that consulted an index: their number, and what they read and skipped.
 
     All bytes that a scan skipped count for each index that the scan consulted, even if one index
     alone excluded all of them.
@@ -110,11 +110,11 @@ class IndexWork:
 
 @dataclass(frozen=True, slots=True)
 class RecordedWork:
-    """The scans of several drivers, summed up by kinds of predicates and, separately, by index.
+    """The scans of several drivers, summed up in two ways: by predicate kinds, and by index.
 
     Attributes:
         workload: the scans and the bytes that they read, without the bytes that they skipped.
-        indexes: the `IndexWork` of each index; a key consists of the index's table and name.
+        indexes: a dict from an index's table and name to the index's `IndexWork`.
         days: number of days that the records cover; at least 1.
     """
 
@@ -245,7 +245,7 @@ def tree_uses(node: Mapping[str, Any]) -> Uses:
 
 
 def _without_prefixes(uses: Uses) -> Uses:
-    """The uses without those of substrings of a column that also has a predicate on a prefix.
+    """Removes the uses of substrings of each column that also has a predicate on a prefix.
 
     For such a column, an ordinary index is smaller than an index on substrings.
     """

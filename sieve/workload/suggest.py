@@ -1,9 +1,9 @@
-"""Ranks the indexes that would help a workload, by the bytes that scans skip with each index.
+"""Ranks the indexes that would help a workload, in order of the bytes that scans would skip.
 
-Two indexes that serve the same scans cannot both skip the same bytes, so this module chooses a
-table's columns one by one (greedy index selection): each step takes the column whose index skips
-the most bytes that earlier steps leave. A `ColumnTest` measures skipped bytes on a sample of the
-files; without a test, they are an upper bound.
+Two indexes that serve the same scans cannot both skip the same bytes. So this module chooses a
+table's columns one by one (greedy index selection). Each step takes the column whose index skips
+the most bytes, not counting the bytes that the indexes of earlier steps skip. A `ColumnTest`
+measures skipped bytes on a sample of the files; without a test, they are an upper bound.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Suggestion:
             first.
         scans: number of scans with a predicate on the column.
         bytes_read: bytes that these scans read.
-        bytes_saved: bytes that these scans skip with the index, without the bytes that earlier
+        bytes_saved: bytes that these scans skip with the index, not counting the bytes that earlier
             suggestions save; an upper bound if the column was not tested.
         files_before: mean number of files that one of these scans reads.
         files_after: mean number of files that one of these scans reads with the index; a lower
@@ -83,7 +83,7 @@ def suggest(
         groups: the workload's groups of scans.
         indexed: columns that have an index, and need no suggestion.
         tests: the tests of columns, or None if no column was tested. With tests, the function
-            suggests only columns whose tested benefit is suggested (`Benefit.is_suggested`).
+            suggests only columns whose test shows enough benefit (`Benefit.is_suggested`).
     """
     tables: defaultdict[Table, list[ScanGroup]] = defaultdict(list)
     for group in groups:

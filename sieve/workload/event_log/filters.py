@@ -148,8 +148,8 @@ class _Parser:
     """A recursive descent parser of ``PushedFilters``.
 
     Attributes:
-        texts: maps the key of each index on substrings, of which `conjunction` returns a use, to
-            the column's path.
+        texts: a dict from the key of a substring index to the path of the indexed column. The dict
+            has each such key that occurs in the result of `conjunction`.
     """
 
     def __init__(self, text: str) -> None:

@@ -86,7 +86,10 @@ class Scan:
 
 
 def scans_of(plan: Node) -> list[Scan]:
-    """Returns a plan's distinct scans; a scan's uses include the join and order keys that apply."""
+    """Returns a plan's distinct scans.
+
+    A scan's uses include the keys of those joins and orders that apply to the scan.
+    """
     found = {id(node): _scan(node) for node in _nodes(plan) if _is_scan(node)}
     for node in _nodes(plan):
         for keys, below, kind in _keys_from_parents(node, found):
@@ -185,7 +188,7 @@ def _keys_from_parents(
 
 
 def _row_by_row(top: Node) -> list[Node]:
-    """The nodes below an order, down to and including the first not in `_ROW_BY_ROW`."""
+    """The nodes below an order, down to the first node not in `_ROW_BY_ROW`, which is included."""
     found: list[Node] = []
     children = top.get("children", ())
     while len(children) == 1:
