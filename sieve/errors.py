@@ -29,11 +29,11 @@ class UnsupportedError(SieveError):
 
 
 class RootRefusedError(UnsupportedError):
-    """The folder of a new or existing index must not contain indexes of the index's database."""
+    """The folder that contains an index is not a permitted place for indexes of the database."""
 
 
 class ConflictError(SieveError):
-    """Another writer published a version first, and repeated attempts to publish another failed."""
+    """Another session published versions, dropped the index or moved the table meanwhile."""
 
 
 class UnknownOutcomeError(SieveError):

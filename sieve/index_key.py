@@ -1,7 +1,7 @@
 """The key of an index: the column or the expression that the index is on.
 
 A key is a tuple of strings. A column's key is its path in the data files. An expression's key
-consists of an empty string, which no column has as a name, and the expression's SQL, with column
+begins with an empty string, which is no column's name. The expression's SQL follows, with column
 names as in the data files: ``("", "lower(email)")``. Releases that do not support expressions
 refuse to register a key with an empty string.
 
@@ -40,7 +40,10 @@ def expression_of(key: Sequence[str]) -> str | None:
 
 
 def kind_of(key: Sequence[str]) -> str | None:
-    """The kind of index that a key contains; None if the index has one value per row."""
+    """The kind of index, as named in the index's key.
+
+    None for an ordinary index, which has one value per row.
+    """
     return key[2] if len(key) == 3 and expression_of(key) is not None else None
 
 
