@@ -25,7 +25,7 @@ class Own(zipimporter):
 
 @pytest.fixture
 def importers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
-    """Replaces this process's cached importers by importers of a folder and of archives.
+    """Replaces this process's cached importers with importers of one folder and five archives.
 
     Of the archives, one is Sieve's, two are Spark's, and two are the user's.
     """
@@ -44,7 +44,7 @@ def importers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, obje
 
 
 def test_archives_of_spark_and_sieve_are_listed_once(importers: dict[str, object]) -> None:
-    """After a task, a worker keeps the import caches only of Sieve's and Spark's archives.
+    """After a task, a worker keeps only the import caches of Sieve's and Spark's archives.
 
     The user's archives and folders can change between tasks.
     """

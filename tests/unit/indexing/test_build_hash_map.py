@@ -1,4 +1,4 @@
-"""A build estimates the number of a map's keys from the smallest hashes."""
+"""A build estimates from the smallest hashes how many keys a map will have."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ HALF = -(1 << 62)
     [
         ([], (0, 0)),
         ([(0, [])], (0, 0)),
-        # If the sketch of hashes can contain all of them, the count of keys is exact.
+        # If the sketch has room for all hashes, the count of keys is exact.
         ([(5, [1, 2]), (7, [2, 3])], (12, 3)),
         # Each of the four hashes occurs in one pair, so there are as many keys as pairs.
         ([(5, [-9, 4]), (7, [-3, 8, 20])], (12, 12)),
-        # One hash occurs in two pairs, so the number of keys is an estimate. Of the four hashes,
-        # three are below the fourth, which is at a quarter of the hash range, so the estimate is 3
-        # / (1/4) = 12.
+        # One hash occurs in two pairs, so the number of keys is an estimate. Three of the four
+        # hashes are below the fourth. The fourth is at a quarter of the hash range, so the estimate
+        # is 3 / (1/4) = 12.
         ([(40, [-(1 << 63), HALF]), (60, [HALF, HALF - 1, HALF - 2])], (100, 12)),
     ],
 )
@@ -64,7 +64,7 @@ def test_keys_are_counted_by_their_smallest_hashes(
 def test_pairs_have_a_part_for_each_possible_map(
     monkeypatch: pytest.MonkeyPatch, rows: list[int], parts: int
 ) -> None:
-    """A build packs pairs into as many parts as there can be maps, counting each row as a pair.
+    """A build divides the pairs into one part per possible map, and assumes one pair per row.
 
     Rows of a location that was read only in part become no pairs.
     """

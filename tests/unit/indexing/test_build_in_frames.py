@@ -161,7 +161,7 @@ SEVERAL_TASKS = [
 
 
 def ranges_of(cluster: Cluster) -> str:
-    """The numbers of partitions in the build's repartitions, in order."""
+    """The number of partitions of each repartition in the build, in order of the calls."""
     return " ".join(c.split()[1] for c in cluster.calls if c.startswith("repartition"))
 
 
@@ -218,7 +218,7 @@ def test_a_small_table_is_indexed_without_executors(
     column: Drawn,
     jobs: str,
 ) -> None:
-    """Without executors, the front end writes the same rows, after the same jobs.
+    """Without executors, the front end writes the rows that executors write, after the same jobs.
 
     A location that was read in part is in neither of the two runs.
     """

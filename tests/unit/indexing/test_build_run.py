@@ -78,7 +78,7 @@ class Attempts:
         """Replaces `write_within`."""
         run = RunId(f"{len(self.made):032x}")
         LocalStore().mkdirs(run_dir(self.home, run))
-        # The run stores a hundred times the number of files read, as its number of rows.
+        # As its number of rows, the run stores the number of files read, times a hundred.
         return replace(SAMPLE.runs[0], id=run, bytes=what[0], keys=ROWS, rows=round(what[1] * 100))
 
     def build(
@@ -219,7 +219,7 @@ def test_intervals_are_omitted_if_a_map_surely_pays(
     made: list[object],
     kept: int,
 ) -> None:
-    """If a map surely pays, intervals are made only if they could be cheaper."""
+    """If a map surely pays, a build makes intervals only if they could be cheaper than the map."""
     attempts = Attempts(script, trial=trial)
     built = attempts.build(monkeypatch, tmp_path, IndexOptions())
     assert attempts.made == made
@@ -229,7 +229,7 @@ def test_intervals_are_omitted_if_a_map_surely_pays(
 def test_map_beyond_the_limits_is_not_built(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """A map that exceeds the limits is not built by itself, even if it would save many reads."""
+    """A build adds no map that exceeds the limits, even if the map would save many reads."""
     beyond = MapPlan(IndexOptions("map"), "bytes")
     monkeypatch.setattr(choose_run, "plan_map", lambda *_: beyond)
     attempts = Attempts([(FEW, 150.0)], trial=(FEW, 150.0))
@@ -258,7 +258,7 @@ def test_pairs_of_a_likely_map_are_collected_while_reading(
     added: Sequence[int],
     collects: bool,
 ) -> None:
-    """If a map is likely, its pairs are collected in the reading that returns the fewest cuts."""
+    """If a map is likely, a build collects its pairs while it reads the column for few cuts."""
     attempts = Attempts([(MANY, 1.0)], trial=(FEW, 150.0), scattered=scattered)
     attempts.build(monkeypatch, tmp_path, IndexOptions(), added)
     assert (attempts.collects, attempts.fewest) == ([collects], [collects])
@@ -267,7 +267,7 @@ def test_pairs_of_a_likely_map_are_collected_while_reading(
 def test_chosen_map_keeps_the_usual_number_of_cuts(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """If the user chose a map, its pairs are collected in a reading for the usual cuts."""
+    """If the user chose a map, its pairs are collected while the usual number of cuts is read."""
     attempts = Attempts([(MANY, 1.0)], scattered=1.0)
     attempts.build(monkeypatch, tmp_path, IndexOptions("map"))
     assert (attempts.collects, attempts.fewest) == ([True], [False])
@@ -276,7 +276,7 @@ def test_chosen_map_keeps_the_usual_number_of_cuts(
 def test_omitted_map_causes_a_second_reading_of_cuts(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """If a likely map is not made, the column is read again, for eight times the usual cuts."""
+    """If a likely map is not made, a build reads the column again, for 8 times the usual cuts."""
     attempts = Attempts([(FEW, 1.2), (FEW, 1.1)], cuts=1 << 30, scattered=1.0, trial=(FEW, 1.2))
     built = attempts.build(monkeypatch, tmp_path, IndexOptions())
     assert (attempts.made, attempts.fewest) == ([STOPPED, WIDER], [True, False])

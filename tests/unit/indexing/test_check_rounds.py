@@ -135,7 +135,7 @@ def test_runs_are_checked_together_in_the_same_rounds(limit: int) -> None:
 def test_key_is_missed_only_if_no_run_finds_it(tmp_path: Path) -> None:
     """A key counts as missed only if none of its location's runs finds the location.
 
-    In each run, the location has another ordinal.
+    The location has a different ordinal in each run.
     """
     keys = np.arange(100)
     runs = []
@@ -168,7 +168,10 @@ def test_key_is_missed_only_if_no_run_finds_it(tmp_path: Path) -> None:
 
 
 def test_corrupt_records_are_counted_only_by_location(tmp_path: Path) -> None:
-    """Damaged records are counted by location; they are neither rows nor missed keys."""
+    """Damaged records are counted for each location.
+
+    They count neither as rows nor as missed keys.
+    """
     batch = pa.RecordBatch.from_arrays(
         [pa.array([None, None, 5], pa.int64()), pa.array([-1, -1, -3], pa.int32())],
         ["v", "location"],
@@ -215,7 +218,7 @@ def test_number_of_rounds_does_not_change_missed_keys(tmp_path: Path, limit: int
 
 
 def test_files_of_several_runs_are_looked_up_together() -> None:
-    """A location's keys are looked up in its run, in all of its runs, or in no run."""
+    """A location has one run, several runs, or none; its keys are looked up in all of these."""
     begins = [0, 4, 6, 9]
     places = np.array([[0, -1], [1, 5], [-1, -1], [3, 8], [4, -1], [2, -1]])
     runs = np.array([[0, -1], [0, 1], [-1, -1], [0, 2], [1, -1], [0, -1]])

@@ -74,7 +74,7 @@ def test_a_column_without_values_has_the_plain_encoder():
 
 
 def test_column_larger_than_its_sample_has_finer_codes():
-    """If a column has far more rows than its sample, its encoder distinguishes more values."""
+    """If a column has far more rows than its sample, the build chooses finer codes."""
     sample = [f"{n:016d}" for n in range(0, 10**9, 50_000)]
     few, many = chosen("string", sample), chosen("string", sample, 10**9)
     assert few.splits is None
@@ -125,7 +125,7 @@ def test_no_byte_beyond_the_front_affects_a_code():
 def test_wide_decimals_in_a_narrow_range_differ():
     """A window distinguishes decimals of 25 digits that are close together.
 
-    Distant decimals share the first or the last code.
+    Decimals outside of the window get the first or the last code.
     """
     ids = [Decimal(10**24 + n).scaleb(-2) for n in range(0, 10**6, 101)]
     encoder = chosen("decimal(38,2)", ids)
@@ -148,7 +148,10 @@ def test_negative_decimals_in_a_narrow_range_differ():
 
 
 def test_decimals_of_all_magnitudes_have_no_window():
-    """Decimals of all magnitudes get no window, which would give all small values one code."""
+    """Decimals of all magnitudes get no window.
+
+    In a window, all small values would share one code.
+    """
     values = [Decimal(k * 10**e).scaleb(-2) for e in range(36) for k in range(1, 10)]
     assert chosen("decimal(38,2)", values) == Encoder("decimal(38,2)")
     assert chosen("decimal(38,2)", [Decimal(7)]) == Encoder("decimal(38,2)")
@@ -239,7 +242,7 @@ def test_split_points_take_a_thousandth_of_the_column(
 def test_sample_of_the_whole_column_reserves_no_bit() -> None:
     """If the sample is the whole column, codes reserve no bits for values outside of the sample.
 
-    If all values differ, one more bit is reserved for each doubling of the rows.
+    If all values differ, one more bit is reserved each time the number of rows doubles.
     """
     values = pa.chunked_array([pa.array(range(1000))])
     spare = [module._spare_bits(values, rows) for rows in (0, 1000, 2000, 4000)]

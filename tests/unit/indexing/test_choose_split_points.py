@@ -85,7 +85,10 @@ def test_one_more_point_splits_the_group_of_most_equal_codes() -> None:
 
 
 def test_too_many_bytes_give_no_split_points() -> None:
-    """Split points may have exactly the allowed bytes; if they need one more, there is no split."""
+    """Split points may need as many bytes as allowed.
+
+    If they need one more, there are none.
+    """
     three = made(HOSTS, 3, 20)
     assert three is not None
     size = packed_size(three.points)

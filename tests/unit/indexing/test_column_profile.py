@@ -102,7 +102,10 @@ def test_maps_and_blocks_are_not_rebuilt_to_fit_a_budget(shape: str) -> None:
 def test_second_reading_has_a_larger_budget_if_it_can_pay(
     rows: int, share: float, wide: bool, allowed: int
 ) -> None:
-    """The budget `auto` gives intervals a hundredth of the column; a second reading gets more."""
+    """The budget `auto` gives intervals a hundredth of the column.
+
+    After a second reading, they get more.
+    """
     found = profile(rows=rows, share=share, wide=wide)
     assert found.intervals_budget(AUTO, "auto") == allowed
     # The number of cuts is limited to one per row, and to 1.5 per byte of budget plus 64 per
@@ -116,7 +119,7 @@ def test_second_reading_has_a_larger_budget_if_it_can_pay(
 def test_a_likely_map_reads_the_cuts_of_a_small_column(share: float, allowed: int) -> None:
     """If a map is likely, the first reading collects only as many cuts as for a small column.
 
-    If the column is read a second time, the reading has its usual budget.
+    If the column is then read a second time, the second reading has its usual budget.
     """
     found = profile(rows=10_000_000, share=share, few=True)
     assert found.intervals_budget(AUTO, "auto") == allowed
@@ -168,7 +171,7 @@ def test_more_cuts_are_read_once_and_within_the_budget(
 
 
 def test_a_map_finds_the_location_of_a_row() -> None:
-    """If values can share a code, `least_by_map` is the mean size of the location of a random row.
+    """If values can share a code, `least_by_map` is the mean size of a random row's location.
 
     A random row is more likely in a large location than in a small one.
     """

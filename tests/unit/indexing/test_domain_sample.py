@@ -30,7 +30,7 @@ def zoom_of(
 def test_mapping_keeps_order_and_membership(
     sample: np.ndarray, share: float, others: list[int]
 ) -> None:
-    """The mapping keeps the order of codes, keeps different codes different, and adds none."""
+    """The mapping keeps the order of codes, maps no two codes to the same one, and adds none."""
     domain_sample, _ = zoom_of(sample, share)
     everything = np.unique(np.append(sample, np.array(others, np.int64)).astype(np.int64))
     inside = domain_sample.within(everything)
@@ -43,7 +43,7 @@ def test_mapping_keeps_order_and_membership(
 def test_mapped_interval_has_the_same_keys(
     sample: np.ndarray, share: float, one: int, other: int
 ) -> None:
-    """A mapped interval contains a mapped key exactly if the original one contains the key."""
+    """A mapped interval contains a mapped key if and only if the interval contains the key."""
     domain_sample, _ = zoom_of(sample, share)
     low, high = min(one, other), max(one, other)
     ((first, last),) = domain_sample.intervals(np.array([[low, high]], np.int64))
@@ -106,7 +106,7 @@ def test_the_share_is_that_of_the_keys(shape: str, share: float) -> None:
 
 
 def test_a_key_of_many_rows_is_always_seen() -> None:
-    """The windows contain each frequent key, whose rows stand for this key alone.
+    """The windows contain each frequent key. The rows of a frequent key represent only this key.
 
     The rows of a key that is not frequent also represent keys between the windows.
     """
@@ -125,7 +125,10 @@ def test_a_key_of_many_rows_is_always_seen() -> None:
 
 @pytest.mark.parametrize(("others", "seen"), [(63, True), (64, False)])
 def test_a_key_is_heavy_from_half_a_stratum_on(others: int, seen: bool) -> None:
-    """A key is frequent if at least one row in 64 has it, which is half of one of the 32 strata."""
+    """A key is frequent if one row in 64 has it.
+
+    This is half of a stratum: there are 32 strata.
+    """
     sample = np.append(np.full(1000, 77_777), np.arange(1000 * others) * 1000 + 10**8)
     domain_sample, query_model = zoom_of(sample, 0.01)
     (rate,) = domain_sample.rates(query_model, np.array([77_777]))

@@ -87,7 +87,7 @@ def test_error_without_a_bad_file_is_raised_unchanged(monkeypatch: pytest.Monkey
 def test_only_reader_errors_count_as_failed_files(
     monkeypatch: pytest.MonkeyPatch, error: Exception | None, reader: bool, fails: bool | None
 ) -> None:
-    """A file is unreadable only if Spark's reader fails on it while it reads all rows."""
+    """A file is unreadable only if Spark's reader fails while it reads all rows of the file."""
     steps: list[Any] = []
 
     class Rows:

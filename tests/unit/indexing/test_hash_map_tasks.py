@@ -60,7 +60,7 @@ def test_each_range_makes_the_map_of_its_pairs() -> None:
 def test_distinct_hashes_are_counted() -> None:
     """A sketch counts distinct hashes: exactly if all fit into it, and otherwise within 6 %.
 
-    If a hash occurs three times or more, it counts as two.
+    A hash that occurs more than twice is kept only twice.
     """
     for n in (10, SKETCH - 1, SKETCH, 300_000):
         for times in range(1, 6):
@@ -121,7 +121,7 @@ def test_unique_keys_fit_a_map_for_unique_keys(seed: int) -> None:
 @pytest.mark.parametrize("zoomed", [False, True])
 @pytest.mark.parametrize("type_name", ["bigint", "string"])
 def test_each_value_is_packed_once_per_location(type_name: str, zoomed: bool) -> None:
-    """If a location contains a value several times, the pair of both is packed once.
+    """If a location contains a value several times, the pair of hash and location is packed once.
 
     NULLs, values outside of the windows, and unproven locations are left out.
     """
@@ -166,7 +166,7 @@ def test_budget_in_the_error_is_enough_for_a_map(n: int, keys: int) -> None:
 
 
 def test_map_needs_three_percent_more_than_estimated() -> None:
-    """A map is planned to need three per cent more bytes than estimated.
+    """The plan of a map reserves three per cent more bytes than the estimate.
 
     If all keys are unique, fingerprints get as many bits as the budget allows.
     """

@@ -15,7 +15,7 @@ HASHES = {
 
 
 def test_numbers_hash_as_spark_does() -> None:
-    """`_murmur3` returns the same hashes as Spark, even for negative numbers and int's ends."""
+    """`_murmur3` returns the same hashes as Spark, even for the least and the greatest int."""
     numbers = np.array(list(HASHES), np.int32)
     assert _murmur3(numbers).view(np.int32).tolist() == list(HASHES.values())
 

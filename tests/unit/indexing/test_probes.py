@@ -85,7 +85,7 @@ def test_reads_are_counted_in_locations_and_in_bytes() -> None:
 
 
 def test_probes_of_columns_with_many_keys_per_row_ignore_frequency() -> None:
-    """If a row has several keys, rare keys are probed as often as frequent keys, else rarely."""
+    """If rows can have several keys, all keys are probed equally often; otherwise, all rows are."""
     codes = np.concatenate([np.zeros(9_000, np.int64), np.arange(1000) * 1000])
     for by_key, share in ((True, 0.0), (False, 0.9)):
         sample = replace(profile().sample, codes=codes, hashes=hash_codes(codes), by_key=by_key)
@@ -94,7 +94,7 @@ def test_probes_of_columns_with_many_keys_per_row_ignore_frequency() -> None:
 
 
 def test_least_reads_of_a_stopping_rule_are_bytes() -> None:
-    """A stopping rule has the least reads in bytes, divided by the mean size of a file."""
+    """A stopping rule's least reads are a number of bytes, divided by the mean size of a file."""
     of = profile()
     probes = make_probes(of.sample)
     hits = np.ones((2, len(probes.kinds)), np.int64)
@@ -127,7 +127,7 @@ KEYS, ENOUGH = 1000, 100_000
 
 
 def may_pay(files: float, exact: float, *, budget: int = ENOUGH, of: str = "bigint") -> bool:
-    """Returns whether a map may pay if queries read `files` files, and `exact` have the key."""
+    """Returns whether a map may pay if queries read `files` files, `exact` of them with the key."""
     ten = replace(profile(Encoder(of)), sizes=np.full(10, MB))
     told = [
         Expected("absent", 9.0, 0.0, 10.0, 9.0 * MB, 0.0),
@@ -137,7 +137,7 @@ def may_pay(files: float, exact: float, *, budget: int = ENOUGH, of: str = "bigi
 
 
 def test_map_pays_if_intervals_read_files_without_the_key() -> None:
-    """A map may pay only if it fits its budget, and intervals read files without the key."""
+    """A map may pay only if it fits its budget, and intervals let queries read needless files."""
     assert may_pay(3.0, 1.0)
     assert not may_pay(3.0, 3.0)
     assert not may_pay(3.0, 1.0, budget=10)

@@ -102,7 +102,7 @@ def test_probes_count_matching_locations_and_their_bytes():
 
 @pytest.mark.parametrize("type_name", ["bigint", "string"])
 def test_pairs_are_collected_in_the_same_reading(type_name: str, monkeypatch: pytest.MonkeyPatch):
-    """If the reading also collects pairs of hash and location, these equal a separate step's.
+    """Pairs of hash and location that the reading collects equal the pairs of a separate step.
 
     NULLs and damaged records become no pairs.
     """

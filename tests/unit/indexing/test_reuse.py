@@ -51,7 +51,10 @@ def table(numbers: Sequence[int], young: Sequence[int] = ()) -> Snapshot:
 
 
 def test_slots_move_down_if_a_run_is_removed() -> None:
-    """If no file of a run remains, a refresh removes the run, and slots of later runs decrease."""
+    """If no file of a run remains, a refresh removes the run.
+
+    Slot numbers of later runs decrease.
+    """
     base, known = version(6, 2, 3)
     left = plan_reuse(base, known, table([0, 1, 2, 3, 4, 5, 8, 10, 77]))
     assert left.runs == (base.runs[0], base.runs[2])
@@ -73,9 +76,9 @@ def test_changed_and_young_files_are_read_again() -> None:
 
 
 def test_grown_file_keeps_its_slots_and_counts() -> None:
-    """If rows were appended to a file, the file keeps its slots and its old content's counts.
+    """If rows were appended to a file, the file keeps its slots and the counts of its old content.
 
-    If a refresh removes runs, the slots of later runs decrease.
+    If a refresh removes runs, the slot numbers of later runs decrease.
     """
     base, known = version(6, 1, 2)
     also = np.full((9, 2), -1)
@@ -95,7 +98,7 @@ def test_grown_file_keeps_its_slots_and_counts() -> None:
 
 
 def test_grown_files_are_read_again_with_many_deltas() -> None:
-    """With too many delta runs, a refresh again reads files that have a slot in one of them."""
+    """With too many delta runs, a refresh reads every file again that has a slot in a delta run."""
     base, known = version(100, *([1] * MOST_DELTAS))
     also = np.full((100 + MOST_DELTAS, 1), -1)
     also[:2, 0] = [100, 101]
@@ -133,7 +136,7 @@ def test_many_deltas_are_read_again_as_one(deltas: int, left: int) -> None:
     ],
 )
 def test_base_that_is_too_small_is_rebuilt(files: range, whole: bool) -> None:
-    """If the base run is small for the table, or lost too many files, all runs are rebuilt."""
+    """All runs are rebuilt if the base run is small compared with the table, or lost many files."""
     base, known = version(100)
     assert (plan_reuse(base, known, table(files)) is NOTHING) == whole
 

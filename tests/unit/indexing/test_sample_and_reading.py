@@ -63,7 +63,7 @@ def test_sample_of_a_small_column_is_the_column() -> None:
 
 
 def test_text_has_the_width_and_the_hash_of_whole_values() -> None:
-    """In the sample, long texts are truncated, but have the widths and hashes of whole texts.
+    """In the sample, long texts are truncated, but their widths and hashes are of the whole texts.
 
     NULL has no width.
     """
@@ -87,7 +87,10 @@ def test_sample_without_rows_has_row_count_and_encoder(counted: int | None, rows
 
 
 def test_a_large_column_is_drawn_from_evenly(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The sampled share depends on the format's row count; without one, on a row per 20 bytes."""
+    """The sampled share depends on the format's row count.
+
+    A format without one gets a row per 20 bytes.
+    """
     monkeypatch.setattr(column_sample, "WANTED", 100)
     drawn: list[tuple[float, int]] = []
     sample = Frame.sample
@@ -185,7 +188,7 @@ EXACT = [4, 2, 0, 1, 1, 3, 0]
 
 
 def test_every_kind_of_row_is_counted() -> None:
-    """The rows, NULLs, NaNs and bounds of each location are counted.
+    """For each location, the rows, NULLs and NaNs are counted, and the bounds are recorded.
 
     For each probe, the matching locations are counted, and so are their bytes.
     """
@@ -265,7 +268,7 @@ def test_pairs_are_read_with_the_cuts(type_name: str) -> None:
 
 
 def test_scattered_keys_have_neighbours_elsewhere() -> None:
-    """The share of scattered keys counts the pairs of neighbouring keys without a common location.
+    """The share of scattered keys: how many pairs of neighbouring keys have no common location.
 
     Each key counts once; if there is only one key, the share is 0.
     """

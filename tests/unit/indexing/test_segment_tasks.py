@@ -18,7 +18,7 @@ from sieve.segments.query_model import QueryModel
 
 
 def test_a_row_counts_the_keys_rows_and_blocks_of_its_segment() -> None:
-    """A row has its segment's numbers of keys, rows and blocks, whatever the batches of pairs."""
+    """A row states its segment's numbers of keys, rows and blocks, however pairs are batched."""
     codes = np.array([*range(50), *range(1000, 1050), 2000])
     locations = np.resize(np.array([0, 1, 1, 2], np.int32), len(codes))
     rows = np.arange(1, len(codes) + 1)
@@ -41,7 +41,7 @@ def test_a_row_counts_the_keys_rows_and_blocks_of_its_segment() -> None:
 @pytest.mark.parametrize("order", [[0, 0, 1, 1, 1, 2], [5, 3, 3, 3, 4, 4]])
 @pytest.mark.parametrize("cut", [0, 2, 3, 5])
 def test_a_stretch_has_its_pieces_from_all_batches(order: list[int], cut: int) -> None:
-    """For each part of the domain, a task collects the intervals of all batches, in any order.
+    """For each part of the domain, a task collects the intervals of all batches.
 
     A batch can end in the middle of a part.
     """

@@ -38,7 +38,7 @@ S = field("s", struct(field("x", "long"), field("y", "string")))
 
 @pytest.mark.parametrize("format_name", ["parquet", "orc", "hudi", "delta"])
 def test_other_columns_do_not_matter(format_name: str) -> None:
-    """To a column, other columns, other fields of its struct, and comments do not matter."""
+    """Other columns, other fields of the same struct, and comments do not matter to a column."""
     then = parts(format_name, A, S)
     remark = field("a", "long", comment="a remark", CURRENT_DEFAULT="7")
     wider = field("s", struct(field("x", "long"), field("y", "binary"), field("z", "date")))
@@ -65,7 +65,10 @@ def test_other_columns_do_not_matter(format_name: str) -> None:
     ],
 )
 def test_changes_that_affect_a_column(now: dict[str, str]) -> None:
-    """A column's type, default, metadata and name matter to it, and so do unknown settings."""
+    """A column's type, default, metadata and name matter to the column.
+
+    Unknown settings matter, too.
+    """
     assert changed_parts(("a",), parts("parquet", A, B), now)
 
 
@@ -102,7 +105,7 @@ def test_positions_of_columns_matter_in_orc() -> None:
 def test_only_the_time_zone_of_the_jvm_matters_in_orc() -> None:
     """In ORC, the JVM's time zone matters to every column, and the session's time zone to none.
 
-    In the file, the type of a column can be timestamp, even if it is a number in the table.
+    A column that is a number in the table can be a timestamp in the file.
     """
     then = parts("orc", A, zone__jvm="UTC", zone__session="UTC")
     assert changed_parts(("a",), then, then | {"zone.session": "Asia/Tokyo"}) == ()
@@ -114,7 +117,7 @@ def test_only_the_time_zone_of_the_jvm_matters_in_orc() -> None:
 
 @pytest.mark.parametrize("format_name", ["parquet", "orc"])
 def test_key_provider_of_encrypted_columns_matters(format_name: str) -> None:
-    """A change of the key provider for encrypted columns matters, whichever setting names it.
+    """A change of the key provider for encrypted columns matters, in each setting that names it.
 
     If a key is missing, ORC returns masked values.
     """
@@ -135,7 +138,7 @@ def test_schema_inference_matters_only_for_hudi(key: str) -> None:
 
 
 def test_type_in_a_file_matters_for_columns_found_by_ids() -> None:
-    """If the reader finds columns by field ids, settings for the types in files matter.
+    """If the reader finds columns by field ids, settings for the types of columns in files matter.
 
     If the reader finds columns by name instead, Spark uses the types of the table.
     """
@@ -166,7 +169,7 @@ def test_session_time_zone_matters_only_if_a_reader_uses_it() -> None:
 
 @pytest.mark.parametrize("key", ["hadoop.orc.stripe.size", "conf.spark.hadoop.orc.use.zerocopy"])
 def test_settings_without_an_effect_do_not_matter(key: str) -> None:
-    """Settings of ORC's writer and buffers matter to a column only with Hive's reader."""
+    """Settings of ORC's writer and buffers matter to a column only if Hive's reader is used."""
     then = parts("orc", A)
     assert changed_parts(("a",), then, then | {key: "1"}) == ()
     hive = then | {"format": "orc org.apache.spark.sql.hive.orc.OrcFileFormat"}

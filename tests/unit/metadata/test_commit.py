@@ -60,7 +60,7 @@ def unknown() -> None:
 
 
 def refused() -> None:
-    """Raises the error that means that the store refused the call, which has no effect."""
+    """Raises the error that means that the store refused the call: the call has no effect."""
     raise UnavailableError("SIEVE_STORE_UNAVAILABLE", "refused")
 
 
@@ -70,7 +70,10 @@ def new_id() -> VersionId:
 
 
 def plan(base: Manifest | None) -> Manifest:
-    """Plans the next version with a new value of the option `error`, which is always a change."""
+    """Plans the next version.
+
+    It has a new value of the option `error`, so it is always a change.
+    """
     if base is None:
         return replace(SAMPLE, id=new_id())
     error = (base.next_options or base.options).error + 1
@@ -86,7 +89,7 @@ def index(tmp_path: Path) -> str:
 
 
 def chain(index: str) -> list[Manifest]:
-    """Reads all versions, oldest first; asserts that no number is missing and parents are right."""
+    """Reads all versions, oldest first; asserts that their numbers and parents have no gap."""
     names = {entry.name for entry in LocalStore().list(versions_dir(index))}
     assert names == {f"{number}.json" for number in range(1, len(names) + 1)}
     versions = [read_version(LocalStore(), index, n) for n in range(1, len(names) + 1)]
@@ -166,7 +169,10 @@ def test_unchanged_plan_publishes_nothing(index: str) -> None:
 
 
 def test_overtaken_writer_plans_from_the_newest_version(index: str) -> None:
-    """A writer that starts from an old version plans again from the newest: no change is lost."""
+    """A writer that starts from an old version plans again from the newest one.
+
+    No change is lost.
+    """
     old = publish(LocalStore(), index, None, plan)
     for _ in range(3):
         publish(LocalStore(), index, old, plan)
@@ -219,7 +225,7 @@ def test_repeated_create_finds_its_own_version(index: str) -> None:
 
 
 def test_lost_reply_is_resolved_below_a_newer_version(index: str) -> None:
-    """If another writer follows after a lost reply, the first one still finds its own version."""
+    """A writer that lost a reply finds its own version, even if another version follows it."""
 
     def other_then_unknown() -> None:
         publish(LocalStore(), index, newest(LocalStore(), index), plan)
@@ -231,7 +237,7 @@ def test_lost_reply_is_resolved_below_a_newer_version(index: str) -> None:
 
 
 def test_another_version_after_a_lost_reply_is_a_failure(index: str) -> None:
-    """If a writer finds another's version after a lost reply, the writer takes the next number."""
+    """If a reply is lost and the number has another writer's version, the next number is used."""
 
     def other_then_unknown() -> None:
         publish(LocalStore(), index, None, plan)

@@ -201,7 +201,7 @@ class Model:
         yield landed, Answer.TAKEN if landed is state else Answer.MADE
 
     def _land(self, state: State, name: str) -> State:
-        """If a create's number is free and the folder exists, lets the create take effect."""
+        """Lets a create take effect if the folder exists and the create's number is free."""
         number = self._versions[name].version
         if not state.folder or (self._if_absent and number <= len(state.chain)):
             return state
@@ -281,17 +281,17 @@ def _change(kind: str, number: int) -> Change:
 
 
 def _part_of(number: int) -> str:
-    """Returns the name of the part of the location list that a writer writes."""
+    """Returns the name of this writer's part of the location list."""
     return f"part of {number}"
 
 
 @pytest.mark.parametrize("kinds", ["rrd", "rod"])
 def test_no_order_breaks_the_chain(kinds: str) -> None:
-    """No order of two writers and a drop, with six calls each and any fault, breaks a rule.
+    """Two writers and a drop make up to six calls each; no order and no fault breaks a rule.
 
     The rules: no version is missing from the chain. Every reported version stays, and no abandoned
-    version ever appears. If a version or an unknown outcome names a part, the part exists. After
-    DROP, no query uses the index again, whatever a foreign tool writes back.
+    version ever appears. If a version, or a writer with an unknown outcome, names a part, the part
+    exists. After DROP, no query uses the index again, whatever a foreign tool writes back.
     """
     states = Model().explore(kinds)
     assert len(states) > 50_000
@@ -300,7 +300,7 @@ def test_no_order_breaks_the_chain(kinds: str) -> None:
 
 
 def instead(answer: Answer, of: type[Create | ReadBack], then: Step | End) -> Rule:
-    """Returns the production rule, with another step after one particular result of a call."""
+    """Returns the production rule with one change: after this result of this call, another step."""
     return lambda step, came: (
         then if came is answer and isinstance(step, of) else next_step(step, came)
     )

@@ -1,4 +1,4 @@
-"""Creation records, and statements during which another driver drops their index."""
+"""Creation records, and statements on an index that another driver drops in the meantime."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def unfinished_create(
 
 
 def test_folder_of_an_unfinished_create_is_deleted_after_a_day(tmp_path: Path) -> None:
-    """A folder of an unfinished CREATE is deleted after a day, unless the index is registered."""
+    """The folder of an unfinished CREATE is deleted after a day if the index is not registered."""
     other = replace(SAMPLE.table, table="other")
     dead = unfinished_create(tmp_path, 0, DAY_MS, "runs/1/part")
     left = [
@@ -157,7 +157,7 @@ def test_folder_of_an_unfinished_create_is_deleted_after_a_day(tmp_path: Path) -
 def test_creation_record_must_be_in_its_own_folder(tmp_path: Path) -> None:
     """A creation record counts only if it is valid, and is in the folder of its own index.
 
-    If the record is in another folder, that folder must stay.
+    If the record is in the folder of another index, this folder must stay.
     """
     folder = unfinished_create(tmp_path, 0, 0, REGISTERED)
     (record,) = creation_records(LocalStore(), f"file:{tmp_path}", [])

@@ -87,7 +87,7 @@ def test_version_shares_the_parts_of_earlier_versions(tmp_path: Path) -> None:
 
 
 def test_location_of_a_later_run_gets_a_new_row(tmp_path: Path) -> None:
-    """If an earlier run is removed, the list's next part has the new slots of later locations."""
+    """If a run is removed, the list's next part has the new slots of the later runs' locations."""
     base = write_version(tmp_path, [replace(RUN, locations=100)], plain_locations(64))
     slots = np.arange(64)
     slots[60:] -= 8
@@ -109,7 +109,7 @@ def test_list_is_written_whole_after_many_removals(tmp_path: Path) -> None:
 
 
 def test_new_folder_keeps_the_numbers_of_known_folders(tmp_path: Path) -> None:
-    """If a folder is new, the numbers of known folders, to which older parts refer, do not change.
+    """A new folder does not change the numbers of known folders, to which older parts refer.
 
     A complete list names only folders that contain locations.
     """
@@ -350,9 +350,10 @@ def test_state_of_a_file_is_stored_as_a_negative_length() -> None:
 
 
 def test_invalid_list_is_not_written() -> None:
-    """A path below no root is not stored, nor one that has both several slots and ranges.
+    """A path that is below no root is not stored.
 
-    If a list has too many slots for a path, it is refused.
+    A path with both further slots and ranges is not, either. If a list has too many slots for a
+    path, it is refused.
     """
     some = plain_locations(2)
     with pytest.raises(ValueError, match="lies below none of"):

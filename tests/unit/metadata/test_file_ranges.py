@@ -96,7 +96,7 @@ def test_a_list_without_ranges_has_none() -> None:
 
 
 def test_parts_are_merged_by_file() -> None:
-    """If a file changed, a part contains all its new ranges, whatever ranges it had before."""
+    """If a file changed, the next part contains all its new ranges, however many it had before."""
     first, b = listed(), np.array([False, True, False])
     cut = replace(
         first.chosen(b),

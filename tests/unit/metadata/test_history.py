@@ -59,7 +59,7 @@ def test_a_gap_is_damage(tmp_path: Path) -> None:
 
 
 def test_the_newest_vacuumed_version_is_the_greatest_mark(tmp_path: Path) -> None:
-    """The greatest mark file names the newest vacuumed version; if there is none, the result is 0.
+    """The greatest mark file names the newest vacuumed version; without any, the result is 0.
 
     Files that are no mark files are ignored.
     """
@@ -115,7 +115,7 @@ def test_history_has_the_change_of_each_version(tmp_path: Path) -> None:
     base = made[-1][0]
     add(replace(base, runs=runs("a", "b").runs, locations=runs("a", "b").locations), "refreshed")
     add(replace(made[-1][0], runs=runs("c").runs, locations=runs("c").locations), "rebuilt")
-    # The version of a commit of a Delta table that changed no file.
+    # This version has a later Delta commit, which changed no file.
     add(replace(made[-1][0], commit=Commit("0b6c", 7)), "refreshed")
     add(next_version(made[-1][0], Drop(), VersionId("f" * 32), by), "dropped")
     folder = tmp_path / SAMPLE.index

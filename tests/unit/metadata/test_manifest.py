@@ -190,7 +190,7 @@ def many_runs(manifest: dict[str, Any], count: int) -> None:
 
 
 def many_ranges(manifest: dict[str, Any], count: int) -> None:
-    """Gives a file in a manifest this many ranges of codes, and as many ranges of hashes."""
+    """Gives a file in a manifest `n` ranges of codes and `n` ranges of hashes."""
     ranges = [[k, k] for k in range(count)]
     manifest["runs"][0]["files"][0].update(codes=ranges, hashes=ranges)
 
@@ -222,7 +222,7 @@ def many_ranges(manifest: dict[str, Any], count: int) -> None:
 def test_a_manifest_may_reach_its_limits(
     change: Callable[[dict[str, Any], int], object], most: int
 ) -> None:
-    """A manifest whose values reach their limits is valid, because releases write such manifests.
+    """A manifest whose values are exactly at their limits is valid: releases write such manifests.
 
     If a value exceeds its limit, the manifest is reported as damaged.
     """
@@ -288,7 +288,7 @@ def test_the_bytes_of_a_manifest_are_those_of_its_format() -> None:
 
 
 def test_older_format_gives_only_an_identity() -> None:
-    """Readers use only identity and options of an older format, and REFRESH rebuilds the index."""
+    """From a manifest of an older format, readers use only the identity and the options."""
 
     def older(record: dict[str, Any]) -> None:
         record["format"] = FORMAT - 1

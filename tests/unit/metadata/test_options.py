@@ -103,8 +103,8 @@ def test_error_for_an_unknown_shape_lists_all_shapes() -> None:
 def test_option_payback_implies_the_budget_auto() -> None:
     """If the option `payback` is given, the budget is `auto`.
 
-    A later statement that sets another budget, or the shape `map`, removes `payback`. One statement
-    cannot set `payback` with another budget, or with the shape `map` or `sieve`.
+    A later statement that sets another budget, or the shape `map`, removes `payback`. If a
+    statement sets `payback`, it cannot also set another budget, or the shape `map` or `sieve`.
     """
     assert parse_options({"payback": "3"}) == IndexOptions(payback=3)
     priced = IndexOptions(payback=3)

@@ -1,4 +1,4 @@
-"""Pending writes: each names a run, or a part of a list, that no version names yet."""
+"""Pending writes: each names a run or a list part, and no version names this run or part yet."""
 
 from __future__ import annotations
 

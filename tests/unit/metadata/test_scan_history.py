@@ -166,7 +166,7 @@ def test_file_replaced_while_it_is_read_is_not_malformed(root: str) -> None:
 
 
 def test_another_users_file_cannot_be_deleted(root: str) -> None:
-    """If another user's file cannot be deleted, the driver still saves its own record."""
+    """If the driver cannot delete another user's file, it still saves its own record."""
     save(root, record(OTHER))
 
     class Denied(LocalStore):

@@ -24,5 +24,5 @@ def test_a_time_is_text_in_utc(ms: int, text: str) -> None:
 
 
 def test_a_time_may_be_of_another_zone() -> None:
-    """If another program wrote a time in another time zone, the time is read, too."""
+    """A time that another program wrote in another time zone is read, too."""
     assert ms_since_epoch("2025-03-01T13:00:00.5+01:00") == 1_740_830_400_500

@@ -66,7 +66,7 @@ class Table:
         return tuple(map(replace, listing))
 
     def tiling(self) -> Tiling:
-        """In this tiling, each range of a file has 100 bytes, except the last."""
+        """Returns the tiling; each range of a file has 100 bytes, except the file's last range."""
         whole = whole_files([self.length] * len(self.values))
         cuts = tuple(tuple(100 * k for k in range(1, len(some))) for some in self.values)
         return Tiling(whole.lengths, cuts, whole.footers)

@@ -100,7 +100,7 @@ def test_an_index_follows_its_table(
 @pytest.mark.parametrize(
     ("now", "there"),
     [
-        # Except for the letter case of its name, this table has not changed.
+        # This table has not changed; only its name is in another letter case.
         (WAS, ()),
         (replace(WAS, table="ORDERS"), ()),
         # Either the property was copied to another table, or another table replaced the table.
@@ -113,7 +113,7 @@ def test_an_index_follows_its_table(
 def test_index_does_not_follow_without_evidence(
     tmp_path: Path, now: TableIdentity, there: tuple[TableIdentity, ...]
 ) -> None:
-    """If the other table is, or may be, a different one, the index keeps its table."""
+    """If the other table is a different one, or could be, the index keeps its own table."""
     assert follow(tmp_path, now, *there)[:2] == (None, WAS)
 
 

@@ -75,7 +75,7 @@ WHOLE = [(str(k), OK, "") for k in range(3)]
 def test_check_reports_only_keys_that_the_index_lacks(
     tmp_path: Path, parts: Sequence[Sequence[int]], options: IndexOptions, type_: str
 ) -> None:
-    """CHECK reports exactly the key that the index lacks, whether by code or by hash.
+    """CHECK reports exactly the key whose code or hash the index lacks.
 
     The index that CHECK reads has one run or several runs.
     """
@@ -125,7 +125,7 @@ def test_check_names_a_lost_key_or_a_small_count(
 
 
 def test_changed_new_and_deleted_files_are_not_checked(tmp_path: Path) -> None:
-    """CHECK does not check changed, new and deleted files.
+    """CHECK skips files that changed, are new or were deleted.
 
     CHECK checks all unchanged files, whatever their numbers are.
     """
@@ -234,7 +234,7 @@ def test_counts_that_are_too_small_lose_rows(
 ) -> None:
     """If a file has more rows, NULLs or NaNs than the index counts, a row is lost.
 
-    If a location's counts leave no row with a key, all keys of the location are lost.
+    If the counts of a location say that no row has a key, all keys of the location are lost.
     """
     assert _loss(opened(*listed, null_proof), 1, seen) == loss
 

@@ -127,7 +127,7 @@ def test_drop_can_be_repeated_after_a_metastore_failure(
 
 
 def test_drop_of_a_gone_index_only_removes_the_registration(tmp_path: Path) -> None:
-    """If the registered index is not this table's, DROP removes only the registration.
+    """If the registered index belongs to another table, DROP removes only the registration.
 
     If the store does not answer, DROP fails, and changes nothing.
     """

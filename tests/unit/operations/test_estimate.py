@@ -129,7 +129,7 @@ def test_more_intervals_are_tried_if_they_may_pay(
 ) -> None:
     """If more intervals may save reads, ESTIMATE also tries more intervals.
 
-    If a map is better, or would exceed its limits, ESTIMATE tries no further intervals.
+    If a map is better, or would exceed its limits, ESTIMATE does not try more intervals.
     """
     made: list[str] = []
     maker = choose_run.run_maker
@@ -147,7 +147,7 @@ def test_more_intervals_are_tried_if_they_may_pay(
 
 
 def test_too_small_budget_of_several_is_omitted() -> None:
-    """If a statement lists several budgets, those that are too small are left out.
+    """If a statement lists several budgets, ESTIMATE omits the budgets that are too small.
 
     If a statement's only budget is too small, the statement fails.
     """

@@ -23,7 +23,7 @@ def test_text_has_all_its_keys(length: int, files: float) -> None:
 
 
 def test_text_in_no_location_is_in_no_location() -> None:
-    """If no location contains a key, no location contains the text; so also without locations."""
+    """If no location contains a key, none contains the text, even if there are no locations."""
     nowhere = Expected("present", 0.0, 0.0, 0.0, 0.0, 0.0)
     for locations in (0, 100):
         read = of_text(nowhere, 12, locations, 10 * locations)
@@ -31,7 +31,7 @@ def test_text_in_no_location_is_in_no_location() -> None:
 
 
 def test_only_substrings_are_judged_by_texts() -> None:
-    """A substring index is judged by texts, and any other index by its keys."""
+    """A substring index is judged by queries for texts, any other index by queries for keys."""
     others = (_KEY, Expected("absent", 0.0, 0.0, 0.0, 0.0, 0.0))
     for kind in (None, ELEMENTS):
         assert of_queries(others, kind, 100, 1000) == others
@@ -48,7 +48,7 @@ def test_substring_index_is_never_useless() -> None:
 
 
 def test_judgement_allows_an_error() -> None:
-    """An index that would just help does not help if its reads may be too low."""
+    """If an index just helps, but its expected reads may be too low, it is judged not to help."""
     just = Expected("present", 48.0, 48.0, 100.0, 480.0, 480.0)
     assert benefit([just], 100, 1000) is Benefit.HELPS
     assert benefit([just], 100, 1000, error=0.1) is Benefit.SCATTERED

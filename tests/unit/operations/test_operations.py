@@ -240,7 +240,7 @@ def test_version_of_a_later_commit_is_kept(tmp_path: Path, theirs: Commit, *, st
 def test_all_is_listed_if_folders_are_spelt_differently(tmp_path: Path) -> None:
     """If commits spell folders differently than the table does, a refresh lists all folders.
 
-    If folders are spelt differently, changed files would keep old entries in the index.
+    If the refresh listed only the named folders, changed files would keep old entries in the index.
     """
     found, _ = version(tmp_path, BEFORE, [6])
     table = Commits(AFTER, {"b"}, spelt="/elsewhere")
@@ -264,8 +264,8 @@ def test_all_is_listed_if_runs_are_merged(tmp_path: Path, runs: list[int]) -> No
 def test_only_appended_files_of_a_slice_are_read(tmp_path: Path) -> None:
     """If files were appended to a slice, a refresh reads only these files of the slice.
 
-    A slice with appended files gets one more slot in the index. If a slice changed in another way,
-    a refresh reads the whole slice.
+    A slice with appended files gets one more slot in the index. If a slice changed otherwise than
+    by appended files, a refresh reads the whole slice.
     """
     found, _ = version(tmp_path, BEFORE, [6])
     now = [*slices("a/1"), *slices("a/2", mtime=5), *slices("b/1", mtime=6), *BEFORE[3:]]
@@ -347,7 +347,7 @@ def test_unproven_slice_outside_the_folders_is_copied() -> None:
 
 
 def test_slices_that_grow_in_turn_keep_their_slots(tmp_path: Path) -> None:
-    """If slices grow in different refreshes, each slice keeps its slots and gets one more."""
+    """If slices grow at different refreshes, each slice keeps its slots and gets one more slot."""
     found, _ = version(tmp_path, BEFORE, [6])
     first = [BEFORE[0], *slices("a/2", mtime=5), *BEFORE[2:]]
     refreshed(Commits(first, {"a"}, added=frozenset({1})), found)

@@ -1,4 +1,4 @@
-"""Orphans, and which table a damaged index belongs to, according to the files below a root."""
+"""Tests which indexes below a root are orphans, and to which table a damaged index belongs."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_newest_readable_version_names_the_table(
 
 
 def test_index_that_can_be_read_again_is_not_damaged(tmp_path: Path) -> None:
-    """If a damaged index is readable the second time, the error blames the store's first answer."""
+    """If a second attempt can read a damaged index, the error blames the store's first answer."""
     with pytest.raises(UnavailableError, match="is readable now"):
         owner_of_damaged(STORE, index(tmp_path, FIRST, LATER))
 
@@ -157,7 +157,7 @@ def test_dropped_index_makes_no_other_index_an_orphan(tmp_path: Path) -> None:
 
 
 def test_index_with_unreadable_versions_is_no_orphan(tmp_path: Path) -> None:
-    """An index is no orphan if its versions cannot be read, or can be read only the second time."""
+    """An index is no orphan if its versions cannot be read, or only at a second attempt."""
     folder = index(tmp_path, FIRST)
     read: list[str] = []
 

@@ -72,7 +72,10 @@ def test_files_stay_if_a_version_may_be_published(
 def others(
     found: Ready, base: Manifest, change: Callable[[int, Manifest], Manifest], times: int
 ) -> Any:
-    """Another writer; it publishes up to `times` versions, one before each attempt of a refresh."""
+    """Another writer.
+
+    Before each attempt of a refresh, it publishes a version, up to `times` times.
+    """
     published: list[Manifest] = [base]
 
     def write() -> None:
@@ -92,7 +95,10 @@ def others(
 
 
 def rebuilt(number: int, made: Manifest) -> Manifest:
-    """A rebuilt version, which shares no run with earlier versions and has the same instant."""
+    """A rebuilt version.
+
+    It shares no run with earlier versions, but has the same instant.
+    """
     return replace(made, runs=(replace(made.runs[0], id=f"{number:032x}"),), instant=made.instant)
 
 
@@ -100,7 +106,7 @@ def rebuilt(number: int, made: Manifest) -> Manifest:
 def test_overtaken_refresh_starts_again_from_the_newest(tmp_path: Path, times: int) -> None:
     """If the index is rebuilt during a refresh, the refresh starts again from the newest version.
 
-    VACUUM can delete a file if only versions before the rebuild name it.
+    VACUUM can delete the files that only versions before the rebuild name.
     """
     found, base = version(tmp_path, BEFORE, [6])
     monkey = others(found, base, rebuilt, times)

@@ -87,7 +87,7 @@ def test_only_lost_indexes_are_registered_again(tmp_path: Path) -> None:
 def test_lost_index_with_a_name_in_use_is_not_registered(
     tmp_path: Path, state: str, names: list[str]
 ) -> None:
-    """A lost index is registered under a name in use only if the registered index is gone."""
+    """If the name of a lost index is in use, it is registered only if the index in use is gone."""
     named(tmp_path, 0, "v")
     there = Registration(UUIDS[1], ("v",), f"file:{tmp_path}")
     indexes: dict[str, RegisteredIndex] = {
@@ -99,7 +99,7 @@ def test_lost_index_with_a_name_in_use_is_not_registered(
 
 
 def test_index_of_another_database_is_not_opened(tmp_path: Path) -> None:
-    """A lost index is registered only in its own database, because databases can share a root."""
+    """Databases can share a root, so a lost index is registered only in its own database."""
     named(tmp_path, 0, "v")
     table = Table(tmp_path, {})
     table.info.identity = replace(FIRST, database="elsewhere")

@@ -1,4 +1,4 @@
-"""VACUUM deletes unneeded files, which it recognises by age and name, and keeps all others."""
+"""VACUUM deletes unneeded files and keeps all others; a file's age and name decide this."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def test_drafts_and_probes_are_deleted_after_a_day(tmp_path: Path) -> None:
 
 
 def test_unused_files_of_dead_writers_are_deleted(tmp_path: Path) -> None:
-    """VACUUM deletes the unused files of a writer, which counts as dead after a day.
+    """VACUUM deletes the unused files of a dead writer. A writer counts as dead after a day.
 
     A file that a version names is never deleted as unused.
     """
@@ -150,7 +150,7 @@ def test_unused_files_of_dead_writers_are_deleted(tmp_path: Path) -> None:
 
 
 def test_vacuum_fails_if_a_version_is_not_listed(tmp_path: Path) -> None:
-    """If a version is not listed, VACUUM fails, because the version's files would look unused."""
+    """If the store does not list a version, VACUUM fails: the version's files would look unused."""
     index = Index(tmp_path, 3)
     (index.folder / "versions" / "3.json").unlink()
     before = index.names()

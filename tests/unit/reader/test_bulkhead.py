@@ -29,7 +29,7 @@ def test_third_scan_does_not_wait_for_a_slow_index(clock: list[float]) -> None:
     """If two scans wait too long for an index, a third scan does not wait for this index.
 
     A scan that does not wait for one index still uses the other indexes. A wait is too long if it
-    exceeds the third scan's time-out and a second.
+    exceeds both the third scan's time-out and one second.
     """
     scans, slow = Bulkhead(), [index(1), index(2)]
     with scans.waiting([index(1)]), scans.waiting([index(1), index(3)]):
@@ -62,7 +62,7 @@ def test_ninth_scan_does_not_wait_for_a_slow_root(clock: list[float]) -> None:
 
 
 def test_scans_of_a_replaced_index_count_only_for_the_root(clock: list[float]) -> None:
-    """Scans that wait for a replaced index count only for the root, not for the new index.
+    """Scans that wait for a replaced index still count for its root, but not for the new index.
 
     Because waits for a root are limited, only few threads wait for a store that hangs.
     """

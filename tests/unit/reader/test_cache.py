@@ -230,7 +230,7 @@ def test_old_value_is_returned_during_its_reload(
 def test_failed_reload_is_repeated_after_the_usual_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """If a reload fails, the next one begins only after the same time as after a successful one."""
+    """After a failed reload, the next reload waits as long as it would after a successful one."""
     reloads, cache = Reloads(monkeypatch), Cache[str, int](max_entries=2)
     assert cache.get_fresh("k", lambda _: 1, 30.0) == 1
     reloads.now += 31

@@ -76,7 +76,7 @@ def test_distant_points_skip_the_locations_between_them(run):
 
 
 def test_long_slices_and_short_ones_agree():
-    """Look-ups find the same in blocks of a few locations and in blocks of hundreds.
+    """Look-ups find the right locations in blocks of one location and in blocks of hundreds.
 
     Different algorithms look up short and long lists of locations.
     """

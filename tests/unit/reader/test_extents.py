@@ -33,7 +33,7 @@ def ends_of(entries: list[Entry]) -> LocationEnds:
 
 
 def made(entries: list[Entry], keyed: list[int], *, falls: bool = False) -> Extents:
-    """Makes the extents of these entries, from the number of rows with a key in each location."""
+    """Makes the extents of these entries; `keyed` has each location's number of rows with a key."""
     ends = ends_of(entries)
     return extents(ends.falling() if falls else ends, np.array(keyed, np.int64))
 

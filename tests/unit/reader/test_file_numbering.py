@@ -1,4 +1,4 @@
-"""How the files' ranges are numbered if scans use several versions of a table."""
+"""How the ranges of a table's files are numbered if scans use versions of several indexes."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def numbered_ranges(files: FileNumbering) -> list[tuple[str, int]]:
 
 
 def ordinals(files: FileNumbering, index: OpenVersion) -> list[int]:
-    """Returns the location's number in this version for each numbered range, or -1."""
+    """Returns, for each numbered range, the number of its location in this version, or -1."""
     return files.ordinals[index.manifest.id].positions().tolist()
 
 
@@ -172,7 +172,7 @@ class Version:
 
 
 def test_partly_indexed_file_with_hidden_rows_is_read() -> None:
-    """If a scan may see rows of a file that a version did not index, the file is read."""
+    """If a scan may see rows that a version did not index, it reads the file of these rows."""
     one: Any = Version("a", 0, [True, False, True])
     two: Any = Version("b", 2, [False, True, True])
     none = np.zeros(4, np.int64)
@@ -291,7 +291,7 @@ def test_whole_files_of_one_version_are_unknown_to_the_other(tmp_path: Path) -> 
 def test_versions_of_equal_lists_share_the_numbering_of_one(tmp_path: Path) -> None:
     """If versions have equal lists, they share one numbering, without additional memory.
 
-    If one more version's list differs by one cut, all versions share a numbering with this cut.
+    If a third version's list has one more cut, all three share a numbering with this cut.
     """
     one, two, other = (
         opened(tmp_path, name, cut([0, 1], {0: at}))

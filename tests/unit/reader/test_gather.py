@@ -36,7 +36,7 @@ def test_any_positions(positions: list[int], worth: int) -> None:
 
 
 def test_the_positions_of_one_list_are_one_stretch() -> None:
-    """Consecutive positions are stored as one stretch, in a few bytes.
+    """Consecutive positions are stored as one run, in a few bytes.
 
     If the first position is absent, this test's positions are stored as an array.
     """

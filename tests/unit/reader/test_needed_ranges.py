@@ -56,7 +56,7 @@ def test_range_is_read_if_its_location_is_needed() -> None:
 
 
 def test_a_location_counts_if_all_its_ranges_do() -> None:
-    """If any range of a location can have deleted or hidden rows, no row of the location counts."""
+    """If any range of a location can have deleted or hidden rows, the location gives no bound."""
     assert needed("bigint", [0] * 6, [True, False, False, True, True, True]) == [0, 1, 2, 3, 4]
     assert needed("bigint", [0] * 6, [True, True, False, True, True, True]) == [0, 1, 2, 3, 4]
     for first in (True, False):

@@ -73,7 +73,7 @@ def of(begin: list[int], end: list[int], location: list[int], last: int = GREATE
 
 
 def test_records_have_as_few_bytes_as_their_parts() -> None:
-    """A packed entry needs no byte if all entries are equal, one byte for 8 bits, and two for 9."""
+    """If all entries are equal, a packed entry needs no byte; otherwise, it needs whole bytes."""
     assert PackedChunk.of(of([7], [7], [9])).width == 0  # type: ignore[union-attr]
     for size, width in ((255, 1), (256, 2)):
         packed = PackedChunk.of(of([7], [7 + size], [9]))

@@ -1,4 +1,7 @@
-"""A placement is what look-ups need of a file list; tests compare it with the whole list."""
+"""A placement is the part of a file list that look-ups need.
+
+Tests compare it with the list.
+"""
 
 from __future__ import annotations
 

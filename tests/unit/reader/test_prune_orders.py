@@ -72,7 +72,7 @@ def test_order_skips_no_file_before_file_numbers_are_known(table: Table) -> None
 
 
 def test_listed_files_bound_the_others(table: Table) -> None:
-    """The rows of listed files bound the scan, in both directions, by group, and for many orders.
+    """Rows of listed files give a bound: in both directions, per group, and for several orders.
 
     If a file is not listed, its rows give no bound.
     """
@@ -114,7 +114,7 @@ def test_files_with_hidden_rows_give_no_bound(table: Table) -> None:
 def test_rows_that_satisfy_the_filter_bound_the_scan(table: Table) -> None:
     """A row gives a bound if it certainly satisfies the scan's filter.
 
-    The filter also skips files that the order alone would read.
+    A scan with an order and a filter skips files that it would read with the order alone.
     """
     above = {"op": ">", "col": ["x"], "value": 25}
     against = {"op": "or", "args": [{"op": "<=", "col": ["x"], "value": 25}]}
@@ -136,7 +136,8 @@ def test_scan_without_a_bound_reads_all_files(
 ) -> None:
     """If there is no bound, a scan reads all files, and reports `unbounded`.
 
-    The causes are: too many rows, another dictionary, an earlier instant, no index, or a large run.
+    Each of these causes is tested: a LIMIT above the table's rows, an unknown dictionary, an
+    earlier instant, no index on the ordered column, and a large run.
     """
 
     def is_unbounded(answer: Mapping[str, Any]) -> None:
@@ -223,7 +224,7 @@ def test_filter_index_is_used_if_the_order_index_fails(
 
 
 def test_damaged_order_index_is_a_reason(table: Table) -> None:
-    """If the index of the order is damaged, the scan reports the same reason as for a filter."""
+    """A damaged index on the ordered column is reported like a damaged index of a filter."""
     path = table.run_file(LEFT, 1)
     path.write_bytes(path.read_bytes()[:-1])
     answer = answer_to_scan(table, order())

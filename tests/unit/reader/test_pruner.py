@@ -279,7 +279,7 @@ def test_next_scan_sees_a_change_during_opening(table: Table) -> None:
     )
 
     class Meanwhile(CountingStore):
-        """A store that commits a DISABLE of another thread before it reads the list."""
+        """A store that disables the index before it reads the list, as another thread could."""
 
         def read(self, uri: str, limit: int = READ_LIMIT) -> bytes:
             manifest = folder / "versions" / "2.json"
@@ -349,7 +349,7 @@ def test_is_not_null_does_not_count_as_narrowing(
 
 
 def test_unusable_index_is_a_reason(table: Table) -> None:
-    """If an index is outside of the roots or for another reader, the scan reports why."""
+    """If an index is outside of the roots, or is for another reader, the scan reports this."""
     roots = Roots(None)
     roots._databases["sales"] = ("file:/w/.sieve", time.monotonic())
     table.service = PruneService(roots, table.pruner)

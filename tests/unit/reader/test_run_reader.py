@@ -99,7 +99,10 @@ CHUNKED = [segment(10 * k, 10 * k + 5, k) for k in range(FILES * EACH)]
 
 @pytest.fixture
 def decoded(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
-    """Records which payloads are decoded; a chunk has three segments of a file of `CHUNKED`."""
+    """Records which payloads are decoded.
+
+    In files of `CHUNKED`, a chunk has three segments.
+    """
     found: list[bytes] = []
     decode = run_file.decode
 
@@ -140,7 +143,7 @@ def test_queries_answered_together_decode_each_chunk_once(
 
 
 def long_run(folder: Path, files: int = 2, each: int = 4) -> RunRef:
-    """A run whose files contain `each` segments.
+    """A run; each of its files contains `each` segments.
 
     In segment k, entry i has the key 100 k + 10 i and the location i.
     """
@@ -160,7 +163,7 @@ def long_run(folder: Path, files: int = 2, each: int = 4) -> RunRef:
 def test_run_too_large_for_the_cache_is_packed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, room: str
 ) -> None:
-    """If a run does not fit into the cache otherwise, it is packed.
+    """If a run is too large for the cache, its chunks are packed.
 
     If a look-up needs most chunks of a file, all chunks of the file are packed. After a file is
     packed, look-ups use only its packed chunks.
@@ -417,7 +420,7 @@ def described_run_file(rows: Sequence[Row]) -> tuple[bytes, RunFileRef]:
 
 
 def altered(rows: list[Row], number: int, payload: bytes) -> tuple[bytes, RunFileRef]:
-    """A run file in which one row has another payload, with the original file's description."""
+    """A run file in which one row's payload is replaced, and the description of the original."""
     _, file = described_run_file(rows)
     rows = [(*r[:-1], payload if k == number else r[-1]) for k, r in enumerate(rows)]
     return run_file_bytes(rows), file
@@ -426,7 +429,7 @@ def altered(rows: list[Row], number: int, payload: bytes) -> tuple[bytes, RunFil
 def test_neighbouring_segments_form_one_range() -> None:
     """Neighbouring segments of a file form one range in the manifest.
 
-    If another file has a segment between two segments of a file, the file's range ends there.
+    If a segment of another file lies between two segments of a file, these are in two ranges.
     """
     first = run_file_bytes([segment(0, 9, 0), segment(20, 29, 0), segment(60, 69, 0)])
     other = run_file_bytes([segment(50, 51, 0), segment(-5, -5, 0), segment(40, 49, 0)])

@@ -26,7 +26,10 @@ ALL = len(LOCATIONS)
 
 
 def uncertain(low: Codes, high: Codes, locations: Counts) -> LocationEnds:
-    """Makes one entry for each location; no key at its ends is certain."""
+    """Makes one entry for each location.
+
+    Neither end of an entry is certain to be a key.
+    """
     no = np.zeros(len(low), np.bool_)
     return LocationEnds(np.stack([low, high, low, high]), locations, no, no, no)
 
@@ -41,7 +44,7 @@ def needed_locations(
     unsure: Sequence[int] = (),
     one_value: bool = True,
 ) -> list[int] | None:
-    """Returns the locations that can have one of the first `rows` rows, or None without a bound."""
+    """Returns the locations that can have one of the first `rows` rows; None if no bound exists."""
     low, high, keyed, null, nan = np.array(LOCATIONS, np.int64).T
     there = np.flatnonzero(keyed)
     ends = uncertain(low[there], high[there], there)
@@ -131,7 +134,7 @@ TIED = [(5, 5), (5, 9), (4, 6), (5, 5)]
 def test_second_location_of_the_bound_is_not_needed(
     ties: bool, one_value: bool, locations: list[int]
 ) -> None:
-    """If ties do not matter, only one of several locations with the bound as least key is needed.
+    """If ties do not matter, a scan needs only one of the locations whose least key is the bound.
 
     The bound of the query is the key 5, which one location certainly contains.
     """

@@ -212,7 +212,7 @@ def test_list_with_a_wrong_further_slot_is_corrupt(tmp_path: Path) -> None:
 
 
 def test_version_of_the_same_files_adds_no_memory(version: Manifest, tmp_path: Path) -> None:
-    """A second version of the same files, as after ALTER, reads nothing and adds no memory."""
+    """Opening a second version of the same files, as after ALTER, reads and caches nothing more."""
     store, cache = CountingStore(), Cache(1 << 20)
     kept = open_version(store, f"file:{tmp_path}", version, cache).keep(KEY_23)
     read, held = len(store.read_names), cache.nbytes

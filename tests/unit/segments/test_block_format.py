@@ -43,7 +43,7 @@ def same(one: Segment, other: Segment) -> bool:
 def test_segments_survive_their_bytes(made):
     """A decoded segment has the bounds, blocks and rows of the encoded segment.
 
-    The tested segments include both ends of every range.
+    The tested segments include the least and the greatest value of each field.
     """
     again = decode_segment(encode_segment(made))
     assert same(again, made)
@@ -177,6 +177,6 @@ def test_packed_size_is_the_number_of_packed_bytes(bits):
     ],
 )
 def test_impossible_arrays_are_corrupt(payload):
-    """If an array has an impossible width, number of exceptions or position, it is corrupt."""
+    """An array with an impossible width, exception count or exception position is corrupt."""
     with pytest.raises(CorruptError):
         unpack(payload, 0, 3)

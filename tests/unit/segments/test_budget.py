@@ -11,7 +11,7 @@ from sieve.segments.budget import choose_price, least_price, prices_for, within_
 
 
 def test_prices_fall_from_the_highest_possible_one() -> None:
-    """At the lowest price, the whole budget saves a thousandth of a file read per query.
+    """At the lowest price, the whole budget must save a query only a thousandth of a file.
 
     All prices are evenly spaced on a logarithmic scale. The highest price is four times the number
     of files, divided by the budget in bytes. With few files, the lowest price is lower than with
@@ -57,7 +57,7 @@ def test_price_is_interpolated_around_the_budget(
 def sizes(*steps: tuple[float, float]) -> Callable[[float], float]:
     """Returns a function that maps a multiple of the price to the bytes of a run.
 
-    Each step states the bytes that apply up to a multiple.
+    Each step is a pair: the greatest multiple for which it holds, and the bytes.
     """
     return lambda times: next(size for most, size in steps if times <= most)
 
@@ -112,9 +112,10 @@ def test_attempts_continue_until_the_bytes_are_right(
 def test_next_price_lies_between_the_prices_of_two_attempts(
     small: float, large: float, dear: float, between: float
 ) -> None:
-    """If one attempt fits and another does not, their bytes determine a price between theirs.
+    """If one attempt fits and another does not, their bytes determine a price between their prices.
 
-    The next price lies between a fifth and four fifths of the way, on a logarithmic scale.
+    The next price lies between a fifth and four fifths of the way from one price to the other, on a
+    logarithmic scale.
     """
     tried: list[float] = []
 

@@ -112,7 +112,7 @@ def test_holes_between_batches_close_segments():
 
 
 def test_segment_ends_if_the_pace_of_change_changes():
-    """If locations change more often from a key on, the segment ends about `error` changes later.
+    """If locations change more often after some key, the segment ends about `error` changes later.
 
     In this test, keys in the second half alternate between two files.
     """
@@ -145,7 +145,7 @@ def test_the_whole_domain_in_one_location_has_a_width_of_64_bits():
 
 
 def test_keys_that_are_equal_as_doubles_stay_different():
-    """Keys that are equal as doubles are different keys, each with its own block."""
+    """Different keys that would be equal as doubles still get a block each."""
     keys = [(1 << 62) + i for i in range(5)]
     (segment,) = cut_segments([chunk(keys, [0, 1, 2, 3, 4])])
     assert contents(segment) == [{i: 1} for i in range(5)]

@@ -227,7 +227,7 @@ def test_invalid_fields_are_corrupt(lie, problem):
 
 
 def test_the_estimate_is_close():
-    """The estimated bytes are exact without lists, and off by at most a tenth with lists."""
+    """Without lists, a map's bytes are estimated exactly; with lists, within a tenth."""
     rng = np.random.default_rng(3)
     for n_keys, n_locations in ((1, 1), (10, 3), (5000, 1000), (200_000, 100_000)):
         hashes, locations = draw(n_keys, n_locations)
@@ -244,7 +244,7 @@ def test_the_estimate_is_close():
 def test_a_budget_buys_the_most_bits_it_can():
     """Fingerprints get as many bits as the budget allows.
 
-    If the budget is too small for a map, there is none.
+    If the budget is too small for a map, `fingerprint_for` returns None.
     """
     for budget in (1_500_000, 2_000_000, 2_500_000, 3_500_000):
         bits = fingerprint_for(budget, 1_000_000, 1000)
@@ -275,7 +275,7 @@ def test_holds_agrees_with_look_ups(bits):
 
 @pytest.mark.parametrize("by", [1, -1, 1 << 31, -(1 << 31)])
 def test_another_checksum_is_damage(by):
-    """If a payload has another checksum, it is corrupt."""
+    """A payload with a wrong checksum is corrupt."""
     payload = build_map(*sample(), 10, 6)
     stored = int.from_bytes(payload[-CHECK_BYTES:], "little")
     other = (stored + by) % (1 << 32)
@@ -317,9 +317,9 @@ def test_sets_with_one_digest_are_both_kept(monkeypatch):
 
 @pytest.mark.parametrize(("each", "most"), [(2, 1.03), (3, 1.1)])
 def test_the_estimate_of_sets_is_close(each, most):
-    """With lists, the estimated bytes of a map are never fewer than its bytes, and close to them.
+    """If a map has lists, its estimated bytes are close to its real bytes, and never fewer.
 
-    If all sets have two locations, a list stores their distance, but not their number.
+    If every set has two locations, a list stores the distance between them, but not their number.
     """
     draw = np.random.default_rng(1)
     hashes = np.sort(draw.integers(0, 1 << 63, 4000, np.uint64))

@@ -17,7 +17,7 @@ from sieve.segments.intervals.grid import short_widths
 def test_numbers_that_repeat_far_apart_are_decoded():
     """If deflated numbers repeat after 30,000 bytes, they are decoded.
 
-    Deflate can refer to bytes up to 32 KB earlier, so the reader needs so large a window.
+    Deflate can refer to bytes up to 32 KB earlier, so the reader needs a window of 32 KB.
     """
     draw = np.random.default_rng(4)
     numbers = draw.integers(0, 256, 30_000).astype(np.uint8)

@@ -28,7 +28,7 @@ Column = list[np.ndarray]
 
 
 def late(random: np.random.Generator) -> Column:
-    """Ordered keys; 3 % of them are up to sixteen files too late."""
+    """Ordered keys; 3 % of them are stored up to sixteen files after the file where they belong."""
     keys = np.arange(FILES * 250)
     delays = np.where(random.random(len(keys)) < 0.03, random.integers(0, 4000, len(keys)), 0)
     return np.array_split(keys[np.argsort(keys + delays, kind="stable")] * 7, FILES)
@@ -121,7 +121,10 @@ def test_budget_leads_to_known_sizes(
 def test_trial_estimates_known_bytes_and_reads(
     make: Callable[[np.random.Generator], Column], even: bool, price: float, known: list[float]
 ) -> None:
-    """At a price, the curve and a trial estimate known bytes; the trial also estimates reads."""
+    """For a given price, the curve and a trial estimate known bytes.
+
+    The trial also estimates reads.
+    """
     one, model = planned(make(np.random.default_rng(3)), 1e6, even=even)
     (by_curve,) = one.curve(np.array([price]), 1e6)
     keys = model.codes[::50]

@@ -65,7 +65,7 @@ def cells(pieces: int) -> Cells:
 
 @pytest.mark.parametrize("shape", [IN_CELLS, IN_BLOCKS])
 def test_estimated_size_without_arrays_is_exact(shape: int) -> None:
-    """Of a segment's size, the head and the pieces are known exactly; only arrays are estimated.
+    """The sizes of a segment's head and pieces are known exactly. Only its arrays are estimated.
 
     The head has 32 bytes, and each piece has three bytes.
     """
@@ -95,7 +95,8 @@ def long_segments() -> Plan:
 def test_a_trial_encodes_some_segments_of_many(monkeypatch: pytest.MonkeyPatch) -> None:
     """A trial of many segments encodes at most three of them, at equal distances.
 
-    A trial estimates the bytes and entries of all segments from the encoded ones.
+    A trial encodes only some segments, and estimates the bytes and entries of all segments from
+    these.
     """
     planned = long_segments()
     price = 1e-12
@@ -130,7 +131,7 @@ def test_a_trial_of_a_few_segments_is_exact() -> None:
 
 
 def test_one_more_entry_costs_less_than_a_mean_entry() -> None:
-    """The estimated bytes of one more entry are slightly fewer than those of a mean entry."""
+    """One more entry is estimated to need slightly fewer bytes than the mean entry."""
     planned = plan(*column(random_files(10, 50)), codings=(IN_CELLS,))
     (segment,) = planned.emit(1e-9)
     mean = len(segment.payload) / segment.postings

@@ -32,7 +32,7 @@ def test_a_gap_counts_keys_rows_and_length():
 
 
 def test_only_ranges_count_next_to_a_map():
-    """With a map for equality, the value of a gap counts only range queries, weighted as before.
+    """If a map answers equality queries, a gap's value counts only range queries; weights stay.
 
     If a map answers equality queries, a tiny gap has no value.
     """
@@ -83,7 +83,7 @@ def test_model_expects_keys_between_the_sampled_keys():
 
 
 def test_large_sample_is_reduced_and_keeps_both_ends():
-    """If a sample has too many keys, only some are kept, among them both ends.
+    """If a sample has too many keys, some are dropped, but not the least and the greatest key.
 
     Because the keys are limited, the size of the pickled model is limited, too.
     """
@@ -120,7 +120,7 @@ def test_the_densities_of_all_codes_add_up_to_one():
 
 
 def test_density_of_a_code_is_the_sum_of_three_densities():
-    """A code's density is the sum of its densities by keys, by rows and by codes.
+    """A code's density is the sum of three densities: of keys, of rows and of codes.
 
     Of the six kinds of query, two count by keys, one counts by rows, and three count by codes.
     Codes below the first key and above the last key have a density, too.
@@ -136,7 +136,7 @@ def test_density_of_a_code_is_the_sum_of_three_densities():
 
 
 def test_shares_of_a_thinned_sample():
-    """If a sample is reduced, each kept key gets the rows of the keys up to the next one kept.
+    """If a sample is reduced, each kept key also gets the rows of the dropped keys that follow it.
 
     `unseen` estimates which share of the column's keys is not in the sample.
     """

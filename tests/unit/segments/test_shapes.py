@@ -122,7 +122,10 @@ def test_many_locations():
 
 
 def test_long_intervals_at_most_double_the_entries():
-    """Entries over several segments are repeated, which at most doubles the number of entries."""
+    """An entry over several segments is repeated.
+
+    This at most doubles the number of entries.
+    """
     rng = np.random.default_rng(2)
     long = [np.array([0, 10_000_000])] * 2_000
     short = [rng.integers(0, 10_000_000, 400) for _ in range(200)]
@@ -141,7 +144,7 @@ def test_long_intervals_at_most_double_the_entries():
 
 
 def test_all_keys_equal():
-    """If all files have only one key, the same in each, a single block names all files."""
+    """If all files contain the same single key, one block names all files."""
     for key in (LEAST, 0, GREATEST):
         segments = list(plan(*column([np.full(3, key)] * 50)).emit(1e-3))
         assert len(segments) == 1

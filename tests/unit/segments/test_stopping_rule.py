@@ -1,4 +1,4 @@
-"""The stopping rule of the budget `auto`, and what a map may cost that a build adds by itself."""
+"""The stopping rule of the budget `auto`, and the limits on maps that a build adds by itself."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_rule_stops_at_the_first_of_three_limits() -> None:
 def test_negligible_bytes_are_spent_for_absent_keys() -> None:
     """For a tiny index, the stopping rule goes on until reads for absent keys are minimal, too.
 
-    For a larger index, mean reads near the minimum stop the rule.
+    For a larger index, the rule stops as soon as the mean reads are near the minimum.
     """
     near_by, exact = (1.04, 0.9, 2.0), (1.0, 0.0, 2.0)
     assert chosen(stop(), (1, near_by), (5, near_by), (8, exact), (9, exact)) == 2

@@ -24,7 +24,8 @@ MB = 1 << 20
 def test_weights_are_bytes_over_their_mean() -> None:
     """The weight of a location is its size, divided by the mean size.
 
-    Equal sizes need no weights. If a location has no bytes, its weight is slightly above 0.
+    If all locations have the same size, there are no weights. If a location has no bytes, its
+    weight is slightly above 0.
     """
     weights = weights_of(np.array([MB, 3 * MB]))
     assert weights is not None
@@ -99,7 +100,7 @@ def part_of(cuts: Intervals, weights: Weights | None) -> Part:
 
 
 def test_shares_between_entries_count_by_weight() -> None:
-    """With weights, the share of queries between entries is summed over all locations.
+    """The share of queries that fall between entries is summed over all locations.
 
     In the sum over locations, each location's share is multiplied by its weight.
     """

@@ -39,7 +39,10 @@ def _advice(
 def test_index_with_keys_in_most_files_gets_advice(
     expected: float, total: int, judged: str, much: str
 ) -> None:
-    """If a key is in most files, an index helps little. If it is in all files, none can help."""
+    """If a key is in most files, an index helps little.
+
+    If a key is in all files, no index can help.
+    """
     words = _advice(expected, total) or ""
     assert f"this index {judged}: " in words
     assert f"in {expected:.3g} of {total} files" in words
@@ -73,7 +76,7 @@ def test_map_is_advised_if_values_may_share_a_code() -> None:
 
 
 def test_map_is_not_advised_if_values_are_in_most_files() -> None:
-    """If values are in most files, the advice does not suggest a map."""
+    """If each value is in most files, the advice does not suggest a map."""
     words = _advice(60.0, 100, 51.0) or ""
     assert "helps little" in words
     assert "in 51 of 100 files" in words
@@ -95,7 +98,7 @@ def test_useful_index_gets_no_advice(expected: float, total: int) -> None:
 
 @pytest.mark.parametrize(("larger", "words"), [(52, None), (90, "in 1 of 2 files")])
 def test_larger_of_two_files_counts_by_its_bytes(larger: int, words: str | None) -> None:
-    """The advice compares bytes, as a value is more often in the larger of two files."""
+    """The advice compares bytes, because a value is more often in the larger of two files."""
     least = (larger**2 + (100 - larger) ** 2) / 100
     told = advice((Expected("present", 1.0, 1.0, 2.0, least, least),), 2, 100)
     assert (told is None) if words is None else (words in (told or ""))
@@ -114,7 +117,7 @@ MB = 1 << 20
     ],
 )
 def test_advice_compares_bytes_if_they_are_known(read: int, least: int, words: str | None) -> None:
-    """The advice compares bytes, as one of a hundred files can have most of the bytes."""
+    """The advice compares bytes, because one of a hundred files can have most of the bytes."""
     kinds = (Expected("present", 1.0, 1.0, 100.0, read * MB, least * MB),)
     told = advice(kinds, 100, 100 * MB)
     assert (told is None) if words is None else (words in (told or ""))
@@ -149,7 +152,8 @@ def test_advice_says_that_ranges_have_no_effect(
 ) -> None:
     """If `granularity = 'range'` has no effect on a table, the advice says so.
 
-    The test covers an index's current options, its pending options, and those of ESTIMATE.
+    The test covers the current options and the pending options of an index, and options of
+    ESTIMATE.
     """
     ranges = IndexOptions(granularity="range")
     table: Any = SimpleNamespace(
@@ -174,7 +178,7 @@ def test_advice_says_that_ranges_have_no_effect(
 def test_drop_is_advised_for_an_index_that_cannot_help(read: float, files: int, drop: bool) -> None:
     """If an index cannot help, the advice suggests DROP, unless the table has one file.
 
-    The advice does not suggest DROP for an index that skips a fortieth.
+    The advice does not suggest DROP for an index that skips a fortieth of the files.
     """
     size = round(1_000_000 * read / files)
     each = Expected("present", read, read, float(files), size, size)
@@ -185,7 +189,7 @@ def test_drop_is_advised_for_an_index_that_cannot_help(read: float, files: int, 
 
 
 def test_estimate_has_the_bytes_of_the_files_read() -> None:
-    """An estimate has the bytes of the files that queries read, not of files of mean size.
+    """An estimate counts the real bytes of the files that queries read, and not a mean file size.
 
     If there is no probe for a kind of query, its columns in the estimate are NULL.
     """

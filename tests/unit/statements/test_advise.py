@@ -141,7 +141,10 @@ def test_column_that_an_index_cannot_help_is_not_suggested(
 def test_rank_follows_the_results_of_the_tests(
     session: Session, tests: dict[str, ColumnTest]
 ) -> None:
-    """Test results decide the rank: the column whose values are each in one file is first."""
+    """Test results decide the rank.
+
+    A column is first if each of its values is in one file.
+    """
     scanned(session, "t", size=1200)
     scanned(session, "u", size=1000)
     tests["t"] = ColumnTest(Benefit.HELPS, 10, 3.0, 3.0)
@@ -152,7 +155,7 @@ def test_rank_follows_the_results_of_the_tests(
 def test_only_the_columns_that_could_save_most_are_tested(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A test takes seconds, so ADVISE tests only columns whose indexes could save the most.
+    """A test takes seconds, so ADVISE tests only columns whose index could save the most bytes.
 
     If the test of a column fails, ADVISE tests the next column.
     """
@@ -257,7 +260,7 @@ def test_unused_index_has_no_row(session: Session) -> None:
 
 
 def test_rows_are_in_order(session: Session) -> None:
-    """Rows are grouped: indexes to create, to drop, and to keep, each sorted by savings."""
+    """ADVISE returns indexes to create, then to drop, then to keep; savings sort each group."""
     for table in ("t", "u"):
         session.sql(f"CREATE SIEVE INDEX ON {table} (id) OPTIONS (error = 1)")
         session.sql(f"CREATE SIEVE INDEX two ON {table} (id) OPTIONS (error = 1)")

@@ -30,7 +30,7 @@ def warehouse(tmp_path: Path) -> Iterator[Warehouse]:
 
 
 def answers(warehouse: Warehouse, *statements: str) -> list[tuple[Any, ...]]:
-    """Runs statements; returns version, change and advice from the rows of the last one."""
+    """Runs statements; returns version, change and advice from the last statement's rows."""
     rows = [Session(warehouse).sql(statement) for statement in statements][-1]
     return [(row[1], row[5], row[6]) for row in rows]
 
@@ -69,7 +69,7 @@ def test_seconds_are_the_time_of_the_statement(
 
 
 def test_advice_names_the_problems_of_an_index(warehouse: Warehouse) -> None:
-    """The advice names options that differ, a disabled index, and a lost registration."""
+    """The advice mentions options that differ, a disabled index, and a lost registration."""
     other = "CREATE SIEVE INDEX IF NOT EXISTS ON t (id) OPTIONS (error = 2)"
     ((_, change, advice),) = answers(warehouse, CREATE, other)
     assert change == "unchanged"
@@ -89,7 +89,7 @@ CREATE_AGAIN = "CREATE SIEVE INDEX IF NOT EXISTS ON t (id)"
 
 
 def test_answer_counts_files_that_are_always_read(warehouse: Warehouse) -> None:
-    """The advice counts files that each query reads, such as one with a time in the future."""
+    """The advice counts files that every query reads, such as a file with a future time."""
     future = time.time() + 3600
     os.utime(warehouse.folder / "t" / "00003.txt", (future, future))
     ((_, change, advice),) = answers(warehouse, CREATE)

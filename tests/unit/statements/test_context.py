@@ -1,4 +1,4 @@
-"""The context of a statement: what is prepared for later jobs when a table is resolved."""
+"""The context of a statement: resolving a table also prepares for the statement's Spark jobs."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ def missing(
     state: type[Failed | Gone | Ready] = Ready,
     **others: str,
 ) -> MissingIndexes:
-    """Returns the declared indexes that a table lacks; all of its indexes have one state."""
+    """Returns the declared indexes that a table lacks; all indexes that it has are in one state."""
     table = PlainTable(warehouse, "t", no_fault)
     declared = {"sieve.columns": columns, "sieve.options": options}
     declared |= {f"sieve.{key}": value for key, value in others.items()}
@@ -184,7 +184,7 @@ def test_options_are_those_of_create(warehouse: Warehouse) -> None:
 
 
 def test_any_index_on_the_column_counts(warehouse: Warehouse) -> None:
-    """If a declared column has an index of any name, no other index is built.
+    """If a declared column already has an index of any name, no further index is built for it.
 
     An index whose files are gone does not count.
     """
@@ -255,7 +255,7 @@ def test_declared_index_that_was_dropped_is_built_again(warehouse: Warehouse, by
 
 
 def test_refresh_returns_the_index_of_a_background_build(warehouse: Warehouse) -> None:
-    """If a background refresh builds the declared index during REFRESH, REFRESH returns that index.
+    """If a background refresh builds the index during REFRESH, REFRESH returns this index.
 
     REFRESH leaves no files of its own build.
     """
@@ -275,9 +275,9 @@ def test_refresh_returns_the_index_of_a_background_build(warehouse: Warehouse) -
 
 
 def test_refresh_has_advice_for_each_wrong_declaration(warehouse: Warehouse) -> None:
-    """REFRESH returns a row of advice for each wrong name, or one if the list is malformed.
+    """REFRESH returns a row of advice for each wrong name.
 
-    REFRESH builds all declared indexes that are valid.
+    For a malformed list, it returns one row. REFRESH builds all declared indexes that are valid.
     """
     declare(warehouse, "nope, id, nil")
     told = Session(warehouse).sql("REFRESH SIEVE INDEX ON t")

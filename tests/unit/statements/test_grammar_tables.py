@@ -1,4 +1,4 @@
-"""The parser's stored tables: they work like computed tables, or are refused."""
+"""The parser's stored tables: the parser uses them like computed tables, or refuses them."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def test_a_malformed_registration_is_shown_and_repaired(warehouse: Warehouse, va
 
 
 def test_malformed_registration_next_to_others_is_repaired(warehouse: Warehouse) -> None:
-    """If one registration of a table is valid and another malformed, REFRESH repairs the latter."""
+    """If only one of a table's registrations is malformed, REFRESH repairs this registration."""
     session = Session(warehouse)
     session.sql("CREATE SIEVE INDEX second ON t (id)")
     replace_registration(warehouse)

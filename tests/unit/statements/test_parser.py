@@ -48,7 +48,7 @@ def test_a_statement_parses_to_its_record(statement: str, record: str) -> None:
 
 @pytest.mark.parametrize(("statement", "message"), _pairs("statements-errors.txt"))
 def test_error_names_the_position_and_the_expected_words(statement: str, message: str) -> None:
-    """If a statement is wrong, the error marks the position, and the found and expected words."""
+    """The error for a wrong statement shows the position, the word found and the words expected."""
     with pytest.raises(InvalidInputError) as refusal:
         parse_statement(statement)
     assert refusal.value.condition == "SIEVE_SYNTAX_ERROR"
@@ -112,7 +112,7 @@ def test_wrong_call_suggests_a_similar_name(call: str, problem: str) -> None:
 
 
 def test_long_line_is_cut_around_the_wrong_word() -> None:
-    """If a line is long, the error shows only the part around the wrong word, and a caret."""
+    """If a line is long, the error shows only the part around the wrong word, above a caret."""
     statement = f"CREATE SIEVE INDEX ON t ({', '.join(f'column{i}' for i in range(500))} x)"
     with pytest.raises(InvalidInputError) as refusal:
         parse_statement(statement)
@@ -134,14 +134,14 @@ def test_long_line_is_cut_around_the_wrong_word() -> None:
     ],
 )
 def test_texts_are_unescaped_as_spark_does(literal: str, value: str) -> None:
-    """As in Spark, doubled quotes and backslashes are decoded, except in raw strings."""
+    """As in Spark, doubled quotes and backslash escapes are decoded, except in raw strings."""
     made = parse_statement(f"CREATE SIEVE INDEX ON t (c) COMMENT {literal}")
     assert isinstance(made, CreateIndex)
     assert made.comment == value
 
 
 def test_caret_is_below_the_wrong_word() -> None:
-    """The caret is below the wrong word, even after wide characters or combining ones."""
+    """The caret is below the wrong word, even after wide characters or combining characters."""
     for before, cells in (("e\u0301e\u0301", 2), ("\u8868\u8868", 4), ("ee", 2)):
         with pytest.raises(InvalidInputError) as refusal:
             parse_statement(f"DROP SIEVE INDEX `{before}` x ON t")

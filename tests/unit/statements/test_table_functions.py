@@ -1,4 +1,4 @@
-"""Table functions without Spark: those with a statement's rows, and those with their own."""
+"""Tests table functions without Spark; some return the rows of a statement, some their own rows."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_a_function_gives_the_rows_of_its_statement(
 
 
 def test_another_detail_than_extended_is_refused(warehouse: Warehouse) -> None:
-    """`sieve_describe` refuses any detail but 'extended', and the error says so."""
+    """The only detail that `sieve_describe` accepts is 'extended'; the error says so."""
     with pytest.raises(InvalidInputError, match=r"takes 'extended' as its third .* not 'all'"):
         rows(statement(warehouse), "sieve_describe", table=["t"], index="v", detail="all")
 

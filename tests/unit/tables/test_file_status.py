@@ -37,7 +37,7 @@ def _known() -> Locations:
 def test_file_is_unchanged_only_with_the_same_length_and_time(
     path: str, length: int, later_ms: int
 ) -> None:
-    """A file of another length or time has changed, even if the file is shorter or older.
+    """A file counts as changed if its length or time differs, even if it is now shorter or older.
 
     For example, a backup restores an older time.
     """

@@ -52,7 +52,10 @@ def test_json_with_a_void_anywhere_proves_nothing(kind: object) -> None:
     ],
 )
 def test_void_is_accepted_in_other_formats(format_name: str, text: str) -> None:
-    """A column with the name void is accepted; other formats may also have the type VOID."""
+    """JSON may have a column with the name void.
+
+    Other formats may also have the type VOID.
+    """
     parts = {"format": f"{format_name} x", "records": "whole", "schema": text}
     assert refuse_option("t", parts) is None
 

@@ -1,4 +1,4 @@
-"""What is decided from a Hudi table's properties, timeline and log files.
+"""Decisions that depend on a Hudi table's properties, timeline and log files.
 
 These tests do not run Hudi.
 """
@@ -68,7 +68,7 @@ def test_tables_of_other_layouts_are_refused(more: Mapping[str, str], refused: s
 def test_records_are_whole_only_in_a_standard_merge_mode(
     more: Mapping[str, str], whole: bool
 ) -> None:
-    """Only with a standard merge mode and payload class, a record comes from one write."""
+    """A record certainly comes from one write only if merge mode and payload class are standard."""
     assert takes_whole_records(PARTS | more) == whole
 
 
@@ -123,7 +123,7 @@ OWN = ("commit", True, AT)
     ],
 )
 def test_actions_that_keep_the_rows_change_no_partition(actions: Sequence[Any]) -> None:
-    """If all actions keep the rows, precede the instant or are incomplete, no partition changed."""
+    """No partition changed if each action keeps the rows, precedes the instant or is incomplete."""
     assert changed_partitions(Timeline(*actions), AT) == frozenset()
 
 
@@ -250,7 +250,8 @@ def test_only_log_files_of_a_known_base_file_are_read() -> None:
 def test_only_newer_log_files_are_read_if_all_rows_are_known() -> None:
     """If the index has all rows of a slice, a refresh reads only the newer log files.
 
-    If the index lacks a hidden row, this row can become visible again.
+    If the index lacks a hidden row, a refresh reads the whole slice: the row can become visible
+    again.
     """
     access = Slices()
     assert appended(access, ONE, all_rows=True)
@@ -260,7 +261,7 @@ def test_only_newer_log_files_are_read_if_all_rows_are_known() -> None:
 
 @pytest.mark.parametrize("state", [TWO, (100, 2), (101, 1)])
 def test_slice_without_an_earlier_state_is_read_whole(state: tuple[int, int]) -> None:
-    """A slice without an earlier state, or without a change, is read whole."""
+    """A slice is read whole if it has no earlier state, or if its state did not change."""
     assert not appended(Slices(), state, all_rows=True)
 
 
@@ -280,7 +281,7 @@ def test_slice_without_an_earlier_state_is_read_whole(state: tuple[int, int]) ->
 def test_slice_with_deleting_log_blocks_is_read_whole(access: Slices) -> None:
     """If log blocks of a slice delete rows, are partial, or were compacted, it is read whole.
 
-    If its log files are large or unreadable, a slice is read whole, too.
+    A slice is also read whole if its log files are large or unreadable.
     """
     assert not appended(access)
 

@@ -1,4 +1,4 @@
-"""Changed files according to an Iceberg table's metadata, and metadata without the snapshot."""
+"""Which files changed according to an Iceberg table's metadata; a snapshot can be missing there."""
 
 from __future__ import annotations
 

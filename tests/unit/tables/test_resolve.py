@@ -79,7 +79,7 @@ def test_error_suggests_at_most_three_names() -> None:
 
 
 def test_other_errors_of_spark_are_raised_unchanged() -> None:
-    """Any other error of Spark is raised unchanged; missing permission does not mean "missing"."""
+    """Any other error of Spark is raised unchanged: a table without permission is not "missing"."""
     with pytest.raises(AnalysisException):
         open_table(driver(None, "OTHER"), None, Session(), ["t"])  # type: ignore[arg-type]
 

@@ -124,14 +124,14 @@ def test_another_file_system_has_another_clock() -> None:
     snapshot = disk.snapshot([aged(62_000, root=far), aged(30_000, "b", far), aged(2000, "c")])
     assert snapshot.stable == (True, False, True)
     assert disk.snapshot([aged(30_000, root="file://nas/t")]).stable == (False,)
-    # The instant is by the clock of the index's file system only if all files are on it.
+    # The instant is from the clock of the index's file system only if all files are on this system.
     late = NOW + 5000
     for root, instant in (("file:/t", NOW), (far, late), ("file://nas/t", late)):
         assert disk.snapshot([aged(99_000, root=root)], driver=late).instant_ms == instant
 
 
 def test_clock_of_the_file_system_decides() -> None:
-    """If the file system has a clock, this clock counts, even if the driver's is a day fast."""
+    """If the file system has a clock, this clock counts, even if the driver's clock is far off."""
     disk = Clocked()
     day = NOW + 86_400_000
     files = [aged(0)]
@@ -223,7 +223,7 @@ def test_only_files_outside_the_changes_are_taken_over(by_folder: bool) -> None:
 
 
 def test_all_is_listed_if_commits_spell_some_path_differently() -> None:
-    """If the commits do not cover each file of the listing, the changes are unknown."""
+    """If a listed file matches no path or folder that the commits name, the changes are unknown."""
     listed = (FILES[0], FILES[2])
     assert _since(Changes(frozenset(), listed, frozenset({FILES[0].path, "/t/b/0"}))) is None
     assert _since(Changes(frozenset({"file:/t/a", "/t/b"}), listed)) is None

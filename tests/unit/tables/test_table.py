@@ -145,8 +145,8 @@ def test_a_frame_is_read_in_a_session_of_its_column(
 ) -> None:
     """If columns need the same settings, their builds share one cloned session.
 
-    If texts are read whole, this happens in the user's own session. In text formats, a damaged
-    record has a negative number of its location.
+    Whole texts are read in the user's own session. In text formats, the location number of a
+    damaged record is negative.
     """
     monkeypatch.setattr(table, "DataFrame", Rows)
     monkeypatch.setattr(table, "functions", SimpleNamespace(expr=lambda text: text))
@@ -253,9 +253,9 @@ def test_properties_show_if_a_registration_failed(
 
 
 def test_declared_columns_are_a_property(tmp_path: Path) -> None:
-    """The declared columns are a table property, which is removed if no columns are declared.
+    """A table property declares the columns; the property is removed if no columns are declared.
 
-    If the metastore raises an error, the first line of it is reported.
+    If the metastore raises an error, the first line of the error is reported.
     """
     plain_table(tmp_path).declare("id, name")
     assert Warehouse(tmp_path).properties("t")[DECLARED_COLUMNS] == "id, name"

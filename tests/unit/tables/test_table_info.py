@@ -1,4 +1,4 @@
-"""A table's metadata: how columns are found by name, and by the key of an index."""
+"""A table's metadata: how a column is found by its name, or by the key of an index."""
 
 from __future__ import annotations
 
