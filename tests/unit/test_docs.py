@@ -41,7 +41,7 @@ def _section(title: str, page: str = SQL) -> str:
 
 
 def _first_column(title: str) -> set[str]:
-    """Returns the backquoted text in the first cell of each row, from a section's table."""
+    """Returns, for each row of a section's table, the backquoted text in the first cell."""
     return set(re.findall(r"^\| `([^`]+)` \|", _section(title), re.MULTILINE))
 
 
@@ -79,7 +79,7 @@ def test_the_tables_of_records_are_written() -> None:
 
 
 def test_every_answer_is_described() -> None:
-    """docs/sql.md lists the columns of each statement, and of functions with other columns."""
+    """docs/sql.md lists the columns of each statement, and of functions with their own columns."""
     alike = {"CreateIndex": "RefreshIndex OptimizeIndex".split()}
     for name, others in alike.items():
         same = {getattr(commands, one).result_columns for one in (name, *others)}

@@ -29,7 +29,7 @@ print(sum(name.startswith("sieve.") for name in sys.modules))
 
 @pytest.fixture(scope="module")
 def without_spark(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """Makes a virtual environment without packages, and a folder with those it may import."""
+    """Makes a virtual environment without packages, and a folder of packages that it may import."""
     top = tmp_path_factory.mktemp("bare")
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", top / "venv"], check=True)
     installed = top / "installed"

@@ -114,7 +114,7 @@ HOSTILE = "it's a \\ 'test'); DROP TABLE t; --\n\"`"
     ],
 )
 def test_functions_send_statements(record: Any, function: Any, args: Any, named: Any) -> None:
-    """For arguments with any characters, each function of the client sends the right statement."""
+    """Each function of the client sends the right statement, whatever characters it is given."""
     assert sent(function, *args, **named) == record
 
 

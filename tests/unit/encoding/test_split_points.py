@@ -70,7 +70,7 @@ def test_code_does_not_depend_on_bytes_behind_the_value():
 
 
 def test_points_that_share_many_bytes_have_right_codes():
-    """If split points share bytes, begin with other points, or contain zeros, codes are right."""
+    """Codes are right even if split points share bytes, begin with other points or have zeros."""
     starts = [b"", b"\0\0\0\0\0\0\0\0\1", b"\0\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0\0\2", b"abcdefgh"]
     starts += [b"abcdefgh\0\0\0\0\0\0\0\0\1", b"abcdefgha", b"abcdefghb", b"abcdefghbcdefghij"]
     encoder = Encoder("binary", splits=Splits(tuple(Point(s, 0) for s in sorted(starts))))
@@ -214,7 +214,7 @@ WINDOW = {"type": "decimal(38,2)", "low": "-5", "shift": 3}
     ],
 )
 def test_damaged_windows_are_corrupt(damage):
-    """A stored window is damaged if its encoder is not one of wide decimals.
+    """A stored window is damaged if its encoder is not for wide decimals.
 
     A window must start at a decimal, and its steps must be at most 2^64.
     """

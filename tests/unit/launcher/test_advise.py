@@ -125,7 +125,7 @@ def test_the_last_plan_of_a_query_counts(tmp_path: Path) -> None:
 
 
 def test_a_log_that_ends_in_a_query(tmp_path: Path) -> None:
-    """If a query has no end event, it counts with the reads that its log contains."""
+    """A query without an end event is counted; its reads are those that the log contains."""
     write(tmp_path / "app", started(1, 0, plan()), measured(1, 2, 30))
     replay = replayed(tmp_path / "app")
     assert (replay.executions, replay.scans) == (1, 1)
@@ -172,7 +172,7 @@ def test_days_are_those_from_the_first_query_to_the_last(tmp_path: Path) -> None
 
 
 def test_report_counts_unreadable_parts_by_cause(tmp_path: Path) -> None:
-    """For each cause (damage, paths, other catalogs), the report counts what it could not read."""
+    """The report counts what it could not read, for each cause (damage, paths, other catalogs)."""
     write(
         tmp_path / "app",
         started(1, 0, plan(":(")),
@@ -215,7 +215,7 @@ def test_no_constant_is_shown(tmp_path: Path, options: list[str]) -> None:
 
 
 def test_the_report_for_people(tmp_path: Path) -> None:
-    """The report contains a table, statements to copy, and numbers of read and unreadable scans."""
+    """The report has a table, statements to copy, and counts of readable and unreadable scans."""
     write(
         tmp_path / "app",
         started(1, 0, plan()),

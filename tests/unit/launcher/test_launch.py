@@ -315,7 +315,7 @@ def test_an_unknown_database_is_refused() -> None:
 
 
 def test_locked_derby_database_is_refused(tmp_path: Path) -> None:
-    """A Derby database that another process has locked is refused; a mere lock file is ignored."""
+    """A Derby database that another process has locked is refused; a stale lock file is ignored."""
     lock = tmp_path / "metastore_db" / "dbex.lck"
     lock.parent.mkdir()
     lock.touch()

@@ -398,7 +398,7 @@ def test_nested_columns_match_by_their_whole_path():
 
 
 def test_a_constant_of_another_type_is_an_error():
-    """A literal in another wire form than its column's type is refused."""
+    """A literal is refused if its wire form does not suit the type of its column."""
     with pytest.raises(InvalidInputError):
         kept_locations(compare("=", "text"), x=Listed([1]))
 
@@ -442,7 +442,7 @@ def test_a_predicate_may_reach_its_limits(made, most, problem):
 
 
 def test_an_unparsed_part_names_its_columns_and_expressions():
-    """Beyond a limit, an unparsed part names each column, and each expression by its SQL."""
+    """A part beyond a limit is not parsed; it lists its columns, and the SQL of its expressions."""
     keys = (["x"], ["s", "a"], ["", "lower(x)"], ["", "x", "substring"], [])
     leaves = [{"op": "=", "col": key, "value": 1} for key in keys]
     tree = both(*[compare("=", 1)] * 10_000, {"op": "or", "args": leaves})

@@ -56,7 +56,7 @@ def test_malformed_registration_next_to_others_is_repaired(warehouse: Warehouse)
 
 
 def test_dropping_a_malformed_registration_ends_its_index(warehouse: Warehouse) -> None:
-    """If the malformed registration has an index, DROP deletes this index for good."""
+    """If a malformed registration has an index, DROP deletes it; no REFRESH registers it again."""
     replace_registration(warehouse)
     replace_registration(warehouse, "x", f"{PREFIX}never")
     session = Session(warehouse)

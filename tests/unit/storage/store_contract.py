@@ -55,7 +55,10 @@ class StoreContract:
         assert [entry.name for entry in store.list(folder)] == ["1.json"]
 
     def test_create_does_not_make_folders(self, store: Store, folder: str) -> None:
-        """`create` makes no folder, so no paused writer restores a dropped index's folder."""
+        """`create` makes no folder.
+
+        Otherwise, a paused writer could restore a dropped index's folder.
+        """
         with pytest.raises(GoneError):
             store.create(join(folder, "gone", "1.json"), b"x")
         assert not store.exists(join(folder, "gone"))
@@ -119,7 +122,7 @@ class StoreContract:
             store.now_ms(join(folder, "none"))
 
     def test_foreign_uris_are_refused(self, store: Store, folder: str) -> None:
-        """A store makes no call for a URI of another scheme, or a path that leaves the folder."""
+        """A store refuses a URI of another scheme, and a path that leaves the folder."""
         for uri in ("http://host/x", "/no/scheme", join(folder, "x") + "/../../y", folder + "\0"):
             for reach in (store.read, store.delete):
                 with pytest.raises((InvalidInputError, UnsupportedError)):
@@ -145,7 +148,7 @@ class PermissionsContract:
         assert store.permissions(join(inner, "f")).mode == 0o640
 
     def test_restrict_sets_the_given_mode(self, store: Store, folder: str) -> None:
-        """`restrict` sets a folder's mode as given, and a file's mode without execute bits."""
+        """`restrict` gives a folder the mode as it is, and gives a file only its rw bits."""
         like = store.permissions(folder)
         store.create(join(folder, "f"), b"")
         for mode in (0o700, 0o755, 0o770):
@@ -154,7 +157,7 @@ class PermissionsContract:
             assert store.restrict(join(folder, "f"), asked).mode == mode & 0o666
 
     def test_permissions_count_the_folders_above(self, store: Store, folder: str) -> None:
-        """If any folder above is closed to others, `permissions` reports the file as closed."""
+        """If any folder above a path is closed to others, `permissions` says the path is closed."""
         own = store.permissions(folder)
         inner = join(folder, "inner")
         store.mkdirs(inner)
@@ -164,7 +167,7 @@ class PermissionsContract:
 
 
 class AtomicCreateContract:
-    """Tests of backends whose `create` is atomic between processes, with the fixtures above."""
+    """Tests of backends whose `create` is atomic between processes; they use the same fixtures."""
 
     def test_one_of_many_creators_wins(self, store: Store, folder: str) -> None:
         """If eight threads create the same name, one of them succeeds, with its own bytes."""

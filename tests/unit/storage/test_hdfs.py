@@ -35,9 +35,10 @@ def test_schemes_without_an_atomic_rename(scheme: str) -> None:
 def test_file_keeps_its_owner_if_it_cannot_be_set(
     monkeypatch: pytest.MonkeyPatch, failure: str, passed_by: bool
 ) -> None:
-    """If the user cannot set the owner, the file keeps its owner; other failures are errors.
+    """If the user may not set the owner, the file keeps its owner.
 
-    Local file systems report a refused change of owner as a failed command.
+    Any other failure is an error. Local file systems report a refused change of owner as a failed
+    command.
     """
     java = SimpleNamespace(
         _target_id="o1", getCause=lambda: None, getSqlState=lambda: None,

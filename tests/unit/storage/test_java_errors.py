@@ -108,7 +108,7 @@ def test_raised_in_finds_a_class_on_the_stack_of_a_cause() -> None:
 
 
 def test_only_one_check_searches_the_message_of_an_error() -> None:
-    """Only one function searches an error's message, in order to see if it names a file."""
+    """The code searches an error's message in one place only, to see if it names a file."""
     search = re.compile(r"\bin (str\((error|failure|failed)\)|(error|failed)\.(message|args))")
     for folder in ("sieve", "sql_ext", "udfs"):
         for path in (CODE / folder).rglob("*.py"):
@@ -117,7 +117,7 @@ def test_only_one_check_searches_the_message_of_an_error() -> None:
 
 @pytest.mark.parametrize("name", ["Aaa", "PythonException", "PythonExceptionX", "Zzz"])
 def test_only_errors_of_workers_are_searched_for_conditions(name: str) -> None:
-    """Other errors can quote a condition, so only errors of Python workers are searched."""
+    """Other errors can quote a condition, so the search covers only errors of Python workers."""
     kind = type(name, (Exception,), {})
     error = kind("Traceback\nsieve.errors.ConflictError: [SIEVE_INDEX_DROPPED] dropped")
     found = {"SIEVE_INDEX_DROPPED"} if name == "PythonException" else set()

@@ -168,7 +168,7 @@ def test_only_the_owner_has_access_during_restrict(
 ) -> None:
     """While `restrict` changes the group, only the owner can open the file.
 
-    If the mode stayed, it would apply to the new group of the file.
+    If the old mode stayed during the change, it would apply to the new group.
     """
     path = tmp_path / "f"
     path.mkdir() if is_dir else path.touch()
@@ -193,7 +193,7 @@ def test_a_file_system_that_ignores_modes(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_mode_for_adds_no_permission() -> None:
-    """`mode_for` gives no user a permission that the mode of the table does not give."""
+    """`mode_for` gives each user only permissions that the mode of the table gives, too."""
     table = [Permissions("alice", "staff", mode) for mode in range(0o1000)]
     users = [("alice", {"staff"}), ("bob", {"staff"}), ("bob", {"crew"}), ("carl", set[str]())]
     for like in table:
@@ -218,7 +218,7 @@ def test_access_control_list_leaves_only_the_owner() -> None:
 
 
 def test_folder_of_another_group_limits_permissions() -> None:
-    """In a folder of another group, the members of a file's group count as others."""
+    """If a file's folder has another group than the file, the file's group counts as others."""
     file = Permissions("a", "g", 0o755)
     for other in ("f", "h"):
         assert behind(file, Permissions("a", other, 0o750)).mode == 0o700

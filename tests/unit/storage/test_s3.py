@@ -35,7 +35,7 @@ def test_a_bucket_is_probed_by_two_puts_of_one_name(
 
 
 def put_with(monkeypatch: pytest.MonkeyPatch, *statuses: int | None) -> tuple[bool, list[int]]:
-    """Puts an object that must be absent, on a server that replies with these statuses.
+    """Puts an object if its name is free; the server replies with these statuses.
 
     Returns:
         The result of the put, and a list with one item for each attempt.
@@ -71,7 +71,7 @@ def test_a_put_of_unknown_outcome_is_reported(
 
 
 def test_single_writer_checks_the_name_before_a_put(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without conditional puts, only a single writer may put; it checks the name first."""
+    """If a store has no conditional puts, only a writer configured as the only one may put."""
     there, path = set[str](), SimpleNamespace(getParent=lambda: "folder")
     fs = SimpleNamespace(
         getFileStatus=lambda _: SimpleNamespace(isDirectory=lambda: True),

@@ -236,7 +236,10 @@ def test_put_with_a_lost_reply_is_recognised(bucket: Bucket) -> None:
 def test_bucket_without_conditions_has_a_single_writer(
     bucket: Bucket, capable: bool, answers: list[int], lack: str
 ) -> None:
-    """Without conditional puts, a single writer checks each name; other writers get an error."""
+    """A bucket without conditional puts accepts only a writer that is configured as the only one.
+
+    This writer checks that each name is free. Any other writer gets an error.
+    """
     bucket.capable, bucket.answers = capable, answers
     with pytest.raises(UnsupportedError, match=f"{lack}.*single.writer=true"):
         bucket.store().create(FILE, b"x")
@@ -320,7 +323,7 @@ def test_unreadable_writer_of_an_object_is_an_unknown_outcome(
 def test_single_writer_gets_one_warning_for_each_bucket(
     bucket: Bucket, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """For each bucket without conditional puts, a single writer gets one warning."""
+    """A writer configured as the only one is warned once per bucket without conditional puts."""
     bucket.capable = False
     alone = bucket.store(single_writer=True)
     for name in ("f", "g"):

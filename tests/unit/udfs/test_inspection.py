@@ -40,7 +40,7 @@ def test_files_are_numbered_by_their_least_key() -> None:
 
 
 def test_a_picture_shows_the_share_of_each_cell() -> None:
-    """The darker a cell is, the more of it a file covers; single keys are visible, too.
+    """A cell is darker if a file covers more of it; even a single key is visible.
 
     If several files share a row of pixels, the row shows their mean.
     """

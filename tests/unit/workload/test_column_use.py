@@ -41,7 +41,7 @@ def test_share_of_files_that_a_scan_still_reads(use: ColumnUse, files: float, sh
 def test_and_keeps_the_narrowest_use() -> None:
     """If two parts of an AND use the same column, the use that reads fewer files counts.
 
-    If parts of AND use other columns, the uses of these stay the same.
+    If parts of an AND use different columns, the AND keeps the use of each column.
     """
     narrow = all_of([{ID: ColumnUse(Kind.RANGE)}, {ID: ColumnUse(Kind.EQUALS)}])
     assert narrow == {ID: ColumnUse(Kind.EQUALS)}
@@ -51,7 +51,7 @@ def test_and_keeps_the_narrowest_use() -> None:
 
 
 def test_and_of_lists_keeps_the_shorter() -> None:
-    """If AND joins two lists of values, in any order, the shorter list counts."""
+    """If AND joins two lists of values of one column, the shorter list counts, in either order."""
     lists = [{ID: ColumnUse(Kind.IN, 5)}, {ID: ColumnUse(Kind.IN, 2)}]
     assert all_of(lists) == all_of(lists[::-1]) == {ID: ColumnUse(Kind.IN, 2)}
     same = [{ID: ColumnUse(Kind.IN, 1)}, {ID: ColumnUse(Kind.EQUALS)}]

@@ -58,7 +58,10 @@ def record(*rows: Any, since: int = 0, driver: str = "d") -> Any:
     ],
 )
 def test_each_leaf_has_its_kind(op: str, kind: Kind) -> None:
-    """Each operator is one kind of use of its column, which can be a path."""
+    """Each operator is one kind of use of its column.
+
+    A column can be a path.
+    """
     assert tree_uses({"op": op, "col": ["s", "a"]}) == {("s", "a"): ColumnUse(kind)}
 
 
@@ -99,7 +102,7 @@ def test_connectives_and_unknown_parts() -> None:
 
 
 def test_uses_of_substrings() -> None:
-    """A gram's look-up is a use of substrings, unless a predicate on a prefix serves the query."""
+    """A gram's look-up is a use of substrings, unless the column also has a prefix predicate."""
     gram = {"op": "exists", "args": [{"op": "=", "col": ["", "note", "substring"]}]}
     contains = {("", "note", "substring"): ColumnUse(Kind.CONTAINS)}
     assert tree_uses({"op": "and", "args": [gram, gram]}) == contains
@@ -110,7 +113,10 @@ def test_uses_of_substrings() -> None:
 
 
 def test_scans_and_the_work_of_indexes() -> None:
-    """Scans with equal filters are added up, and so is the work of an index's versions."""
+    """Scans with equal filters are added up.
+
+    The work of all versions of an index is added up, too.
+    """
     found = parsed(
         3 * DAY,
         row("orders", ID, scans=2, bytes=1000, files=20),

@@ -27,7 +27,7 @@ def lz4(text: bytes, size: int = 32_768) -> bytes:
 
 
 def snappy(text: bytes, size: int = 32_768) -> bytes:
-    """Compresses as SnappyOutputStream does: a header, then blocks, each after its length."""
+    """Compresses as SnappyOutputStream does: a header, then each block's length and bytes."""
     out = b"\x82SNAPPY\0" + struct.pack(">ii", 1, 1)
     for start in range(0, len(text), size):
         packed = bytes(pa.compress(text[start : start + size], codec="snappy"))

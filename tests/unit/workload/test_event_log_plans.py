@@ -188,7 +188,7 @@ def test_order_by_limit_is_a_use_of_its_first_column() -> None:
 
 
 def test_a_predicate_counts_before_the_order() -> None:
-    """If a query filters and orders by the same column with LIMIT, the filter counts."""
+    """If a top-k query filters and orders by the same column, only the filter counts as a use."""
     one = the_one(node("TakeOrderedAndProject", TOP, scan("[EqualTo(id,5)]")))
     assert one.uses == {ID: EQUALS}
 

@@ -13,7 +13,7 @@ EQUALS, RANGE = ColumnUse(Kind.EQUALS), ColumnUse(Kind.RANGE)
 
 
 def test_scans_with_the_same_columns_form_one_group() -> None:
-    """Scans with the same table, columns and kinds form a group, even if their lists differ."""
+    """Scans with the same table, columns and kinds form a group, even if their IN lists differ."""
     work = Workload()
     work.add(ORDERS, {ID: ColumnUse(Kind.IN, 2), DAY: RANGE}, 1000, 10)
     work.add(ORDERS, {DAY: RANGE, ID: ColumnUse(Kind.IN, 5)}, 2000, 10)
@@ -155,7 +155,7 @@ def test_result_of_a_test_applies_to_each_kind_of_use(kind: Kind, after: float) 
 def test_index_helps_if_it_reads_at_most_half(reads: float, least: float, found: Benefit) -> None:
     """An index helps if queries with it read at most half of the table.
 
-    If any index would read more than half, options do not matter. If it would read all, no index
-    can help.
+    If queries with the best index would read more than half, the options of an index do not matter.
+    If queries with the best index would read all, no index can help.
     """
     assert benefit_of(reads, least, 100) == found
