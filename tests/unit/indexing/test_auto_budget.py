@@ -47,7 +47,8 @@ def test_probes_for_absent_keys_with_a_match_are_omitted() -> None:
         (1 << 30, 0, 0, 0, None),
         ((1 << 30) + 1, 0, 0, 0, "bytes"),
         # A map takes 1.5 s per million keys. The rest of the build takes 6 s, plus 2 ms per file,
-        # plus 0.7 s per million rows. Building a map may take three times as long.
+        # plus 0.7 s per million rows. Building a map may take three times as long as the rest of
+        # the build.
         (1, 11_999_000, 0, 0, None),
         (1, 12_001_000, 0, 0, "seconds"),
         (1, 15_999_000, 0, 1000, None),
@@ -85,7 +86,7 @@ def test_automatic_map_has_limits(
 def test_scattered_keys_are_likely_to_get_a_map(
     options: IndexOptions, scattered: float, keys: int, table_bytes: int, likely: bool
 ) -> None:
-    """If keys are scattered, a map counts as likely if it can pay for its bytes within all limits.
+    """A map of scattered keys counts as likely if it may pay back, and stays below all limits.
 
     A map that the user chose always counts as likely.
     """

@@ -276,7 +276,10 @@ def test_chosen_map_keeps_the_usual_number_of_cuts(
 def test_omitted_map_causes_a_second_reading_of_cuts(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """If a likely map is not made, a build reads the column again, for 8 times the usual cuts."""
+    """If a likely map is not made, a build reads the column again.
+
+    The second reading collects eight times the usual number of cuts.
+    """
     attempts = Attempts([(FEW, 1.2), (FEW, 1.1)], cuts=1 << 30, scattered=1.0, trial=(FEW, 1.2))
     built = attempts.build(monkeypatch, tmp_path, IndexOptions())
     assert (attempts.made, attempts.fewest) == ([STOPPED, WIDER], [True, False])

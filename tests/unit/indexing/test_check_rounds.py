@@ -170,7 +170,7 @@ def test_key_is_missed_only_if_no_run_finds_it(tmp_path: Path) -> None:
 def test_corrupt_records_are_counted_only_by_location(tmp_path: Path) -> None:
     """Damaged records are counted for each location.
 
-    They count neither as rows nor as missed keys.
+    Damaged records count neither as rows nor as missed keys.
     """
     batch = pa.RecordBatch.from_arrays(
         [pa.array([None, None, 5], pa.int64()), pa.array([-1, -1, -3], pa.int32())],

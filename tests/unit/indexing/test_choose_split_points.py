@@ -85,9 +85,9 @@ def test_one_more_point_splits_the_group_of_most_equal_codes() -> None:
 
 
 def test_too_many_bytes_give_no_split_points() -> None:
-    """Split points may need as many bytes as allowed.
+    """The split points of a column may have exactly the allowed number of bytes.
 
-    If they need one more, there are none.
+    If split points need one more byte, the column gets none.
     """
     three = made(HOSTS, 3, 20)
     assert three is not None

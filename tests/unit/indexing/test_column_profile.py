@@ -104,7 +104,7 @@ def test_second_reading_has_a_larger_budget_if_it_can_pay(
 ) -> None:
     """The budget `auto` gives intervals a hundredth of the column.
 
-    After a second reading, they get more.
+    After a second reading of the column, intervals get more bytes.
     """
     found = profile(rows=rows, share=share, wide=wide)
     assert found.intervals_budget(AUTO, "auto") == allowed

@@ -30,7 +30,10 @@ def zoom_of(
 def test_mapping_keeps_order_and_membership(
     sample: np.ndarray, share: float, others: list[int]
 ) -> None:
-    """The mapping keeps the order of codes, maps no two codes to the same one, and adds none."""
+    """The mapping keeps the order of codes, and adds no code.
+
+    It maps different codes to different codes.
+    """
     domain_sample, _ = zoom_of(sample, share)
     everything = np.unique(np.append(sample, np.array(others, np.int64)).astype(np.int64))
     inside = domain_sample.within(everything)
@@ -125,9 +128,9 @@ def test_a_key_of_many_rows_is_always_seen() -> None:
 
 @pytest.mark.parametrize(("others", "seen"), [(63, True), (64, False)])
 def test_a_key_is_heavy_from_half_a_stratum_on(others: int, seen: bool) -> None:
-    """A key is frequent if one row in 64 has it.
+    """A key is frequent if at least one row in 64 has the key.
 
-    This is half of a stratum: there are 32 strata.
+    One row in 64 is half of one of the 32 strata.
     """
     sample = np.append(np.full(1000, 77_777), np.arange(1000 * others) * 1000 + 10**8)
     domain_sample, query_model = zoom_of(sample, 0.01)

@@ -85,7 +85,10 @@ def test_reads_are_counted_in_locations_and_in_bytes() -> None:
 
 
 def test_probes_of_columns_with_many_keys_per_row_ignore_frequency() -> None:
-    """If rows can have several keys, all keys are probed equally often; otherwise, all rows are."""
+    """If rows can have several keys, rare and frequent keys are probed equally often.
+
+    If each row has one key, a key is probed as often as it occurs.
+    """
     codes = np.concatenate([np.zeros(9_000, np.int64), np.arange(1000) * 1000])
     for by_key, share in ((True, 0.0), (False, 0.9)):
         sample = replace(profile().sample, codes=codes, hashes=hash_codes(codes), by_key=by_key)
@@ -137,7 +140,7 @@ def may_pay(files: float, exact: float, *, budget: int = ENOUGH, of: str = "bigi
 
 
 def test_map_pays_if_intervals_read_files_without_the_key() -> None:
-    """A map may pay only if it fits its budget, and intervals let queries read needless files."""
+    """A map may pay only if it fits its budget, and if intervals find files without the key."""
     assert may_pay(3.0, 1.0)
     assert not may_pay(3.0, 3.0)
     assert not may_pay(3.0, 1.0, budget=10)

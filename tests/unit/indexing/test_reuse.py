@@ -53,7 +53,7 @@ def table(numbers: Sequence[int], young: Sequence[int] = ()) -> Snapshot:
 def test_slots_move_down_if_a_run_is_removed() -> None:
     """If no file of a run remains, a refresh removes the run.
 
-    Slot numbers of later runs decrease.
+    The slot numbers of later runs decrease if a run is removed.
     """
     base, known = version(6, 2, 3)
     left = plan_reuse(base, known, table([0, 1, 2, 3, 4, 5, 8, 10, 77]))

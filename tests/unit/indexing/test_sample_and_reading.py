@@ -89,7 +89,7 @@ def test_sample_without_rows_has_row_count_and_encoder(counted: int | None, rows
 def test_a_large_column_is_drawn_from_evenly(monkeypatch: pytest.MonkeyPatch) -> None:
     """The sampled share depends on the format's row count.
 
-    A format without one gets a row per 20 bytes.
+    If the format has no row count, the build assumes one row per 20 bytes.
     """
     monkeypatch.setattr(column_sample, "WANTED", 100)
     drawn: list[tuple[float, int]] = []
@@ -268,7 +268,7 @@ def test_pairs_are_read_with_the_cuts(type_name: str) -> None:
 
 
 def test_scattered_keys_have_neighbours_elsewhere() -> None:
-    """The share of scattered keys: how many pairs of neighbouring keys have no common location.
+    """The share of scattered keys: the share of neighbouring keys that have no common location.
 
     Each key counts once; if there is only one key, the share is 0.
     """

@@ -72,7 +72,7 @@ def new_id() -> VersionId:
 def plan(base: Manifest | None) -> Manifest:
     """Plans the next version.
 
-    It has a new value of the option `error`, so it is always a change.
+    The next version has a new value of the option `error`, so it is always a change.
     """
     if base is None:
         return replace(SAMPLE, id=new_id())
@@ -89,7 +89,11 @@ def index(tmp_path: Path) -> str:
 
 
 def chain(index: str) -> list[Manifest]:
-    """Reads all versions, oldest first; asserts that their numbers and parents have no gap."""
+    """Reads all versions, oldest first.
+
+    Asserts that no version number is missing, and that each version names the previous version as
+    its parent.
+    """
     names = {entry.name for entry in LocalStore().list(versions_dir(index))}
     assert names == {f"{number}.json" for number in range(1, len(names) + 1)}
     versions = [read_version(LocalStore(), index, n) for n in range(1, len(names) + 1)]
@@ -171,7 +175,7 @@ def test_unchanged_plan_publishes_nothing(index: str) -> None:
 def test_overtaken_writer_plans_from_the_newest_version(index: str) -> None:
     """A writer that starts from an old version plans again from the newest one.
 
-    No change is lost.
+    So neither writer's change is lost.
     """
     old = publish(LocalStore(), index, None, plan)
     for _ in range(3):
@@ -237,7 +241,10 @@ def test_lost_reply_is_resolved_below_a_newer_version(index: str) -> None:
 
 
 def test_another_version_after_a_lost_reply_is_a_failure(index: str) -> None:
-    """If a reply is lost and the number has another writer's version, the next number is used."""
+    """After a lost reply, a writer can find another writer's version under its number.
+
+    The writer then takes the next number.
+    """
 
     def other_then_unknown() -> None:
         publish(LocalStore(), index, None, plan)

@@ -287,7 +287,7 @@ def _part_of(number: int) -> str:
 
 @pytest.mark.parametrize("kinds", ["rrd", "rod"])
 def test_no_order_breaks_the_chain(kinds: str) -> None:
-    """Two writers and a drop make up to six calls each; no order and no fault breaks a rule.
+    """Two writers and a drop, with six calls each, break no rule in any order and with any fault.
 
     The rules: no version is missing from the chain. Every reported version stays, and no abandoned
     version ever appears. If a version, or a writer with an unknown outcome, names a part, the part

@@ -352,8 +352,8 @@ def test_state_of_a_file_is_stored_as_a_negative_length() -> None:
 def test_invalid_list_is_not_written() -> None:
     """A path that is below no root is not stored.
 
-    A path with both further slots and ranges is not, either. If a list has too many slots for a
-    path, it is refused.
+    A path that has both several slots and ranges is not stored, either. If a list has too many
+    slots for a path, it is refused.
     """
     some = plain_locations(2)
     with pytest.raises(ValueError, match="lies below none of"):

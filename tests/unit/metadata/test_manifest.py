@@ -190,7 +190,7 @@ def many_runs(manifest: dict[str, Any], count: int) -> None:
 
 
 def many_ranges(manifest: dict[str, Any], count: int) -> None:
-    """Gives a file in a manifest `n` ranges of codes and `n` ranges of hashes."""
+    """Gives a file in a manifest `count` ranges of codes and `count` ranges of hashes."""
     ranges = [[k, k] for k in range(count)]
     manifest["runs"][0]["files"][0].update(codes=ranges, hashes=ranges)
 
@@ -288,7 +288,10 @@ def test_the_bytes_of_a_manifest_are_those_of_its_format() -> None:
 
 
 def test_older_format_gives_only_an_identity() -> None:
-    """From a manifest of an older format, readers use only the identity and the options."""
+    """From a manifest of an older format, readers use only the identity and the options.
+
+    REFRESH rebuilds the index.
+    """
 
     def older(record: dict[str, Any]) -> None:
         record["format"] = FORMAT - 1

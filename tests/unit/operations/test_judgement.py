@@ -23,7 +23,10 @@ def test_text_has_all_its_keys(length: int, files: float) -> None:
 
 
 def test_text_in_no_location_is_in_no_location() -> None:
-    """If no location contains a key, none contains the text, even if there are no locations."""
+    """If no location contains the keys of a text, no location contains the text.
+
+    The same is true if there are no locations.
+    """
     nowhere = Expected("present", 0.0, 0.0, 0.0, 0.0, 0.0)
     for locations in (0, 100):
         read = of_text(nowhere, 12, locations, 10 * locations)

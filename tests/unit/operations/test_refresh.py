@@ -74,7 +74,7 @@ def others(
 ) -> Any:
     """Another writer.
 
-    Before each attempt of a refresh, it publishes a version, up to `times` times.
+    Before each attempt of a refresh, the writer publishes a version, up to `times` times.
     """
     published: list[Manifest] = [base]
 
@@ -97,7 +97,7 @@ def others(
 def rebuilt(number: int, made: Manifest) -> Manifest:
     """A rebuilt version.
 
-    It shares no run with earlier versions, but has the same instant.
+    A rebuilt version shares no run with earlier versions, but has the same instant.
     """
     return replace(made, runs=(replace(made.runs[0], id=f"{number:032x}"),), instant=made.instant)
 

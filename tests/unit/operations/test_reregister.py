@@ -87,7 +87,10 @@ def test_only_lost_indexes_are_registered_again(tmp_path: Path) -> None:
 def test_lost_index_with_a_name_in_use_is_not_registered(
     tmp_path: Path, state: str, names: list[str]
 ) -> None:
-    """If the name of a lost index is in use, it is registered only if the index in use is gone."""
+    """A registered index can have the name of a lost index.
+
+    The lost index is then registered only if the registered index is gone.
+    """
     named(tmp_path, 0, "v")
     there = Registration(UUIDS[1], ("v",), f"file:{tmp_path}")
     indexes: dict[str, RegisteredIndex] = {

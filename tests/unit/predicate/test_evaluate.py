@@ -346,7 +346,7 @@ def test_constants():
 
 
 def test_contradictions_keep_nothing():
-    """If a row would need two values of x, or NULL and a value, no location is kept."""
+    """A predicate that asks for two values of x at once, or NULL and a value, keeps no location."""
     x = Listed([1, 2, None])
     assert kept_locations(both(compare("=", 1), compare("=", 2)), x=x) == []
     assert kept_locations(both({"op": "is null", "col": ["x"]}, compare("=", 1)), x=x) == []

@@ -43,7 +43,10 @@ def test_union_of_points_has_the_hashes_of_all() -> None:
 
 
 def test_intersection_has_hashes_of_one_side_or_shared_ones() -> None:
-    """The intersection has the hashes of both sides, or of the only side that has any."""
+    """The intersection has the hashes that both sides share.
+
+    If only one side has hashes, the intersection has all hashes of this side.
+    """
     assert hashes_of(intersect(POINTS, RANGE)) == hashes_of(intersect(RANGE, POINTS)) == [10, 50]
     assert intersect(POINTS, RANGE).intervals.tolist() == [[5, 5]]
     assert hashes_of(intersect(POINTS, ranges_with((5, 7), hashes=[50, 70]))) == [50]
@@ -52,7 +55,10 @@ def test_intersection_has_hashes_of_one_side_or_shared_ones() -> None:
 
 @pytest.mark.parametrize("name", ["null", "nan"])
 def test_intersection_includes_null_and_nan_if_both_sides_do(name: str) -> None:
-    """An intersection includes NULL or NaN if both sides include it; a union, if either does."""
+    """An intersection includes NULL or NaN if both sides do.
+
+    A union includes NULL or NaN if one side does.
+    """
     none = np.empty((0, 2), np.int64)
     sides = {asked: KeyRanges(none, **{name: asked}) for asked in (False, True)}
     for one, other in itertools.product(sides, repeat=2):

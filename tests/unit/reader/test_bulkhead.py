@@ -62,7 +62,7 @@ def test_ninth_scan_does_not_wait_for_a_slow_root(clock: list[float]) -> None:
 
 
 def test_scans_of_a_replaced_index_count_only_for_the_root(clock: list[float]) -> None:
-    """Scans that wait for a replaced index still count for its root, but not for the new index.
+    """Scans that wait for a replaced index count as waiting for the root, not for the new index.
 
     Because waits for a root are limited, only few threads wait for a store that hangs.
     """

@@ -1,4 +1,4 @@
-"""How the ranges of a table's files are numbered if scans use versions of several indexes."""
+"""How the ranges of a table's files are numbered if scans use several index versions."""
 
 from __future__ import annotations
 

@@ -73,7 +73,10 @@ def of(begin: list[int], end: list[int], location: list[int], last: int = GREATE
 
 
 def test_records_have_as_few_bytes_as_their_parts() -> None:
-    """If all entries are equal, a packed entry needs no byte; otherwise, it needs whole bytes."""
+    """If all entries are equal, a packed entry needs no byte.
+
+    A packed entry of 8 bits needs one byte, and one of 9 bits needs two bytes.
+    """
     assert PackedChunk.of(of([7], [7], [9])).width == 0  # type: ignore[union-attr]
     for size, width in ((255, 1), (256, 2)):
         packed = PackedChunk.of(of([7], [7 + size], [9]))

@@ -1,6 +1,6 @@
 """A placement is the part of a file list that look-ups need.
 
-Tests compare it with the list.
+The tests compare a placement with the whole list.
 """
 
 from __future__ import annotations

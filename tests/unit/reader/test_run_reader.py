@@ -99,10 +99,7 @@ CHUNKED = [segment(10 * k, 10 * k + 5, k) for k in range(FILES * EACH)]
 
 @pytest.fixture
 def decoded(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
-    """Records which payloads are decoded.
-
-    In files of `CHUNKED`, a chunk has three segments.
-    """
+    """Records the decoded payloads; a chunk of a file of `CHUNKED` has three segments."""
     found: list[bytes] = []
     decode = run_file.decode
 

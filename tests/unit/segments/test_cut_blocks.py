@@ -112,7 +112,7 @@ def test_holes_between_batches_close_segments():
 
 
 def test_segment_ends_if_the_pace_of_change_changes():
-    """If locations change more often after some key, the segment ends about `error` changes later.
+    """If locations change more often after a key, the segment ends about `error` changes later.
 
     In this test, keys in the second half alternate between two files.
     """

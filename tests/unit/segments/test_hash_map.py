@@ -319,7 +319,8 @@ def test_sets_with_one_digest_are_both_kept(monkeypatch):
 def test_the_estimate_of_sets_is_close(each, most):
     """If a map has lists, its estimated bytes are close to its real bytes, and never fewer.
 
-    If every set has two locations, a list stores the distance between them, but not their number.
+    If every set has two locations, a list stores the distance between the two, but not the number
+    of locations.
     """
     draw = np.random.default_rng(1)
     hashes = np.sort(draw.integers(0, 1 << 63, 4000, np.uint64))

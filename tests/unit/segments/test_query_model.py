@@ -32,9 +32,10 @@ def test_a_gap_counts_keys_rows_and_length():
 
 
 def test_only_ranges_count_next_to_a_map():
-    """If a map answers equality queries, a gap's value counts only range queries; weights stay.
+    """If a map answers equality queries, the value of a gap counts only range queries.
 
-    If a map answers equality queries, a tiny gap has no value.
+    Range queries have the same weights as without a map. If a map answers equality queries, a tiny
+    gap has no value.
     """
     model = QueryModel.of_sample(np.repeat(np.arange(0, 100_000, 10), 3)).of_ranges
     (shares,) = model.shares(codes(31), codes(69_990)).T

@@ -122,9 +122,9 @@ def test_many_locations():
 
 
 def test_long_intervals_at_most_double_the_entries():
-    """An entry over several segments is repeated.
+    """An entry that extends over several segments is repeated in each segment.
 
-    This at most doubles the number of entries.
+    Repetition at most doubles the number of entries.
     """
     rng = np.random.default_rng(2)
     long = [np.array([0, 10_000_000])] * 2_000

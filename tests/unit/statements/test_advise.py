@@ -260,7 +260,10 @@ def test_unused_index_has_no_row(session: Session) -> None:
 
 
 def test_rows_are_in_order(session: Session) -> None:
-    """ADVISE returns indexes to create, then to drop, then to keep; savings sort each group."""
+    """ADVISE returns indexes to create first, then indexes to drop, then indexes to keep.
+
+    Each of these groups is sorted by savings.
+    """
     for table in ("t", "u"):
         session.sql(f"CREATE SIEVE INDEX ON {table} (id) OPTIONS (error = 1)")
         session.sql(f"CREATE SIEVE INDEX two ON {table} (id) OPTIONS (error = 1)")

@@ -1,4 +1,4 @@
-"""The context of a statement: resolving a table also prepares for the statement's Spark jobs."""
+"""The context of a statement: resolving a table also prepares the statement's Spark jobs."""
 
 from __future__ import annotations
 

@@ -277,7 +277,8 @@ def test_refresh_returns_the_index_of_a_background_build(warehouse: Warehouse) -
 def test_refresh_has_advice_for_each_wrong_declaration(warehouse: Warehouse) -> None:
     """REFRESH returns a row of advice for each wrong name.
 
-    For a malformed list, it returns one row. REFRESH builds all declared indexes that are valid.
+    For a malformed list, REFRESH returns one row of advice. REFRESH builds all declared indexes
+    that are valid.
     """
     declare(warehouse, "nope, id, nil")
     told = Session(warehouse).sql("REFRESH SIEVE INDEX ON t")

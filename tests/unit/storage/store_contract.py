@@ -148,7 +148,7 @@ class PermissionsContract:
         assert store.permissions(join(inner, "f")).mode == 0o640
 
     def test_restrict_sets_the_given_mode(self, store: Store, folder: str) -> None:
-        """`restrict` gives a folder the mode as it is, and gives a file only its rw bits."""
+        """`restrict` gives a folder the given mode, and a file this mode without execute bits."""
         like = store.permissions(folder)
         store.create(join(folder, "f"), b"")
         for mode in (0o700, 0o755, 0o770):

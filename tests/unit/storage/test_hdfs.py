@@ -37,8 +37,8 @@ def test_file_keeps_its_owner_if_it_cannot_be_set(
 ) -> None:
     """If the user may not set the owner, the file keeps its owner.
 
-    Any other failure is an error. Local file systems report a refused change of owner as a failed
-    command.
+    Any other failure to set the owner is an error. Local file systems report a refused change of
+    owner as a failed command.
     """
     java = SimpleNamespace(
         _target_id="o1", getCause=lambda: None, getSqlState=lambda: None,

@@ -71,7 +71,10 @@ def test_a_put_of_unknown_outcome_is_reported(
 
 
 def test_single_writer_checks_the_name_before_a_put(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If a store has no conditional puts, only a writer configured as the only one may put."""
+    """If a store has no conditional puts, only a writer configured as the only one may put.
+
+    The only writer first checks that the name is free.
+    """
     there, path = set[str](), SimpleNamespace(getParent=lambda: "folder")
     fs = SimpleNamespace(
         getFileStatus=lambda _: SimpleNamespace(isDirectory=lambda: True),

@@ -238,7 +238,7 @@ def test_bucket_without_conditions_has_a_single_writer(
 ) -> None:
     """A bucket without conditional puts accepts only a writer that is configured as the only one.
 
-    This writer checks that each name is free. Any other writer gets an error.
+    The only writer checks that each name is free. Any other writer gets an error.
     """
     bucket.capable, bucket.answers = capable, answers
     with pytest.raises(UnsupportedError, match=f"{lack}.*single.writer=true"):

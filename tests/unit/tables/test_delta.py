@@ -94,7 +94,10 @@ def test_all_is_listed_if_the_log_is_incomplete(access: Access) -> None:
 
 @pytest.mark.parametrize("commits", [0, 1, 200, 201])
 def test_log_is_not_read_above_200_commits(commits: int) -> None:
-    """If there are more than 200 commits, listing all files is as fast as reading the log."""
+    """If there are more than 200 commits, the log is not read.
+
+    Listing all files is then as fast as reading the log.
+    """
     access = Access(3 + commits, [*range(4, 4 + commits)])
     found = delta.list_changed(access, Commit(TABLE, 3))
     assert (found is not None) == (commits <= 200)

@@ -52,7 +52,7 @@ def test_json_with_a_void_anywhere_proves_nothing(kind: object) -> None:
     ],
 )
 def test_void_is_accepted_in_other_formats(format_name: str, text: str) -> None:
-    """JSON may have a column with the name void.
+    """A JSON table may have a column whose name is void.
 
     Other formats may also have the type VOID.
     """

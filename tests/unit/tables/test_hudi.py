@@ -68,7 +68,7 @@ def test_tables_of_other_layouts_are_refused(more: Mapping[str, str], refused: s
 def test_records_are_whole_only_in_a_standard_merge_mode(
     more: Mapping[str, str], whole: bool
 ) -> None:
-    """A record certainly comes from one write only if merge mode and payload class are standard."""
+    """Only if merge mode and payload class are standard, each record is from a single write."""
     assert takes_whole_records(PARTS | more) == whole
 
 
