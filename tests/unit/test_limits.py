@@ -1,4 +1,4 @@
-"""The limits that pages state are those of the code, because other programs rely on the pages."""
+"""Pages state the same limits as the code, because other programs rely on the pages."""
 
 from __future__ import annotations
 

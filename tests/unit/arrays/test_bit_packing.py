@@ -1,4 +1,4 @@
-"""Packs integers: integers of some widths are bit-packed, and longer ones are exceptions."""
+"""Bit packing: integers of up to 56 bits are packed, and longer integers are exceptions."""
 
 from __future__ import annotations
 

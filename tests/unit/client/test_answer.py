@@ -126,7 +126,10 @@ def test_bars_of_advice_show_the_saved_bytes(action: str, width: str) -> None:
 
 
 def test_bars_of_describe_compare_with_min_and_max() -> None:
-    """DESCRIBE draws a pale bar for reads with min/max statistics, and a dark one for the index."""
+    """DESCRIBE draws a pale bar for reads with min/max statistics.
+
+    The dark bar shows reads with the index.
+    """
     expected = (Expected("present", 1.5, 1.0, 33.0, bytes=4e6, exact_bytes=1e6),)
     stats = BuildStats(9, 0, 0, 72, 1.0, expected, 100, 100, 9_000_000)
     manifest = replace(SAMPLE, stats=stats)

@@ -31,7 +31,7 @@ def settings(**given: str) -> Settings:
     "root", ["file:/w/d.db/.sieve", "file:///w/d.db//.sieve/", "file:/start", "file:/b", "file:/c"]
 )
 def test_a_root_that_every_session_knows_is_allowed(root: str) -> None:
-    """Three kinds of root are allowed: the database's, the driver's at its start, and listed ones.
+    """Allowed roots are the database's, the driver's at its start, and roots listed in a setting.
 
     Different spellings of a root's URI are equal.
     """
@@ -52,7 +52,7 @@ def test_any_other_root_is_refused(root: str) -> None:
 
 
 def test_create_refuses_a_root_of_one_session() -> None:
-    """CREATE refuses a root that only the current session sets, as others could not use it."""
+    """CREATE refuses a root that only this session sets, as other sessions could not use it."""
     roots, given = Roots(DRIVER), settings(path="file:/mine")
     roots.check("file:/mine", "d", given, session)
     with pytest.raises(RootRefusedError, match="only this session would use"):
@@ -69,9 +69,10 @@ def test_create_refuses_a_root_of_one_session() -> None:
     ],
 )
 def test_new_index_is_in_session_folder_or_database_folder(path: str | None, root: str) -> None:
-    """A new index is in the session's folder; if the session sets none, in its database's folder.
+    """A new index is in the folder that the session sets.
 
-    As in Spark, a path without a scheme refers to the default file system.
+    If the session sets none, the index is in the folder of its database. As in Spark, a path
+    without a scheme refers to the default file system.
     """
     given = settings() if path is None else settings(path=path)
     assert Roots(DRIVER, file_system="hdfs://nn/").for_new("file:/w/d.db/", given) == root

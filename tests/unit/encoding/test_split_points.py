@@ -117,7 +117,7 @@ def test_codes_are_shown_as_their_least_value():
 
 
 def test_stored_point_omits_bytes_of_the_previous_point():
-    """The stored form of a split point omits bytes that the previous point has, too."""
+    """The stored form of a split point omits the first bytes that the previous point shares."""
     assert HOSTS.to_bytes() == (
         b"\x00\x06a.com/\x06" b"\x00\x0ab.org/img/\x0a" b"\x00\x01c\x00"
     )  # fmt: skip
@@ -143,7 +143,7 @@ def test_stored_point_omits_bytes_of_the_previous_point():
     ],
 )
 def test_invalid_split_points_are_refused(points):
-    """Split points that are unordered, too long, too many, or end in a zero byte are refused."""
+    """Split points are refused if they are unordered, too long, too many, or end in a zero byte."""
     with pytest.raises(InvalidInputError):
         Splits(tuple(points))
 

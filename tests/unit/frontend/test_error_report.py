@@ -60,7 +60,7 @@ RANGER = "org.apache.ranger.authorization.hadoop.exceptions.RangerAccessControlE
     ],
 )
 def test_missing_permission_is_found_by_exception_type(java: Java) -> None:
-    """An error means a missing permission if any Java exception among its causes does."""
+    """If any Java exception among an error's causes is a missing permission, the error is, too."""
     report = error_report(spark_error(java))
     assert (report.condition, report.sql_state) == ("SIEVE_PERMISSION_DENIED", "42501")
     assert "inode=/warehouse/t" in report.message

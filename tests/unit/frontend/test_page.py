@@ -28,7 +28,7 @@ HOSTILE = "<script>alert(1)</script>"
 
 
 class Text(HTMLParser):
-    """Collects a page's text, its table cells by row, and all its tags with their attributes."""
+    """Collects a page's text, the cells of each table row, and all tags with their attributes."""
 
     def __init__(self, html: str) -> None:
         super().__init__()

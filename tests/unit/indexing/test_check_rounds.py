@@ -45,13 +45,19 @@ FILES = run_ref(
 
 
 def test_a_run_of_just_the_limit_is_one_round() -> None:
-    """A run that is as large as the limit is checked in one round, and a larger one in several."""
+    """A run that is as large as the limit is checked in one round.
+
+    A larger run is checked in several rounds.
+    """
     assert len(rounds_of(FILES, FILES.bytes)) == 1
     assert len(rounds_of(FILES, FILES.bytes - 1)) > 1
 
 
 def test_a_small_run_is_one_round() -> None:
-    """A small run has one round with all codes; if the run has maps, also with all hashes."""
+    """A small run has one round, which contains all codes.
+
+    If the run has maps, the round also contains all hashes.
+    """
     (only,) = rounds_of(FILES)
     assert (only.run, only.codes, only.hashes) == (FILES, (LEAST, GREATEST), (LEAST, GREATEST))
     (only,) = rounds_of(run_ref(FILES.files[0]))

@@ -126,7 +126,10 @@ def test_the_rarest_bytes_are_no_digits(text: bytes, strays: float, alphabet: by
 
 @pytest.mark.parametrize(("odd", "alphabet"), [(1, b"ab"), (2, b"ab~")])
 def test_one_value_in_two_hundred_may_have_an_odd_byte(odd: int, alphabet: bytes) -> None:
-    """A byte is left out of the alphabet if one of 200 values has it, but not if two do."""
+    """A byte is left out of the alphabet if only one of 200 values has it.
+
+    If two values have it, the alphabet contains the byte.
+    """
     plain = [bytes(b"ab"[k >> bit & 1] for bit in range(8)) for k in range(200 - odd)]
     found = made(sorted([*plain, b"~aaaaaaa", b"~bbbbbbb"][:200]), 1, 0)
     assert found is not None

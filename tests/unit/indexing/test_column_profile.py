@@ -119,7 +119,7 @@ def test_second_reading_has_a_larger_budget_if_it_can_pay(
 def test_a_likely_map_reads_the_cuts_of_a_small_column(share: float, allowed: int) -> None:
     """If a map is likely, the first reading collects only as many cuts as for a small column.
 
-    If the column is then read a second time, the second reading has its usual budget.
+    If there is a second reading of the column, it has the usual budget.
     """
     found = profile(rows=10_000_000, share=share, few=True)
     assert found.intervals_budget(AUTO, "auto") == allowed

@@ -58,7 +58,7 @@ def test_each_range_makes_the_map_of_its_pairs() -> None:
 
 
 def test_distinct_hashes_are_counted() -> None:
-    """A sketch counts distinct hashes: exactly if all fit into it, and otherwise within 6 %.
+    """A sketch counts distinct hashes: exactly if all hashes fit into it, otherwise within 6 %.
 
     A hash that occurs more than twice is kept only twice.
     """

@@ -73,7 +73,7 @@ def test_damaged_record_is_counted_but_not_as_a_row():
     ("partial", "whole"), [([0, 0, 0], None), ([0, 1, 0], [0, 2]), ([1, 1, 1], [])]
 )
 def test_whole_lists_the_completely_read_locations(partial: list[int], whole: list[int] | None):
-    """`whole` lists the locations that were read in full; None means that all of them were."""
+    """`whole` lists the locations that were read in full; it is None if all locations were."""
     none = np.zeros(3, np.int64)
     flags = np.array(partial, np.bool_)
     seen = Seen(none, none, none, none, none, none, flags, (0, 0, 0), 0)

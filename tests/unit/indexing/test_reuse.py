@@ -1,4 +1,4 @@
-"""What a refresh reuses: which runs and slots of a version it keeps, and when it rebuilds all."""
+"""What a refresh reuses: which runs and slots it keeps, and when it rebuilds all runs."""
 
 from __future__ import annotations
 

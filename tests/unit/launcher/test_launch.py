@@ -69,7 +69,7 @@ def test_error_lists_the_supported_spark_versions(spark_home: Path, tmp_path: Pa
 
 
 def test_error_says_where_java_is_missing(tmp_path: Path) -> None:
-    """If PATH has no `java`, or JAVA_HOME has no bin/java, the error says which."""
+    """The error says whether PATH has no `java`, or JAVA_HOME has no bin/java."""
     with pytest.raises(UnavailableError, match="no `java` is on the PATH"):
         find_java({"PATH": str(tmp_path)})
     with pytest.raises(UnavailableError, match="without a bin/java"):
@@ -270,7 +270,7 @@ def test_option_iceberg_adds_the_package(spark_home: Path, tmp_path: Path) -> No
 
 @pytest.mark.usefixtures("shim")
 def test_spark_without_its_connect_jar_is_refused(spark_home: Path) -> None:
-    """If Spark has no Spark Connect jar, as Spark 3.5 has none, Sieve refuses this Spark."""
+    """Sieve does not start a Spark Connect server if Spark has no jar for it, such as Spark 3.5."""
     spark = inspect(spark_home)
     with pytest.raises(UnsupportedError, match=r"4\.1.*no spark-connect jar"):
         launch.submit_command(spark, {}, [], launch.CONNECT_SERVER_CLASS)
@@ -413,7 +413,7 @@ def test_existing_class_archive_is_loaded(spark_home: Path, tmp_path: Path) -> N
 def test_new_class_archive_replaces_the_old_one(
     cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """To replace a class archive, a session that has not loaded the old one writes a new one.
+    """To replace a class archive, a session that has not loaded the old archive writes a new one.
 
     The session that writes a class archive runs in a temporary folder of its own.
     """

@@ -77,9 +77,9 @@ def test_driver_does_not_read_its_own_file(root: str) -> None:
 
 
 def test_only_the_latest_file_of_a_driver_counts(root: str) -> None:
-    """If a driver has left two files, only the later one counts.
+    """If a driver has left two files, only the later file counts.
 
-    A driver can die after it wrote a file, and before it deletes the previous one.
+    A driver can die after it wrote a file, and before it deletes the previous file.
     """
     for number, size in ((NOW + 1, 5), (NOW, 4), (NOW - 1, 3)):
         save(root, record(OTHER, size), number)
@@ -178,7 +178,10 @@ def test_another_users_file_cannot_be_deleted(root: str) -> None:
 
 
 def test_a_long_record_keeps_the_sums_of_most_bytes(root: str) -> None:
-    """A file has at most 256 KiB; if its sums need more, those with the most bytes are saved."""
+    """A file has at most 256 KiB.
+
+    If the sums need more, only the sums with the most bytes are saved.
+    """
     assert FILE_BYTES == 256 << 10
     many: Any = [record(OTHER, k, "c" * 1000).sums[0] for k in range(400)]
     save(root, ScanRecord(OTHER, NOW, tuple(many)))

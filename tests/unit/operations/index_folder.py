@@ -21,7 +21,7 @@ LATER = replace(FIRST, table="renamed", location="file:/w/renamed")
 def index(root: Path, *versions: TableIdentity | None, uuid: IndexUuid = SAMPLE.index) -> str:
     """Creates an old index of the first table, with one version for each of these tables.
 
-    None makes a damaged version.
+    In the list of tables, None stands for a damaged version.
     """
     folder = root / uuid
     (folder / "versions").mkdir(parents=True)

@@ -169,7 +169,7 @@ def test_file_replaced_while_it_is_read_is_stale(tmp_path: Path) -> None:
 def test_an_index_that_no_query_uses_is_not_checked(tmp_path: Path) -> None:
     """If no query can use the index, CHECK reports all files as stale.
 
-    No query can use an index of an older format, or one that was built for another reader.
+    No query can use an index that has an older format, or that was built for another reader.
     """
     table = Table("bigint", FILES)
     made = index(tmp_path, table, INTERVALS)

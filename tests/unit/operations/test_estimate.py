@@ -82,7 +82,7 @@ def test_estimate_of_a_small_column_equals_the_build(
 ) -> None:
     """For a small column, ESTIMATE returns the shapes and the expected reads of a real build.
 
-    The estimated bytes differ little from those of the build. According to the test's clock,
+    The estimated bytes differ little from the bytes of the build. According to the test's clock,
     reading takes three seconds.
     """
     (found,) = estimated(COLUMN, options)

@@ -170,7 +170,7 @@ def test_vanished_index_is_not_created_again(tmp_path: Path) -> None:
 def test_greater_commit_number_is_the_later_version(
     newest_at: tuple[str, Commit | None], made_at: tuple[str, Commit | None], later: bool
 ) -> None:
-    """Of two versions of one Delta table, the one with the greater commit is later.
+    """If two versions are of one Delta table, the version with the greater commit is later.
 
     Versions of any other table are compared by time.
     """

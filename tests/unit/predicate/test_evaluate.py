@@ -362,7 +362,7 @@ def test_null_is_selected_only_if_it_can_match():
 
 
 def test_null_without_proof_keeps_all():
-    """If an index proves nothing about NULL, tests for NULL do not use it, but equality does.
+    """If an index proves nothing about NULL, equality uses the index, but tests for NULL do not.
 
     An index proves nothing about NULL if NULLs depend on which other columns are read.
     """

@@ -78,7 +78,7 @@ def joined(op, *args):
     ],
 )
 def test_ranges_of_several_elements_are_not_intersected(tree, kept):
-    """Ranges within one `exists` are intersected, but the ranges of two `exists` are not.
+    """Ranges within one `exists` are intersected, but ranges of two `exists` are not intersected.
 
     A comparison outside of `exists` uses no index on elements.
     """

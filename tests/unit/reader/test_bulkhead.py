@@ -1,4 +1,4 @@
-"""Limits waiting scans: if some scans wait too long for an index, others do not wait for it."""
+"""Limits waiting scans: if some scans wait too long for an index, others do not use it."""
 
 from __future__ import annotations
 

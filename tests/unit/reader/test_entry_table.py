@@ -63,7 +63,7 @@ def test_interval_finds_the_blocks_that_share_a_key(run, low, high, locations):
 
 
 def test_look_up_finds_the_locations_of_all_intervals(run):
-    """If several intervals are looked up, which can overlap, the locations of all are found."""
+    """If several intervals are looked up, even overlapping ones, all their locations are found."""
     assert found(run, (115, 118), (0, 3), (2, 5), (7, 6), (200, 300)) == [0, 4]
     assert found(run, (0, 105), (1, 2), (108, 109)) == [0, 1, 2, 3]
     assert found(run, (0, 9), (20, 29), (100, 100), (1, 1)) == [0, 1, 2, 3]

@@ -90,7 +90,8 @@ def test_records_have_as_few_bytes_as_their_parts() -> None:
 def test_a_record_has_63_bits_at_most(bits: int, fits: bool) -> None:
     """Records of more than 63 bits are not packed.
 
-    First cells have `bits` bits, lengths have 31, and locations have one.
+    The first cell of a record has `bits` bits, its length has 31 bits, and its location has one
+    bit.
     """
     cells = of([0, (1 << bits) - 1], [(1 << 31) - 1, (1 << bits) - 1], [4, 5])
     packed = PackedChunk.of(cells)

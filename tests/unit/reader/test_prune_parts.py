@@ -18,9 +18,10 @@ from tests.wire import Part, files_of, flags, parts_of
 
 @pytest.fixture
 def table(tmp_path: Path) -> Table:
-    """A table of four files; the first has range 0, and the others have 1 to 3, 4 to 5 and 6 to 7.
+    """A table of four files.
 
-    Range k has the keys 10 k to 10 k + 9.
+    The first file has range 0, and the others have the ranges 1 to 3, 4 to 5, and 6 to 7. Range k
+    has the keys 10 k to 10 k + 9.
     """
     return Table(tmp_path, cut_locations())
 

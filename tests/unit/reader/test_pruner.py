@@ -1,4 +1,4 @@
-"""Scans use versions on disk, without Spark: which files they skip, even if an index is broken."""
+"""Scans of versions on disk, without Spark: which files they skip, even if an index is broken."""
 
 from __future__ import annotations
 
@@ -368,7 +368,7 @@ def test_unusable_index_is_a_reason(table: Table) -> None:
 def test_an_unreadable_registration_is_a_reason(table: Table) -> None:
     """If a registration is unreadable, the scan reports a reason, and uses the other indexes.
 
-    The scan cannot tell which column the unreadable registration belongs to.
+    The scan cannot tell to which column the unreadable registration belongs.
     """
     first = table.prune(equals("x", 25))
     send = table.send

@@ -134,7 +134,7 @@ def test_queries_answered_together_decode_each_chunk_once(
     asked = np.array([[100, 135], [41, 41], [101, 101], [56, 59], [6, 9], [47, 61]])
     each = [np.flatnonzero(flags).tolist() for flags in index.locations_in_each(asked)]
     assert each == [[10, 11, 12, 13], [4], [10], [], [], [5, 6]]
-    # One look-up's key is in a gap between the keys of the first chunk.
+    # The key of one look-up is in a gap between the keys of the first chunk.
     assert decoded == [row[-1] for row in rows[:15]]
     assert store.read_names == [name(0), name(1)]
 

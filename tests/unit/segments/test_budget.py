@@ -129,7 +129,7 @@ def test_next_price_lies_between_the_prices_of_two_attempts(
 
 @pytest.mark.parametrize(("large", "attempts"), [(200.0, 2 + 4), (101.0, 2 + 3)])
 def test_at_most_four_attempts_refine_the_first_that_fits(large: float, attempts: int) -> None:
-    """After an attempt that fits the budget and one that does not, at most four attempts follow.
+    """After one attempt that fits the budget and one that exceeds it, at most four more follow.
 
     If the prices of two attempts differ by less than a hundredth, no attempt follows.
     """

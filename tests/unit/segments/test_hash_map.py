@@ -227,7 +227,7 @@ def test_invalid_fields_are_corrupt(lie, problem):
 
 
 def test_the_estimate_is_close():
-    """Without lists, a map's bytes are estimated exactly; with lists, within a tenth."""
+    """A map's bytes are estimated exactly if it has no lists, and otherwise within a tenth."""
     rng = np.random.default_rng(3)
     for n_keys, n_locations in ((1, 1), (10, 3), (5000, 1000), (200_000, 100_000)):
         hashes, locations = draw(n_keys, n_locations)
@@ -286,7 +286,7 @@ def test_another_checksum_is_damage(by):
 def test_after_some_attempts_a_map_gets_more_room():
     """After every four attempts, the next attempt has a tenth more cells.
 
-    The first attempt has an eighth more cells than keys; if there are few keys, a third more.
+    The first attempt has an eighth more cells than keys, or a third more if there are few keys.
     """
     n = 1_000_000
     cells = [fuse_function.Layout.of(n, attempt).n_cells / n for attempt in range(9)]

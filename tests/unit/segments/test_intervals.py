@@ -95,7 +95,7 @@ def test_budget_bounds_the_sent_intervals():
 
 
 def test_total_of_sent_intervals_is_bounded():
-    """All tasks together return at most `overprovisioned_total` intervals for all locations.
+    """`overprovisioned_total` limits the total of the intervals that all tasks return.
 
     `overprovisioned_total` is at most one interval per row.
     """

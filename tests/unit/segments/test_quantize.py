@@ -230,8 +230,8 @@ SEGMENTS = {
         (CODINGS, 799.0, 2.0, True, "better", CELLS),
         (CODINGS, 799.0, 2.0, True, "worse", CODINGS),
         (CODINGS, 799.0, 2.0, True, "same", CODINGS),
-        # Three conditions prevent a plan without blocks: the first plan uses much of the budget;
-        # none of its segments has blocks; there is no lower price.
+        # Each of three conditions prevents a plan without blocks: the first plan uses much of the
+        # budget; none of its segments has blocks; there is no lower price.
         (CODINGS, 800.0, 2.0, True, "better", CODINGS),
         (CODINGS, 799.0, 2.0, False, "better", CODINGS),
         (CODINGS, 799.0, 1.0, True, "better", CODINGS),

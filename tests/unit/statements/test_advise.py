@@ -304,7 +304,7 @@ def test_hidden_tables_and_columns_have_no_row(
 
 
 def test_the_function_gives_the_rows_of_the_statement(session: Session) -> None:
-    """`sieve_advice` returns these rows for the current database, or for a given one."""
+    """`sieve_advice` returns these rows for the current database, or for a given database."""
     scanned(session, "t")
     function = FUNCTIONS["sieve_advice"]
     rows = session.sql("ADVISE SIEVE INDEXES")

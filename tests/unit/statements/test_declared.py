@@ -1,4 +1,4 @@
-"""Tables that declare indexes: when REFRESH and writes build these, and what DROP does."""
+"""Tables that declare indexes: when REFRESH and writes build the indexes, and what DROP does."""
 
 from __future__ import annotations
 

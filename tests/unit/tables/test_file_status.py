@@ -1,4 +1,4 @@
-"""File status: which of a table's files are as they were at the build of a version."""
+"""File status: which files of a table have not changed since the build of a version."""
 
 from __future__ import annotations
 

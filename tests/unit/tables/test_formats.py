@@ -166,7 +166,7 @@ def test_error_for_an_unsupported_relation_has_a_remedy(kind: str, told: str) ->
     ],
 )
 def test_column_with_a_reserved_prefix_is_refused(columns: list[str], taken: str | None) -> None:
-    """A column whose name begins with `__sieve_`, in any case, is refused by name."""
+    """If a column's name begins with `__sieve_` in any letter case, the error names the column."""
     refused = refuse_names("shop.t", columns)
     if taken is None:
         assert refused is None
@@ -190,9 +190,9 @@ def test_column_with_a_reserved_prefix_is_refused(columns: list[str], taken: str
 def test_other_handling_of_stray_quotes_is_refused(
     format_name: str, handling: str | None, refused: bool
 ) -> None:
-    """CSV is refused if it handles stray quotes otherwise than by default.
+    """CSV is refused if an option changes the default handling of stray quotes.
 
-    With another handling of stray quotes, a value depends on the query's other columns.
+    With another handling of stray quotes, a value depends on which other columns a query reads.
     """
     option = {} if handling is None else {"option.unescapedquotehandling": handling}
     found = refuse_option("shop.t", {"format": f"{format_name} x", "schema": "{}"} | option)

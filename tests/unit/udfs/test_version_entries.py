@@ -1,4 +1,4 @@
-"""A version's entries, which belong to the current files of the table; no test needs Spark."""
+"""A version's entries, for the current files of its table; no test needs Spark."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ def test_two_ranges_are_one_between() -> None:
 
 
 def test_or_of_values_is_a_list() -> None:
-    """If OR compares one column with values, the numbers of values are added."""
+    """If parts of an OR compare one column with values, the numbers of values are added."""
     assert any_of([{ID: ColumnUse(Kind.EQUALS)}, {ID: ColumnUse(Kind.IN, 2)}]) == {
         ID: ColumnUse(Kind.IN, 3)
     }

@@ -141,7 +141,7 @@ def test_days_are_at_least_one() -> None:
 
 
 def test_records_of_several_drivers_add_up() -> None:
-    """The records of several drivers are added up, from the beginning of the earliest one."""
+    """The sum of several drivers' records covers the time since the earliest record began."""
     late = record(row("orders", ID, "i@1", bytes=5, files=1), since=3 * DAY)
     early = record(row("orders", ID, "i@2", scans=2, bytes=7, files=2), since=DAY, driver="e")
     found = add_up([late, early, record(since=0)], 4 * DAY)

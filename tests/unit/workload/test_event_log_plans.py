@@ -81,7 +81,10 @@ def test_a_scan_below_other_nodes() -> None:
     ],
 )
 def test_the_table_of_a_scan(name: str, told: Any) -> None:
-    """Only tables of the session catalog have names; any other scan reports why it has none."""
+    """Only scans of tables in the session catalog have names.
+
+    Any other scan reports why it has no name.
+    """
     one = the_one(scan(name=name))
     assert (one.table or one.unread) == (told if isinstance(told, tuple) else (told,))
 
