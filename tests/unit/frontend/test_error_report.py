@@ -60,7 +60,7 @@ RANGER = "org.apache.ranger.authorization.hadoop.exceptions.RangerAccessControlE
     ],
 )
 def test_missing_permission_is_found_by_exception_type(java: Java) -> None:
-    """If any Java exception among an error's causes is a missing permission, the error is, too."""
+    """If a Java exception among an error's causes means a missing permission, so does the error."""
     report = error_report(spark_error(java))
     assert (report.condition, report.sql_state) == ("SIEVE_PERMISSION_DENIED", "42501")
     assert "inode=/warehouse/t" in report.message

@@ -45,7 +45,7 @@ def test_keys_are_counted_by_their_smallest_hashes(
 ) -> None:
     """A build estimates the number of keys from the smallest hashes that all tasks found.
 
-    If all keys are unique, the number is exact; otherwise, it is approximate.
+    If all keys are unique, the estimated number of keys is exact; otherwise, it is approximate.
     """
     fake_frames.use(monkeypatch)
     monkeypatch.setattr(hash_map_tasks, "SKETCH", 4)

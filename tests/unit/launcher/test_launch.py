@@ -270,7 +270,7 @@ def test_option_iceberg_adds_the_package(spark_home: Path, tmp_path: Path) -> No
 
 @pytest.mark.usefixtures("shim")
 def test_spark_without_its_connect_jar_is_refused(spark_home: Path) -> None:
-    """Sieve does not start a Spark Connect server if Spark has no jar for it, such as Spark 3.5."""
+    """If Spark lacks the Spark Connect jar, as Spark 3.5 does, Sieve refuses to start a server."""
     spark = inspect(spark_home)
     with pytest.raises(UnsupportedError, match=r"4\.1.*no spark-connect jar"):
         launch.submit_command(spark, {}, [], launch.CONNECT_SERVER_CLASS)
