@@ -10,7 +10,16 @@ from pyspark.errors import PySparkException
 from spark_session import Lab, together
 
 FILES = 8
-COLUMNS = ("tags", "items.price", "map_keys(attrs)", "map_values(attrs)", "scores", "s.days")
+COLUMNS = (
+    "tags",
+    "items.price",
+    "map_keys(attrs)",
+    "map_values(attrs)",
+    "scores",
+    "s.days",
+    "transform(map_keys(attrs), k -> upper(k))",
+    "transform(tags, (t, n) -> concat(t, n))",
+)
 
 
 @pytest.fixture(scope="module")
@@ -105,6 +114,38 @@ QUERIES = {
     "NaN": ("array_contains(scores, double('NaN'))", 1),
     "a zero": ("array_contains(scores, 0.0D)", 1),
     "a rising function": ("exists(scores, e -> floor(e) = 1200)", 1),
+    "a function of elements": (
+        "array_contains(transform(map_keys(attrs), x -> upper(x)), 'K4200')",
+        1,
+    ),
+    "another function of elements": (
+        "array_contains(transform(map_keys(attrs), x -> lower(x)), 'k4200')",
+        8,
+    ),
+    "exists with a function of elements": (
+        "exists(transform(map_keys(attrs), x -> upper(x)), k -> k IN ('K4200', 'K5'))",
+        2,
+    ),
+    "exists with an indexed function": ("exists(map_keys(attrs), k -> upper(k) = 'K4200')", 1),
+    "exists with a function and the element": (
+        "exists(map_keys(attrs), k -> upper(k) = 'K4200' AND k = 'k5')",
+        0,
+    ),
+    "exists with a function or the element": (
+        "exists(map_keys(attrs), k -> upper(k) = 'K4200' OR k = 'k5')",
+        2,
+    ),
+    "exists without a function": ("exists(map_keys(attrs), k -> k IN ('k4200', 'k5'))", 2),
+    "exists with a function that is NULL": ("exists(map_keys(attrs), k -> upper(k) IS NULL)", 0),
+    "NOT exists with a function": ("NOT exists(map_keys(attrs), k -> upper(k) > 'A')", 8),
+    "a function of two variables": (
+        "array_contains(transform(tags, (x, y) -> concat(x, y)), 't00420')",
+        1,
+    ),
+    "its variables in another order": (
+        "array_contains(transform(tags, (x, y) -> concat(y, x)), '0t0042')",
+        8,
+    ),
 }
 
 

@@ -13,25 +13,45 @@ private final case class ElementPredicate(array: Expression, variable: NamedLamb
   /**
    * Rewrites `holds` for indexed arrays. In the result, a variable represents the elements of each indexed array, and a
    * map contains the key of the array's index for each variable. An index on an array of structs can contain one field
-   * of each struct. None if no index covers any part of `holds`.
+   * of each struct. An index on `transform(tags, t -> lower(t))` contains a function of each element. None if no index
+   * covers any part of `holds`.
    *
    * @param key returns the key of the index on an array
    */
-  def indexed(key: Expression => Option[Seq[String]]): Option[(Expression, Map[ExprId, Seq[String]])] =
-    key(array).map(own => (holds, Map(variable.exprId -> own))).orElse {
-      val fields = holds.collect { case field: GetStructField => field }
-        .flatMap(field => arrayOf(field).flatMap(key).map(field.canonicalized -> _)).toMap
-      val variables = fields.keys.map(f => f -> NamedLambdaVariable("field", f.dataType, nullable = true)).toMap
-      if (fields.isEmpty) None
-      else Some((
-        holds.transformDown { case field: GetStructField => variables.getOrElse(field.canonicalized, field) },
-        fields.map { case (field, own) => variables(field).exprId -> own }))
-    }
+  def indexed(key: Expression => Option[Seq[String]]): Option[(Expression, Map[ExprId, Seq[String]])] = {
+    val parts = holds.collect { case part if ofElement(part) => part }
+      .flatMap(part => key(arrayOf(part)).map(identity(part) -> _)).toMap
+    val variables = parts.keys.map(p => p -> NamedLambdaVariable("part", p.dataType, nullable = true)).toMap
+    val keys = parts.map { case (part, own) => variables(part).exprId -> own } ++ key(array).map(variable.exprId -> _)
+    if (keys.isEmpty) None
+    else Some((holds.transformDown { case part if ofElement(part) => variables.getOrElse(identity(part), part) }, keys))
+  }
 
-  /** The array that contains a field's value for each struct of an array. */
-  private def arrayOf(e: Expression): Option[Expression] = e match {
-    case v: NamedLambdaVariable if v.exprId == variable.exprId => Some(array)
-    case g: GetStructField => arrayOf(g.child).map { structs =>
+  /** True if an expression depends on the element, and is not the element itself. */
+  private def ofElement(e: Expression): Boolean = !e.isInstanceOf[NamedLambdaVariable] && e.exists(isElement)
+
+  private def isElement(e: Expression): Boolean = e match {
+    case v: NamedLambdaVariable => v.exprId == variable.exprId
+    case _ => false
+  }
+
+  /**
+   * Two parts with the same identity have the same value. Except for fields, the canonical form is no identity: it
+   * reorders the terms of a sum, which can change rounding or overflow.
+   */
+  private def identity(part: Expression): Expression = part match {
+    case field: GetStructField => field.canonicalized
+    case other => other
+  }
+
+  /** The array that contains the value of a part for each element of the array. */
+  private def arrayOf(part: Expression): Expression =
+    fieldsOf(part).getOrElse(ArrayTransform(array, LambdaFunction(part, Seq(variable))))
+
+  /** The array that contains a field's value for each struct of the array. */
+  private def fieldsOf(e: Expression): Option[Expression] = e match {
+    case v if isElement(v) => Some(array)
+    case g: GetStructField => fieldsOf(g.child).map { structs =>
       val ArrayType(struct: StructType, containsNull) = structs.dataType: @unchecked
       GetArrayStructFields(structs, struct(g.ordinal), g.ordinal, struct.length, containsNull || struct(g.ordinal).nullable)
     }

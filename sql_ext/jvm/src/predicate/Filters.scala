@@ -150,7 +150,12 @@ class Filters(
    * another kind, the result uses both indexes.
    */
   private def parts(e: Expression, negated: Boolean, depth: Int): Option[Node] =
-    for (of <- PartsOfText.of(e, negated); key <- expressions.key(ManyKeys.substring, of.text, plain)) yield {
+    for {
+      of <- PartsOfText.of(e, negated)
+      // For a comparison with a whole text, an ordinary index is better than one on substrings.
+      if !of.isWhole || !expressions.areProposed
+      key <- expressions.key(ManyKeys.substring, of.text, plain)
+    } yield {
       val other = whole(e, negated, depth)
       val others = Seq(other).filter(_("op") != "unknown")
       val nodes = others ++ of.grams.map(gram => join("exists", Seq(leaf("=", key) + ("value" -> gram))))

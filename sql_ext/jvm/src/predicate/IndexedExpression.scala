@@ -1,5 +1,6 @@
 package org.apache.spark.sql.sieve.predicate
 
+import java.util.UUID
 import scala.util.Try
 import scala.util.control.NonFatal
 import org.apache.spark.sql.catalyst.analysis.UnresolvedAttribute
@@ -54,6 +55,9 @@ class IndexedExpressions(all: Seq[IndexedExpression]) {
       own.find(_.isSame(value))
     }
   }
+
+  /** True if an expression without an index can also have a key, because it could have an index. */
+  def areProposed: Boolean = false
 
   /** True if the root of an indexed expression has the class of this AND, OR or NOT. */
   def haveRoot(e: Expression): Boolean = all.exists(_.value.getClass == e.getClass)
@@ -209,15 +213,35 @@ object IndexedExpression {
    * which can change rounding or overflow.
    */
   def normal(e: Expression, path: Expression => Option[Seq[String]]): Expression =
+    LambdaVariables.numbered(withPaths(e, path))
+
+  private def withPaths(e: Expression, path: Expression => Option[Seq[String]]): Expression =
     Variants.withoutPushed(e).transformDown {
       // Spark resolves `right(c, 4)` to a conditional of this form. The normal form omits the conditional, because the
       // optimizer moves a comparison with it into its branches.
-      case If(IsNull(text), Literal(null, _), last @ Substring(of, _, _)) if text == of => normal(last, path)
+      case If(IsNull(text), Literal(null, _), last @ Substring(of, _, _)) if text == of => withPaths(last, path)
       // For a map, both expressions return the key's value, or NULL if the map lacks the key.
-      case ElementAt(map, key, _, _) if map.dataType.isInstanceOf[MapType] => normal(GetMapValue(map, key), path)
+      case ElementAt(map, key, _, _) if map.dataType.isInstanceOf[MapType] => withPaths(GetMapValue(map, key), path)
       case column if path(column).nonEmpty => ColumnValue(path(column).get, column.dataType)
       case field if ColumnPath.inArray(field, path).nonEmpty => ColumnValue(ColumnPath.inArray(field, path).get, field.dataType)
     }
+}
+
+/** Renames the variables of lambda functions by their place, because each query gives them other names and ids. */
+private object LambdaVariables {
+  private val anywhere = new UUID(0, 0)
+
+  def numbered(e: Expression, renamed: Map[ExprId, NamedLambdaVariable] = Map.empty): Expression = e match {
+    case variable: NamedLambdaVariable => renamed.getOrElse(variable.exprId, variable)
+    case LambdaFunction(body, arguments, hidden) =>
+      val own = arguments.zipWithIndex.collect { case (variable: NamedLambdaVariable, k) =>
+        val place = renamed.size + k
+        variable.exprId -> variable.copy(name = place.toString, exprId = ExprId(place, anywhere), value = null)
+      }
+      val all = renamed ++ own
+      LambdaFunction(numbered(body, all), arguments.map(numbered(_, all).asInstanceOf[NamedExpression]), hidden)
+    case other => other.mapChildren(numbered(_, renamed))
+  }
 }
 
 /** A column in the normal form of an expression. */

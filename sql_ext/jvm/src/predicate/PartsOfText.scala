@@ -8,9 +8,10 @@ import org.apache.spark.unsafe.types.UTF8String
 /**
  * A predicate that is TRUE only for texts that contain certain parts, such as `c LIKE '%error%code%'`.
  *
- * @param parts the parts, as bytes
+ * @param parts   the parts, as bytes
+ * @param isWhole true if the only part is the whole text
  */
-private final case class PartsOfText(text: Expression, parts: Seq[Array[Byte]]) {
+private final case class PartsOfText(text: Expression, parts: Seq[Array[Byte]], isWhole: Boolean = false) {
   /** Keys that a text must have in an index on substrings in order to satisfy the predicate. */
   def grams: Seq[Int] = {
     val all = parts.filter(_.length >= Grams.bytes).flatMap(_.sliding(Grams.bytes)).map(ByteBuffer.wrap(_).getInt).distinct
@@ -38,8 +39,8 @@ private object PartsOfText {
     case Contains(text, TextLiteral(part)) if !negated => one(text, part)
     case StartsWith(text, TextLiteral(part)) if !negated => one(text, part)
     case EndsWith(text, TextLiteral(part)) if !negated => one(text, part)
-    case Equality(text, TextLiteral(whole)) if !negated => one(text, whole)
-    case Equality(TextLiteral(whole), text) if !negated => one(text, whole)
+    case Equality(text, TextLiteral(whole)) if !negated => one(text, whole).map(_.copy(isWhole = true))
+    case Equality(TextLiteral(whole), text) if !negated => one(text, whole).map(_.copy(isWhole = true))
     case Like(text, TextLiteral(pattern), escape) if !negated => literals(pattern.toString, escape).map(PartsOfText(text, _))
     // If the text does not contain the part, the position is 0.
     case GreaterThan(Position(text, part), Literal(k: Int, _)) if !negated && k >= 0 => one(text, part)

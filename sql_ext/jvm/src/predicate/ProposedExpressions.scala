@@ -19,6 +19,7 @@ final class ProposedExpressions(indexed: IndexedExpressions) extends IndexedExpr
     indexed.key(kind, e, path).orElse(
       if (ProposedExpressions.canHave(kind, e, path)) Some(IndexedExpression.key(ProposedExpressions.column(e, path), Some(kind)))
       else None)
+  override def areProposed: Boolean = true
   override def haveRoot(e: Expression): Boolean = indexed.haveRoot(e)
   override def over(names: Seq[String]): Seq[String] = indexed.over(names)
   override val tuples: Seq[Tuple] = indexed.tuples
@@ -46,9 +47,12 @@ private object ProposedExpressions {
     case _ => false
   }
 
-  /** True if the expression can have an index, and contains no text that could be a value of a row. */
+  /**
+   * True if the expression can have an index, and contains no text that could be a value of a row. False for lambda
+   * functions, because Catalyst cannot write them as SQL.
+   */
   private def isOfColumns(e: Expression, path: Expression => Option[Seq[String]]): Boolean =
-    !e.exists(_.isInstanceOf[Predicate]) && !hasValue(e) && ExpressionRefusal.of(e).isEmpty &&
+    !e.exists(part => part.isInstanceOf[Predicate] || part.isInstanceOf[LambdaFunction]) && !hasValue(e) && ExpressionRefusal.of(e).isEmpty &&
       ExpressionRefusal.ofColumns(IndexedExpression.normal(e, path), _ => true, _ => None).isEmpty && e.references.forall(path(_).nonEmpty)
 
   private def isScalar(of: DataType): Boolean = of match {
