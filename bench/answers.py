@@ -26,15 +26,15 @@ def same_rows(one: Sequence[Row], other: Sequence[Row]) -> bool:
 
 
 def same_first_column(one: Sequence[Row], other: Sequence[Row]) -> bool:
-    """Returns whether the first columns of two answers are equal.
+    """Returns whether two answers have equal values in their first column, in the same order.
 
-    They are the ORDER BY keys; the other columns of tied rows can differ.
+    The first column is the ORDER BY key. Rows with equal keys can differ in their other columns.
     """
     return [row[0] for row in one] == [row[0] for row in other]
 
 
 def _order(row: Row) -> tuple[list[str], list[float]]:
-    """The sort key of a row: first all other values, then the floats, which only break ties."""
+    """A row's sort key: first the values that are not floats, and then the floats to break ties."""
     exact = [repr(value) for value in row if not isinstance(value, float)]
     return exact, [value for value in row if isinstance(value, float)]
 

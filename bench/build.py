@@ -81,9 +81,9 @@ class Built:
         create_cpu: CPU seconds of CREATE in all processes.
         steps: seconds of the Spark jobs of each step of CREATE. The entry ``driver`` is the time
             outside of jobs.
-        before: peak memory before CREATE, in MB, of the largest process of each role.
-        after: peak memory after CREATE, in MB, of the largest process of each role.
-        told: the numbers that DESCRIBE returns, by property.
+        before: for each role, the peak memory of its largest process before CREATE, in MB.
+        after: for each role, the peak memory of its largest process after CREATE, in MB.
+        told: a dict from property to the number that DESCRIBE returns for it.
         intervals: wall-clock and CPU seconds of a CREATE without a map. Empty if not measured.
         tasks_cpu: CPU seconds of the tasks that build the map, if they run without Spark.
     """
@@ -243,7 +243,7 @@ def _measure(table: _Table, options: str) -> None:
 
 
 def _create(spark: SparkSession, statement: str) -> tuple[tuple[float, float], dict[str, float]]:
-    """Runs a CREATE. Returns its wall-clock and CPU seconds, and its wall-clock seconds by step."""
+    """Runs a CREATE. Returns its wall-clock and CPU seconds, and each step's seconds."""
     known = len(_jobs(spark))
     seconds, cpu = timed(lambda: spark.sql(statement).collect())
     steps: dict[str, float] = {}
@@ -270,7 +270,7 @@ def _jobs(spark: SparkSession) -> list[tuple[str, float]]:
 
 
 def _properties(spark: SparkSession) -> dict[str, float]:
-    """The number at the beginning of each property's value in DESCRIBE, if there is one."""
+    """For each property whose value in DESCRIBE begins with a number, this number."""
     rows = spark.sql("DESCRIBE SIEVE INDEX EXTENDED c_sieve ON t").collect()
     numbers = {name: _NUMBER.match(value) for name, value in rows if name in TOLD}
     return {name: float(number[0].rstrip(".")) for name, number in numbers.items() if number}

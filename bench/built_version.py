@@ -3,7 +3,7 @@
 The version covers files, or ranges of files, which are its locations. The domain of keys is divided
 into one part per location, and location i covers all keys of part i. So the version resembles an
 index on a table whose rows are in order of time. Each file also has short intervals at random keys,
-like those of late rows.
+like the intervals that late rows cause.
 """
 
 from __future__ import annotations
@@ -129,7 +129,10 @@ def make_version(root: Path, n_files: int, ranges: int = 1) -> BuiltVersion:
 
 
 def _stretches(n_files: int, ranges: int) -> Iterator[list[Segment]]:
-    """The segments of each file of the run. The files cover consecutive parts of the key domain."""
+    """For each file of the run, its segments.
+
+    The files cover consecutive parts of the key domain.
+    """
     rng = np.random.default_rng(n_files)
     n_locations = n_files * ranges
     own = SPAN // n_locations

@@ -57,7 +57,7 @@ class Way:
     Attributes:
         name: the set-up's name in the printed table.
         master: Spark's master URL.
-        location: the database's location. Empty for the warehouse on the local disk.
+        location: the database's location. Empty if the database is in the local warehouse.
         settings: Spark settings of this set-up.
     """
 

@@ -1,4 +1,4 @@
-"""Compares Sieve with Delta's own ways to skip files, by files read, bytes read and time.
+"""Compares the files read, bytes read and time of Sieve and of Delta's own ways to skip files.
 
 The tables are the demo's two lineitem tables, converted to Delta with statistics. Each table has
 400 files, in order of arrival or of order keys, with 2 % late rows. The demo's queries run on these
@@ -9,9 +9,10 @@ output shows the number of files read, and the number of files with a matching r
 lists the queries that are slower with Sieve than with Delta alone by more than the spread of
 Delta's times.
 
-Then UPDATE and MERGE statements change rows by their order keys, in turn without and with the
-index. After each statement with the index, a REFRESH runs. After each statement, the benchmark
-restores the table. At the end, queries read the table's first version. All times are medians.
+Then UPDATE and MERGE statements select rows by order keys and change them. Each statement runs
+without and with the index in turn. After each statement with the index, a REFRESH runs. After each
+statement, the benchmark restores the table. At the end, queries read the table's first version. All
+times are medians.
 """
 
 from __future__ import annotations
@@ -127,7 +128,9 @@ class Bench:
         return shown
 
     def commits(self) -> Table:
-        """Changes rows by key without and with the index. Returns a table of the seconds.
+        """Selects rows by key and changes them, without and with the index.
+
+        Returns a table of the seconds.
 
         After each change with the index, a REFRESH runs.
         """

@@ -60,7 +60,7 @@ def convert(spark: SparkSession, table: str, files: Path, folder: Path) -> None:
 
 
 def rewrite(spark: SparkSession, table: str, copy: str, *statements: str) -> None:
-    """Creates a shallow clone of a table, and rewrites the clone to about as many files.
+    """Creates a shallow clone of a table, and rewrites it to about as many files as the table has.
 
     Args:
         spark: the session.

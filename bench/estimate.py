@@ -37,7 +37,7 @@ _NUMBER = re.compile(r"[0-9.]+")
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """Estimated and the real properties of a column's index, and the statements' seconds."""
+    """The estimated and the real properties of a column's index, and the statements' seconds."""
 
     column: str
     before: dict[str, float]
@@ -110,7 +110,7 @@ def _described(spark: SparkSession, table: str, name: str, budget: str) -> Descr
 
 
 def _properties(spark: SparkSession, statement: str) -> dict[str, float]:
-    """The number at the beginning of each property's value, if there is one."""
+    """For each property whose value begins with a number, this number."""
     found = {}
     for name, value in spark.sql(statement).collect():
         if number := _NUMBER.match(value):

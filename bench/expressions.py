@@ -122,7 +122,7 @@ def _write(spark: SparkSession, rows: int, files: int) -> None:
 
 
 def _cases(spark: SparkSession) -> list[Case]:
-    """The predicates to measure. Most of their constants are the values of one row."""
+    """The predicates to measure. Most constants in the predicates are the values of one row."""
     row = spark.sql("SELECT * FROM events WHERE id = 4242").first()
     assert row is not None
     email, user, tenant, code = row.email_lower, row.user_id, row.tenant, row.code

@@ -10,7 +10,7 @@ for the value of a row that never moves, and for a short range. All queried rows
 quarter of the slices. For each kind, the printed table shows the mean of four queries.
 
 Each query must return the same rows with and without the index. The columns *held* show the number
-of slices with a matching row. Each query must read at least these slices.
+of slices with a matching row. A query must read at least the slices with a matching row.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class Bench:
     def _questions(self) -> dict[str, list[str]]:
         """The conditions of each kind of query.
 
-        Their rows are spread over the first quarter of slices.
+        The rows that these conditions select are spread over the first quarter of the slices.
         """
         rows = [(k * 2 + 1) * self.rows // (8 * QUESTIONS) // 50 * 50 for k in range(QUESTIONS)]
         return {

@@ -1,4 +1,4 @@
-"""The settings of a session with Iceberg, and code that makes Iceberg tables of Parquet files."""
+"""The settings of a session with Iceberg, and code that makes Iceberg tables from Parquet files."""
 
 from __future__ import annotations
 

@@ -46,9 +46,9 @@ def in_turns(
     Args:
         spark: the session.
         text: the query's SQL text.
-        modes: session settings of each mode, by the mode's name.
+        modes: a dict from the name of each mode to its session settings.
         runs: number of timed runs in each mode. An untimed run, which compiles the query, precedes
-            them. If ``runs`` is 0, the only run is timed.
+            the timed runs. If ``runs`` is 0, the only run is timed.
         same: a function that returns whether two answers count as equal.
     """
     files: dict[str, int] = {}

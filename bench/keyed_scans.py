@@ -34,7 +34,7 @@ class KeyedScans:
 
     Args:
         spark: the session.
-        indexed: indexed columns, by the table's name.
+        indexed: a mapping from a table's name to the table's indexed columns.
     """
 
     def __init__(self, spark: SparkSession, indexed: Mapping[str, Collection[str]]) -> None:

@@ -76,7 +76,7 @@ def _median_and_least(times: Sequence[float]) -> tuple[str, str]:
 
 
 def _filters(spark: SparkSession, n: int, rounds: int) -> list[float]:
-    """Milliseconds, per round, in which the driver makes a filter from `n` broadcast values."""
+    """For each round, the milliseconds that the driver needs to make a filter from `n` values."""
     jvm: Any = spark._jvm  # noqa: SLF001 - no public API
     rows = spark.range(1)._jdf  # noqa: SLF001 - no public API
     key = rows.queryExecution().analyzed().output().head()
@@ -93,7 +93,7 @@ def _filters(spark: SparkSession, n: int, rounds: int) -> list[float]:
 
 
 def _calls(spark: SparkSession, n: int, rounds: int) -> list[float]:
-    """Milliseconds, per round, of the front-end call of a join with `n` keys."""
+    """For each round, the milliseconds of the front-end call of a join with `n` keys."""
     times = []
     for _ in range(rounds + 1):
         before = _status(spark)

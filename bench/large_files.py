@@ -44,7 +44,7 @@ Ids = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Large:
-    """The files of a table: their format, their rows per file, and the number of files."""
+    """The files of a table: their format, the number of rows per file, and the number of files."""
 
     kind: str
     rows: int

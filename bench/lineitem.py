@@ -45,7 +45,7 @@ def cut(raw: Path, table: str, scale: int, say: Say) -> Path:
     """Creates the files of one table, unless they exist. Returns the folder that contains them.
 
     Args:
-        raw: file of the raw table, next to which the new folder is created.
+        raw: file of the raw table. The new folder is created next to this file.
         table: name of the table to create, `BY_DATE` or `BY_ORDER`.
         scale: scale factor of the raw table.
         say: a callback that receives the progress, a share from 0 to 1.
@@ -69,7 +69,7 @@ def join_files(folder: Path, say: Say) -> Path:
     """Creates the files of `LARGE`. Each row group has the rows of four files of `BY_ORDER`.
 
     Args:
-        folder: folder of `BY_ORDER`, next to which the new folder is created.
+        folder: folder of `BY_ORDER`. The new folder is created next to it.
         say: a callback that receives the progress, a share from 0 to 1.
     """
     target = folder.parent / LARGE

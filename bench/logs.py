@@ -2,9 +2,10 @@
 
 The table has 64 files of many row groups. A line has about 230 bytes, an eighth of which is a
 random UUID. Five queries look for a part of a line, with Spark alone and with Sieve in turn. The
-lower bound of the row groups read is the number of row groups with a match. Beside it is a Bloom
-filter of 4-byte sequences for each row group, such as ClickHouse's index type ``ngrambf_v1``. The
-filters together have 5 % of the size of the compressed lines, and the best number of hashes.
+lower bound of the row groups read is the number of row groups with a match. Next to the lower
+bound, the output shows how many row groups Bloom filters select. Each row group has a Bloom filter
+of its 4-byte sequences, as in ClickHouse's index type ``ngrambf_v1``. The filters together have 5 %
+of the size of the compressed lines, and the best number of hashes.
 """
 
 from __future__ import annotations
@@ -133,7 +134,7 @@ def _texts(spark: SparkSession) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """A built index, its size in bytes, and the seconds of CREATE and of min and max."""
+    """A built index: its size in bytes, and the seconds of CREATE and of a min/max query."""
 
     seconds: float
     plain_seconds: float
@@ -166,7 +167,7 @@ class RowGroup:
     nbytes: int
 
     def judge(self, texts: Sequence[str], bits: int) -> list[tuple[bool, bool]]:
-        """For each text: whether a line contains it, and whether a Bloom filter finds it.
+        """For each text: whether a line contains it, and whether the Bloom filter may contain it.
 
         Args:
             bits: the size of the Bloom filter.

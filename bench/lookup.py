@@ -128,7 +128,7 @@ def _open(version: BuiltVersion) -> tuple[OpenVersion, Opened]:
 
 
 def _cold(version: BuiltVersion, kind: str, rng: np.random.Generator) -> tuple[float, float, float]:
-    """The medians of milliseconds, files read and bytes read of cold look-ups."""
+    """For cold look-ups, the medians of milliseconds, of files read and of bytes read."""
     found = []
     for _ in range(COLD_ROUNDS):
         index, opened = _open(version)
@@ -216,7 +216,7 @@ def times_of(
     asked: Sequence[object],
     clock: Callable[[], float] = time.perf_counter,
 ) -> list[float]:
-    """Milliseconds of the call with each argument."""
+    """For each argument, the milliseconds of the call with this argument."""
     times = []
     for one in asked:
         started = clock()

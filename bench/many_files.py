@@ -53,7 +53,7 @@ class Measured:
         files, rows: the table's number of files and number of rows.
         listing, bare: milliseconds to plan a scan without an index, for the first time and later.
         opening, indexed: milliseconds to plan a scan with the index, for the first time and later.
-        query, create: pairs of wall-clock seconds, and CPU seconds of all processes.
+        query, create: wall-clock seconds, and CPU seconds of all processes, as a pair.
         heap: size of the driver's live heap before and after CREATE, in MB.
         front_end: peak memory of the front end before and after CREATE, in MB.
         index: size of the index in bytes.

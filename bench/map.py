@@ -1,9 +1,9 @@
 """Measures hash maps from keys to files: size, files read, and the time of build and look-up.
 
 A hash map is a static function, in segments of about a million hashes. The keys are unique and
-random, like UUIDs. Each key is in one file, but for the last map, each key is in two files. Each
-look-up asks for 10,000 hashes that are all present or all absent. The benchmark runs on one core
-and without Spark.
+random, like UUIDs. Each key of the last map is in two files, and each key of the other maps is in
+one file. Each look-up asks for 10,000 hashes that are all present or all absent. The benchmark runs
+on one core and without Spark.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ ROUNDS = 10
 class Measured:
     """Measurements of one map. Times are in seconds.
 
-    `present` and `absent` are files read per key.
+    `present` and `absent` are the numbers of files read for a present key and for an absent key.
     """
 
     files: int

@@ -110,13 +110,13 @@ def demo_queries(scale: int) -> tuple[Query, ...]:
 
 
 class Footers:
-    """Minimum and the maximum of each column in each file of a folder."""
+    """The minimum and the maximum of each column in each file of a folder."""
 
     def __init__(self, folder: Path) -> None:
         self._files = [_bounds(path) for path in sorted(folder.glob("*.parquet"))]
 
     def left_by(self, query: Query) -> int:
-        """Number of files that the query cannot skip by each column's minimum and maximum."""
+        """Number of files that the query reads if it skips files only by minimum and maximum."""
         return sum(
             all(
                 any(

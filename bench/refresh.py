@@ -9,7 +9,8 @@ shows separately.
 The benchmark also measures commits per second with 1, 4 and 8 writers. Writers are processes that
 publish versions of one index on a local file system, as fast as they can. A commit has three steps:
 planning the version, rendering its manifest, and creating the manifest's file if it is absent.
-After a conflict, a writer plans its version again, based on the version of the other writer.
+If another writer has published a version first, a writer plans its own version again, based on that
+version.
 
 With ``--locations N``, the benchmark starts no Spark. It only measures how Sieve writes a version's
 list of N files after some of them have changed. The output shows the bytes and the time of two

@@ -27,7 +27,7 @@ _NARROW = 100
 class Measured:
     """Figures of a query: matching rows, files that each method reads, and median seconds.
 
-    `tasks`, `ranges` and `bytes` are pairs of the number without and the number with the index.
+    `tasks`, `ranges` and `bytes` are pairs: the number without and the number with the index.
     """
 
     query: Query

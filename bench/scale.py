@@ -54,7 +54,7 @@ class Measured:
     """Measurements of an index of one number of files.
 
     Times are in milliseconds. A name with `cpu` means CPU time, which other load hardly affects.
-    The others are wall-clock times.
+    All other times are wall-clock times.
 
     `held` is the size of the cache in bytes after the first request. `grown` is the process's
     growth in bytes during this request.
@@ -205,7 +205,7 @@ def _table(one: Measured) -> Table:
 
 
 def _draw(found: list[Measured]) -> Figure:
-    """Draws two panels: CPU milliseconds and bytes per file, each against the number of files."""
+    """Draws two panels: CPU milliseconds, and bytes per file, against the number of files."""
     figure = Figure(figsize=(11, 4.2), layout="constrained")
     times, sizes = figure.subplots(1, 2)
     files = [one.files for one in found]

@@ -111,7 +111,7 @@ def _measure(spark: SparkSession, query: str, runs: int) -> Measured:
 
 
 def files_read_of_others(spark: SparkSession, query: str) -> int:
-    """Number of dimension tables' files that a query reads, which is the same in all modes."""
+    """Number of files of dimension tables that a query reads. All modes read the same number."""
     frame = spark.sql(f"SELECT count(*), sum(amount) FROM {query}")
     frame.collect()
     return files_read(frame) - FILES

@@ -41,8 +41,9 @@ class Measured:
         scans: scans that skipped files by values that are known only at run time. Empty under all
             settings but the first.
         unkeyed: scans of indexed tables that used no such values, each with the reasons from
-            EXPLAIN SIEVE. Also only under the first setting.
-        fault: mode whose rows differ, or an error. Empty if there is no fault.
+            EXPLAIN SIEVE. Empty under all settings but the first.
+        fault: a mode whose rows differ from the rows of the first mode, or an error. Empty if there
+            is no fault.
     """
 
     number: int

@@ -18,7 +18,7 @@ import duckdb
 
 FILES = 200
 
-# The fact tables of each suite, each with a SQL expression for the day of a row as an integer.
+# For each suite, a mapping from fact table to a SQL expression for a row's day as an integer.
 ARRIVALS: Mapping[str, Mapping[str, str]] = {
     "tpcds": {
         "store_sales": "ss_sold_date_sk",

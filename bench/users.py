@@ -115,8 +115,8 @@ def _connection() -> Iterator[Any]:
         yield connection
     finally:
         # Closes only the socket, because the server sometimes never answers CloseSession. This
-        # happens if the first session that registers Hive's functions has failed, because Spark
-        # lacks a class. Later sessions then wait.
+        # happens if the first session that registers Hive's functions has failed at a class that
+        # Spark lacks. Later sessions then wait.
         connection._transport.close()  # noqa: SLF001 - no public API
 
 

@@ -107,7 +107,7 @@ def _measure(args: argparse.Namespace, tables: Sequence[Dataset], console: Conso
         spark, asked = start_hudi_session(root), hudi_systems()
     else:
         spark, asked = start(root), systems()
-    # Also keeps the `NEEDED` systems, because the others' tables are made from their tables.
+    # Also keeps the `NEEDED` systems, because the tables of other systems are made from theirs.
     asked = [one for one in asked if args.systems in one.name or one.name in NEEDED]
     report = Report(_SIDES[args.side], [], [], [])
     for table in tables:

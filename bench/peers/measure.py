@@ -112,8 +112,8 @@ def ask(
         query: the query.
         table: queried table.
         asked: systems to measure.
-        versions: SQL text that follows the table's name, by system. If the value is None, no text
-            follows.
+        versions: a mapping from a system's name to the SQL text that follows the table's name. With
+            None, no text follows.
 
     Raises:
         SystemExit: two systems returned different rows.

@@ -25,7 +25,7 @@ class Report:
     written: list[Written]
 
     def by_query(self) -> Iterator[tuple[tuple[str, str], Mapping[str, QueryCost]]]:
-        """Yields the table and name of each query, with the query's figures by system."""
+        """Yields each query's table and name, with a dict from system to the query's figures."""
         found: dict[tuple[str, str], dict[str, QueryCost]] = {}
         for each in self.asked:
             found.setdefault((each.table, each.query), {})[each.system] = each
@@ -34,7 +34,7 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class Beaten:
-    """A query: its cost with Sieve, and with the other system that reads the fewest bytes."""
+    """A query: its cost with Sieve, and its cost with the best other system (the fewest bytes)."""
 
     line: str
     table: str
@@ -63,7 +63,7 @@ def baseline(systems: Collection[str]) -> str:
 
 
 def worst(reports: Mapping[str, Report]) -> Sequence[Beaten]:
-    """All queries, sorted by Sieve's bytes divided by those of the best other system."""
+    """All queries, sorted by the ratio of Sieve's bytes to the bytes of the best other system."""
     found = []
     for report in reports.values():
         for (table, query), by in report.by_query():

@@ -1,10 +1,11 @@
 """The systems on Spark 4.1, each of which is set up as its own documentation recommends.
 
-One system indexes the plain files with Sieve, and another the Iceberg table of these files.
+In one system, Sieve indexes the plain files. In another, Sieve indexes the Iceberg table of these
+files.
 
 A system uses the table's original files if it can. Every other system gets a copy, rewritten to the
-same number of files. A system that sorts or clusters rows does so by the queried columns. If the
-system only adds data to the files, the rows of its copy have their original order.
+same number of files. If a system sorts or clusters rows, it uses the queried columns as keys. If
+the system only adds data to the files, the rows of its copy have their original order.
 """
 
 from __future__ import annotations

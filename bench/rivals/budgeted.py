@@ -53,7 +53,7 @@ class Mapped:
         self._maps = [decode_map(payload) for payload in payloads]
 
     def may_hold(self, low: Codes, high: Codes) -> Answer:
-        """Looks up ranges in the intervals. For a point, the maps must return the file, too."""
+        """Looks up ranges in the intervals. For a single key, a map must also find the file."""
         found = self._intervals.may_hold(low, high)
         points = np.flatnonzero(low == high)
         hashes = hash_codes(low[points])
@@ -76,8 +76,8 @@ class Builder:
         self._of = of
         self.query_model = sample(of)
         self._hashes: tuple[Hashes, npt.NDArray[np.int32]] | None = None
-        # Unlike a build's sample, this sample contains hashes of the values' codes instead of
-        # hashes of the values.
+        # A build's sample contains hashes of the values, but this sample contains hashes of the
+        # values' codes.
         drawn = _drawn(of)
         encoder, hashes = Encoder("bigint"), hash_codes(drawn)
         n = len(of.codes)
@@ -136,7 +136,7 @@ class Builder:
         return (other, False) if costs[1] < costs[0] else (plain, more)
 
     def _auto(self, intervals: Intervals, budget: float) -> Structure:
-        """Chooses as a build does: a map if it may pay off and probes then read fewer bytes."""
+        """Chooses a map, as a build does, if it may pay off and if probes then read fewer bytes."""
         plain = shaped(self._of, self.query_model, intervals, "auto", budget)
         told = self._expected(plain)
         if not map_may_pay(self._profile, told, len(self._pairs()[0]), int(budget)):
@@ -165,7 +165,7 @@ class Builder:
         return Mapped(lists, payloads, self._of.files)
 
     def _pairs(self) -> tuple[Hashes, npt.NDArray[np.int32]]:
-        """Hash and the file of each key of each file, sorted by hash."""
+        """For each key of each file, the key's hash and the file; sorted by hash."""
         if self._hashes is None:
             keys = [codes for codes, _ in self._of.keys_of_files()]
             hashes = hash_codes(np.concatenate(keys))
@@ -209,7 +209,7 @@ def _drawn(column: Column) -> Codes:
 def cut(
     column: Column, query_model: QueryModel, budget: float, threshold: float | None = None
 ) -> Intervals:
-    """The intervals of all files, cut file by file.
+    """The intervals of all files; each file's keys are cut separately.
 
     There can be more intervals than the budget allows.
     """

@@ -1,4 +1,4 @@
-"""Columns of the comparison. Some are generated, and the others are columns of TPC-H."""
+"""Columns of the comparison. Some of the columns are generated, and the others come from TPC-H."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Measures how many files queries read with a structure, and that they miss no match."""
+"""Measures how many files queries read with a structure, and checks that they miss no match."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Measured:
         structure: the structure's name.
         budget: budget in percent of the column's bytes. None for structures without a budget.
         bytes: the structure's size in percent of the column's bytes.
-        files: mean number of files that a query reads, by kind of query.
+        files: for each kind of query, the mean number of files that a query reads.
         mean: mean of the numbers in `files`.
         megabytes: mean megabytes that a query reads. Each kind of query has the same weight.
     """

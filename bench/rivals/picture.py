@@ -39,7 +39,7 @@ def draw(measured: Sequence[Measured], least: Mapping[str, float], files: int) -
 
     Args:
         measured: measurements of all structures for all columns.
-        least: mean number of files with a match, by column.
+        least: for each column, the mean number of files with a match.
         files: number of files, which is the same for each column.
     """
     # The legend needs one more cell of the grid.

@@ -20,7 +20,7 @@ KINDS = (
 
 
 def queries(column: Column, count: int) -> Mapping[str, tuple[Codes, Codes]]:
-    """The first and the last key codes of `count` queries of each kind, by kind."""
+    """For each kind of query, the first and the last key codes of `count` queries."""
     rng = np.random.default_rng(2)
     distinct = np.unique(column.codes)
     least, greatest = int(distinct[0]), int(distinct[-1])

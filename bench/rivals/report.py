@@ -76,7 +76,7 @@ def _by_kind(kind: str, autos: Sequence[Measured], measured: Sequence[Measured])
 
 
 def _over(kind: str, one: Measured, other: Measured) -> float:
-    """By how many files `one` exceeds the files of `other` plus the tolerance."""
+    """Number of files that `one` reads minus the number that is tolerated, given `other`."""
     return one.files[kind] - other.files[kind] * _SLACK
 
 

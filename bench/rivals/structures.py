@@ -1,4 +1,4 @@
-"""Rival structures. Each of them has a size, and finds the files that can hold keys of a range."""
+"""Rival structures. A structure has a size, and finds the files that can hold keys of a range."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Lists:
 
 
 def truth(column: Column) -> Lists:
-    """A structure with every key of every file, with which queries read the fewest files."""
+    """A structure that stores every key of every file, so that queries read the fewest files."""
     keys = [codes for codes, _ in column.keys_of_files()]
     files = np.repeat(np.arange(column.files, dtype=np.int32), [len(k) for k in keys])
     codes = np.concatenate(keys)
@@ -103,7 +103,7 @@ def seed_sieve(column: Column, error: int) -> Lists:
 
 
 def joined(payloads: list[bytes]) -> Entries:
-    """Entries of all segments, which `payloads` encode."""
+    """The entries of all segments, decoded from the segments' payloads."""
     parts = [decode(payload) for payload in payloads]
     return Entries(
         np.concatenate([part.low for part in parts]),
