@@ -17,10 +17,10 @@ these ids, as text. The benchmark measures each size in a new Spark application.
   starts one Python worker per core.
 - the size of the index in bytes, and the number of files that a query reads, both from DESCRIBE.
 - with ``--scattered`` or ``--strings``, the CPU microseconds per key of three things. The first is
-  the whole CREATE. The second is a CREATE without a map (intervals, with a budget of 1 %). The
-  difference of these two is the cost of the map. To build a map, Spark reads the column again and
-  shuffles pairs of a hash and a file. The third is only the tasks that build the map, which this
-  process runs without Spark.
+  the whole CREATE. The second is a CREATE without a map (intervals, with a budget of 1 %). The cost
+  of the map is the difference between these two CREATE statements. To build a map, Spark reads the
+  column again and shuffles pairs of a hash and a file. The third covers only the tasks that build
+  the map; this process runs these tasks without Spark.
 """
 
 from __future__ import annotations

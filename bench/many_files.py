@@ -142,7 +142,7 @@ def _measure(files: int, rows: int, *, partitioned: bool) -> None:
 
 
 def _plans(spark: SparkSession) -> tuple[float, float]:
-    """Milliseconds to plan the next scan for one key, and the median of later scans."""
+    """Milliseconds to plan the next scan for one key, and the median for planning later scans."""
     times = [planned(spark, f"SELECT * FROM t WHERE id = {key}") for key in range(_PLANS)]
     return times[0], statistics.median(times[_PLANS // 2 :])
 

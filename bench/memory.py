@@ -17,7 +17,7 @@ _EVERY: Final = 0.2
 
 
 class PeakMemory:
-    """Records the peak resident memory (VmHWM) of this process's descendants, by role.
+    """Records the peak resident memory (VmHWM) of this process's descendants, for each role.
 
     When a process ends, the kernel forgets its peak. So this class polls the peaks of running
     processes. It misses growth between the last poll and the end of a process.

@@ -25,7 +25,7 @@ _NARROW = 100
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Figures of a query: matching rows, files that each method reads, and median seconds.
+    """Figures of a query: matching rows, the files that each method reads, and median seconds.
 
     `tasks`, `ranges` and `bytes` are pairs: the number without and the number with the index.
     """

@@ -74,7 +74,7 @@ def generate(root: Path, suite: str, scale: float, say: Say) -> Path:
 
 
 def query_texts(suite: str) -> dict[int, str]:
-    """SQL texts of a suite's queries in DuckDB's dialect, by query number."""
+    """A dict from the number of each query of a suite to its SQL text in DuckDB's dialect."""
     with _connected(suite, Path(":memory:")) as connection:
         rows = connection.execute(f"SELECT query_nr, query FROM {suite}_queries()").fetchall()
     return {number: text.strip().rstrip(";") for number, text in rows}

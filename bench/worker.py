@@ -1,9 +1,9 @@
 """Measures a Spark Python worker's CPU time between tasks, with and without `arrow_jobs`.
 
 Before each task, a worker invalidates Python's import caches, and after each task, it collects
-garbage. The benchmark does both in a process that has imported the modules of a build's worker,
-from the same archives. The benchmark runs no Spark job. Other load of the machine hardly affects
-the CPU time.
+garbage. The benchmark does both in one process, which has imported the same modules from the same
+archives as a build's worker. The benchmark runs no Spark job. Other load of the machine hardly
+affects the CPU time.
 """
 
 from __future__ import annotations
