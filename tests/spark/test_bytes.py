@@ -20,7 +20,7 @@ OPTIONS = "OPTIONS (shape = 'intervals', budget = '3500B')"
 
 @pytest.fixture(scope="module")
 def keys() -> list[np.ndarray]:
-    """The keys of each file; no key range of a file overlaps that of another file."""
+    """The keys of each file. The key ranges of different files do not overlap."""
     rng = np.random.default_rng(22)
     starts = [rng.choice(4000, STRETCHES, replace=False) * 1_000_000 for _ in range(FILES)]
     return [np.repeat(some, ROWS) + rng.integers(0, 1_000_000, STRETCHES * ROWS) for some in starts]

@@ -71,7 +71,7 @@ def append(lab: Lab, first: int) -> None:
 
 
 def check(lab: Lab, rest: str = "ON t") -> Counter[tuple[str, str]]:
-    """The number of files that CHECK reports, by index name and status."""
+    """For each pair of index name and status, the number of files that CHECK reports."""
     return Counter((index, status) for index, _, status, _ in files(lab, rest))
 
 
@@ -115,7 +115,7 @@ def test_a_share_of_the_files_is_drawn(t: Lab) -> None:
 
 
 def test_every_type_is_found(lab: Lab) -> None:
-    """CHECK accepts types whose codes are inexact or hashes of Spark, and columns without keys."""
+    """CHECK accepts types with inexact codes or with Spark's hashes, and columns without keys."""
     with lab.database("types"):
         create(lab, "parquet", OTHERS)
         lab.sql("CREATE SIEVE INDEX ON t (at, none, s.`x y`)")
@@ -252,7 +252,7 @@ def test_counts_that_are_too_low_are_found(t: Lab) -> None:
 
 
 def test_files_that_prove_nothing_are_not_checked(t: Lab) -> None:
-    """CHECK reports a file as stale if the file was too young for the build, or is unproven."""
+    """CHECK reports files as stale if a build found them too young or proved nothing about them."""
     t.sql("CREATE SIEVE INDEX ON t (id)")
     for state, words in (
         (FileState.RACY, "too young to be relied on"),

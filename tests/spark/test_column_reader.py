@@ -1,4 +1,4 @@
-"""Which settings, options and other columns affect a column's values, and which ones do not."""
+"""Tests which settings, options and other columns affect a column's values."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_column_appended_to_text_disables_the_index(lab: Lab, tmp_path: Path) ->
 
 @pytest.mark.parametrize("kind", ["csv", "json"])
 def test_every_option_of_a_text_reader_counts(lab: Lab, kind: str) -> None:
-    """A table option counts if Spark's text reader registers it, or if Hadoop has such settings."""
+    """A table option matters if Spark's text reader registers it, or if it is a Hadoop setting."""
     jvm = lab.spark._jvm
     name = f"org.apache.spark.sql.catalyst.{kind}.{kind.upper()}Options$"
     reader = jvm.java.lang.Class.forName(name).getField("MODULE$").get(None)
@@ -274,7 +274,7 @@ def test_sessions_of_other_time_zones_share_an_index_of_times(lab: Lab, kind: st
 
 
 def test_show_and_describe_report_only_the_affected_index(lab: Lab) -> None:
-    """If a setting affects one of two indexed columns, SHOW and DESCRIBE report only this index."""
+    """If a setting affects one of two indexed columns, SHOW and DESCRIBE report only its index."""
     with lab.database("told"):
         lab.sql(
             "CREATE TABLE t USING parquet AS SELECT id, timestamp_seconds(id) ts "

@@ -1,4 +1,4 @@
-"""If a build could miss rows of queries, either it fails, or the index leaves the file out."""
+"""If a build could miss rows of a file, either the build fails or the index omits the file."""
 
 from __future__ import annotations
 

@@ -161,7 +161,7 @@ def test_every_projection_gives_the_same_rows(
 @pytest.mark.parametrize("kind", ["json", "csv"])
 @pytest.mark.usefixtures("database")
 def test_check_and_audit_find_a_damaged_record(lab: Lab, tmp_path: Path, kind: str) -> None:
-    """If a record is damaged later, and the file's size and time stay, CHECK and audits fail."""
+    """If later damage to a record keeps the file's size and time, CHECK and audits fail."""
     write(tmp_path, kind)
     for path in sorted(tmp_path.iterdir())[2:]:
         path.unlink()
@@ -208,7 +208,7 @@ def test_value_ending_in_an_escaped_backslash_proves_nothing(lab: Lab, tmp_path:
 
 @pytest.mark.usefixtures("database")
 def test_value_with_a_character_that_escapes_proves_nothing(lab: Lab, tmp_path: Path) -> None:
-    """A file is always read if any of its texts contains a character that the options escape by."""
+    """If an option makes a character an escape, files whose texts contain it are always read."""
     lines = ("k,x^,y", "k,x,y^", "k,x~,y", "k,x,~y", "k,x,y", "k,u,v")
     for number, line in enumerate(lines):
         path = tmp_path / f"{number}.csv"

@@ -43,7 +43,7 @@ def at_run_time(lab: Lab) -> tuple[int, int]:
 def test_explain_names_the_index_for_subquery_results(
     star: Lab, condition: str, predicate: str, adaptive: str
 ) -> None:
-    """EXPLAIN names the index that will look up a subquery's result; its reasons are empty."""
+    """EXPLAIN names the index that will look up a subquery's result, and shows no reason."""
     query = f"SELECT k FROM fact WHERE {condition}"
     with star.setting("spark.sql.adaptive.enabled", adaptive):
         fact = star.explain(query)[0]

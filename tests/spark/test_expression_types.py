@@ -79,7 +79,7 @@ def test_char_is_refused_in_every_expression(
 
 
 def test_columns_beside_a_char_can_be_indexed(lab: Lab) -> None:
-    """Expressions on a VARCHAR, and on a field beside a CHAR in a struct, can have an index."""
+    """An expression on a VARCHAR, or on a field next to a CHAR in a struct, can have an index."""
     with lab.database("beside_char"):
         lab.sql(
             "CREATE TABLE t (id BIGINT, v VARCHAR(8), s STRUCT<f: CHAR(8), g: STRING>) "

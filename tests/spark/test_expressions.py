@@ -184,7 +184,7 @@ def test_index_stays_in_use_in_sessions_of_clients(users: Lab) -> None:
 
 
 def test_a_setting_with_its_default_value(users: Lab) -> None:
-    """If a setting has its default value, the index is used; not so with a default collation."""
+    """A setting's default value keeps the index in use, but a default collation does not."""
     query = "SELECT id FROM t WHERE lower(email) = 'u0042@x'"
     with users.setting("spark.sql.legacy.castComplexTypesToString.enabled", "false"):
         users.check(query, exactly=1)
@@ -248,7 +248,10 @@ def test_session_that_replaces_a_function_ignores_the_index(users: Lab) -> None:
 def test_similar_expressions_do_not_use_the_index(
     users: Lab, expression: str, setting: tuple[str, str] | None, query: str
 ) -> None:
-    """Queries do not use the index if a literal, an operand order, a setting or a hash differs."""
+    """A query does not use the index if its expression only resembles the indexed expression.
+
+    The two differ in a literal, the order of operands, a setting or a hash.
+    """
     users.sql(f"CREATE SIEVE INDEX alike ON t ({expression})")
     try:
         with users.settings({} if setting is None else dict([setting])):

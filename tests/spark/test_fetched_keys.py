@@ -183,7 +183,7 @@ def _declare(lab: Lab, table: str, size: int) -> None:
 def test_keys_are_fetched_up_to_an_eighth_of_the_scan(star: Lab, build: str, cost: int) -> None:
     """Sieve fetches keys if the cost is at most an eighth of the scan's bytes.
 
-    The cost of fetching is that of a job, plus the bytes of the side that supplies keys.
+    The cost of fetching is the cost of a job, plus the bytes of the side that supplies keys.
     """
     with star.settings(AUTO), _of_size(star, "dim", 1 << 20):
         with _of_size(star, "fact", SHARE * (JOB + cost)):
@@ -426,7 +426,7 @@ def test_fetched_ranges_cover_all_keys(star: Lab, key: str, rows: int, least: in
 
 
 def test_last_keys_of_a_long_list_become_one_range(star: Lab) -> None:
-    """If a list of keys is too long, Sieve keeps the first ones, and makes the rest one range."""
+    """If a list of keys is too long, Sieve keeps the first keys; one range covers the others."""
     keys = "SELECT id AS k FROM range(-30000, 500, 1, 1)"
     with star.settings(FETCHED):
         found = star.check(f"SELECT count(*) FROM fact JOIN ({keys}) d USING (k)", exactly=5)
@@ -452,7 +452,7 @@ def test_ranges_can_exceed_the_limits_of_the_type(star: Lab) -> None:
 
 
 def test_narrowing_cast_without_ansi_gets_no_keys(star: Lab) -> None:
-    """Without ANSI mode, keys do not prune the column in a narrowing cast, whose values wrap."""
+    """Without ANSI mode, a narrowing cast wraps values, so keys do not prune the cast's column."""
     star.sql(
         "CREATE TABLE wraps USING parquet AS "
         "SELECT id * 2147483648 + id AS k FROM range(0, 40, 1, 4)"
@@ -481,7 +481,7 @@ def test_union_columns_are_matched_by_position(star: Lab, conf: dict[str, str]) 
 
 @pytest.mark.parametrize("conf", [{}, FETCHED], ids=["broadcast", "fetched"])
 def test_keys_of_one_column_do_not_prune_the_other(star: Lab, conf: dict[str, str]) -> None:
-    """If a join is by two columns of one type, keys of one column do not prune the other column."""
+    """If a join compares two columns of one type, keys of one column do not prune the other."""
     star.sql(
         "CREATE TABLE IF NOT EXISTS pairs USING parquet AS "
         "SELECT id AS a, 999 - id AS b FROM range(0, 1000, 1, 10)"

@@ -145,7 +145,7 @@ def test_create_or_replace_deletes_the_old_index(lab: Lab, table: str) -> None:
     ],
 )
 def test_similar_texts_get_a_suggested_statement(lab: Lab, typed: str, meant: str) -> None:
-    """If Spark cannot parse a text like a SIEVE statement, the error suggests a right one."""
+    """If Spark cannot parse a text that resembles a SIEVE statement, the error suggests a fix."""
     with pytest.raises(Exception, match=rf"SIEVE_SYNTAX_ERROR.*Did you mean {meant}\?"):
         lab.sql(typed)
 

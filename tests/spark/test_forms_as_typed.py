@@ -259,7 +259,7 @@ def test_the_rows_of_each_form_under_each_negation(
 
 
 def test_texts_of_times_under_the_legacy_rules(lab: Lab) -> None:
-    """In legacy mode, texts of times omit zeros of milliseconds; comparisons find all rows."""
+    """Comparisons find all rows even if legacy texts of times omit zeros of the milliseconds."""
     with (
         lab.database("legacy"),
         lab.setting("spark.sql.legacy.timeParserPolicy", "LEGACY"),

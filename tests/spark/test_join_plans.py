@@ -280,7 +280,7 @@ def _join_of(lab: Lab, query: str, conf: Mapping[str, str]) -> str:
     ],
 )
 def test_index_does_not_cause_a_broadcast(star: Lab, conf: Mapping[str, str]) -> None:
-    """An index does not make Spark broadcast a side, as the few bytes left can be many rows."""
+    """An index does not make Spark broadcast a side: the few bytes left can contain many rows."""
     few = "SELECT f.v FROM fact f JOIN fact g ON f.v = g.v WHERE f.k BETWEEN 110 AND 250"
     assert _join_of(star, few, LIMITED | conf) == MERGED
     with star.settings(LIMITED | conf):

@@ -20,7 +20,7 @@ from spark_session import Lab
 
 
 def _in_turns(kinds: Iterable[str], *turns: tuple[str, ...]) -> list[Any]:
-    """Pairs kinds of queries with modes: each kind gets the modes of one turn, and turns alternate.
+    """Pairs each kind of query with the modes of one turn. The kinds use the turns alternately.
 
     Of the modes of each turn, `make test` runs only the first two.
 
@@ -191,7 +191,7 @@ SIDES = {
 @pytest.mark.parametrize("on_right", [False, True])
 @pytest.mark.parametrize("kind", SIDES)
 def test_side_returned_in_full_reads_all_files(star: Lab, kind: str, *, on_right: bool) -> None:
-    """If a join returns a side's unmatched rows, too, the join reads all files of this side.
+    """If a join also returns the unmatched rows of a side, the join reads all files of this side.
 
     In these joins, both sides have rows without a match, and one side has a NULL key.
     """

@@ -34,7 +34,7 @@ def scattered(id_: int) -> int:
 
 
 def holders(first: int, *, descending: bool = False) -> int:
-    """How many files contain one of the first values, by ascending or descending value."""
+    """How many files contain one of the least values or, if ``descending``, of the greatest."""
     rows = sorted(range(ROWS), key=scattered, reverse=descending)[:first]
     return len({row // EACH for row in rows})
 
@@ -66,7 +66,7 @@ _KNOWN: dict[str, Answer] = {}
 
 
 def check(lab: Lab, query: str, needed: int) -> None:
-    """Asserts that rows equal Spark's own, and that at most a fifth too many files are read."""
+    """Asserts that rows equal Spark's, and that at most a fifth more files are read than needed."""
     with lab.setting("spark.sieve.audit.sample", "1.0"):
         lab.check(query, at_most=int(1.2 * needed + 1), known=_KNOWN)
 
@@ -155,7 +155,7 @@ def test_a_range_reads_no_more_than_minimum_and_maximum(lab: Lab) -> None:
     "shape", [pytest.param(each, marks=() if each == "map" else LONG) for each in SHAPES]
 )
 def test_refresh_adds_bounds(lab: Lab, shape: str) -> None:
-    """REFRESH adds the least and greatest keys of new files, and removes those of removed files."""
+    """REFRESH adds new files' least and greatest keys, and forgets the keys of removed files."""
     with lab.database("grown"):
         lab.sql(
             "CREATE TABLE t USING parquet PARTITIONED BY (p) AS SELECT id * 7919 % 4000 AS k, "

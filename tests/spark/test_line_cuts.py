@@ -83,7 +83,7 @@ def test_first_line_after_a_cut_is_found(lab: Lab, tmp_path: Path, form: str) ->
 def test_lines_of_split_files_are_found_next_to_ranges(lab: Lab, tmp_path: Path, form: str) -> None:
     """A scan that reads ranges of one file also finds all lines of other files that Spark splits.
 
-    In the last split of one new file, no line begins; in that of another, four lines begin. A
+    In the last split of one new file, no line begins; in the last split of another, four begin. A
     compressed file is never split by Spark.
     """
     format_name, options, line, ending = FORMS[form]

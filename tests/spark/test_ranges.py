@@ -150,7 +150,7 @@ def test_tasks_have_work(lab: Lab) -> None:
 
 
 def test_tasks_are_as_small_as_those_of_spark(lab: Lab, table: str, tmp_path: Path) -> None:
-    """If an index skips one row group of many, tasks read about as much as Spark's largest."""
+    """If an index skips one row group of many, no task is much larger than Spark's largest task."""
     if table != "parquet":
         pytest.skip("the tasks of all formats are made alike")
     (tmp_path / "v").mkdir()
@@ -268,8 +268,8 @@ def test_bytes_read_have_the_footer_of_each_stretch(lab: Lab, table: str) -> Non
     assert with_neighbour == (2, singles[0] + singles[second] - footer)
     assert with_other == (2, singles[0] + singles[third])
     if footer:
-        # If each range is read separately, the bytes are those of the file, plus a footer for each
-        # range but the first.
+        # If each range is read separately, the query reads the file's bytes once, plus a footer for
+        # each range but the first.
         borders = [
             k for k in range(1, GROUPS) if ranges_and_bytes_read((k - 1) * ROWS, k * ROWS)[0] == 2
         ]

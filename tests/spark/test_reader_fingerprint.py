@@ -1,4 +1,4 @@
-"""If reader settings differ from those of the build, queries read all files, as reader-changed."""
+"""If reader settings differ from the build's, queries read all files (reason: reader-changed)."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def hadoop_setting(lab: Lab, key: str, value: str) -> Iterator[None]:
 
 
 def parts(lab: Lab, table: str) -> dict[str, str]:
-    """The parts of a table's reader fingerprint, by name."""
+    """A dict from the name of each part of a table's reader fingerprint to the part."""
     resolve = lab.spark._jvm.org.apache.spark.sql.sieve.statements.Tables.resolve
     database = lab.spark.catalog.currentDatabase()
     info = json.loads(resolve(lab.spark._jsparkSession, [database, table]).info())
@@ -144,7 +144,8 @@ def test_a_changed_setting_of_hadoop_counts_too(
 ) -> None:
     """If the driver or a session changes a Hadoop setting of the reader, queries ignore the index.
 
-    Each scan follows a scan with another value of the setting, whose answer no longer applies.
+    Before each scan, a scan runs under another value of the setting. The earlier scan's answer must
+    not apply.
     """
     query = f"SELECT * FROM {table} WHERE id = 5"
     tables.check(query, exactly=1)
@@ -241,7 +242,7 @@ def test_a_column_that_moves_with_positional_reading_is_found(tables: Lab) -> No
 
 
 def test_session_value_overrides_the_value_of_the_driver(tables: Lab) -> None:
-    """For a Hadoop key, a session's value applies, and without one, the driver's value."""
+    """For a Hadoop key, a session's value applies; if it has none, the driver's value applies."""
     key = "orc.force.positional.evolution"
     with other_database(tables, "own"), hadoop_setting(tables, key, "false"):
         make_swapped(tables)
@@ -346,7 +347,8 @@ KINDS = ("parquet", "orc", "csv", "json", "avro", "files", "legacy", "variant", 
 def test_each_prefix_of_reader_keys_counts(tables: Lab) -> None:
     """The fingerprint contains unknown keys with a reader's prefix.
 
-    A session sets such a Hadoop key with or without `spark.hadoop.`, and a driver can set it, too.
+    A session can set such a Hadoop key with or without `spark.hadoop.`; a driver can also set the
+    key.
     """
     session = Lab(tables.spark.newSession())
     session.sql("USE fingerprints")

@@ -14,7 +14,7 @@ FILES = 8
 
 @pytest.fixture(scope="module")
 def graph(lab: Lab) -> Iterator[Lab]:
-    """A table of edges in eight files, a hundred each; an edge leads to a node of another file."""
+    """A table of eight files with a hundred edges each; an edge leads to a node of another file."""
     if lab.spark.version.startswith("3."):
         pytest.skip("Spark 3.5 has no recursive queries")
     with lab.database("graph"):

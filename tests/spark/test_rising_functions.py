@@ -46,8 +46,9 @@ OF_ZONES = {
 def test_rows_of_a_repeated_hour_are_found(lab: Lab, rule: str) -> None:
     """When clocks go back, functions of a time decrease once; queries still lose no row.
 
-    Spark 4 rewrites a comparison of a cast as one of the column, and finds only one of the two
-    equal hours. If the rule UnwrapCast is excluded, the index gets the comparison as typed.
+    Spark 4 rewrites a comparison of a cast as a comparison of the column, and then finds only one
+    of the two equal hours. If the rule UnwrapCast is excluded, the index gets the comparison as
+    typed.
     """
     excluded = f"{rule}InBinaryComparison" if rule else "none"
     with (
@@ -336,7 +337,7 @@ def changes(lab: Lab, zone: str) -> list[int]:
 
 @contextmanager
 def edges(lab: Lab, folder: Path, columns: Mapping[str, pa.Array], zone: str) -> Iterator[None]:
-    """A table `edges` with the given columns; NULLs fill up the shorter ones."""
+    """A table `edges` with the given columns; NULLs fill up the shorter columns."""
     rows = max(map(len, columns.values()))
     table = {k: pa.concat_arrays([v, pa.nulls(rows - len(v), v.type)]) for k, v in columns.items()}
     pq.write_table(pa.table({"at": pa.array(range(rows)), **table}), folder / "edges.parquet")

@@ -88,7 +88,8 @@ def test_odd_columns(tables: Lab, shape: str) -> None:
     }.items():  # fmt: skip
         query = f"SELECT id FROM odd WHERE {where}"
         if shape == "sieve" and where.startswith("ends"):
-            # In blocks as wide as the type, only the type's limits are apart from other values.
+            # A block that is as wide as the type's range separates only the type's limits from
+            # other values.
             tables.check(query, at_most=3, known=WITHOUT)
         else:
             tables.check(query, exactly=files, known=WITHOUT)
@@ -181,7 +182,7 @@ def test_map_reads_at_most_one_file_for_an_absent_key(tables: Lab) -> None:
 
 
 def test_describe_shows_the_expected_reads(tables: Lab) -> None:
-    """DESCRIBE shows the expected files per query: of this index, of a perfect one, of min/max."""
+    """DESCRIBE shows the expected files per query: with the index, a perfect index, and min/max."""
     tables.sql("CREATE SIEVE INDEX ON t (late)")
     facts = dict(tables.sql("DESCRIBE SIEVE INDEX late_sieve ON t"))
     words = facts["files read for a key that occurs"].replace(";", "").replace(",", "").split()

@@ -1,4 +1,4 @@
-"""Tables of all kinds: each format, managed, external and bucketed tables, and empty ones."""
+"""Tables of each format; and managed, external, bucketed and empty tables."""
 
 from __future__ import annotations
 

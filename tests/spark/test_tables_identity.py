@@ -26,7 +26,7 @@ def properties(lab: Lab, table: str) -> dict[str, str]:
 
 
 def test_create_registers_no_index_on_a_replaced_table(lab: Lab) -> None:
-    """If a table has moved, or has been dropped and created again, CREATE registers no index."""
+    """If a table moves or is replaced while a CREATE is running, the CREATE registers no index."""
     resolve = lab.spark._jvm.org.apache.spark.sql.sieve.statements.Tables.resolve
     with lab.database("replaced") as database:
         for change in ("DROP TABLE t", "ALTER TABLE t SET LOCATION '/elsewhere'"):
@@ -220,7 +220,7 @@ def test_two_sessions_cannot_create_the_same_index(lab: Lab) -> None:
 
 
 def test_lost_index_does_not_stop_the_refresh_of_others(lab: Lab) -> None:
-    """If an index is lost, REFRESH of all refreshes the others, then fails and names it."""
+    """If an index is lost, REFRESH refreshes all others, then fails and names the lost index."""
     with lab.database("lost") as database:
         lab.sql("CREATE TABLE t USING parquet AS SELECT id, id % 7 AS r FROM range(0, 40, 1, 4)")
         lab.sql("CREATE SIEVE INDEX ON t (r)")
