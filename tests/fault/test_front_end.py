@@ -1,4 +1,4 @@
-"""If the front end is killed or slow, queries return all rows, and statements report this."""
+"""If the front end is killed or slow, queries return all rows, and statements report the fault."""
 
 from __future__ import annotations
 

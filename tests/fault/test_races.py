@@ -103,7 +103,7 @@ class Within:
 
 
 def one_within_another(folder: Path, name: str, other: str) -> int:
-    """Runs the other statement within each call of the named statement in turn.
+    """Runs the other statement once within each call of the named statement.
 
     Returns the number of calls.
     """
