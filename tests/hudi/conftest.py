@@ -16,7 +16,7 @@ from spark_session import Lab, start_session
 
 @pytest.fixture(scope="session")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    """A session in which Hudi skips no slices by itself, unless a test turns this on."""
+    """A session in which Hudi itself skips slices only if a test enables Hudi's skipping."""
     # Hive compares columns by position. Without this setting, Hive would allow DROP only for the
     # last column.
     places = {"spark.hadoop.hive.metastore.disallow.incompatible.col.type.changes": "false"}

@@ -22,7 +22,7 @@ ROWS = 100
 
 
 def known(lab: Lab) -> dict[int, tuple[int, int]]:
-    """For each partition's slice: how many rows the index has, and how many runs contain these."""
+    """For each partition's slice: how many of its rows, in how many runs, the index contains."""
     folder = lab.facts("amount_sieve")["path"]
     manifest = newest(LocalStore(), folder)
     assert manifest is not None
@@ -135,7 +135,7 @@ For each: the numbers of rows and of runs that the index then has for the change
 
 @pytest.mark.parametrize("step", STEPS)
 def test_files_read_by_refresh_after_each_command(lab: Lab, step: str) -> None:
-    """If new log files contain whole records, a refresh reads only them, and else the whole slice.
+    """If new log files contain whole records, a refresh reads only them; otherwise the whole slice.
 
     The refresh does not read unchanged slices.
     """

@@ -98,7 +98,7 @@ def test_incremental_reads(lab: Lab, kind: str) -> None:
 
 
 def test_partial_updates(lab: Lab) -> None:
-    """If a MERGE logs only the assigned columns, queries still find rows by other columns."""
+    """If a MERGE logs only the assigned columns, queries on the other columns still find rows."""
     with (
         lab.database("hudi_partial"),
         lab.setting("hoodie.spark.sql.merge.into.partial.updates", "true"),

@@ -12,7 +12,7 @@ JOIN = "SELECT a.id, b.word FROM t a JOIN t b ON a.amount = b.amount WHERE a.id 
 
 
 def _sizes(lab: Lab, query: str) -> tuple[int, int]:
-    """The size in bytes of the smallest scan of `t`, by Spark's estimate and by the index."""
+    """The size in bytes of the smallest scan of `t`: first Spark's estimate, then the index's."""
     plan = lab.spark.sql(query)._jdf.queryExecution().optimizedPlan()
     own = lab.spark._jvm.org.apache.spark.sql.sieve.plan.BytesLeft(lab.spark._jsparkSession, plan)
     leaves = plan.collectLeaves()

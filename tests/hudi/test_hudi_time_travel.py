@@ -19,7 +19,10 @@ def at(instant: str, condition: str) -> str:
 
 
 def followed(lab: Lab, kind: str, *values: int) -> None:
-    """Makes four slices and an index; updates one row to each value, followed by a REFRESH."""
+    """Makes four slices and an index.
+
+    Then sets one row to each value in turn, with a REFRESH after each update.
+    """
     tables.create(lab, kind, parts=True)
     tables.fill(lab, 0, 400)
     lab.sql("CREATE SIEVE INDEX ON t (amount)")

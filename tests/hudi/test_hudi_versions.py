@@ -112,7 +112,7 @@ def test_log_files_during_a_pending_compaction_are_read(lab: Lab) -> None:
         lab.sql("REFRESH SIEVE INDEX ON t")
         right(lab, [first, second, last])
         # The refresh read each new slice with all of its log files. At the instant `third`, only
-        # the first of the slices' log files count.
+        # the first log file of each slice counts.
         assert lab.check(at(third, "amount = 6002"), exactly=4).rows
 
 
