@@ -84,7 +84,7 @@ def bytes_read(lab: Lab, query: str) -> int:
 
 
 def sizes(lab: Lab, predicate: str, name: str = "t") -> int:
-    """The total size of all files that contain rows for a predicate, by Iceberg's own metadata.
+    """The total size of the files with rows for a predicate, according to Iceberg's own metadata.
 
     Args:
         name: a table in the current namespace.

@@ -21,7 +21,7 @@ def database(lab: Lab) -> Iterator[None]:
 
 
 def scans(lab: Lab, table: str) -> dict[str, dict[str, Any]]:
-    """The totals of a table's scans in the driver's record of scans, by filter."""
+    """A dict from filter to the totals of a table's scans with it, from the driver's record."""
     lab.spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()
     record = json.loads(lab.spark._jvm.org.apache.spark.sql.sieve.observe.ScanRecord.json())
     asked = [(json.loads(one["asked"]), one) for one in record["scans"]]
@@ -29,7 +29,7 @@ def scans(lab: Lab, table: str) -> dict[str, dict[str, Any]]:
 
 
 def advice(lab: Lab, scope: str) -> dict[str, dict[str, Any]]:
-    """The rows that ADVISE returns, by the column that a row is about."""
+    """The rows that ADVISE returns, as a dict from column name to the row about that column."""
     lab.spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()
     rows = lab.spark.sql(f"ADVISE SIEVE INDEXES {scope}").collect()
     return {row["column"]: row.asDict() for row in rows}

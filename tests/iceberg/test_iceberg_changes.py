@@ -51,7 +51,7 @@ def tables(lab: Lab, version: int, mode: str) -> None:
 
 
 def counts(lab: Lab) -> dict[str, int]:
-    """The driver's status counters, by reason or, without a reason, by name."""
+    """The driver's status counters, as a dict; a key is the counter's reason, or else its name."""
     return {row[1] or row[0]: row[2] for row in lab.sql("SELECT * FROM sieve_status()")}
 
 

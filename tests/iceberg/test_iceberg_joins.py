@@ -102,7 +102,7 @@ def test_explain_names_the_keys(lab: Lab) -> None:
 
 @pytest.mark.parametrize("adaptive", ["true", "false"])
 def test_values_of_a_subquery_pick_files(lab: Lab, adaptive: str) -> None:
-    """A query skips files by the result of a scalar subquery as by a constant."""
+    """A scalar subquery's result makes a query skip the same files as an equal constant would."""
     with lab.setting("spark.sql.adaptive.enabled", adaptive):
         wanted = "(SELECT max(id) FROM d WHERE k = {})"
         lab.check(f"SELECT * FROM t WHERE id = {wanted.format(4)}", exactly=2)

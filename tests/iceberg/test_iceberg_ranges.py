@@ -26,7 +26,7 @@ def create_with_row_groups(lab: Lab, **properties: str | int) -> None:
 
 
 def ranges(lab: Lab, query: str) -> tuple[int, int]:
-    """The number of ranges that a query reads, and the number of all ranges, by EXPLAIN SIEVE."""
+    """The number of ranges that a query reads, and of all ranges, according to EXPLAIN SIEVE."""
     (scan,) = lab.explain(query)
     return scan["ranges_read"], scan["ranges_total"]
 

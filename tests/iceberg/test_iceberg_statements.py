@@ -26,7 +26,7 @@ OWN = ("spark.app.id", "app-id", "size", "engine")
 
 @pytest.fixture(autouse=True)
 def sources(lab: Lab) -> Iterator[None]:
-    """Creates a namespace with the sources `s` and `one`, in which joins always supply keys."""
+    """Creates a namespace with the sources `s` and `one`; in tests, joins always supply keys."""
     always = {"spark.sieve.join.pruning": "always"}
     with namespace(lab, "spark_catalog.replayed"), lab.settings(AUDITED | always):
         lab.sql(

@@ -130,7 +130,8 @@ def test_first_rows_of_other_snapshots(lab: Lab, version: int) -> None:
     # Two files of the table and two files of the branch have deleted rows.
     check(limit=2, now=4, other=3, tag=1)
     lab.sql("REFRESH SIEVE INDEX ON t")
-    # Queries of the branch use an index version from its instant, which contains neither new file.
+    # Queries of the branch use an index version from the time of the branch's snapshot. This
+    # version contains neither of the two new files.
     check(limit=1, now=1, other=3, tag=1)
     lab.check(f"SELECT max(id) FROM t VERSION AS OF {first}", exactly=1)
     lab.check("SELECT max(id) FROM t VERSION AS OF 'other'", exactly=3)
