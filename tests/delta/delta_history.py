@@ -67,7 +67,7 @@ class History:
         """Makes the table, runs `steps` commands, and queries each table version that still exists.
 
         Returns:
-            The number of commands that Delta accepted, by kind of command.
+            For each kind of command, the number of commands that Delta accepted.
         """
         name = "delta_" + re.sub("[^a-z0-9]", "_", self.seed)
         with self.lab.database(name), self.lab.settings(SETTINGS):

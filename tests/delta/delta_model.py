@@ -64,7 +64,7 @@ class Merge:
         matched: whether MERGE deletes matched rows with a key divisible by five, and updates other
         matched rows.
         inserts: whether MERGE inserts source rows without a match.
-        unmatched: the action for target rows without a match whose key is below a limit:
+        unmatched: the action for target rows that have no match and a key below a limit:
             ``DELETE``, ``UPDATE`` or "".
     """
 
@@ -91,7 +91,7 @@ class Merge:
         return " ".join(listed)
 
     def result(self, rows: Sequence[Row], source: Sequence[Row], low: int, below: int) -> list[Row]:
-        """The target's rows after a MERGE, in which rows with keys below ``low`` match nothing."""
+        """The target's rows after a MERGE. Target rows with keys below ``low`` match nothing."""
         by_key = {row.id: row for row in source}
         left: list[Row] = []
         for row in rows:

@@ -158,7 +158,7 @@ def test_merge_into_itself_names_the_files_of_the_target(
 ) -> None:
     """If a MERGE's source also scans the target, EXPLAIN predicts the files of each scan.
 
-    MERGE then reads a second time only the files that the target's scan selected.
+    When MERGE reads the target a second time, it reads only the files that its first scan selected.
     """
     text = f"USING {source} b ON t.k = b.k AND {condition} WHEN MATCHED THEN UPDATE SET v = 'm'"
     with tables.settings(SHUFFLED if shuffled else {}):
@@ -177,7 +177,7 @@ def test_merge_into_itself_names_the_files_of_the_target(
 def test_merge_refuses_double_match_if_no_clause_applies(tables: Lab, shuffled: bool) -> None:
     """MERGE refuses a row that matches twice, even if no WHEN clause applies to this row.
 
-    A condition of a WHEN clause must not skip the file of a row that matches twice.
+    So the condition of a WHEN clause must not make a scan skip the file of such a row.
     """
     twice = "(SELECT 5L AS k UNION ALL SELECT 5L UNION ALL SELECT 75L)"
     on = "MERGE INTO {} t USING {} s ON t.k = s.k"
@@ -190,7 +190,7 @@ def test_merge_refuses_double_match_if_no_clause_applies(tables: Lab, shuffled: 
 
 
 def test_merge_refuses_double_match_below_a_condition(tables: Lab) -> None:
-    """MERGE refuses a row that matches twice and satisfies the ON condition on the target.
+    """Even if ON also has a condition on the target, MERGE refuses a row that matches twice.
 
     MERGE numbers the target's rows, and the numbers must stay distinct if scans skip files.
     """

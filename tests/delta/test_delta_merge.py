@@ -159,7 +159,7 @@ def skipped(lab: Lab) -> int:
 
 @pytest.mark.parametrize("name", KINDS)
 def test_merges_of_all_kinds(lab: Lab, name: str) -> None:
-    """On each kind of table, a third of the MERGE statements have the same effects as on `twin`.
+    """MERGE has the same effects as on `twin`; each kind of table runs a third of the statements.
 
     The compared effects are the rows, the metrics and the change feed.
     """
@@ -177,8 +177,8 @@ def test_merges_of_all_kinds(lab: Lab, name: str) -> None:
             log.info("%s: %d files skipped: %s", name, now, " ".join(statement.split()))
             assert found == merge(lab, statement, "twin"), statement
             assert_same_rows(lab, statement)
-            # A REFRESH runs only after every second MERGE, so the others meet files that the index
-            # lacks.
+            # A REFRESH runs only after every second MERGE, so each other MERGE meets files that the
+            # index lacks.
             if number % 2:
                 lab.sql("REFRESH SIEVE INDEX ON t")
         if kind.properties.get("delta.enableChangeDataFeed"):

@@ -73,8 +73,8 @@ def test_predicates_of_all_forms(lab: Lab, statistics: bool) -> None:
             for predicate in predicates:
                 found = lab.check(f"SELECT * FROM s WHERE {predicate}")
                 assert bool(found.rows) == has_rows, predicate
-                # If Delta's statistics are also in use, a query may read fewer files than by the
-                # index.
+                # If Delta's statistics are also in use, a query may read fewer files than with the
+                # index alone.
                 if found.files > files if statistics else found.files != files:
                     wrong.append(f"{found.files} files: {predicate}")
         assert not wrong
