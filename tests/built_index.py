@@ -34,7 +34,7 @@ Row = tuple[str, int, int, int, int, int, bytes]
 
 
 def row(segment: Segment) -> Row:
-    """The run file's row for a segment of the shape `intervals` or `runs`."""
+    """The row in which a run file stores a segment of the shape `intervals` or `runs`."""
     told = (segment.first, segment.last, segment.keys, segment.rows, segment.blocks)
     return (segment.shape, *told, segment.payload)
 
@@ -42,7 +42,7 @@ def row(segment: Segment) -> Row:
 def map_row(
     hashes: Sequence[int], locations: Sequence[int], n_locations: int, bits: int = 8
 ) -> Row:
-    """The run file's row for a hash map; signed hashes are in ascending order."""
+    """The row in which a run file stores a hash map. The signed hashes must ascend."""
     keys = np.array(hashes, np.int64).view(np.uint64)
     payload = build_map(keys, np.array(locations, np.int32), n_locations, bits)
     return ("map", hashes[0], hashes[-1], 0, 0, 0, payload)

@@ -66,12 +66,12 @@ class Project:
             return cursor.fetchall()
 
     def indexes(self) -> dict[tuple[str, str], tuple[str, int]]:
-        """The state and version of each index, by table and index."""
+        """A dict from the names of a table and its index to the index's state and version."""
         rows = self.sql("SELECT table, index, state, version FROM sieve_indexes('shop')")
         return {(table, index): (state, version) for table, index, state, version in rows}
 
     def changes(self, table: str, index: str) -> list[str]:
-        """For each version of an index, the change that made the version, newest first."""
+        """The changes that made the versions of an index, the newest version first."""
         rows = self.sql(f"SELECT index, change FROM sieve_versions('shop.{table}')")
         return [change for name, change in rows if name == index]
 

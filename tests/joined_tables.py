@@ -60,7 +60,10 @@ _ROWS: dict[str, Counter[str]] = {}
 
 
 def without(lab: Lab, query: str) -> Counter[str]:
-    """Returns the query's rows without Sieve from a cache, as all plans return the same rows."""
+    """Returns a query's rows without Sieve.
+
+    The first call caches the rows, because all plans of a query return the same rows.
+    """
     if query not in _ROWS:
         with lab.setting("spark.sieve.enabled", "false"):
             _ROWS[query], _ = run(lab, query)

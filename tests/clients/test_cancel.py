@@ -34,7 +34,7 @@ OLD = 1_600_000_000
 
 @pytest.fixture(scope="module")
 def slow(site: Site) -> Iterator[None]:
-    """Creates a table of 80 million CSV rows quickly, by linking one file under many names."""
+    """Creates a table of 80 million CSV rows quickly: the files are links to one file."""
     folder = site.folder / "slow"
     folder.mkdir()
     first = folder / "0.csv"
@@ -87,8 +87,8 @@ def shell(site: Site, *args: str) -> Iterator[tuple[subprocess.Popen[str], Path]
     program = str(Path(sys.executable).with_name("sieve"))
     with output.open("w") as sink:
         process = subprocess.Popen(
-            # `env` restores the default, because child processes ignore Ctrl-C if the test run
-            # does.
+            # `env` restores the default handling of Ctrl-C: if the test run ignores Ctrl-C, so do
+            # its child processes.
             ["env", "--default-signal=INT", program, *args],
             cwd=site.folder, stdin=subprocess.PIPE, stdout=sink, stderr=sink, text=True,
             start_new_session=True,

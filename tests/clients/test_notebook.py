@@ -33,7 +33,7 @@ VARYING = ("seconds", "uuid", "part-0")
 
 
 def results(path: Path) -> dict[str, dict[str, Any]]:
-    """The result of each cell, by kind of output, such as text or HTML."""
+    """For each cell, a dict from the kind of output, such as text or HTML, to the result."""
     cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
     return {
         cell["id"]: {kind: "".join(text) for kind, text in output["data"].items()}

@@ -76,7 +76,7 @@ def test_an_older_format_is_rebuilt_by_refresh(warehouse: Warehouse) -> None:
 
 
 def test_a_disabled_index_of_an_older_format_is_rebuilt_too(warehouse: Warehouse) -> None:
-    """ALTER of an older format makes an empty version, so the next REFRESH reads every file."""
+    """ALTER of an index in an older format makes an empty version, so REFRESH reads every file."""
     with without_spark():
         Session(warehouse).sql("CREATE SIEVE INDEX ON t (id)")
         (path,) = warehouse.root.glob("*/versions/1.json")

@@ -88,7 +88,7 @@ class HiveProxy(socketserver.ThreadingTCPServer):
 
     Args:
         server_port: the port of the Thrift server.
-        watch: is called with each session that a client has opened, and makes its watcher.
+        watch: a function that returns the watcher of a session that a client has opened.
 
     Attributes:
         errors: the tracebacks of errors in watchers; each error has closed a client's connection.

@@ -27,8 +27,8 @@ class Tally:
     """The counts of events of all connections, whose threads share this object.
 
     Attributes:
-        counts: how often each kind of event has occurred, by the name of the kind.
-        refused: how many statements Sieve has refused, by the condition of the error.
+        counts: for each kind of event, how often it has occurred.
+        refused: for each error condition, how many statements Sieve has refused with it.
         differences: for each difference, a text with the database, the query and both answers.
     """
 

@@ -55,7 +55,7 @@ class IndexedSession:
     Attributes:
         indexed: the names of tables that have ever had an index.
         saved: the names of tables that have replaced temporary views.
-        refused: how many statements Sieve has refused, by the condition of the error.
+        refused: for each error condition, how many statements Sieve has refused with it.
     """
 
     def __init__(self, lab: Lab, warehouse: Path) -> None:

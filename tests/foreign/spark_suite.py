@@ -1,8 +1,8 @@
 """Runs Spark's own SQL test inputs twice: without indexes, and with indexes on filtered columns.
 
-Each query runs without and with the index in one session, and with the index also under `strict`.
-All runs of a query must return the same rows or the same error. `UNCERTAIN` matches the queries
-whose answers differ between runs of Spark without Sieve.
+Each query runs three times in one session: without the index, with the index, and with the index
+under `strict`. All runs of a query must return the same rows or the same error. `UNCERTAIN` matches
+the queries whose answers differ between runs of Spark without Sieve.
 """
 
 from __future__ import annotations
@@ -61,9 +61,9 @@ class Suite:
     """Runs inputs, and counts events by name.
 
     Attributes:
-        counts: how often each kind of event has occurred, by the name of the kind.
+        counts: for each kind of event, how often it has occurred.
         differences: for each difference, a text with the input, the statement and both answers.
-        refused: how many statements Sieve has refused, by the condition of the error.
+        refused: for each error condition, how many statements Sieve has refused with it.
     """
 
     def __init__(self, spark: SparkSession, warehouse: Path) -> None:

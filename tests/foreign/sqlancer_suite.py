@@ -1,10 +1,10 @@
 """Runs SQLancer against a Thrift server whose tables have an index on each column.
 
-SQLancer makes small tables of random rows. By TLP (ternary logic partitioning), SQLancer checks
-that the rows for which a predicate is true, false and unknown together are the rows of the table.
-SQLancer connects to a proxy, which indexes the tables before SQLancer's first query. For each
-query, the proxy compares the rows with the index and the rows without it. Both runs must return the
-same rows, so if TLP fails, TLP also fails without the index.
+SQLancer makes small tables of random rows. SQLancer checks queries by TLP (ternary logic
+partitioning): the rows for which a predicate is true, false or unknown must together be the rows of
+the table. SQLancer connects to a proxy, which indexes the tables before SQLancer's first query. For
+each query, the proxy compares the rows with the index and the rows without it. Both runs must
+return the same rows, so if TLP fails, TLP also fails without the index.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def main() -> int:
 def _round(
     folder: Path, given: argparse.Namespace, port: int, number: int, left: float
 ) -> Counter[str]:
-    """Runs one round of SQLancer; returns the number of SQLancer's reports by kind."""
+    """Runs one round of SQLancer; returns how many reports of each kind SQLancer has made."""
     folder.mkdir()
     options = {
         "--host": "localhost",

@@ -9,11 +9,11 @@ the sorted rows. Annotations precede a statement:
 strict the statement is run in these modes only (EXPLAIN SIEVE, say)
 
 Each file runs in strict mode with the index. Files in ``THINNED`` have many similar queries, so
-`make test` runs one query in three of these files. `make test-long` runs all queries, and also
-audits the files that scans skip. A file also runs without the index, unless a stored digest proves
-that this run would pass again (``proven``). The files in ``EVERY_MODE`` also run over the Thrift
-server and, in `make test-long`, with default settings. The files in ``OVER_THRIFT`` run over the
-Thrift server, too; there, `make test` runs one query in four. Spark compiles the queries of the
+`make test` runs only a third of the queries in these files. `make test-long` runs all queries, and
+also audits the files that scans skip. A file also runs without the index, unless a stored digest
+proves that this run would pass again (``proven``). The files in ``EVERY_MODE`` also run over the
+Thrift server and, in `make test-long`, with default settings. The files in ``OVER_THRIFT`` also run
+over the Thrift server, where `make test` runs one query in four. Spark compiles the queries of the
 files in these two sets, and interprets the queries of all other files. With the option ``--every
 6``, only one query in six runs.
 

@@ -149,7 +149,10 @@ def test_explain_predicts_the_run(
 
 
 def regenerated(off: list[Result | None], script: Script, connect: Connect) -> str:
-    """The text of an ``.out`` file; statements of the mode ``off`` have the rows of this mode."""
+    """The text of an ``.out`` file.
+
+    If a statement runs in the mode ``off``, the text contains its rows from this mode.
+    """
     strict = answers(connect(), "strict", script) if None in off else off
     chosen = [one or other or Result(()) for one, other in zip(off, strict, strict=True)]
     return "".join(render(s, r.rows) for s, r in zip(script.queries, chosen, strict=True))

@@ -1,4 +1,4 @@
-"""Draws random mutants. Each of them changes one place of the code by a cosmic-ray operator.
+"""Draws random mutants. Each mutant changes one place of the code by a cosmic-ray operator.
 
 ``cosmic-ray.toml`` lists the operators that this module does not use.
 """
@@ -94,7 +94,7 @@ def _mutated(source: str, operator: str, occurrence: int) -> str | None:
 
 
 class _Bare(ast.NodeTransformer):
-    """Removes code that never runs, and checks that only detect programmers' mistakes."""
+    """Removes code that never runs; also removes checks that only detect programming errors."""
 
     def visit_keyword(self, node: ast.keyword) -> ast.AST | None:
         return None if node.arg in _GUARDS else self.generic_visit(node)

@@ -18,8 +18,8 @@ class Rows:
 
     Attributes:
         names: the columns of the file, in the order of the table.
-        values: the values by column; those of ``s`` and ``m`` are dictionaries, those of ``l`` are
-            lists.
+        values: a dict from column to its values. Values of ``s`` and ``m`` are dictionaries, and
+            values of ``l`` are lists.
         kinds: the kinds of the generated columns, and of ``s.a``; other columns have plain types.
         damaged: the positions of the rows that a writer has damaged.
     """

@@ -109,7 +109,7 @@ def write_file(
     """Writes one file of a table, and sets its modification time to an hour ago.
 
     Returns:
-        The file, and indexed values of its damaged rows; if no row is damaged, those of some rows.
+        The file, and indexed values of its damaged rows (or, if no row is damaged, of some rows).
     """
     values = {c.sql: file_values(rng, c, len(rids), number) for c in table.drawn.columns}
     values["rid"] = list(rids)

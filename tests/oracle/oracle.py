@@ -32,7 +32,7 @@ class Query:
         return self.shown.startswith("count(")
 
     def branch(self, number: int = 0, file: str | None = None) -> str:
-        """The query's SQL for one file or for all files; a number begins each row."""
+        """The query's SQL for one file or for all files; each row begins with a number."""
         shown = f"CAST({self.shown} AS STRING)" if self.counts else self.shown
         only = f" AND _metadata.file_name = '{file}'" if file else ""
         return f"SELECT {number} AS k, {shown} AS r FROM t AS t WHERE ({self.where}){only}"

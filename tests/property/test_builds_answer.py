@@ -54,7 +54,7 @@ def hashed(kind, values):
 
 @st.composite
 def columns(draw):
-    """A column type and its files' values: sorted runs, values in turn, equal, or random values."""
+    """A column type and each file's values: sorted and cut, dealt out in turn, equal, or random."""
     kind = draw(st.sampled_from(KINDS))
     value = st.one_of(st.sampled_from(kind.values), st.sampled_from(kind.values), st.none())
     n_files = draw(st.sampled_from([1, 2, 3, 9]))
@@ -73,7 +73,7 @@ def columns(draw):
 
 
 def made(data, kind, files, shape, hashes=hashed, **more):
-    """Builds the run of a column; encoder, budget and order of work are drawn."""
+    """Builds the run of a column with a random encoder, budget and order of work."""
     values = [value for file in files for value in file]
     encoder = data.draw(encoders_for(kind, [v for v in values if v is not None]))
     codes = encoder.encode(kind.column(values)).codes.tolist()
@@ -318,7 +318,7 @@ def test_every_key_of_a_distribution_is_found(name, shape):
 
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
 def test_budget_auto_loses_no_key_at_any_price(name):
-    """With the budget `auto`, a build loses no key, whatever the price and the parts."""
+    """With the budget `auto`, a build loses no key, whatever the price and the domain's parts."""
     kind = next(kind for kind in KINDS if kind.name == "bigint")
     keys = DISTRIBUTIONS[name].astype(np.int64)
     files = [part.tolist() for part in np.array_split(keys, 8)]

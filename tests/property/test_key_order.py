@@ -67,7 +67,10 @@ def test_decimal_codes_are_ordered(data, precision):
 
 @given(st.lists(BYTES, min_size=1), BYTES, st.integers(0, 3), BYTES)
 def test_byte_codes_are_ordered_under_any_prefix(values, prefix, offset, start):
-    """Codes rise with bytes for any prefix; its span contains all values that begin with it."""
+    """Whatever the encoder's prefix, codes rise with bytes.
+
+    The span of a prefix contains the codes of all values that begin with this prefix.
+    """
     encoder = Encoder("binary", prefix)
     array = pa.array([b"x"] * offset + values, pa.binary()).slice(offset)
     codes = exact_codes(encoder, array)

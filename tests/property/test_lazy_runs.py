@@ -130,7 +130,7 @@ def test_queries_find_the_same_together_and_one_by_one(files, look_ups, data):
 
 
 def test_a_hundred_thousand_locations():
-    """Among 100,000 locations, look-ups find exactly the blocks that overlap their codes."""
+    """Among 100,000 locations, look-ups find exactly the blocks that overlap the wanted codes."""
     n, blocks, width = 100_000, 10_000, 1000
     rng = np.random.default_rng(1)
     also = rng.integers(0, n, n)

@@ -166,8 +166,8 @@ def _check(lab: Lab, seed: int, queries: int) -> Counter[str]:
     """Checks that each query of a star schema returns the same rows with and without the index.
 
     Returns:
-        Returns three counts: queries that got values at run time, those of them that read fewer
-        files, and queries that fail in Spark itself.
+        Three counts: queries that got values at run time, how many of these read fewer files, and
+        queries that fail in Spark itself.
     """
     rng, found = random.Random(seed), Counter()
     with lab.database("stars"):
