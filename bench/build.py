@@ -7,9 +7,9 @@ table has 50 bytes, and each file has 7,776 rows. With ``--strings``, the keys a
 these ids, as text. The benchmark measures each size in a new Spark application. The output shows:
 
 - the seconds of CREATE SIEVE INDEX, and of the query ``SELECT input_file_name(), min(c), max(c)
-  FROM t GROUP BY 1``. Every build does at least the work of this query. Each number is the smaller
-  of two runs. A warm-up precedes the queries, and a DROP precedes the second CREATE. On a busy
-  machine, CPU seconds are more reliable than wall-clock seconds.
+  FROM t GROUP BY 1``. A build must do at least as much work as this query. Each number is the
+  smaller of two runs. The benchmark runs a warm-up before the queries, and a DROP before the second
+  CREATE. On a busy machine, CPU seconds are more reliable than wall-clock seconds.
 - the seconds that each step of CREATE spends in Spark jobs, and the seconds outside of jobs.
 - the peak resident memory (VmHWM) of the driver's JVM, the front end and the largest Python worker,
   before the first CREATE and after the second. The executors run inside the driver's JVM. The JVM's

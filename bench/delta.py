@@ -1,4 +1,4 @@
-"""Compares the files read, bytes read and time of Sieve and of Delta's own ways to skip files.
+"""Compares Sieve with Delta's own ways to skip files: files read, bytes read, and time.
 
 The tables are the demo's two lineitem tables, converted to Delta with statistics. Each table has
 400 files, in order of arrival or of order keys, with 2 % late rows. The demo's queries run on these
@@ -6,8 +6,8 @@ tables with Delta alone and with Sieve. They also run on two rewritten copies of
 have about the same number of files. One copy is Z-ordered by the queried columns, and the other
 copy is liquid-clustered by them. All ways to skip must return the same rows. For each query, the
 output shows the number of files read, and the number of files with a matching row. A last line
-lists the queries that are slower with Sieve than with Delta alone by more than the spread of
-Delta's times.
+lists queries that are slower with Sieve than with Delta alone, if the difference exceeds the spread
+of Delta's times.
 
 Then UPDATE and MERGE statements select rows by order keys and change them. Each statement runs
 without and with the index in turn. After each statement with the index, a REFRESH runs. After each

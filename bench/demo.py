@@ -42,7 +42,7 @@ FOLDER = HOME / "build" / "demo"
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One run of a query, with the index on or off: its rows, files read, and scan tasks."""
+    """One run of a query with the index on or off: the rows, the files read, and the scan tasks."""
 
     rows: Counter[str]
     files: int

@@ -1,4 +1,4 @@
-"""Compares the distinct codes, files read per key and time of string encoders, without Spark.
+"""Compares string encoders without Spark: distinct codes, files read per key, and time.
 
 Each file contains neighbouring values, except that one row in a hundred is in a random file. For
 each of three kinds of key codes, the benchmark builds an index of shape `auto` within a budget. The

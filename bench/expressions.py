@@ -51,7 +51,7 @@ _GENERATED = {
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A predicate on an expression, and an equivalent predicate on its generated column.
+    """A predicate on an expression, and an equivalent predicate on a generated column.
 
     Attributes:
         index: text between the parentheses of CREATE. Empty if an earlier case creates the index.
@@ -74,7 +74,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The number of files with a matching row, and both predicates' figures."""
+    """The number of files with a matching row, and the figures of both predicates of a case."""
 
     least: int
     expression: Turns

@@ -1,4 +1,4 @@
-"""Compares the slices read and time of Sieve and of Hudi's own data skipping on Hudi tables.
+"""Compares Sieve with Hudi's own data skipping on Hudi tables: slices read, and time.
 
 A copy-on-write table and a merge-on-read table each have ``--rows`` rows in ``--slices`` file
 slices, and an UPDATE has changed one row in ten. The record key ``k`` is a random string. The

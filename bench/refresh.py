@@ -14,7 +14,8 @@ version.
 
 With ``--locations N``, the benchmark starts no Spark. It only measures how Sieve writes a version's
 list of N files after some of them have changed. The output shows the bytes and the time of two
-kinds of write: the whole list, and a delta that readers apply to the previous list.
+kinds of write. One kind writes the whole list. The other writes a delta, which readers apply to the
+previous list.
 """
 
 from __future__ import annotations

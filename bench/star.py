@@ -27,7 +27,7 @@ FILES = 200
 DAYS = 4_000
 CUSTOMERS = 100_000
 FOLDER = Path(__file__).resolve().parent.parent / "build" / "bench-joins"
-# The filter ``kind = 'fair'`` selects four of 4,000 days, and so a thousandth of the rows.
+# The filter ``kind = 'fair'`` selects four of 4,000 days, so it selects a thousandth of the rows.
 QUERIES = {
     "star, 0.1 % of the rows": "sales JOIN days ON sales.day = days.day WHERE days.kind = 'fair'",
     "star with two dimensions": (

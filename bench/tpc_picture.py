@@ -1,7 +1,7 @@
 """Draws two shares for each TPC-DS or TPC-H query: the share of bytes, and the share of time.
 
-The share of bytes is relative to Sieve without join keys. The share of time is relative to Spark
-alone.
+The share of bytes is relative to the bytes that Sieve reads without join keys. The share of time is
+relative to the time of Spark alone.
 """
 
 from __future__ import annotations

@@ -81,7 +81,7 @@ def summary(console: Console, measured: Sequence[Measured]) -> None:
 
 
 def _unpruned(console: Console, done: Sequence[tuple[Measured, Turns]]) -> None:
-    """For each query that reads no fewer bytes with join keys, prints the known reasons."""
+    """If join keys do not reduce the bytes that a query reads, prints the known reasons."""
     for one, turns in done:
         if _share(turns) >= FEWER and (one.scans or one.unkeyed):
             useless = [f"{s.table} (keys that occur in every file)" for s in one.scans]

@@ -22,7 +22,7 @@ def tour(table: str) -> list[str]:
 
 
 def check(lines: list[list[str]]) -> None:
-    """Checks that a client's output contains the results of these statements, with headings."""
+    """Checks that a client's output contains the statements' results and their column headings."""
     rows = [line for line in lines if line[0] in {"a_sieve", "found", "1", "default"}]
     created, kept, found, explained, shown, dropped, explained_after = rows
     assert created[:3] == ["a_sieve", "1", "8"]

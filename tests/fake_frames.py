@@ -47,7 +47,7 @@ class Col:
 
     Attributes:
         source: the column whose type applies if this column has no type of its own.
-        fold: the function with which an aggregate combines the values of all rows.
+        fold: the function that combines the values of all rows, if this column is an aggregate.
     """
 
     of: Callable[[Values], Any]

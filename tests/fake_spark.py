@@ -218,7 +218,7 @@ class MetastoreFault(PySparkException):
 
 @contextmanager
 def calling(seam: Seam, what: str, of: str) -> Iterator[None]:
-    """Calls the seam before and after a call of a store or a metastore."""
+    """Calls the seam before and after each call of a store or a metastore."""
     seam(f"before {what} {of}")
     yield
     seam(f"after {what} {of}")

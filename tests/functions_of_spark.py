@@ -1,4 +1,4 @@
-"""Lists Spark's scalar functions, and calls of these functions with a column as one argument."""
+"""Lists Spark's scalar functions, and calls of them in which one argument is a column."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _LIKE = {True: ("l", "f", "x"), False: ("d", "ts", "n")}
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The shim's answer about a call: for which values of a column the results keep order."""
+    """The shim's answer about a call: for which values of a column the call preserves the order."""
 
     call: str
     column: str
@@ -59,7 +59,7 @@ def names(lab: Lab) -> dict[str, str]:
 
 
 def calls(lab: Lab, name: str) -> list[list[str]]:
-    """Calls as in a function's documented examples, with a column in place of one argument."""
+    """The calls in a function's documented examples, but with a column in place of one argument."""
     if name in OPERATORS:
         return [[f"{c} {name} 3", f"3 {name} {c}"] for c in COLUMNS]
     found = []

@@ -21,7 +21,7 @@ BYTES = st.one_of(
 
 @st.composite
 def splits(draw, values):
-    """Split points that are random or close to some of the values, with or without an alphabet."""
+    """Split points, with or without an alphabet; they are random or close to some of the values."""
     near = st.builds(lambda value, cut, more: value[:cut] + more, values, st.integers(0, 30), SHORT)
     starts = draw(st.sets(st.one_of(near, BYTES).map(lambda s: s.rstrip(b"\0")), min_size=1))
     points = [Point(start, draw(st.integers(0, len(start)))) for start in sorted(starts)]
@@ -38,7 +38,7 @@ def encoders(draw, values, kind="binary"):
 
 
 def encoders_for(kind, values):
-    """Encoders that a run of these values can have.
+    """Encoders that are possible for a run of these values.
 
     In some cases, the encoder's prefix, split points and window are chosen to suit the values.
     """

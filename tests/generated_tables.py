@@ -57,7 +57,7 @@ class GeneratedColumn:
 
 @dataclass(frozen=True, slots=True)
 class GeneratedTable:
-    """A generated table: all columns, and those with an index."""
+    """A generated table: all of its columns, and the columns with an index."""
 
     columns: tuple[GeneratedColumn, ...]
     indexed: tuple[str, ...]

@@ -160,6 +160,6 @@ def _adversarial(table: Dataset) -> Sequence[Query]:
 
 
 def _beside(hot: Sequence[int]) -> str:
-    """The text ``low AND high`` for a BETWEEN. `low` is a key that occurs only once."""
+    """The text ``low AND high`` for a BETWEEN. `low` is a key that occurs only once in `hot`."""
     (own, *_) = (key for key in hot if hot.count(key) == 1)
     return f"{own} AND {own + 100}"

@@ -113,7 +113,7 @@ class Builder:
         return made
 
     def _automatic(self, asked: Profile, options: IndexOptions) -> tuple[Structure, bool]:
-        """One attempt's structure, and whether another attempt with more intervals may pay off."""
+        """The structure of one attempt, and whether an attempt with more intervals may pay off."""
         of, payback = self._of, asked.payback(options)
         stop = stop_for(asked, options, self._probes, self._hits)
         threshold = max(payback.price, overprovisioned_threshold(of.files, stop.budget))

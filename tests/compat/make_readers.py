@@ -59,7 +59,7 @@ class Reader:
         self._format = scan.relation().fileFormat()
 
     def values(self, types: Iterable[str] = TYPES) -> Values:
-        """The values of each column, read as each of the types that this Spark supports for it."""
+        """For each column, its values, read as each of the types that this Spark supports."""
         found: Values = {}
         nests = (False, True) if "s" in self.columns else (False,)
         for batches, kind, nested, name in product((True, False), types, nests, self.columns):
@@ -116,7 +116,7 @@ def _text(value: Any) -> str:
 
 
 def columns_of(path: Path) -> tuple[str, ...]:
-    """The columns to read from a file: those in its schema, and ``absent``, which no file has."""
+    """The columns to read from a file: all columns of its schema, and the missing ``absent``."""
     reader = parquet.read_schema(path) if path.suffix == ".parquet" else orc.ORCFile(path).schema
     return (*reader.names, "absent")
 
@@ -292,7 +292,7 @@ def rendered(golden: Golden) -> str:
 
 
 def digests(values: Values) -> Values:
-    """Returns the values with a digest in place of each text."""
+    """Replaces the text of each column's values by a digest of the text."""
     return {
         how: {name: hashlib.sha256(text.encode()).hexdigest()[:6] for name, text in own.items()}
         for how, own in values.items()
@@ -300,7 +300,7 @@ def digests(values: Values) -> Values:
 
 
 def merged(known: Golden, line: str, found: Mapping[str, Values]) -> Golden:
-    """Returns all release lines' digests, after replacing the digests of one line."""
+    """Replaces one release line's digests, and returns the digests of all release lines."""
     result: Golden = {}
     for file, how in sorted({(f, h) for of in (known, found) for f in of for h in of[f]}):
         old, new = known.get(file, {}).get(how, {}), found.get(file, {}).get(how, {})

@@ -37,7 +37,7 @@ SHARED = [(files, kind) for files, kinds in KINDS.items() for kind in sorted(kin
 
 
 def _type(how: str) -> str:
-    """The type at the start of the description of a read, such as `decimal(5,2), rows, nested`."""
+    """The type with which a read's description starts, such as `decimal(5,2), rows, nested`."""
     return how[: how.rindex("batches" if "batches" in how else "rows") - 2]
 
 
@@ -79,7 +79,7 @@ def _check(lab: Lab, path: Path, types: tuple[str, ...]) -> None:
 def test_this_line_reads_the_recorded_values(lab: Lab, path: Path) -> None:
     """The running Spark reads each file as one of the types, and gets the recorded values.
 
-    Each file of the tests is read as another type, so that all types occur.
+    Different test files are read as different types, so that all types occur.
     """
     number = files().index(path)
     _check(lab, path, TYPES[number % len(TYPES) :][:1])
@@ -105,7 +105,7 @@ def test_lines_that_share_an_index_read_the_same_values() -> None:
 
 @pytest.mark.parametrize(("kind_of_files", "kind"), SHARED)
 def test_each_line_has_read_columns_of_shared_kinds(kind_of_files: str, kind: str) -> None:
-    """Each release line has read the columns of each shared kind from the files of every writer.
+    """For each shared kind of column, each release line has read the files of every writer.
 
     The writers are PyArrow and each line's Spark; each line reads in batches and in rows.
     """

@@ -39,7 +39,7 @@ SETTINGS = INTERPRETED | {
 
 
 class History:
-    """A table, on which random commands and refreshes run.
+    """A table on which random commands and refreshes run.
 
     A model in Python computes the rows after each command. After each command, the history reads
     the table without an index, and compares it with the model. The column `amount` can change its

@@ -119,7 +119,7 @@ MERGES = (
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """A version of the table: the name that the column `amount` then had, and the rows."""
+    """A version of the table: its rows, and the name of the column `amount` in this version."""
 
     amount: str
     rows: tuple[Row, ...]

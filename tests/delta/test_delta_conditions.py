@@ -19,7 +19,7 @@ COUNTERS = ("scans", "files_listed", "files_skipped", "scans_at_run_time")
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A statement, and the number of files that the first scan of the statement's target reads.
+    """A statement, and the number of files that the first scan of its target reads.
 
     The target has eight files.
 
@@ -102,7 +102,7 @@ def tables(lab: Lab, request: pytest.FixtureRequest) -> Iterator[Lab]:
 
 
 def counted(lab: Lab) -> dict[str, int]:
-    """The values of the counters in `COUNTERS` for this driver's scans so far."""
+    """The current values of this driver's scan counters that `COUNTERS` lists."""
     rows = lab.sql("SELECT counter, value FROM sieve_status()")
     return {name: int(value) for name, value in rows if name in COUNTERS}
 

@@ -48,8 +48,8 @@ class DeltaEngine(SparkEngine):
             # Spark refuses ANALYZE TABLE for Delta tables, which have their own statistics.
             return Result(())
         if SPARK < (4, 0):
-            # Delta 3.3 refuses TRUNCATE. DELETE returns a number of rows, which the corpus does not
-            # contain.
+            # Delta 3.3 refuses TRUNCATE. In Delta, DELETE returns the number of deleted rows; the
+            # corpus expects no result.
             emptied = re.sub(r"^TRUNCATE TABLE", "DELETE FROM", sql)
             if emptied != sql:
                 super().run(emptied)
@@ -58,7 +58,7 @@ class DeltaEngine(SparkEngine):
 
 
 def without_overflows(engine: SparkEngine, script: Script) -> Script:
-    """Returns the script without the statements that fail on this Spark even without an index."""
+    """Returns the script, but omits statements that fail on this Spark even without an index."""
     engine.run("SET spark.sieve.enabled=false")
     queries = []
     for query in script.queries:

@@ -1,4 +1,4 @@
-"""On each kind of Delta table and column, the index skips files, and rows equal Delta's rows."""
+"""For each kind of Delta table and column, the index skips files and loses no row of Delta."""
 
 from __future__ import annotations
 

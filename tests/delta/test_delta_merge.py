@@ -115,7 +115,7 @@ def make(lab: Lab, kind: Kind, files: int = 10) -> None:
 
 
 def stats_of(kind: Kind) -> dict[str, str]:
-    """The table properties with which Delta stores the fewest statistics for this kind of table."""
+    """The properties that make Delta store as few statistics as possible for this kind of table."""
     return {"delta.dataSkippingStatsColumns": "v"} if "CLUSTER" in kind.more else NO_STATISTICS
 
 
@@ -267,7 +267,7 @@ def test_batches_of_a_stream_are_merged(lab: Lab, tmp_path: Path) -> None:
 
 
 def plan_of_matches(store: Any, after: int) -> str:
-    """The plan in which a MERGE searched for matches, among the executions after the id `after`."""
+    """The plan with which a MERGE searched for matches; the execution's id must exceed `after`."""
     deadline = time.monotonic() + 30
     while True:
         done = store.executionsList()

@@ -63,7 +63,7 @@ WHOLE = frozenset({"no-index", "disabled"})
 
 
 def looked_at(warehouse: Warehouse, reasons: frozenset[str] = WHOLE) -> Scan | None:
-    """Checks that queries lose no row, and read files in full only for the given reasons.
+    """Checks that queries lose no row, and that they read whole files only for the given reasons.
 
     Returns the last scan, or None if the table does not exist.
     """

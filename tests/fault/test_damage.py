@@ -139,7 +139,7 @@ DAMAGE = [
 def test_damaged_index_is_reported_and_repaired(
     small: Lab, kind: str, how: Callable[[Path], None]
 ) -> None:
-    """If an index file is damaged, queries report a reason and read all files until a repair."""
+    """If an index file is damaged, queries read all files and report why, until it is repaired."""
     if how is swap:
         small.sql("CREATE TABLE u USING parquet AS SELECT id + 9 AS id FROM range(0, 40, 1, 4)")
         small.sql("CREATE SIEVE INDEX ON u (id)")

@@ -57,7 +57,8 @@ def kill_before_effect(it: Driver, statement: str, number: int, folder: Path) ->
     """Runs a statement, and kills the driver before the statement's n-th write (n = ``number``).
 
     Returns:
-        The name of this write, or "" if the statement makes fewer writes and so succeeds.
+        The name of this write. If the statement makes fewer writes, it succeeds, and the name is
+        "".
     """
     (folder / "told").unlink(missing_ok=True)
     (folder / "count").write_text(str(number))

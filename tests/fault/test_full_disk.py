@@ -65,7 +65,7 @@ def squeeze(lab: Lab, disk: Path, statement: str) -> int:
 
 @pytest.mark.long
 def test_statements_on_a_full_disk_work_or_change_nothing(lab: Lab, disk: Path) -> None:
-    """If the disk becomes full at any write, CREATE, REFRESH and DROP succeed or change nothing."""
+    """Whichever write fills the disk, CREATE, REFRESH and DROP either succeed or change nothing."""
     with (
         lab.database("full"),
         lab.setting("spark.sieve.path", disk.as_uri()),

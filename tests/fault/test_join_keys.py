@@ -1,4 +1,4 @@
-"""If a failure occurs while a scan waits for join keys, rows and errors are those of Spark."""
+"""If a failure occurs while a scan waits for join keys, queries return Spark's rows or errors."""
 
 from __future__ import annotations
 

@@ -134,8 +134,8 @@ def test_connection_cut_during_registration(
 ) -> None:
     """If the connection is cut during CREATE, the client retries, or CREATE checks the outcome.
 
-    If the metastore applied a write, CREATE does not repeat the write; a lost write changes
-    nothing. At most one index folder remains.
+    CREATE does not repeat a write that the metastore has applied. A lost write changes nothing. At
+    most one index folder remains.
     """
     left = times
 

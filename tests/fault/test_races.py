@@ -1,4 +1,4 @@
-"""Runs two statements concurrently: one within a call of the other, or both phase by phase."""
+"""Runs two statements concurrently: one within a call of the other, or both by alternate phases."""
 
 from __future__ import annotations
 
@@ -148,13 +148,13 @@ def one_within_another(folder: Path, name: str, other: str) -> int:
     ],
 )
 def test_one_statement_within_another(name: str, other: str, tmp_path: Path) -> None:
-    """If a statement runs within any call of another one, no row and no file in use is lost."""
+    """Wherever a statement interrupts a call of another, no row and no file in use is lost."""
     assert one_within_another(tmp_path, name, other) >= 10
 
 
 @pytest.mark.soak
 def test_every_statement_within_every_other(tmp_path: Path) -> None:
-    """For each pair of statements, running one within the other loses no row and no file in use."""
+    """For each pair of statements, one can run within any call of the other without any loss."""
     names = ("create", "refresh", "optimize", "adopt", "disable", "set options", "vacuum", "drop")
     places = sum(one_within_another(tmp_path, name, other) for name in names for other in OTHERS)
     sys.stdout.write(f"{places} places for {len(OTHERS)} statements within {len(names)}\n")
@@ -346,7 +346,7 @@ def test_vacuum_deletes_runs_of_a_slower_refresh(tmp_path: Path) -> None:
 
 
 def test_vacuum_deletes_a_list_part_before_a_refresh_publishes(tmp_path: Path) -> None:
-    """A fast refresh merges a part of the location list to which a slower refresh still refers.
+    """A slower refresh refers to a part of the location list that a fast refresh merges.
 
     Both refreshes keep the runs of the base version. Before the slower refresh publishes, VACUUM
     deletes this part; the slower refresh still succeeds.

@@ -42,7 +42,7 @@ def close(folder: Path) -> None:
 
 
 def open_up(folder: Path) -> None:
-    """Gives a folder and its content back to the current user, who can write to it again."""
+    """Gives a folder and its content back to the current user, who can then write to the folder."""
     for path in (folder, *folder.rglob("*")):
         if os.geteuid() == 0:
             os.chown(path, 0, 0)

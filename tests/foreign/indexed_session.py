@@ -41,7 +41,7 @@ _WORD = re.compile(r"\w+")
 
 @dataclass(slots=True)
 class _Table:
-    """A table as the session knows it: the columns, the indexes, and whether files have changed."""
+    """What the session knows of a table: columns, indexes, and whether files have changed."""
 
     columns: dict[str, str]
     indexed: set[str] = field(default_factory=set)
@@ -69,7 +69,7 @@ class IndexedSession:
         self._clock = itertools.count()
 
     def change(self, statement: str) -> None:
-        """Runs a statement that is no query; replaces a temporary view over VALUES by a table."""
+        """Runs a statement other than a query; replaces a temporary view of VALUES by a table."""
         view = _DROP_VIEW.match(statement)
         if view and view[1].lower() in self._tables:
             statement = f"DROP TABLE {view[1]}"

@@ -113,7 +113,7 @@ class ThriftEngine:
         return int(known.last().executionId()) if known.size() else -1
 
     def _files_read(self, before: int) -> int:
-        """The number of files that executions after `before` have read, according to Spark's UI."""
+        """The number of files that executions with ids above `before` have read, by Spark's UI."""
         read = 0
         for number in range(before + 1, self._last_execution() + 1):
             found = self._store.execution(number)

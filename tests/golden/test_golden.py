@@ -1,4 +1,4 @@
-"""In each mode, each corpus statement returns the expected rows, and reads few enough files."""
+"""In each mode, corpus statements return the expected rows, and read no more files than allowed."""
 
 from __future__ import annotations
 

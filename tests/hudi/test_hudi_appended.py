@@ -191,7 +191,7 @@ HISTORIES: dict[str, tuple[Callable[[Lab], object], ...]] = {
 @pytest.mark.parametrize("mode", ["EVENT_TIME_ORDERING", "COMMIT_TIME_ORDERING"])
 @pytest.mark.parametrize("history", HISTORIES)
 def test_hidden_record_can_become_visible_again(lab: Lab, history: str, mode: str) -> None:
-    """Queries find a hidden record that becomes visible again, as the index has every record."""
+    """The index has every record, so queries find a hidden record that becomes visible again."""
     after_delete = history.startswith("deleted") and mode.startswith("EVENT")
     if bundle.VERSION.startswith("1.0.") and after_delete:
         pytest.skip("that Hudi compares a deleted key's order, an Integer, with a Long, and fails")

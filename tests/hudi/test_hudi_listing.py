@@ -38,7 +38,7 @@ def version(lab: Lab) -> tuple[Manifest, set[tuple[str, int, int]]]:
 
 
 def access(lab: Lab) -> Any:
-    """The object through which a statement that begins now accesses the table in the JVM."""
+    """The JVM object through which a statement that starts now would access the table."""
     jvm: Any = lab.spark._jvm
     resolve = jvm.org.apache.spark.sql.sieve.statements.Tables.resolve
     name = jvm.java.util.ArrayList()
@@ -52,7 +52,7 @@ def in_full(lab: Lab) -> set[tuple[str, int, int]]:
 
 
 def listed(lab: Lab) -> set[int] | None:
-    """The numbers of the partitions that a refresh would list now; None if it would list all."""
+    """The values of `part` whose partitions a refresh would list now; None if it would list all."""
     found = list_changed(access(lab), ms_since_epoch(version(lab)[0].instant))
     if found is None:
         return None
@@ -150,7 +150,7 @@ STEPS: dict[str, tuple[Callable[[Lab], object], set[int] | None]] = {
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_folders_listed_by_refresh_after_each_command(lab: Lab, kind: str) -> None:
-    """After each command, a refresh lists only the changed partitions, or all if it must.
+    """After each command, a refresh lists only the changed partitions, unless it must list all.
 
     The refresh after each command finds the same slices as a full listing.
     """

@@ -75,8 +75,8 @@ def test_refresh_reads_only_changed_slices(lab: Lab) -> None:
         lab.sql("UPDATE t SET amount = 5000 WHERE id = 345")
         lab.sql("REFRESH SIEVE INDEX amount_sieve ON t")
         facts = dict(lab.sql("DESCRIBE SIEVE INDEX EXTENDED amount_sieve ON t"))
-        # The index counts two rows of this key in the slice: the logged row, and the row that the
-        # logged row hides.
+        # The index counts two rows with this key in the slice: the logged row and the row that it
+        # hides.
         assert (facts["runs"], facts["freshness"], facts["rows"]) == ("2", "current", "801")
         newest = lab.sql("SHOW SIEVE VERSIONS amount_sieve ON t")[0]
         assert newest[1:3] == (2, "refreshed")

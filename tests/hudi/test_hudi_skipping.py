@@ -14,7 +14,7 @@ pytestmark = pytest.mark.hudi
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """A way in which Hudi skips slices: a metadata partition, table properties and a condition."""
+    """A way in which Hudi skips slices: metadata partition, table properties, query condition."""
 
     part: str
     properties: dict[str, str]
@@ -97,7 +97,7 @@ def test_slices_that_hudi_or_the_index_skips_are_not_read(lab: Lab, way: Way, ki
 
 
 def test_with_and_without_the_metadata_table(lab: Lab) -> None:
-    """An index works with and without the metadata table, as slice names are the same in both."""
+    """An index works with and without the metadata table, because slices have the same names."""
     with lab.database("hudi_metadata"):
         tables.create(lab, "mor", parts=True, hoodie__metadata__enable="")
         with lab.setting("hoodie.metadata.enable", "true"):

@@ -54,7 +54,7 @@ def right(lab: Lab, instants: Sequence[str]) -> None:
 
 
 def test_later_index_does_not_affect_earlier_instants(lab: Lab) -> None:
-    """A later index, which lacks hidden rows, does not change queries of earlier instants.
+    """A later index version, which lacks hidden rows, does not affect queries of earlier instants.
 
     Queries of earlier instants still skip slices by an older index, which contains the hidden rows.
     """

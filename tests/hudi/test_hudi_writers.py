@@ -77,8 +77,8 @@ def test_refresh_loses_no_row_while_two_sessions_write(lab: Lab, kind: str, lock
         writers = [pool.submit(updates, session, k) for k, session in enumerate(sessions)]
         while not all(writer.done() for writer in writers):
             lab.sql("REFRESH SIEVE INDEX ON t")
-            # After REFRESH TABLE, queries with and without the index use the same listing of the
-            # table.
+            # REFRESH TABLE makes the queries with and without the index use the same list of
+            # slices.
             lab.sql("REFRESH TABLE t")
             lab.check(changed)
         outcomes = {k: v for writer in writers for k, v in writer.result().items()}

@@ -30,7 +30,7 @@ def conf(warehouse: Path) -> dict[str, str]:
     """The settings of a session with Sieve and Iceberg.
 
     Args:
-        warehouse: the folder of the catalog `files`, which stores tables as folders.
+        warehouse: the folder of the catalog `files`. This catalog stores tables as folders.
     """
     spark = find_spark(os.environ)
     paths = [str(path) for path in (shim_jar(spark), jar())]

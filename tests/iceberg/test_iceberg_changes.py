@@ -99,7 +99,7 @@ def test_a_copy_on_write_statement_rewrites_files_with_a_match(lab: Lab) -> None
 
 
 def test_a_broadcast_source_supplies_its_keys(lab: Lab) -> None:
-    """A merge-on-read MERGE gets the keys from the source's broadcast, without a job.
+    """A merge-on-read MERGE gets the join keys from the source's broadcast; no job fetches them.
 
     Iceberg's join hint prevents only a broadcast of the target.
     """

@@ -107,7 +107,7 @@ def test_equality_deletes(lab: Lab) -> None:
 
 
 def test_queries_work_after_cherry_pick_and_expiry(lab: Lab) -> None:
-    """After a cherry-pick, queries return the staged rows; expired snapshots change no rows."""
+    """After a cherry-pick, queries return the staged rows; snapshots that expire change no rows."""
     create(lab, write_wap_enabled="true")
     insert(lab)
     lab.sql("CREATE SIEVE INDEX ON t (id)")

@@ -92,7 +92,7 @@ def test_new_files_are_read_until_a_refresh(lab: Lab) -> None:
 
 
 def test_sorted_rewrites(lab: Lab) -> None:
-    """Iceberg's procedures parse sort orders, because they find Iceberg's parser behind Sieve's."""
+    """Iceberg's procedures find Iceberg's parser behind Sieve's, so they can parse sort orders."""
     create(lab)
     insert(lab)
     lab.sql("CREATE SIEVE INDEX ON t (id)")

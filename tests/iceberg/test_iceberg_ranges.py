@@ -32,7 +32,7 @@ def ranges(lab: Lab, query: str) -> tuple[int, int]:
 
 
 def test_row_groups_are_skipped(lab: Lab) -> None:
-    """Constants, join keys, and ORDER BY with LIMIT each make queries skip row groups.
+    """Queries skip row groups by constants, by join keys, and by ORDER BY with LIMIT.
 
     In queries that skip row groups, `_pos` is still a row's position in its file.
     """

@@ -1,4 +1,4 @@
-"""REFRESH reads the manifests that changed, or lists all files if a snapshot is gone."""
+"""REFRESH reads only changed manifests; if the indexed snapshot is gone, it lists all files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A file's rows before a writer encodes or damages the rows, and the text form of values."""
+"""A file's rows, before a writer encodes or damages them; and the text form of values."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Rows:
 
 
 def plain_text(family: str, value: Any) -> str:
-    """The text that Spark's text formats by default read as the given value."""
+    """The text that Spark's text formats read as the given value by default."""
     if family in _TEXTS:
         return _TEXTS[family](value)
     return str(value).lower() if isinstance(value, bool) else str(value)

@@ -31,7 +31,7 @@ _SWITCHES = (
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """An indexed column, and a value that a query looks for in the column."""
+    """An indexed column, and a value that queries look for in this column."""
 
     column: GeneratedColumn
     value: Any

@@ -9,6 +9,6 @@ import pytest
 def half(request: pytest.FixtureRequest) -> str:
     """Runs half of a test's examples.
 
-    `make test` draws one half, and `make test-long` draws the remaining half.
+    `make test` runs one half of the examples, and `make test-long` runs the other half, too.
     """
     return str(request.param)

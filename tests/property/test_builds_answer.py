@@ -151,7 +151,7 @@ def exact_bounds(encoded):
 def check_extents(kind, files, built):
     """Checks each file's least key in ascending and in descending order.
 
-    No key of a file sorts before the stored least key, and no stored count is too high.
+    In this order, no key of a file precedes the stored key, and no stored count is too high.
     """
     n = len(files)
     keyed = built.rows - built.nulls - built.nans

@@ -128,7 +128,7 @@ def rows_where(lab: Lab, predicate: str) -> list[int]:
 def without_index(
     lab: Lab, predicates: list[str]
 ) -> tuple[list[int], list[tuple[bool | None, ...]]]:
-    """The numbers of all rows, and the predicates' values.
+    """The numbers of all rows; and for each predicate, its values for these rows.
 
     The query has no WHERE, so Spark skips no file.
     """

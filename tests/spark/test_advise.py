@@ -46,7 +46,7 @@ def tables(lab: Lab) -> Iterator[None]:
 
 
 def recorded(lab: Lab) -> Any:
-    """The driver's record of scans, complete because the listener has first received all events."""
+    """The driver's record of scans. It is complete: the listener has first received all events."""
     lab.spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()
     record = lab.spark._jvm.org.apache.spark.sql.sieve.observe.ScanRecord
     return json.loads(record.json())
@@ -85,7 +85,7 @@ def test_scans_are_recorded_without_their_constants(lab: Lab) -> None:
 
 @pytest.mark.usefixtures("tables")
 def test_advice_names_expressions(lab: Lab) -> None:
-    """If the CREATE that ADVISE proposes for an expression is run, the query reads one file.
+    """ADVISE proposes an index on an expression; after this CREATE, the query reads one file.
 
     The record of scans omits an expression with a text constant, because the text could be a row's
     value.

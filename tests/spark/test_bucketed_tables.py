@@ -31,7 +31,7 @@ def bucketed(lab: Lab) -> Iterator[Lab]:
 
 
 def _buckets_of(lab: Lab, query: str) -> tuple[bool, bool]:
-    """Returns whether the scan prunes buckets, and whether each of its tasks reads one bucket."""
+    """Returns whether a scan prunes buckets, and whether each task of the scan reads one bucket."""
     frame = lab.spark.sql(query)
     frame.collect()
     (scan,) = scans(frame._jdf.queryExecution().executedPlan())
@@ -53,7 +53,7 @@ def test_index_skips_files_of_buckets(
 ) -> None:
     """An index skips files of selected buckets, with and without Spark's automatic bucketed scans.
 
-    The expected number includes files that the index keeps but that Spark prunes by bucket.
+    The expected number also counts files that the index keeps and that Spark prunes by bucket.
     """
     query = f"SELECT b, v FROM t WHERE {condition}"
     with bucketed.setting("spark.sql.sources.bucketing.autoBucketedScan.enabled", automatic):

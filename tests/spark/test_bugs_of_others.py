@@ -149,7 +149,7 @@ def test_files_without_statistics_are_not_all_null(lab: Lab) -> None:
 
 
 def test_the_greatest_key_of_many_row_groups(lab: Lab) -> None:
-    """Queries find a file's greatest keys despite small row groups and a partial last block.
+    """If row groups are small and the last block is partial, queries find a file's greatest keys.
 
     In apache/hudi#7032, a maximum was wrong; another zone map ignored its last partial stripe.
     Strings are long, and the number of keys is no multiple of a block size. Parquet truncates the

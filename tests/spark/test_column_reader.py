@@ -189,7 +189,7 @@ def test_changed_field_id_makes_queries_read_all_files(lab: Lab) -> None:
 
 @pytest.mark.parametrize("vectorized", ["true", pytest.param("false", marks=pytest.mark.long)])
 def test_types_in_files_keep_the_index_in_use(lab: Lab, tmp_path: Path, vectorized: str) -> None:
-    """Settings of type inference do not disable indexes of unannotated texts or INT96 times."""
+    """Settings of type inference do not disable indexes on unannotated texts or on INT96 times."""
     for k in range(FILES):
         ids = range(10 * k, 10 * k + 10)
         texts = pa.array([f"text {i}".encode() for i in ids], pa.binary())

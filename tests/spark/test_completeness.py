@@ -109,7 +109,7 @@ def test_corrupt_file_fails_the_build_despite_table_option(lab: Lab) -> None:
 
 @pytest.mark.parametrize("kind", ["csv", pytest.param("json", marks=LONG)])
 def test_truncated_gzip_file_fails_the_build(lab: Lab, kind: str) -> None:
-    """If a gzip file is truncated, a build fails, and does not read the file as a shorter one."""
+    """If a gzip file is truncated, a build fails; it does not read the file as a shorter file."""
     with lab.database("torn"):
         lab.sql(
             f"CREATE TABLE t USING {kind} OPTIONS (compression 'gzip') AS "
@@ -173,7 +173,7 @@ def test_a_file_without_rows_is_always_read(lab: Lab, kind: str) -> None:
 def test_file_with_differing_row_counts_is_unproven(
     lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seen: str, shape: str
 ) -> None:
-    """A build trusts a file only if reads with and without the column find equally many rows."""
+    """A build trusts a file only if reads with the column and without it find equally many rows."""
     honest = column_profile._row_counts
 
     def counts(*args: Any) -> np.ndarray[Any, Any]:
@@ -249,7 +249,7 @@ def test_malformed_text_gives_the_same_rows_in_every_projection(
 
 
 def test_csv_with_stray_quotes_is_refused(lab: Lab, tmp_path: Path) -> None:
-    """CREATE refuses CSV in which the value of `a` depends on whether a query also reads `b`.
+    """CREATE refuses CSV if the value of `a` depends on whether a query also reads `b`.
 
     If `a` depends on the columns that a query reads, an index on `a` could lose rows.
     """

@@ -1,4 +1,4 @@
-"""CSV and JSON records with an error; their values depend on which columns a query reads."""
+"""CSV and JSON records with an error: their values depend on which columns a query reads."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def create(lab: Lab, folder: Path, kind: str, options: Mapping[str, str], more: 
 
 
 def damaged_to_a_build(lab: Lab, path: Path, kind: str, options: Mapping[str, str]) -> bool:
-    """Returns whether a read of all columns fails, or finds an ambiguous CSV record."""
+    """Returns whether a read of all columns fails or finds an ambiguous CSV record."""
     strictly = {k: v for k, v in options.items() if k.lower() != "mode"} | {"mode": "FAILFAST"}
     frame = lab.spark.read.options(**strictly).schema(COLUMNS[kind]).format(kind).load(str(path))
     try:
@@ -253,7 +253,7 @@ def test_part_of_a_separator_in_a_value_proves_nothing(lab: Lab, tmp_path: Path)
 
 @pytest.mark.usefixtures("database")
 def test_create_works_if_wide_reads_of_a_file_fail(lab: Lab, tmp_path: Path) -> None:
-    """CREATE works even if queries fail because of FAILFAST, a parser policy, or another header."""
+    """CREATE succeeds even if FAILFAST, a parser policy or another header makes queries fail."""
     write(tmp_path, "csv")
     (tmp_path / "00.csv").write_bytes(b"a,d,n,u\n7,2020-01-01,1,x\n")
     os.utime(tmp_path / "00.csv", (OLD, OLD))

@@ -63,5 +63,5 @@ def test_few_files_are_read_and_none_missed(pages: Lab, where: str, files: int) 
 
 @pytest.mark.parametrize("where", ["url != ''", "url LIKE '%9/'", "bin >= X''", "ticket > -1"])
 def test_predicates_that_keep_most_rows_miss_none(pages: Lab, where: str) -> None:
-    """Negations and open ranges lose no row, as the ends of code ranges are rounded outwards."""
+    """Negations and open ranges lose no row, because code ranges are rounded outwards."""
     pages.check(f"SELECT count(*), sum(row) FROM t WHERE {where}")

@@ -90,7 +90,7 @@ def test_build_fails_if_executors_do_not_see_the_root(
 ) -> None:
     """If executors do not see the driver's root folder, a build publishes no run.
 
-    The driver sees only its own files of the run, and these look complete.
+    The driver sees only the run files that it has written itself, and these look complete.
     """
     root = tmp_path / "root"
     root.mkdir()

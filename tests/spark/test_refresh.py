@@ -48,7 +48,7 @@ def reading(lab: Lab) -> Iterator[list[int]]:
 
 
 def stages(lab: Lab) -> list[Any]:
-    """Spark's records of finished stages, complete because listeners have received all events."""
+    """Spark's records of finished stages. They are complete: listeners have received all events."""
     context = lab.spark.sparkContext._jsc.sc()
     context.listenerBus().waitUntilEmpty()
     store = context.statusStore()
@@ -68,7 +68,7 @@ def refreshed(lab: Lab) -> None:
 def test_refresh_reads_only_new_files(lab: Lab) -> None:
     """According to Spark's count of records, REFRESH reads only the new files.
 
-    After REFRESH, a version has two runs, which are for different files.
+    After REFRESH, the index version has two runs, which contain different files.
     """
     with lab.database("delta"):
         create(lab, 20)
