@@ -45,7 +45,7 @@ FRUGAL = {
     "spark.sql.ui.explainMode": "simple",
     # For each broadcast, Spark clears a buffer of one block (4 MB by default); for each sort or
     # aggregation, it clears a buffer of one page (32 MB). Tests have only a few kB of data, so
-    # smaller buffers save a tenth of a query's CPU time.
+    # smaller buffers reduce a query's CPU time by a tenth.
     "spark.broadcast.blockSize": "128k",
     "spark.buffer.pageSize": "1m",
     # No test uses the times that listeners record.

@@ -258,7 +258,7 @@ class History:
         return True
 
     def service(self, kind: str, statement: str, rows: Sequence[Row] | None = None) -> None:
-        """Runs a command; the table must then contain `rows`, or else the same rows as before."""
+        """Runs a command. The table must then contain `rows`; if None, the same rows as before."""
         if self.accepts(statement):
             self.does(kind, self.rows if rows is None else rows)
 

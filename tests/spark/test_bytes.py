@@ -1,4 +1,4 @@
-"""If file sizes differ widely, a small index skips large files first; statements show bytes."""
+"""If file sizes differ widely, a small budget goes to large files first; statements show bytes."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ def tables(lab: Lab) -> Iterator[None]:
 
 @pytest.mark.usefixtures("tables")
 def test_the_queries_of_a_log(lab: Lab, tmp_path: Path) -> None:
-    """The advice counts each form of predicate per column, and the bytes that Spark has read."""
+    """For each column, the advice counts each form of predicate and the bytes that Spark read."""
     with logged(lab, tmp_path, compress="false"), lab.setting("spark.sieve.enabled", "false"):
         for query in QUERIES:
             lab.sql(query)

@@ -99,7 +99,7 @@ def test_a_join_by_a_collated_key_has_no_broadcast(star: Lab, adaptive: str) -> 
     ],
 )
 def test_a_side_that_spark_broadcasts_gets_no_keys(star: Lab, query: str, adaptive: str) -> None:
-    """If Spark broadcasts a join side, the side gets no keys; EXPLAIN and run show the reason."""
+    """A join side that Spark broadcasts gets no keys; both EXPLAIN and the run show the reason."""
 
     def refused() -> int:
         rows = star.sql("SELECT * FROM sieve_status()")

@@ -139,7 +139,7 @@ def test_joins_orders_and_extremes(users: Lab) -> None:
 
 
 def test_file_with_a_failing_expression_is_always_read(users: Lab) -> None:
-    """If an indexed expression fails for a row, every query on the expression reads the row's file.
+    """If an indexed expression fails for a row, each query on the expression reads the row's file.
 
     If an indexed expression fails for a row, a query fails with the same error as without the
     index.
@@ -176,7 +176,7 @@ def test_session_without_ansi_ignores_the_index_on_a_cast(users: Lab) -> None:
 
 
 def test_index_stays_in_use_in_sessions_of_clients(users: Lab) -> None:
-    """If sessions of clients change only harmless settings, the index stays in use."""
+    """If the sessions of clients change only settings that are harmless, the index stays in use."""
     clients = {"artifact.isolation.enabled": "false", "datetime.java8API.enabled": "true"}
     shown = {"binaryOutputStyle": "HEX", "variable.substitute": "false", "groupByOrdinal": "false"}
     with users.settings({f"spark.sql.{key}": value for key, value in (clients | shown).items()}):
@@ -262,7 +262,7 @@ def test_similar_expressions_do_not_use_the_index(
 
 @pytest.mark.parametrize("condition", ["id < 5 OR id > 79990", "NOT (email <=> attrs['k'])"])
 def test_an_index_on_a_condition_serves_it(users: Lab, condition: str) -> None:
-    """A filter that is an OR or a NOT uses an index on this condition."""
+    """If a filter is an OR or a NOT, it can use an index on this whole condition."""
     users.sql(f"CREATE SIEVE INDEX of_condition ON t ({condition})")
     try:
         (scan,) = users.explain(f"SELECT id FROM t WHERE {condition}")

@@ -1,4 +1,4 @@
-"""Join keys that a separate job fetches: from which side of a join, and at what cost."""
+"""Join keys that a separate job fetches: which side of the join supplies them, at what cost."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ JOB, SHARE = 32 << 20, 8
 def star(lab: Lab) -> Iterator[Lab]:
     """A fact table of ten files with a hundred keys each, and partitioned tables of the same rows.
 
-    The dimension exists three times, as a table in each of three formats.
+    The dimension exists as three tables, each in a different format.
     """
     with lab.database("fetched"):
         fact = "SELECT id AS k, id % 7 AS v, lpad(id, 9, '0') AS s"
@@ -315,7 +315,7 @@ def test_keys_without_an_index_are_not_collected(star: Lab) -> None:
 
 
 def test_side_that_supplies_keys_is_pruned_too(star: Lab) -> None:
-    """A side that both supplies and gets keys is read in full first, and then with pruning."""
+    """A side that both supplies and gets keys is first read in full, and then read with pruning."""
     query = (
         "SELECT d.k, f.v, g.v FROM (SELECT * FROM dim WHERE attr = 7) d "
         "LEFT JOIN fact f ON f.k = d.k LEFT JOIN parts g ON g.k = f.k"

@@ -146,7 +146,7 @@ def test_byte_ranges_apply_only_to_files_of_their_answer(lab: Lab, n: int) -> No
 
 
 def ranges_of(ranges: Any) -> list[tuple[int, int]]:
-    """For each byte range, its first byte and its end."""
+    """For each byte range, the offsets of its first byte and of its end."""
     return [(ranges.apply(k).start(), ranges.apply(k).end()) for k in range(ranges.size())]
 
 

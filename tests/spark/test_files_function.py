@@ -35,7 +35,7 @@ def _why(lab: Lab, table: str, predicate: str) -> Counter[tuple[bool, str]]:
 def test_sieve_files_keeps_the_files_that_a_scan_reads(
     lab: Lab, table: str, predicate: str
 ) -> None:
-    """`sieve_files` keeps every file with a match, and exactly as many files as the query reads."""
+    """`sieve_files` keeps each file with a match, and keeps as many files as the query reads."""
     rows = lab.sql(f"SELECT * FROM sieve_files('{table}', '{predicate}')")
     kept = {path for path, kept, *_ in rows if kept}
     assert {reason for _, _, reason, *_ in rows} <= {MAY, SKIPPED}

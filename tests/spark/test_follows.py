@@ -101,7 +101,7 @@ def test_an_index_follows_a_renamed_table(lab: Lab) -> None:
 
 
 def test_indexes_follow_tables_that_swap_names(lab: Lab) -> None:
-    """If two tables swap names, each index follows its own table, even during a REFRESH."""
+    """If two tables swap names, even during a REFRESH, each index follows its own table."""
     with lab.database("swapping"):
         one, two = create(lab, "a"), create(lab, "b")
         for old, new in (("a", "c"), ("b", "a"), ("c", "b")):
@@ -159,7 +159,7 @@ def test_each_kind_of_write_causes_a_refresh(lab: Lab) -> None:
         for first in (40, 50, 60):
             lab.sql(f"INSERT INTO t SELECT id FROM range({first}, {first + 10}, 1, 1)")
         wait_until(lambda: reads(lab, "SELECT * FROM t WHERE id = 65 OR id = 45") == 2)
-        # While one refresh runs, sessions write rows; a few refreshes index all of these rows.
+        # Sessions write rows while one refresh runs; a few more refreshes index all of these rows.
         assert version(lab) <= 4
         lab.spark.range(70, 80, 1, 1).write.insertInto("t")
         wait_until(lambda: reads(lab, "SELECT * FROM t WHERE id = 75") == 1)
@@ -339,7 +339,7 @@ def test_a_table_declares_its_indexes(lab: Lab) -> None:
 
 @pytest.mark.long
 def test_tables_of_all_kinds_declare_their_indexes(lab: Lab) -> None:
-    """LIKE, Hive and DataFrame writers create tables that declare indexes; some tables are empty.
+    """LIKE, Hive and DataFrame writers create (also empty) tables that declare indexes.
 
     If a declaration names a column that does not exist, writes still succeed.
     """

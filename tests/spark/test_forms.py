@@ -160,7 +160,7 @@ def test_spark_reports_other_mistakes(lab: Lab) -> None:
 
 
 def test_a_query_that_requires_its_index(lab: Lab, table: str) -> None:
-    """If a session requires indexes and a query cannot use any, the query fails with the reason.
+    """If a session requires an index but a query can use none, the query fails with the reason.
 
     The reason in the error of a query that requires an index is the one that EXPLAIN shows.
     """
@@ -173,7 +173,7 @@ def test_a_query_that_requires_its_index(lab: Lab, table: str) -> None:
         for free in ("TABLE t", "SELECT * FROM t WHERE r = 3", "SELECT * FROM plain WHERE id = 25"):
             assert lab.run(free).rows
         assert lab.run(f"{query} AND {unsupported}").files == 1
-        # Spark adds id IS NOT NULL to `id % 2 = 5`, but this condition skips no file.
+        # Spark adds the condition id IS NOT NULL to `id % 2 = 5`, but id IS NOT NULL skips no file.
         for useless in (unsupported, "id % 2 = 5", "id = 25 OR id % 2 = 5"):
             cause = r"SIEVE_REQUIRED.*forms.t.*unsupported-predicate \(%\)\. EXPLAIN"
             with pytest.raises(Exception, match=cause):

@@ -1,4 +1,4 @@
-"""Each form of predicate, plain and negated, with Spark's optimizer rules and without them."""
+"""Each form of predicate, plain and negated, both with and without Spark's optimizer rules."""
 
 from __future__ import annotations
 
@@ -297,7 +297,7 @@ def test_decimals_with_a_negative_scale(lab: Lab) -> None:
 
 
 def test_conditionals_with_many_branches_read_all_files(lab: Lab, table: str) -> None:
-    """If a conditional has over fifty branches or four levels, queries read all files."""
+    """If a conditional has more than fifty branches or four levels, queries read all files."""
     many = " ".join(f"WHEN id = {n} THEN {n}" for n in range(60))
     deep = "id"
     for _ in range(5):

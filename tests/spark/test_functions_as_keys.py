@@ -145,7 +145,7 @@ def _line(lab: Lab, name: str) -> str:
 
 
 def _calls(lab: Lab, name: str) -> Iterator[tuple[str, str]]:
-    """Calls like a function's examples, in each of which a column replaces one argument."""
+    """A function's example calls; in each call, a column replaces one argument."""
     for arguments in itertools.islice(examples(lab, name), 2):
         for at in range(len(arguments)):
             for column in COLUMNS:
@@ -180,7 +180,7 @@ def _kind(lab: Lab, call: str) -> str:
 
 
 def _faults(lab: Lab, calls: Sequence[str]) -> Iterator[str]:
-    """Calls whose queries return wrong rows, or could use the index but read all files."""
+    """Calls whose queries return wrong rows, or read all files although an index could serve."""
     names_ = [f"of_{k}" for k in range(len(calls))]
     for name, call in zip(names_, calls, strict=True):
         lab.sql(f"CREATE SIEVE INDEX {name} ON t ({call})")

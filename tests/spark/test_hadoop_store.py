@@ -118,7 +118,7 @@ def test_lost_reply_keeps_the_draft(jvm: Any, conf: Any, tmp_path: Path, took_ef
 def test_taken_name_succeeds_only_if_the_draft_is_gone(
     jvm: Any, conf: Any, tmp_path: Path, took_effect: bool
 ) -> None:
-    """If a rename finds the name taken, the create has succeeded only if the draft is gone."""
+    """If a rename reports a taken name, the create has succeeded only if the draft is gone."""
     taken = jvm.org.apache.hadoop.fs.FileAlreadyExistsException("taken")
     store = faulty(jvm, conf, Py4JJavaError("", taken), took_effect)
     assert store.create(f"file:{tmp_path}/f", b"x") is took_effect

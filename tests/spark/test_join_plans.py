@@ -1,4 +1,4 @@
-"""What EXPLAIN and counters show of run-time values, and how such values change Spark's plans."""
+"""What EXPLAIN and counters show about run-time values; and how these change Spark's plans."""
 
 from __future__ import annotations
 
@@ -205,7 +205,7 @@ def test_explain_says_why_a_join_gives_no_keys(
 
 @pytest.mark.parametrize("adaptive", ["true", pytest.param("false", marks=LONG)])
 def test_shared_exchange_needs_the_same_keys_in_all_scans(star: Lab, adaptive: str) -> None:
-    """If scans share an exchange, join keys prune these scans only if all get the same keys."""
+    """Join keys prune scans that share an exchange only if all of these scans get the same keys."""
     keyed = "SELECT f.v FROM fact f JOIN dim ON f.k = dim.k WHERE attr = {}"
     apart = f"SELECT * FROM ({keyed.format(77)}) UNION ALL SELECT * FROM ({keyed.format(7)})"
     alike = f"SELECT * FROM ({keyed.format(77)}) UNION ALL SELECT * FROM ({keyed.format(77)})"

@@ -153,7 +153,7 @@ def test_join_reads_only_files_with_a_partner(star: Lab, kind: str, mode: str) -
     """A join reads only files with matching rows; a broadcast or a separate job supplies keys."""
     query, files = PRUNED[kind]
     if mode.startswith("fetched"):
-        # If the table itself supplies the keys, the job that fetches keys adds a second scan.
+        # If `fact` itself supplies the keys, the job that fetches keys adds a second scan.
         files += kind == "with itself"
         # Spark has few threads for subqueries, so a subquery fetches no keys.
         files = FILES if kind == "in a subquery" else files
@@ -175,8 +175,8 @@ def test_side_filled_with_nulls_reads_files_with_a_partner(
     check(star, query, FILES, SHUFFLED | conf)
 
 
-# For each kind of join, how many files of `fact` a query reads: with `fact` on the left, and on the
-# right.
+# For each kind of join, how many files of `fact` a query reads if `fact` is on the left, and if it
+# is on the right.
 SIDES = {
     "INNER": (1, 1),
     "LEFT": (FILES, 1),
@@ -216,7 +216,7 @@ def test_side_returned_in_full_reads_all_files(star: Lab, kind: str, *, on_right
     ],
 )
 def test_no_keys_are_fetched_for_a_small_table(star: Lab, kind: str) -> None:
-    """For a small table, Sieve fetches no keys, unless spark.sieve.join.pruning is `always`."""
+    """Sieve fetches keys for a small table only if spark.sieve.join.pruning is `always`."""
     query, _ = PRUNED[kind]
     with star.settings(SHUFFLED | {"spark.sieve.join.pruning": "off"}):
         _, files = run(star, query)

@@ -29,7 +29,7 @@ LONG = pytest.mark.long
 
 
 def scattered(id_: int) -> int:
-    """The value for an id; the values are a permutation of the ids."""
+    """The value in the row with this id. All values together are a permutation of the ids."""
     return id_ * 7919 % ROWS
 
 
@@ -44,7 +44,7 @@ def holders(first: int, *, descending: bool = False) -> int:
     params=[pytest.param(each, marks=LONG) if each == "sieve" else each for each in SHAPES],
 )
 def scattered_table(lab: Lab, request: pytest.FixtureRequest) -> Iterator[Lab]:
-    """A table whose columns have permuted numbers, one per type, with indexes of wide cells."""
+    """A table with permuted numbers in one column per type, and with indexes of wide cells."""
     with lab.database("bounded"):
         columns = ", ".join(
             f"{text.format(f'(id * 7919 % {ROWS})')} AS {name}" for name, text in TYPES.items()
@@ -54,7 +54,7 @@ def scattered_table(lab: Lab, request: pytest.FixtureRequest) -> Iterator[Lab]:
             "IF(id % 400 < 150, NULL, id * 7919 % 4000) AS n, id * 7919 % 4000 DIV 1000 AS tied "
             f"FROM range(0, {ROWS}, 1, {FILES})"
         )
-        # An index of the shape `sieve` stores every key, so its options have no budget.
+        # An index of the shape `sieve` stores every key, so it has no option `budget`.
         budget = "" if request.param == "sieve" else ", budget = '1%'"
         options = f"OPTIONS (shape = '{request.param}'{budget})"
         lab.sql(f"CREATE SIEVE INDEX ON t ({', '.join(TYPES)}, n, tied) {options}")

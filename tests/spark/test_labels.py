@@ -73,7 +73,7 @@ def test_jobs_name_their_statement_and_step(lab: Lab) -> None:
 
 
 def test_jobs_of_sieve_run_in_a_separate_pool(lab: Lab) -> None:
-    """With a fair scheduler, Sieve's jobs run in a separate pool, unless the user has set one."""
+    """With a fair scheduler, Sieve's jobs run in a separate pool if the user has set no pool."""
     context = lab.spark.sparkContext
     with lab.database("pools"):
         lab.sql(f"CREATE TABLE t USING parquet AS {ROWS.format(first=0, last=1000)}")

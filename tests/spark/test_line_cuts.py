@@ -52,10 +52,10 @@ def _forms(*long: str) -> list[Any]:
 
 @pytest.mark.parametrize("form", _forms("csv with a separator"))
 def test_first_line_after_a_cut_is_found(lab: Lab, tmp_path: Path, form: str) -> None:
-    """For each third range, a query finds the first line after this range's start.
+    """For every third range, a query finds the first line that begins after the range's start.
 
-    Each query reads only every third range, so a line that the scan assigned to the next range
-    would be missing.
+    Each query reads only every third range. If the scan assigned a line to the next range, this
+    line would be missing.
     """
     format_name, options, line, ending = FORMS[form]
     assert sorted(cut % WIDTH for cut in CUTS) == sorted([*range(WIDTH), STEP % WIDTH])

@@ -47,7 +47,7 @@ SOURCES = [
 def test_the_same_run_with_and_without_executors(
     lab: Lab, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, source: str, names: Sequence[str]
 ) -> None:
-    """Both builds have equal counts; their run files have equal rows and lengths."""
+    """Both builds count the same, and their run files have equal rows and equal lengths."""
     monkeypatch.setattr(lab.spark.sparkContext, "pythonExec", sys.executable)
     types = {name: made for name, made in COLUMNS.items() if name in names}
     columns = ", ".join(f"{made} AS c{k}" for k, made in enumerate(types.values()))

@@ -189,7 +189,7 @@ def test_the_list_has_every_claim(lab: Lab, request: pytest.FixtureRequest) -> N
 
 @pytest.mark.parametrize(("zone", "ansi"), CONFIGURATIONS)
 def test_functions_keep_the_order_that_the_shim_claims(lab: Lab, zone: str, ansi: str) -> None:
-    """In the claimed range of a column, a function keeps the order of values, and is never NULL.
+    """In a claim's range of column values, the function keeps their order and never returns NULL.
 
     Results can be out of order only if their arguments differ by less than the claim's slack.
     """
@@ -240,7 +240,7 @@ def _faults(claim: Claim, ordinals: pa.Array, results: pa.Array) -> Iterator[str
 
 
 def _inversions(rows: Sequence[tuple[int, Any]], rises: bool) -> Any:
-    """Pairs of arguments that are in order, but whose results are not."""
+    """Pairs of arguments that are in order although their results are not."""
     if not rows:
         return
     tops = [rows[0]]

@@ -38,7 +38,7 @@ def rows(lab: Lab, text: str, args: Any) -> list[tuple[Any, ...]]:
 def test_errors_of_the_parser_keep_their_class(
     lab: Lab, text: str, args: Any, condition: str
 ) -> None:
-    """Errors of Spark's parser keep their class and condition when they pass Sieve's parser."""
+    """Sieve's parser passes on errors of Spark's parser with the same class and condition."""
     with pytest.raises(AnalysisException) as failed:
         lab.spark.sql(text, args=args)
     assert failed.value.getCondition() == condition

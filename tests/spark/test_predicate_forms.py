@@ -163,7 +163,7 @@ def test_a_key_reads_one_file(lab: Lab, table: str, ansi: str) -> None:
 
 
 def test_null_and_missing_texts_read_their_files(lab: Lab, table: str) -> None:
-    """IS NOT TRUE makes queries read files with NULL; for an absent text, queries read no file."""
+    """With IS NOT TRUE, queries read files with NULL; for an absent text, queries read no file."""
     for predicate, files in OTHER:
         lab.check(f"SELECT id FROM {table} WHERE {predicate}", exactly=files)
 

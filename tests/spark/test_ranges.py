@@ -87,7 +87,7 @@ def scanned(lab: Lab, query: str) -> tuple[int, int]:
 
 
 def largest_task(lab: Lab, query: str) -> int:
-    """How many bytes of files the largest task of a query's scan reads."""
+    """The number of file bytes that the largest task of a query's scan reads."""
     frame = lab.spark.sql(query)
     frame.collect()
     tasks = scan_of(frame).inputRDD().getPartitions()
@@ -118,7 +118,7 @@ def test_a_point_query_reads_one_range(lab: Lab) -> None:
 @PARQUET
 @pytest.mark.parametrize(("adaptive", "most"), [("true", "20000"), ("false", "1g")])
 def test_many_ranges(lab: Lab, adaptive: str, most: str) -> None:
-    """A scan of many ranges in several files has no more tasks than Spark without Sieve."""
+    """A scan of many ranges in several files has no more tasks than the same scan without Sieve."""
     keys = ", ".join(map(str, random.Random(most).sample(KEYS, 9)))
     query = f"SELECT k, n, pad FROM t WHERE k IN ({keys})"
     with lab.settings(
@@ -228,7 +228,7 @@ def test_queries_that_show_splits_read_whole_files(lab: Lab, shown: str) -> None
 
 
 def test_bytes_read_have_the_footer_of_each_stretch(lab: Lab, table: str) -> None:
-    """Adjacent ranges cost one footer together; each separate range costs one more footer.
+    """Adjacent ranges together cost one footer, and each separate range costs a further footer.
 
     Ranges of text files cost no footer.
     """

@@ -255,7 +255,7 @@ def test_session_value_overrides_the_value_of_the_driver(tables: Lab) -> None:
 
 
 def test_a_field_that_moves_with_positional_reading_is_found(tables: Lab) -> None:
-    """A scan of some struct fields has its own fingerprint, as ORC can read fields by position."""
+    """ORC can read fields by position, so a scan of some struct fields has its own fingerprint."""
     with other_database(tables, "fields"), tables.setting("orc.force.positional.evolution", "true"):
         tables.sql(
             "CREATE TABLE t USING orc AS SELECT CAST(id AS INT) a, named_struct("
@@ -421,7 +421,7 @@ def test_fingerprint_of_text_has_the_version_of_spark(tables: Lab) -> None:
 
 
 def test_fingerprint_has_the_settings_that_affect_values(tables: Lab) -> None:
-    """Fingerprints have only settings that affect values, and settings that Sieve does not know."""
+    """A fingerprint contains only settings that affect values and settings unknown to Sieve."""
     session = Lab(tables.spark.newSession())
     session.sql("USE fingerprints")
     before = set(parts(session, "csv_t"))

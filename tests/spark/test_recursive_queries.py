@@ -56,7 +56,7 @@ def _some(names: Iterable[str]) -> list[Any]:
 
 
 def _listed(lab: Lab) -> Counter[str]:
-    """The counters of listed and skipped files, as plans do not show the scans of single rounds."""
+    """The counters of listed and skipped files. Plans do not show the scans of single rounds."""
     status = lab.sql("SELECT counter, value FROM sieve_status() WHERE counter LIKE 'files_%'")
     return Counter(dict(status))
 

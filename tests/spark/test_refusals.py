@@ -257,7 +257,7 @@ def test_a_root_that_cannot_be_written_is_named(lab: Lab, tmp_path: Path) -> Non
 
 
 def refuse(lab: Lab, statement: str, condition: str, words: str) -> None:
-    """Asserts that a statement fails with an error class, and with a text that fits the pattern."""
+    """Asserts that a statement fails with this error class and a text that fits the pattern."""
     with pytest.raises(Exception, match=rf"\[{condition}\]") as refusal:
         lab.sql(statement)
     message = str(refusal.value)

@@ -44,7 +44,7 @@ OF_ZONES = {
 
 @pytest.mark.parametrize("rule", ["", "org.apache.spark.sql.catalyst.optimizer.UnwrapCast"])
 def test_rows_of_a_repeated_hour_are_found(lab: Lab, rule: str) -> None:
-    """When clocks go back, functions of a time decrease once; queries still lose no row.
+    """When clocks go back, functions of a time decrease once; queries nevertheless lose no row.
 
     Spark 4 rewrites a comparison of a cast as a comparison of the column, and then finds only one
     of the two equal hours. If the rule UnwrapCast is excluded, the index gets the comparison as
@@ -243,7 +243,7 @@ CONSTANTS = {
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """Stands in for an index; each value of a column has a location of its own."""
+    """Replaces an index; each value of a column is in a location of its own."""
 
     encoder: Encoder
     codes: Codes

@@ -244,7 +244,7 @@ def test_equal_scans_are_still_shared(lab: Lab, table: str) -> None:
 
 @pytest.mark.usefixtures("index")
 def test_cached_table_has_all_rows(lab: Lab, table: str) -> None:
-    """A cached filtered query serves no other query, and a cached table has all rows."""
+    """Other queries do not use the cached rows of a filtered query; a cached table has all rows."""
     (other,) = opened(lab, 1)
     try:
         lab.sql(f"CACHE TABLE part AS SELECT * FROM {table} WHERE id = 123")
@@ -327,7 +327,7 @@ def the_listing(session: SparkSession, query: str) -> str:
     "change", ["CREATE SIEVE INDEX ON {} (r)", "CREATE OR REPLACE SIEVE INDEX ON {} (id)"]
 )
 def test_scans_before_and_after_create_are_not_equal(lab: Lab, table: str, change: str) -> None:
-    """If no index is created or replaced in between, two scans of the same query are equal."""
+    """Two scans of the same query are equal if no index is created or replaced between them."""
     first, same = (the_scan(lab.spark, POINT).relation().location() for _ in range(2))
     assert first.equals(same)
     assert first.hashCode() == same.hashCode()
@@ -337,7 +337,7 @@ def test_scans_before_and_after_create_are_not_equal(lab: Lab, table: str, chang
 
 @pytest.mark.usefixtures("index")
 def test_a_prefetched_answer_serves_one_listing(lab: Lab) -> None:
-    """A prefetched answer serves one use of a file listing; a second run sends a new request.
+    """Only one use of a file listing gets a prefetched answer; a second run sends a new request.
 
     Between two runs of a query, the table can change.
     """

@@ -76,7 +76,7 @@ def _by_spark(query: str) -> Writer:
 
 
 def _damaged(_: Lab, path: Path) -> None:
-    """An ORC file with damaged numbers, whose patches are so wide that numbers exceed 64 bits."""
+    """An ORC file with damaged numbers: its patches are so wide that numbers exceed 64 bits."""
     numbers = [2030, 2000, 2020, 1000000, *range(2040, 2200, 10)]
     orc.write_table(pa.table({"a": numbers}), path, compression="uncompressed")
     content = path.read_bytes()

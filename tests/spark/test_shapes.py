@@ -79,7 +79,7 @@ def test_every_shape_gives_the_same_rows(tables: Lab, shape: str) -> None:
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_odd_columns(tables: Lab, shape: str) -> None:
-    """An index skips files of columns with one value, only NULL, only NaN, or a type's limits."""
+    """An index on a column of one value, of only NULL or NaN, or of a type's limits skips files."""
     tables.sql(f"CREATE SIEVE INDEX ON odd (one, none, nan, ends) OPTIONS (shape = '{shape}')")
     for where, files in {
         "one = 5": 4, "one = 6": 0, "none = 1": 0, "none IS NULL": 4, "nan = 1": 0,

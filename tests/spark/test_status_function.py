@@ -56,7 +56,7 @@ def test_a_pruned_scan_is_counted(lab: Lab, table: str) -> None:
 
 
 def test_reasons_are_counted_by_scan(lab: Lab, table: str) -> None:
-    """Each scan counts once under its reason: no index, another reader, or a new file."""
+    """Each scan adds one to the counter of its reason: no index, another reader, or a new file."""
     before = _status(lab)
     lab.run(f"SELECT * FROM {table}")
     lab.run(f"SELECT * FROM {table} WHERE r = 3")

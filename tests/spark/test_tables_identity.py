@@ -1,4 +1,4 @@
-"""An index belongs to one table, and not to a copy, a namesake or a successor of this table."""
+"""An index belongs to one table. It does not belong to the table's copy, namesake or successor."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def index_folders(lab: Lab, database: str) -> list[Path]:
 
 
 def properties(lab: Lab, table: str) -> dict[str, str]:
-    """Those properties of a table that register indexes."""
+    """The properties with which a table registers its indexes."""
     rows = lab.sql(f"SHOW TBLPROPERTIES {table}")
     return {key: value for key, value in rows if key.startswith("sieve.index.")}
 

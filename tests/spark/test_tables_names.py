@@ -1,4 +1,4 @@
-"""Names with blanks, dots, quotes or other scripts; letter case counts as in Spark."""
+"""Names with blanks, dots, quotes or other scripts; letter case matters as in Spark."""
 
 from __future__ import annotations
 

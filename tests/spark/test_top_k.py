@@ -246,7 +246,7 @@ def test_calls_of_a_sorted_frame_skip_files_like_a_limit(
     assert frame.tail(1)[0].k == 0
     assert len(frame.collect()) == FILES * 100
     assert _read(frame.limit(3).union(frame.limit(3))) == 1 + 1
-    # The union needs the limited rows and all sorted rows, which come from the same plan nodes.
+    # The union needs both the limited rows and all sorted rows; both come from the same plan nodes.
     both = frame.limit(3).union(frame)
     assert len(both.collect()) == FILES * 100 + 3
     assert [tuple(row) for row in frame.offset(3995).limit(10).sort("k").collect()] == [
@@ -350,7 +350,7 @@ def test_files_changed_after_the_build_are_read(top: Lab) -> None:
         known = "SELECT min(k), input_file_name() FROM t WHERE k BETWEEN 0 AND 399 GROUP BY 2"
 
         def first_known() -> Path:
-            """The indexed file with the least keys; because of it, queries skip the other files."""
+            """The indexed file with the least keys. It makes queries skip the other files."""
             path = Path(min(top.sql(known))[1].removeprefix("file://"))
             path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
             return path

@@ -34,7 +34,7 @@ def orders(lab: Lab) -> Iterator[Lab]:
 
 
 def least(lab: Lab, predicate: str) -> int:
-    """How many files contain a row that matches the predicate."""
+    """The number of files that contain a row that matches the predicate."""
     with lab.setting("spark.sieve.enabled", "false"):
         return len(set(lab.sql(f"SELECT input_file_name() FROM t WHERE {predicate}")))
 
@@ -111,7 +111,7 @@ JOINS = {
 
 @pytest.fixture(params=["broadcast", "fetched"])
 def keys_of(request: pytest.FixtureRequest, orders: Lab) -> Iterator[Lab]:
-    """A table of pairs, the join keys, which a broadcast or a separate job supplies."""
+    """A table of pairs, which are join keys. A broadcast or a separate job supplies them."""
     orders.sql(f"CREATE OR REPLACE TEMPORARY VIEW wanted AS {KEYS}")
     settings = {"spark.sql.autoBroadcastJoinThreshold": "-1", "spark.sieve.join.pruning": "always"}
     with orders.settings(settings if request.param == "fetched" else {}):

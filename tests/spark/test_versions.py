@@ -1,4 +1,4 @@
-"""Tests an index's past versions, the files that VACUUM deletes, and indexes of dropped tables."""
+"""Tests past versions of an index, files that VACUUM deletes, and indexes of dropped tables."""
 
 from __future__ import annotations
 

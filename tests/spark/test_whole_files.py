@@ -65,7 +65,7 @@ def test_scan_of_zstd_files_reads_all_files_or_none(lab: Lab, tmp_path: Path) ->
 
 
 def test_a_separator_that_overlaps_with_itself_is_refused(lab: Lab, tmp_path: Path) -> None:
-    """CREATE refuses a separator that overlaps with itself, as lines could end in two places."""
+    """CREATE refuses a separator that overlaps itself, because a line could end in two places."""
     (tmp_path / "a.csv").write_text("s1,1,tyyyys2,2,tyys3,3,tyyy", encoding="utf-8")
     with lab.database("overlapping"):
         lab.sql(
