@@ -119,8 +119,8 @@ def _measure(run: Run) -> dict[str, list[float]]:
     plain, sieve = Side("plain", iceberg=run.iceberg), Side("sieve", iceberg=run.iceberg)
     times: dict[str, list[float]] = {mode: [] for mode in MODES}
     for k, key in enumerate(_keys(run)):
-        # The order of the kinds rotates, so that no kind always runs after the same kind. In total,
-        # both JVMs plan the same number of queries.
+        # The order of the kinds rotates, so that no kind always runs after the same other kind. In
+        # total, both JVMs plan the same number of queries.
         for mode in (MODES * 2)[k % len(MODES) : k % len(MODES) + len(MODES)]:
             side, repeats = (plain, len(MODES) - 1) if mode == PLAIN else (sieve, 1)
             for again in range(repeats):

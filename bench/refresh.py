@@ -14,8 +14,8 @@ version.
 
 With ``--locations N``, the benchmark starts no Spark. It only measures how Sieve writes a version's
 list of N files after some of them have changed. The output shows the bytes and the time of two
-kinds of write. One kind writes the whole list. The other writes a delta, which readers apply to the
-previous list.
+kinds of write. One kind of write stores the whole list. The other kind stores a delta, which
+readers apply to the previous list.
 """
 
 from __future__ import annotations

@@ -112,7 +112,7 @@ def _times(console: Console, done: Sequence[tuple[Measured, Turns]], other: str)
 
 
 def _partners(console: Console, measured: Sequence[Measured]) -> None:
-    """Prints how many files scans with join keys read, and how many of these contain a match."""
+    """Prints how many files the scans with join keys read, and how many of them contain a match."""
     scans = [s for one in measured for s in one.scans if s.read < FILES]
     if scans:
         read, least = sum(s.read for s in scans), sum(s.least for s in scans)

@@ -54,7 +54,7 @@ def paths_of(dictionary: Mapping[str, Any]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A file that is read in part: its cuts, its footer, and which ranges are skipped."""
+    """A file that is read in part: its cuts, its footer, and the flags of its skipped ranges."""
 
     cuts: list[int]
     footer: int

@@ -53,7 +53,7 @@ class Mapped:
         self._maps = [decode_map(payload) for payload in payloads]
 
     def may_hold(self, low: Codes, high: Codes) -> Answer:
-        """Looks up ranges in the intervals. For a single key, a map must also find the file."""
+        """Looks up ranges in the intervals. For a point, a map must find the file, too."""
         found = self._intervals.may_hold(low, high)
         points = np.flatnonzero(low == high)
         hashes = hash_codes(low[points])

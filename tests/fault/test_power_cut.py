@@ -1,4 +1,4 @@
-"""Simulates power cuts; each cut loses all file names and contents that were not synced."""
+"""Simulates power cuts. Each power cut loses all file names and contents that were not synced."""
 
 from __future__ import annotations
 

@@ -80,8 +80,8 @@ def empty(warehouse: Warehouse) -> None:
 CHANGES = (append, delete, overwrite, compact, replace, lengthen, empty)
 
 
-# The parameter is the first of the two changes. The test combines the first change with each change
-# as the second.
+# The parameter is the first of the two changes. The test combines the first change with each
+# possible second change.
 @pytest.mark.parametrize(
     "first",
     [

@@ -137,7 +137,7 @@ def test_same_rows_in_every_mode(
 def test_explain_predicts_the_run(
     script: Script, lab: Lab, spark: Connect, every: int | None
 ) -> None:
-    """EXPLAIN SIEVE predicts a run's listed and skipped files, run-time values and reasons."""
+    """EXPLAIN SIEVE predicts which files a run lists and skips, its run-time values and reasons."""
     assert spark
     session = Lab(lab.spark.newSession())
     session.sql(f"USE golden_{script.name}")

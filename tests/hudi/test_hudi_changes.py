@@ -51,7 +51,7 @@ def changed(lab: Lab, kind: str, **properties: str) -> Iterator[str]:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_change_data(lab: Lab, kind: str) -> None:
-    """A CDC query returns the values before and after each change, before and after REFRESH."""
+    """Both before and after REFRESH, a CDC query returns the old and new values of each change."""
     with changed(lab, kind, hoodie__table__cdc__enabled="true") as database:
         first = tables.instants(lab)[0]
         query = (

@@ -39,7 +39,8 @@ def test_size_of_a_table_is_that_of_the_selected_slice(lab: Lab, kind: str, part
         whole, left = _sizes(lab, JOIN.format("= 5"))
         assert left < whole / 4
         assert _sizes(lab, JOIN.format(">= 0")) == (whole, whole)
-        # Sieve does not change the join's algorithm, because few bytes can contain many rows.
+        # Although the scan is small, Sieve does not make Spark broadcast it, because few bytes can
+        # contain many rows.
         with lab.setting("spark.sql.autoBroadcastJoinThreshold", str(whole // 10)):
             plan = lab.spark.sql(JOIN.format("= 5"))._jdf.queryExecution().sparkPlan()
             assert "BroadcastHashJoin" not in plan.toString()

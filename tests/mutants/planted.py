@@ -33,7 +33,7 @@ class Fault:
         file: base name of the Python or Scala file to change.
         old: text to replace, which occurs once in the file.
         new: faulty text that replaces `old`.
-        test: base name of a test file. ``::`` and a test's name can follow it.
+        test: base name of a test file. ``::`` and a test's name can follow the file's name.
     """
 
     file: str

@@ -1,7 +1,8 @@
 """If byte ranges cover a file without gap or overlap, exactly one range reads each row.
 
-Byte ranges, formats and contents are random. A range can end at any byte (inside row groups,
-stripes, lines and line breaks), or where the driver would cut: between row groups or stripes.
+Byte ranges, formats and contents are random. A range can end at any byte, for example inside a row
+group, a stripe, a line or a line break. Or it ends where the driver would cut: between row groups
+or stripes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""For generated columns, any price and any shape, look-ups lose no location of a key."""
+"""For generated columns, and for any price and shape, look-ups lose no location of a key."""
 
 from __future__ import annotations
 
@@ -183,7 +183,7 @@ def test_the_reference_shape_decodes_to_entries_too(table, error):
 
 @given(st.lists(st.tuples(CODES, CODES), min_size=1), st.lists(CODES, min_size=1))
 def test_value_of_a_gap_is_a_probability(gaps, sample):
-    """The probability that a gap between entries lets queries skip a file is from 0 to 1.
+    """The probability that queries skip a file because of a gap between entries is from 0 to 1.
 
     A wider gap never has a lower probability of skipping a file than a narrower gap.
     """

@@ -72,7 +72,7 @@ def number(text: str) -> float:
 def test_estimate_is_close_to_the_built_index(
     tables: Lab, table: str, column: str, options: str, request: pytest.FixtureRequest
 ) -> None:
-    """ESTIMATE's error is at most a quarter; in small numbers, at most 4 KB or half a file."""
+    """ESTIMATE's error is at most a quarter. Errors of up to 4 KB or half a file also pass."""
     if table == "large":
         request.getfixturevalue("large")
     on = f"ON {table} ({column}) OPTIONS ({options})"
@@ -212,7 +212,7 @@ def test_a_predicate_on_a_part_of_a_large_table(tables: Lab) -> None:
 
 @pytest.mark.long
 def test_estimate_from_a_sample_of_files_is_close(tables: Lab) -> None:
-    """From a sample, ESTIMATE's error is at most a half for bytes, and a quarter for files read.
+    """With a sample, ESTIMATE's error is at most half of the bytes and a quarter of the files read.
 
     The advice says that ESTIMATE sampled files; ESTIMATE reads only the files of the sample.
     """

@@ -66,7 +66,7 @@ _KNOWN: dict[str, Answer] = {}
 
 
 def check(lab: Lab, query: str, needed: int) -> None:
-    """Asserts that rows equal Spark's, and that at most a fifth more files are read than needed."""
+    """Asserts that rows equal Spark's, and that the files read are at most 1.2 * `needed` + 1."""
     with lab.setting("spark.sieve.audit.sample", "1.0"):
         lab.check(query, at_most=int(1.2 * needed + 1), known=_KNOWN)
 

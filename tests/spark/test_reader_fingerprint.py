@@ -307,7 +307,7 @@ def test_properties_of_sieve_are_no_reader_options(tables: Lab) -> None:
 
 @pytest.mark.parametrize("changed", ["maker", "reader"])
 def test_view_is_pruned_only_if_settings_of_both_sessions_fit(tables: Lab, changed: str) -> None:
-    """A global temporary view is pruned only if its creator's and its user's settings both fit."""
+    """A global temporary view skips files only if its creator's and user's settings both fit."""
     maker, reader = Lab(tables.spark.newSession()), Lab(tables.spark.newSession())
     maker.sql("USE fingerprints")
     maker.spark.table("csv_t").createOrReplaceGlobalTempView("both")

@@ -93,9 +93,9 @@ def test_hive_table_with_a_serde_is_refused_with_the_setting(
 
 
 def test_a_collated_column_is_refused(refusing: Lab) -> None:
-    """CREATE refuses a column with another collation than UTF8_BINARY.
+    """CREATE refuses a column with a collation other than UTF8_BINARY.
 
-    Under other collations than UTF8_BINARY, strings with different codes can be equal.
+    Under a collation other than UTF8_BINARY, strings with different codes can be equal.
     """
     if refusing.spark.version < "4":
         pytest.skip("Spark 3.5 has no collations")
@@ -115,7 +115,7 @@ def test_a_read_by_path_is_refused(refusing: Lab) -> None:
 
 
 def test_a_stream_is_refused(refusing: Lab, tmp_path: Path) -> None:
-    """CREATE refuses a streaming view, even if the stream reads files, as the view has no files."""
+    """A streaming view has no files, so CREATE refuses the view even if the stream reads files."""
     refusing.spark.range(3).write.parquet(str(tmp_path / "in"))
     files = refusing.spark.readStream.schema("id LONG").parquet(str(tmp_path / "in"))
     files.createTempView("flow")

@@ -33,7 +33,7 @@ def write(frame: Any, table: str, folder: Path) -> None:
 
 
 def test_a_table_of_a_file_sink_is_indexed(lab: Lab, tmp_path: Path) -> None:
-    """A table that a file sink writes can be indexed; its files are those in the sink's log."""
+    """A table that a file sink writes can be indexed; the sink's log lists the table's files."""
     feed = lab.spark.readStream.table("feed")
     write(feed, "t", tmp_path)
     lab.sql("REFRESH TABLE t")

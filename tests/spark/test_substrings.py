@@ -238,7 +238,7 @@ def test_patterns_with_a_broken_escape(logs: Lab) -> None:
 
 
 def test_escape_for_invalid_bytes_loses_no_row(lab: Lab) -> None:
-    """If the escape character is also the replacement of invalid bytes, queries lose no row.
+    """Queries lose no row even if the escape character is the one that replaces invalid bytes.
 
     LIKE decodes invalid bytes as the replacement character, so a text can match a pattern with
     other bytes.

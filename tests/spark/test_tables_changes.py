@@ -202,7 +202,7 @@ def test_null_structs_have_null_fields(lab: Lab) -> None:
 
 
 def test_file_with_a_future_time_is_always_read(lab: Lab) -> None:
-    """CREATE omits files whose modification time is in the future, as they could hide changes."""
+    """A modification time in the future could hide changes of a file, so CREATE omits the file."""
     with lab.database("unsettled"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
         tomorrow = time.time() + 86_400

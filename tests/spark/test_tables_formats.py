@@ -75,7 +75,7 @@ def test_a_table_of_foreign_files_with_options(lab: Lab, tmp_path: Path) -> None
 
 
 def test_an_empty_table_can_be_indexed(lab: Lab) -> None:
-    """The index of an empty table is ready; until REFRESH, queries read all rows written later."""
+    """The index of an empty table is ready. Until REFRESH, queries read all rows written later."""
     with lab.database("empty"):
         lab.sql("CREATE TABLE t (id BIGINT, s STRING) USING parquet")
         assert lab.sql("CREATE SIEVE INDEX ON t (id)")[0][:3] == ("id_sieve", 1, 0)

@@ -61,7 +61,7 @@ def test_a_filter_of_a_partition_and_a_column_is_named(lab: Lab) -> None:
 
 
 def test_show_lists_many_partitions_without_a_job(lab: Lab) -> None:
-    """SHOW for a database finds, without a Spark job, how many new files each index lacks."""
+    """SHOW for a database tells how many new files each index lacks, and starts no Spark job."""
     with lab.database("glance"):
         lab.sql("CREATE TABLE t (id BIGINT, p BIGINT) USING parquet PARTITIONED BY (p)")
         lab.sql("INSERT INTO t SELECT id, id % 40 FROM range(0, 400, 1, 1)")
@@ -120,8 +120,8 @@ def test_file_in_several_partitions_is_always_read(lab: Lab, tmp_path: Path) -> 
     """A scan always reads a file that several partitions list.
 
     If the keys of a file in several partitions bounded a top-k query, low keys of one group would
-    exclude rows of others. Several partitions share a location, spelt equally or differently, or
-    one location lies in another.
+    exclude rows of other groups. Several partitions share a location, spelt equally or differently,
+    or one location lies in another.
     """
     shared = tmp_path / "shared"
     lab.spark.range(100, 110, 1, 1).toDF("k").write.parquet(str(shared))

@@ -115,7 +115,8 @@ def test_vacuum_deletes_only_indexes_that_are_not_in_use(lab: Lab) -> None:
         (dead / "intent.json").write_bytes((kept / "intent.json").read_bytes())
         stranger = root / "00000000-0000-4000-8000-00000000000e"
         stranger.mkdir()
-        # A writer may still be at work on this index, so VACUUM keeps the index under any RETAIN.
+        # A writer may still be at work on this index, so VACUUM keeps the index, whatever RETAIN
+        # says.
         assert lab.sql("VACUUM SIEVE INDEXES IN orphaned RETAIN 0 HOURS") == []
         yesterday = time.time() - 86_500
         os.utime(dead / "intent.json", (yesterday, yesterday))
