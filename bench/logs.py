@@ -4,8 +4,8 @@ The table has 64 files of many row groups. A line has about 230 bytes, an eighth
 random UUID. Five queries look for a part of a line, with Spark alone and with Sieve in turn. The
 lower bound of the row groups read is the number of row groups with a match. Next to the lower
 bound, the output shows how many row groups Bloom filters select. Each row group has a Bloom filter
-of its 4-byte sequences, as in ClickHouse's index type ``ngrambf_v1``. The filters together have 5 %
-of the size of the compressed lines, and the best number of hashes.
+of its 4-byte sequences, as in ClickHouse's index type ``ngrambf_v1``. All filters together have 5 %
+of the size of the compressed lines. Each filter uses the best number of hashes.
 """
 
 from __future__ import annotations

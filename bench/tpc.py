@@ -38,8 +38,8 @@ class Measured:
     Attributes:
         number: the query's number in its suite.
         turns: figures of the query. None if the query failed.
-        scans: scans that skipped files by values that are known only at run time. Empty under all
-            settings but the first.
+        scans: scans that skipped files by values that Spark learns only at run time. Empty under
+            all settings but the first.
         unkeyed: scans of indexed tables that used no such values, each with the reasons from
             EXPLAIN SIEVE. Empty under all settings but the first.
         fault: a mode whose rows differ from the rows of the first mode, or an error. Empty if there

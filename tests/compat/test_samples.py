@@ -42,7 +42,7 @@ def test_an_older_format_is_rebuilt_by_refresh(warehouse: Warehouse) -> None:
 
     REFRESH keeps the options, comment and name of the old index.
 
-    If an index has an older format, statements that only show the index still work.
+    Statements that only show an index still work if the index has an older format.
     """
     with without_spark():
         Session(warehouse).sql("CREATE SIEVE INDEX ON t (id)")

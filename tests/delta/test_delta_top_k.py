@@ -1,4 +1,4 @@
-"""Top-k queries, MIN and MAX read few files of a Delta table, unless it has deletion vectors."""
+"""Top-k queries, MIN and MAX read few files of Delta tables that cannot have deletion vectors."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_first_rows_read_few_files(lab: Lab, shape: str) -> None:
 
 
 def test_table_with_deletion_vectors_has_no_bound(lab: Lab) -> None:
-    """If a table can have deletion vectors, top-k queries, MIN and MAX read all files.
+    """If a table can have deletion vectors, top-k queries, MIN and MAX read all of its files.
 
     If deletion vectors are enabled, Delta adds a filter to each scan.
     """

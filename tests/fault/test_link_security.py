@@ -1,4 +1,4 @@
-"""Only the front end can use its link to the driver, and the link changes no user session."""
+"""Only the front end can use its link to the driver; the link leaves users' sessions unchanged."""
 
 from __future__ import annotations
 

@@ -135,7 +135,7 @@ For each: the numbers of rows and of runs that the index then has for the change
 
 @pytest.mark.parametrize("step", STEPS)
 def test_files_read_by_refresh_after_each_command(lab: Lab, step: str) -> None:
-    """If new log files contain whole records, a refresh reads only them; otherwise the whole slice.
+    """A refresh reads only new log files if these contain whole records, or else the whole slice.
 
     The refresh does not read unchanged slices.
     """

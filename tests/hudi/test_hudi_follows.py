@@ -85,8 +85,8 @@ def test_the_dataframe_writer_is_followed(lab: Lab, kind: str) -> None:
         written = lab.spark.sql(tables.rows(400, 450)).write.format("hudi").options(**options)
         written.mode("append").save(str(tables.folder(lab)))
         caught_up(lab, 5)
-        # If a session has already read a table, Spark does not tell it about writes to the table's
-        # folder.
+        # If a session has already read a table, Spark does not tell the session about writes to the
+        # table's folder.
         lab.sql("REFRESH TABLE t")
         assert lab.check("SELECT * FROM t WHERE id = 440", exactly=1).rows
         lab.check("SELECT * FROM t WHERE id = 45", exactly=1)

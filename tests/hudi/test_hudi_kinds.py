@@ -19,7 +19,7 @@ SORTED = {
 
 
 def predicates(key: int) -> list[str]:
-    """For each kind of index, a predicate that only the row with a key satisfies."""
+    """For each kind of index, a predicate that is true only for the row with the given key."""
     return [
         f"lower(email) = 'user{key}@example.org'",
         f"array_contains(tags, 't{key}')",

@@ -67,9 +67,10 @@ def answers(lab: Lab, queries: Sequence[str], *, hudi: bool, sieve: bool) -> lis
 @pytest.mark.parametrize("kind", ["cow", "mor"])
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.part)
 def test_slices_that_hudi_or_the_index_skips_are_not_read(lab: Lab, way: Way, kind: str) -> None:
-    """Point and range queries read only the slices that neither Hudi nor the index skips.
+    """Point and range queries read only those slices that neither Hudi nor the index skips.
 
-    The rows are the same, whether Hudi, the index, both or neither skip slices.
+    Queries return the same rows whether slices are skipped by Hudi, by the index, by both or by
+    neither.
     """
     with lab.database("hudi_skipping"):
         tables.create(lab, kind, parts=True, hoodie__metadata__enable="true", **way.properties)

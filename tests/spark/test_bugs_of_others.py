@@ -127,7 +127,7 @@ def test_rows_of_a_deleted_file_give_no_bound(lab: Lab) -> None:
 
 
 def test_files_without_statistics_are_not_all_null(lab: Lab) -> None:
-    """Files without statistics do not count as "all NULL", as they did in apache/hudi#18792.
+    """In apache/hudi#18792, files without statistics counted as "all NULL"; in Sieve, they do not.
 
     The table contains files without statistics, and files without a column that was added later.
     """

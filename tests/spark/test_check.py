@@ -252,7 +252,7 @@ def test_counts_that_are_too_low_are_found(t: Lab) -> None:
 
 
 def test_files_that_prove_nothing_are_not_checked(t: Lab) -> None:
-    """CHECK reports files as stale if a build found them too young or proved nothing about them."""
+    """CHECK reports files as stale that were too young for the build or that it could not index."""
     t.sql("CREATE SIEVE INDEX ON t (id)")
     for state, words in (
         (FileState.RACY, "too young to be relied on"),

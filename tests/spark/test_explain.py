@@ -151,7 +151,7 @@ def test_explain_shows_the_scans_of_a_query_in_a_statement(star: Lab, statement:
     ],
 )
 def test_explain_refuses_an_unsupported_statement(star: Lab, statement: str) -> None:
-    """If EXPLAIN cannot explain a statement, the error names the statement, which does not run."""
+    """If EXPLAIN cannot explain a statement, it does not run it; the error names the statement."""
     with pytest.raises(PySparkException, match=r"SIEVE_UNSUPPORTED_STATEMENT|PARSE_SYNTAX_ERROR"):
         star.explain(statement)
     assert star.sql("SELECT count(*) FROM dim") == [(1,)]

@@ -161,7 +161,7 @@ def test_file_with_a_failing_expression_is_always_read(users: Lab) -> None:
 
 
 def test_session_without_ansi_ignores_the_index_on_a_cast(users: Lab) -> None:
-    """Without ANSI mode, the indexed cast returns NULL, so only the index on `lower` is used."""
+    """Without ANSI mode, the indexed cast can return NULL, so queries do not use its index."""
     query = "SELECT id FROM t WHERE CAST(digits AS INT) = 42"
     with users.setting("spark.sql.ansi.enabled", "false"):
         users.check(query, exactly=8)

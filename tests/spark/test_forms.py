@@ -152,7 +152,7 @@ def test_similar_texts_get_a_suggested_statement(lab: Lab, typed: str, meant: st
 
 @pytest.mark.usefixtures("table")
 def test_spark_reports_other_mistakes(lab: Lab) -> None:
-    """If Spark can parse a text, or the text resembles no SIEVE statement, Spark runs it."""
+    """Sieve leaves a text to Spark if Spark can parse it, or if it resembles no SIEVE statement."""
     for text in ("CREATE SPARSE INDEX i ON t (id)", "SHOW SIEVES", "SELEC SIEVE", "CREATE SIEV"):
         _check_refused_by_spark(lab, text)
     lab.sql("CREATE VIEW seive AS SELECT 1 AS index")

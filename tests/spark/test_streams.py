@@ -80,7 +80,7 @@ def test_a_partitioned_table_of_a_file_sink(lab: Lab, tmp_path: Path) -> None:
     ],
 )
 def test_static_side_of_a_stream_is_pruned(lab: Lab, tmp_path: Path, how: str) -> None:
-    """For each batch of a stream, the join skips files of the static side, and loses no row."""
+    """In a join of a stream with a table, each batch skips files of the table and loses no row."""
     static = lab.spark.table("t").where("id BETWEEN 100 AND 110").withColumnRenamed("id", "k")
     facts = lab.spark.readStream.table("feed").selectExpr("id - 4900 AS f")
 

@@ -39,7 +39,7 @@ def test_columns_of_strange_names(lab: Lab, form: str) -> None:
 
 @pytest.mark.parametrize("name", ["größe", "1d", "a`.b", "select"])
 def test_statements_on_a_column_of_a_strange_name(lab: Lab, name: str) -> None:
-    """CHECK, REFRESH, functions, and indexes of each kind find a column of a strange name."""
+    """CHECK, REFRESH, functions and all kinds of index work for a column with a strange name."""
     column = quoted(name)
     with lab.database("strange_statements"):
         lab.sql(

@@ -26,7 +26,7 @@ def alike(lab: Lab) -> Iterator[Lab]:
 
 @pytest.mark.parametrize("columns", ["abc", "abcd"])
 def test_columns_of_one_type_in_any_order(alike: Lab, columns: str) -> None:
-    """Lists, subqueries and joins on a tuple find their rows in other orders of the columns.
+    """If lists, subqueries and joins name a tuple's columns in other orders, they find their rows.
 
     If all columns have one type, only the order distinguishes the values of a row.
     """
