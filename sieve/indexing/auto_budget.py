@@ -23,8 +23,8 @@ MOST_MAP_BYTES: Final = 1 << 30
 MOST_MAP_TIMES: Final = 3
 """Maximum build time of such a map, as a multiple of the build time of the index without it."""
 
-# Seconds on two cores for: a build with few keys; one more file; one more row with scattered keys;
-# one more key in a hash map.
+# Build times in seconds on two cores: for a build with few keys, and in addition for each file, for
+# each row with scattered keys, and for each key in a hash map.
 _BUILD_SECONDS: Final = 6.0
 _FILE_SECONDS: Final = 2e-3
 _ROW_SECONDS: Final = 7e-7
@@ -87,7 +87,7 @@ def expected_of(trial: Trial, stop: Stop, location_bytes: float) -> tuple[Expect
 
 @dataclass(frozen=True, slots=True)
 class MapPlan:
-    """A plan for a hash map that costs less than the bytes that queries need not read with it.
+    """A plan for a hash map with which queries save more bytes than the map costs.
 
     Attributes:
         options: the options with which the build would make the map.
@@ -105,7 +105,7 @@ def plan_map(
     keys: int,
     index_bytes: int,
 ) -> MapPlan | None:
-    """Plans a hash map with few intervals; None if it exceeds the budget or does not pay back.
+    """Plans a hash map and few intervals; None if the map exceeds the budget or does not pay back.
 
     Args:
         options: the options, with the budget ``auto``.
@@ -156,7 +156,9 @@ def map_is_likely(profile: Profile, options: IndexOptions) -> bool:
 
 
 def map_limit(size: int, keys: int, rows: int, n_files: int) -> Limit | None:
-    """Returns the limit that a hash map which the user has not asked for exceeds, or None.
+    """Returns the limit that a hash map exceeds, or None.
+
+    The limits are for maps that the user has not asked for.
 
     Args:
         keys: number of distinct keys in each location, summed over all locations.

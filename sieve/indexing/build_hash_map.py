@@ -94,8 +94,8 @@ class SharedPairs:
 
         Args:
             budget: maximum size of all maps together, in bytes.
-            worth: maximum bytes of fingerprints for each location that they save in a query for an
-                absent key.
+            worth: the maximum bytes of fingerprints that are justified if a query for an absent key
+                then reads one location less.
 
         Raises:
             InvalidInputError: the budget is too small for so many keys. The message names a budget
@@ -145,8 +145,9 @@ def fit_maps(
         keys: approximate number of distinct keys.
         n_files: number of locations.
         budget: maximum size of all maps together, in bytes.
-        worth: maximum bytes of fingerprints for each location that they save in a query for an
-            absent key. If infinite, only the budget limits the fingerprints.
+        worth: the maximum bytes of fingerprints that are justified if a query for an absent key
+            then reads one location less. If ``worth`` is infinite, only the budget limits the
+            fingerprints.
 
     Raises:
         InvalidInputError: the budget is too small for so many keys. The message names a budget that

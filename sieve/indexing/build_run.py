@@ -83,13 +83,12 @@ def build_run(
     Args:
         frame: all rows of some files and their `LOCATION`, read as a query reads the files.
         whole: the same rows, with whole files as `LOCATION`.
-        counting: the same rows for a count that reads no column, or the number of rows of each
-            file; None if Spark cannot count without reading a column. If the build reads fewer or
-            more rows of a file, every query must read the file.
-        encoder: the encoder of the runs that the version reuses; None if there are none.
-        added: bool[n], files of which the build reads only appended rows, if any. Other runs
-            contain the earlier rows of these files. If there is such a file, the build chooses no
-            hash map.
+        counting: the number of rows of each file, or the same rows, which Spark counts without
+            reading a column; None if Spark cannot do so. If the build reads fewer or more rows of a
+            file than counted, every query must read the file.
+        encoder: the encoder of the runs that the version reuses; None if it reuses no run.
+        added: bool[n], whether the build reads only appended rows of a file. Other runs contain the
+            earlier rows of such a file. If there is such a file, the build chooses no hash map.
         write_file: writes the files of a small run in this process.
 
     Raises:
@@ -106,8 +105,8 @@ def build_run(
             write_file=write_file,
         )
         if profile.write_file and not surely_shared(index_dir, frame.sparkSession.sparkContext):
-            # Perhaps executors and driver do not share this storage, so executors write the run,
-            # and their tasks check this.
+            # The executors and the driver may not share this storage. Therefore executors write the
+            # run, and their tasks check that they see the driver's files.
             profile = replace(profile, write_file=None)
         in_parts = np.zeros(profile.n_files, np.bool_) if added is None else added[profile.owners]
         probes = make_probes(profile.sample)
@@ -136,7 +135,7 @@ def build_run(
 
 
 def _with_likely_map(profile: ColumnProfile, choice: Choice[RunRef]) -> ColumnProfile:
-    """Returns the profile; if a hash map is likely, with as few cuts as possible."""
+    """Returns the profile; if a hash map is likely, it asks for as few cuts as possible."""
     may_map = choice.with_maps and choice.options.shape == "auto"
     return replace(profile, few=may_map and map_is_likely(profile, choice.options))
 
@@ -146,7 +145,7 @@ class _Builder:
     """Reads the column, and writes runs to the index's folder.
 
     Attributes:
-        in_parts: bool[n], locations of files of which the build reads only appended rows.
+        in_parts: bool[n], whether the build reads only appended rows of a location's file.
     """
 
     options: IndexOptions

@@ -73,7 +73,8 @@ def by_runs(runs: Counts) -> Iterator[tuple[list[int], list[int]]]:
 
 
 def ordinals_in(places: Counts, begin: int, end: int) -> Counts:
-    """Returns int64[n]: each file's ordinal in the run of the slots `begin` to `end` - 1, or -1."""
+    """Returns int64[n]: file ordinals in the run with the slots `begin` to `end` - 1; -1 if not in
+    it."""
     there = (places >= begin) & (places < end)
     ordinals: Counts = np.where(there, places - begin, -1).max(axis=1)
     return ordinals
@@ -82,9 +83,10 @@ def ordinals_in(places: Counts, begin: int, end: int) -> Counts:
 def shared_rounds(runs: Sequence[RunRef], limit: int = ROUND_BYTES) -> list[list[Round]]:
     """Divides look-ups into rounds if the rows of files are in several runs.
 
-    A round looks up the same key codes in all these runs, and at least one of the runs must find a
-    key. A single run gets the rounds of `rounds_of`. Several runs have no hash maps. If there is no
-    run, the only round is empty.
+    A round looks up the same key codes in all runs that contain rows of the files. For each key, at
+    least one of these runs must find the location. A single run gets the rounds of `rounds_of`.
+    If there are several runs, none of them has hash maps. If there is no run, the only round is
+    empty.
     """
     if not runs:
         return [[]]
@@ -110,7 +112,7 @@ def _common(one: Range | None, other: Range | None) -> Range | None:
 def _parts(
     run: RunRef, ranges: Sequence[tuple[Range, ...]], limit: int
 ) -> Iterator[tuple[RunRef, Range]]:
-    """Yields ranges that together include all key codes, and the run files that each overlaps."""
+    """Yields ranges that together include all key codes, and each range's overlapping files."""
     begins = _begins(run.files, ranges, limit)
     for first, last in zip(begins, [*(b - 1 for b in begins[1:]), GREATEST], strict=True):
         files = [

@@ -33,7 +33,7 @@ _SHOWN_CHARACTERS: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class FilesInMemory:
-    """A store of run files in memory, by URI."""
+    """A store that holds run files in memory, as a mapping from URI to contents."""
 
     files: Mapping[str, bytes]
 
@@ -49,7 +49,7 @@ def look_up_keys(
     ordinals: Sequence[Sequence[int]],
     files: Callable[[], Mapping[str, bytes]],
 ) -> Callable[[Batches], Batches]:
-    """Returns a step that looks up rows of value, location and hash, and yields rows of `SEEN`.
+    """Returns a step that looks up the keys of rows (value, location, hash); it yields `SEEN` rows.
 
     For a corrupt record, the input has a row whose location column is -1 minus the location's
     number; see `LOCATION`. A key is lost if no run finds its location. The rows need hashes only if
@@ -59,7 +59,7 @@ def look_up_keys(
         rounds: one round for each run that contains rows of the locations; can be empty.
         ordinals: for each run, the ordinal of each location; -1 if the run does not contain the
             location.
-        files: returns the contents of the rounds' run files, by URI.
+        files: returns the rounds' run files, as a mapping from URI to contents.
     """
 
     def run(batches: Batches) -> Batches:
@@ -123,7 +123,7 @@ def _line(
 def _missed_by(
     wanted: Round, run: Run, ordinal: int, codes: Codes, hashes: Integers | None
 ) -> Flags:
-    """Returns for each key, given as code and hash, whether the run does not find its location."""
+    """Returns for each key, given as code and hash, whether the run fails to find its location."""
     missed = _lost(codes, wanted.codes, lambda some: run.holds_codes(some, ordinal))
     if hashes is not None:
         missed |= _lost(
@@ -147,8 +147,8 @@ def _shown(value: pa.Scalar) -> str:
     if pa.types.is_binary(value.type) or pa.types.is_large_binary(value.type):
         text = value.as_py().hex()
     elif pa.types.is_timestamp(value.type):
-        # The text contains no time zone, because Arrow needs a time zone database for that, which
-        # can be missing.
+        # The text contains no time zone. To write one, Arrow needs a time zone database, which can
+        # be missing.
         text = str(pc.cast(pc.cast(value, pa.timestamp("us")), pa.string()))
     else:
         text = str(pc.cast(value, pa.string()))

@@ -71,7 +71,7 @@ def choose_encoder(type_name: str, values: pa.ChunkedArray, rows: int, size: int
 
 
 def _spare_bits(values: pa.ChunkedArray, rows: int) -> float:
-    """Estimates how many more bits neighbouring values need in the table than in the sample."""
+    """Estimates how many more bits a code needs to distinguish all values than sampled values."""
     # The share of sampled values that occur once estimates the share of rows whose value the sample
     # does not contain (Good, "The population frequencies of species").
     counts = pc.value_counts(values).field("counts")
@@ -102,6 +102,6 @@ def _unscaled(value: pa.Scalar, of: pa.DataType) -> int:
 
 
 def _told_apart(encoder: Encoder, distinct: pa.Array, spare: float) -> float:
-    """The number of distinct codes, without their last `spare` bits, per distinct value."""
+    """Removes the last `spare` bits of each code; returns distinct codes per distinct value."""
     codes = encoder.of_bytes.encode(distinct).codes.view(np.uint64) ^ np.uint64(1 << 63)
     return len(np.unique(codes >> np.uint64(min(63, round(spare))))) / len(distinct)

@@ -44,7 +44,7 @@ class Maker(Protocol[R]):
         """Reads the column and yields the results, which callers can use until the block ends."""
 
     def make(self, rows: Make, profile: ColumnProfile, options: IndexOptions) -> MadeRun[R]:
-        """Makes a run that fits the budget; `rows` makes its rows, given a factor of the cost."""
+        """Makes a run that fits the budget; `rows` makes the rows, given a factor of the cost."""
 
     def discard(self, run: R) -> None:
         """Deletes a run that `Choice` does not choose."""
@@ -52,10 +52,10 @@ class Maker(Protocol[R]):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Attempt(Generic[R]):
-    """A run that the choice has made, with the cost by which the choice compares runs.
+    """A run that `Choice` has made, and the cost by which `Choice` compares it with other runs.
 
     Attributes:
-        cost: the number of bytes that queries read and, with the budget `auto`, the price of the
+        cost: the number of bytes that queries read; with the budget `auto`, plus the price of the
             index's size. The run with the lower cost is better.
         more_may_pay: whether a run with more cuts could cost less.
     """
@@ -84,7 +84,7 @@ class Choice(Generic[R]):
     with_maps: bool = True
 
     def best(self, profile: ColumnProfile) -> tuple[Attempt[R] | None, Seen]:
-        """Returns the best run, or None if there is no key; and the counts of the reading step.
+        """Returns the best run (None if the column has no key) and the counts of the reading step.
 
         If more cuts may pay back, the method reads the column a second time.
         """
@@ -177,10 +177,10 @@ class Choice(Generic[R]):
     def _mapped_first(
         self, profile: ColumnProfile, shared: Shared, stop: Stop
     ) -> tuple[Attempt[R] | None, bool]:
-        """Makes a run with a hash map first, if a trial shows that intervals cost more.
+        """Makes a run with a hash map before intervals, if a trial shows that these cost more.
 
-        Returns the run or None, and whether it costs so much less than the trial's intervals that
-        the caller need not make intervals.
+        Returns the run or None, and whether the run costs so much less than the trial's intervals
+        that the caller need not make intervals.
         """
         if self.options.shape != "auto" or not self.with_maps:
             return None, False
@@ -195,7 +195,7 @@ class Choice(Generic[R]):
         worth = profile.payback(self.options).absent
         try:
             mapped = self._attempt(profile, shared, planned.options, stop, worth)
-        except InvalidInputError:  # shared keys make the map larger than the budget
+        except InvalidInputError:  # keys in several files make the map too large
             return None, False
         bound = self._cost(profile, int(size), files_read(expected, profile.location_bytes))
         return mapped, mapped is not None and NEAR * mapped.cost < bound
@@ -213,7 +213,7 @@ class Choice(Generic[R]):
         with self.discarded_on_failure(plain.made.run):
             try:
                 mapped = self._attempt(profile, shared, options, stop, worth)
-            except InvalidInputError:  # shared keys make the map larger than the budget
+            except InvalidInputError:  # keys in several files make the map too large
                 return plain
         return plain if mapped is None else self.better(plain, mapped)
 

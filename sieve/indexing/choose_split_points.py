@@ -26,7 +26,7 @@ improve."""
 
 
 class Fronts:
-    """The bytes of distinct values directly after the values' common prefix.
+    """The first bytes of each distinct value after the prefix that all values share.
 
     Attributes:
         bytes: uint8[n, w], w bytes of each value, padded with zeros, ascending.
@@ -50,7 +50,7 @@ class _Group(NamedTuple):
     """A group of consecutive values with a common prefix: from `first` to `stop` - 1.
 
     Attributes:
-        unresolved: minus the number of values whose code equals the next value's code, so that a
+        unresolved: the number of values whose code equals the next value's code, negated, so that a
             heap yields the group with the most equal codes first.
     """
 
@@ -102,7 +102,7 @@ def _group(fronts: Fronts, first: int, stop: int, reach: int) -> _Group:
 
 
 def _middle(fronts: Fronts, group: _Group, reach: int) -> int:
-    """Returns where to divide a group: between neighbours with the fewest common bytes."""
+    """Returns where to divide a group: between neighbours with the shortest common prefix."""
     steps = fronts.shared[group.first : group.stop - 1]
     done = np.cumsum(steps >= group.shared + reach)
     places = np.flatnonzero(steps == group.shared)
@@ -126,7 +126,7 @@ def _points(fronts: Fronts, groups: Sequence[_Group]) -> list[Point]:
 
 
 def _digits_of(fronts: Fronts, skipped: npt.NDArray[np.int64], digits: int) -> bytes:
-    """Returns the alphabet of the bytes that follow each value's common prefix with its group."""
+    """Returns the alphabet of the bytes after the prefix that a value shares with its group."""
     columns = np.minimum(skipped[:, None] + np.arange(digits), _WIDTH - 1)
     counts = np.bincount(np.take_along_axis(fronts.bytes, columns, 1).ravel(), minlength=256)
     return _alphabet(counts, len(skipped) * STRAYS)

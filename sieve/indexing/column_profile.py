@@ -38,7 +38,7 @@ _WIDER = 8
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Profile:
-    """Sizes and a sample of a column, and the size of index that a budget allows for the column.
+    """A column's sizes and a sample of it; computes how large an index the budget allows.
 
     Attributes:
         sizes: int64[n], size of each location in bytes.
@@ -70,10 +70,7 @@ class Profile:
 
     @property
     def weights(self) -> Weights | None:
-        """float32[n], size of each location divided by the mean size.
-
-        None if all locations have the same size.
-        """
+        """float32[n], each location's size divided by the mean size; None if all are equal."""
         return weights_of(self.sizes)
 
     def least_by_map(self, least: float) -> float:
@@ -154,7 +151,7 @@ class ColumnProfile(Profile):
 
     Attributes:
         values: all rows: the column as ``v``, and the `LOCATION`; see `value_columns`.
-        owners: int64[n], number of each location's file.
+        owners: int64[n], for each location, the position of its file among the files.
         counted: int64, number of rows of each file, counted without reading a column; None if the
             format has no row counts.
         write_file: writes the files of a small run in this process; if None, executors write them.
@@ -194,10 +191,10 @@ def column_profile(
 
     Args:
         values: all values in some files and their `LOCATION`, from `column_values`.
-        counting: the same rows with whole files as `LOCATION`, or the number of rows of each file.
+        counting: the same rows with whole files as `LOCATION`, or the number of rows of each file;
             None if Spark cannot count the rows without reading a column.
         encoder: the encoder of the values; None to choose it by the sample.
-        write_file: writes the files of a small run in this process. If None, executors do the whole
+        write_file: writes the files of a small run in this process; if None, executors do the whole
             build.
     """
     if counting is not None and not isinstance(counting, np.ndarray):

@@ -44,8 +44,8 @@ class Sample:
         shown: number of rows in the windows; equal to `rows` if there are no windows.
         spread: mean number of locations that contain the value that a query looks up; 0 if key
             codes distinguish all values.
-        scattered: if the sampled keys are sorted, the share of neighbouring pairs that are in
-            different locations. The share is about 0 if each location has its own range of keys.
+        scattered: if the sampled keys are sorted, the share of pairs of neighbours whose two keys
+            are in different locations. About 0 if each location has its own range of keys.
         domain_sample: the windows of the domain to which `query_model`, `codes` and `hashes` are
             restricted; None for the whole domain.
         by_key: whether queries look up each distinct key with the same probability. Otherwise the
@@ -71,7 +71,7 @@ class Sample:
 
     @property
     def share(self) -> float:
-        """The share of queries for single keys whose key is in the windows."""
+        """Of all queries for a single key, the share whose key is in the windows."""
         return 1.0 if self.domain_sample is None else self.domain_sample.share
 
 
@@ -85,7 +85,8 @@ def zoomed(sample: Sample, share: float, asked: CodeIntervals) -> Sample:
         sample: a sample of the whole domain.
         share: the share of the keys, above 0. If ``share`` is 1 or more, the function returns the
             whole sample.
-        asked: int64[k, 2], intervals of key codes of a query, whose ends the windows include.
+        asked: int64[k, 2], the intervals of key codes that a query asks for; the windows include
+            both ends of each interval.
     """
     if sample.query_model is None or share >= 1 or has_only_heavy_keys(sample.query_model):
         return sample
@@ -173,7 +174,7 @@ def _hashed(table: pa.Table) -> pa.Table:
 
 
 def _scattered(codes: Codes, locations: Ordinals) -> float:
-    """Sorts distinct keys; returns the share of neighbouring pairs in different locations."""
+    """Sorts distinct keys; returns the share of pairs of neighbours in different locations."""
     codes, first = np.unique(codes, return_index=True)
     of_each = locations[first]
     return float(np.mean(of_each[1:] != of_each[:-1])) if len(codes) > 1 else 0.0

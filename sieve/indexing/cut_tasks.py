@@ -53,8 +53,8 @@ class Cutting:
     Attributes:
         sizes: int64[n], size of each location in bytes.
         query_model: the expected queries. If None, every key is a cut.
-        threshold: minimum bytes that a gap must save per expected query to divide the keys. A gap
-            saves the location's bytes, times the probability that a query lies in the gap.
+        threshold: the minimum bytes per expected query that a cut at a gap must save. It saves the
+            location's bytes, times the probability that a query lies in the gap.
         budget: maximum size of the run's intervals in bytes.
     """
 
@@ -89,8 +89,8 @@ def read_column(
     Args:
         domain_sample: the windows of the domain that the index covers; None for the whole domain.
         cutting: how finely to divide keys into cuts.
-        probes: int64[k, 2], intervals of key codes. The step counts the locations that have a key
-            in each interval.
+        probes: int64[k, 2], intervals of key codes. For each interval, the step counts the
+            locations that have a key in it.
         parts: number of hash ranges into which the step packs pairs for hash maps; None to yield no
             pairs, as with a domain sample. If the encoder is not exact, the step needs the JVM's
             hash in a third column to make pairs.
@@ -134,7 +134,7 @@ def members(kind: str, names: Sequence[str]) -> Callable[[Batches], Batches]:
 
 
 def with_cuts(whole: Sequence[int] | None) -> Callable[[Batches], Batches]:
-    """Returns a step that selects the rows with cuts of the given locations; of all if None."""
+    """Returns a step that selects rows with cuts: of locations in `whole`, or of all if None."""
 
     def run(batches: Batches) -> Batches:
         for batch in batches:
@@ -148,7 +148,7 @@ def with_cuts(whole: Sequence[int] | None) -> Callable[[Batches], Batches]:
 
 
 def counts_of(batches: Iterable[pa.RecordBatch], names: Sequence[str]) -> Iterator[Sequence[Any]]:
-    """Yields the counts in one task's `LINES`, in the form of the sums over several tasks."""
+    """Yields the counts in one task's `LINES`, in the same form as sums over several tasks."""
     of_file, of_probe = ["location", *names, "first", "last"], ["number", "locations", "bytes"]
     for batch in members("file", of_file)(iter(batches)):
         for location, *counts in zip(*batch.to_pydict().values(), strict=True):

@@ -2,8 +2,9 @@
 
 The size of an index, and the files that queries read, depend on which files have neighbouring keys.
 A sample of rows does not show neighbouring keys, but a window does, because it contains all keys in
-an interval of key codes. The windows are moved together, so that each algorithm for a column also
-works on the windows, which contain a known share of the column.
+an interval of key codes. The build moves the windows together, without gaps between them. Each
+algorithm for a column therefore also works on the windows, which contain a known share of the
+column.
 
 Source: stratified sampling (Cochran, "Sampling Techniques", chapter 5), with one window in each
 stratum.
@@ -35,7 +36,7 @@ class DomainSample:
         last: int64[w], last code of each window, not below its first.
         asked: int64[k, 2], ranges of key codes of a query, ascending and disjoint. A key in such a
             range, but between two windows, gets the last code of the lower window.
-        share: approximate share of queries for single keys whose key is in the windows.
+        share: of all queries for a single key, the approximate share whose key is in the windows.
     """
 
     first: Codes
@@ -49,8 +50,7 @@ class DomainSample:
         if len(inside) == 0:
             return None
         codes = self.codes(query_model.codes[inside])
-        # Other keys' rows get more weight than the rows of heavy keys, which are always in a
-        # window.
+        # Heavy keys are always in a window, so the rows of all other keys get more weight.
         rows = np.maximum(
             1, (query_model.rows * self.rates(query_model, query_model.codes))[inside].round()
         )
@@ -64,7 +64,7 @@ class DomainSample:
         )
 
     def rates(self, query_model: QueryModel, codes: Codes) -> Numbers:
-        """Returns each key's weight: 1 for heavy keys, which are always in a window, else more."""
+        """Returns each key's weight: 1 for heavy keys, always in a window; above 1 for others."""
         heavy = np.isin(codes, query_model.codes[_heavy(query_model)])
         rates: Numbers = np.where(heavy, 1.0, 1 / self.share)
         return rates
@@ -113,7 +113,7 @@ def windows(query_model: QueryModel, share: float, asked: CodeIntervals) -> Doma
     Args:
         query_model: a model in which at least one key is not heavy.
         share: the share of queries whose key is in the windows, above 0 and below 1.
-        asked: int64[k, 2], the ranges of a query; a window is around each end of a range.
+        asked: int64[k, 2], the ranges of a query; each end of a range lies in a window.
     """
     random = np.random.default_rng(2)
     begin = (np.arange(_STRATA) + (1 - share) * random.random(_STRATA)) / _STRATA

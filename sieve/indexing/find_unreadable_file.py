@@ -37,7 +37,7 @@ def named_if_unreadable(
 
     Args:
         files: the files that the block reads.
-        numbers: the files' numbers in the last list of the table's files.
+        numbers: the files' positions in the most recent list of the table's files.
 
     Raises:
         UnavailableError: Spark cannot read a file; the exception's cause is Spark's error.

@@ -98,8 +98,8 @@ def run_maker(
         shared: the data from `shared_by_runs`.
         stop: the stop criterion for intervals; None to use the whole budget. If the run has a hash
             map, only the criterion's price applies.
-        worth: maximum bytes of fingerprints that a hash map may have for each location that they
-            save in a query for an absent key.
+        worth: the maximum bytes of a hash map's fingerprints that are justified if a query for an
+            absent key then reads one location less.
 
     Raises:
         InvalidInputError: the budget is too small for a hash map.
@@ -173,7 +173,7 @@ def _priced(
 def trial_of_least_cost(
     pieces: Rows, seen: Seen, column_profile: ColumnProfile, stop: Stop
 ) -> Trial | None:
-    """Estimates the intervals at the price at which the last byte just pays back.
+    """Estimates the size and the reads of those intervals whose last byte just pays back.
 
     Returns None if there are no cuts. Also returns None if one task processes all cuts and a hash
     map is unlikely, because making the intervals then takes little more time than a trial.

@@ -30,10 +30,10 @@ _NONE: Final[Grams] = np.empty(0, np.int32)
 
 
 def distinct_grams(location: str) -> Callable[[Batches], Batches]:
-    """Returns a step that converts rows of binary text and location to distinct grams per location.
+    """Returns a step that converts rows (binary text, location) to each location's distinct grams.
 
-    The step yields one row with NULL for a location whose texts contain no gram, and for each row
-    with a negative location.
+    For a location whose texts contain no gram, the step yields one row with NULL. For each input
+    row with a negative location, the step also yields a row with NULL.
 
     Args:
         location: the name of the second column.
@@ -73,12 +73,13 @@ class DistinctGrams:
     """Collects the distinct grams of texts.
 
     Most grams of a text occur in earlier texts, too. A small hash table, in which a later gram
-    replaces an earlier one, finds most of them. Only the others are sorted: 10 ns a byte of log
-    lines, and 37 ns with all grams sorted.
+    replaces an earlier one, finds most of these repetitions. The code sorts only the remaining
+    grams. This takes 10 ns per byte of log lines; sorting all grams would take 37 ns.
     """
 
     def __init__(self) -> None:
-        # In its first state, the table contains only the gram 0, which is never in its slot.
+        # At first, each slot contains a gram that belongs to another slot, so that no gram is
+        # found.
         self._recent = np.zeros(1 << _SLOT_BITS, np.uint32)
         self._recent[0] = 1
         self._found: list[npt.NDArray[np.uint32]] = []

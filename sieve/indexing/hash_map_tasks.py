@@ -1,7 +1,7 @@
 """Tasks on executors that build hash maps from Arrow record batches; they need no PySpark.
 
-A row contains all of a task's pairs of hash and location in one range of hashes, packed into two
-byte arrays. With a row for each pair, Spark would take about twenty times as long as numpy.
+A row packs a task's pairs (hash, location) in one range of hashes into two byte arrays. With a row
+for each pair, Spark would take about twenty times as long as numpy.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ def packed(hashes: Hashes, locations: Ordinals, parts: int) -> pa.RecordBatch:
 
 
 def _smallest(hashes: Hashes) -> Hashes:
-    """Returns the `SKETCH` smallest distinct hashes; each twice if it occurs more than once."""
+    """Returns the `SKETCH` smallest distinct hashes; a hash that is not unique appears twice."""
     signed, few = hashes.view(np.int64), 4 * SKETCH
     if few < len(signed):
         copies, ranks = _at_most_twice(np.sort(np.partition(signed, few)[:few]))
@@ -188,7 +188,7 @@ def distinct(pairs: int, smallest: bytes) -> int:
     """Estimates the number of distinct hashes.
 
     If no hash of the sketch occurs twice, as with unique keys, the result is exactly the number of
-    pairs. If this number were one percent too low, the build would assume that some unique keys are
+    pairs. If the result were one percent too low, the build would assume that some unique keys are
     in several locations, and would plan maps several times as large.
 
     Args:

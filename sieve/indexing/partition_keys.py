@@ -25,8 +25,8 @@ def partition_keys(n: int) -> npt.NDArray[np.int32]:
     while (keys < 0).any():
         numbers = np.arange(start, start + 8 * n, dtype=np.int32)
         partition = _murmur3(numbers).view(np.int32) % n
-        # numpy stores the last of several numbers for a partition, so the code reverses their
-        # order.
+        # If several numbers belong to a partition, numpy stores the last one. The code reverses
+        # their order, so that numpy stores the first.
         missing = keys[partition] < 0
         keys[partition[missing][::-1]] = numbers[missing][::-1]
         start += 8 * n

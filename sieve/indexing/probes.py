@@ -35,9 +35,9 @@ class Probes:
 
     Attributes:
         intervals: int64[k, 2], ranges of key codes, both ends included. The first probes are for
-            keys that occur; a key with more rows is more likely, unless `Sample.by_key`. The next
-            probes are for keys anywhere in the domain, and the last for ranges of 0.05 % of the
-            domain.
+            keys that occur; a key with more rows is more likely, unless `Sample.by_key` is true.
+            The next probes are for keys anywhere in the domain, and the last for ranges of 0.05 %
+            of the domain.
         kinds: int64[k], position of each probe's kind in `KINDS`.
         hashes: uint64[k], hash of each probe's key; meaningless for ranges.
     """
@@ -80,7 +80,7 @@ def make_probes(sample: Sample) -> Probes:
 def expectations(
     probes: Probes, run: Run, sizes: Counts, hits: Counts, least: Counts, greatest: Counts
 ) -> Iterator[Expected]:
-    """Yields the reads of each kind of query with the index, with an exact index, and by min/max.
+    """Yields what each kind of query reads with the index, an exact index, and min/max statistics.
 
     Args:
         probes: k probes.

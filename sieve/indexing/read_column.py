@@ -57,8 +57,8 @@ def read_cuts(
 
     Args:
         probes: the probes; for each, the step counts the locations that contain one of its keys.
-        may_be_empty: bool[n], whether queries can skip a location even if the build finds no rows
-            in it; None if they can skip no such location.
+        may_be_empty: bool[n], whether queries can skip a location in which the build finds no rows;
+            None if queries must read every such location.
         with_pairs: whether to collect pairs for hash maps, too; False for the shape ``sieve``.
 
     Raises:
@@ -116,8 +116,8 @@ def _cutting(column_profile: ColumnProfile, options: IndexOptions) -> cut_tasks.
     budget = column_profile.intervals_budget(options, options.shape)
     threshold = overprovisioned_threshold(column_profile.n_files, budget)
     if options.automatic:
-        # The price assumes one byte for an interval, which in fact has at least two bytes, so the
-        # threshold removes no useful cut.
+        # The price assumes that an interval takes one byte. In fact it takes at least two bytes, so
+        # the threshold removes no useful cut.
         threshold = max(threshold, column_profile.payback(options).price)
     return cut_tasks.Cutting(
         column_profile.sizes,
@@ -129,7 +129,7 @@ def _cutting(column_profile: ColumnProfile, options: IndexOptions) -> cut_tasks.
 
 
 def _sums(lines: Rows, names: Sequence[str]) -> Iterable[Sequence[Any]]:
-    """Yields for each location and each probe its number, its summed counts, and extreme codes."""
+    """Yields, per location and per probe, its number, its summed counts, and extreme codes."""
     if isinstance(lines, LocalRows):
         return cut_tasks.counts_of(lines.batches, names)
     grouped = lines.groupBy("file.location", "probe.number").agg(
@@ -160,8 +160,8 @@ def _seen(lines: Rows, column_profile: ColumnProfile, n_probes: int, may_be_empt
     read = counts["rows"]
     # Queries must always read a file in which the build found no rows, or of which it read only
     # some rows. If the build read a file completely, queries can skip a range of the file without
-    # rows. A corrupt record has different rows depending on a query's columns, so queries must
-    # always read its file.
+    # rows. For a corrupt record, Spark returns different rows depending on a query's columns, so
+    # queries must always read the record's file.
     owners = column_profile.owners
     firsts = np.flatnonzero(np.diff(owners, prepend=-1))
     of_files, damaged, allowed = (

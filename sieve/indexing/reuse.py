@@ -53,7 +53,7 @@ class ReusedRuns:
 
     @property
     def encoder(self) -> Encoder | None:
-        """The encoder of all runs, which must be the same, so that one look-up serves all runs.
+        """The encoder, which all runs must have in common, so that one look-up serves all runs.
 
         None if there is no run.
         """
@@ -114,7 +114,7 @@ def plan_reuse(
 
 
 def runs_of(slots: npt.NDArray[np.int64], runs: Sequence[RunRef]) -> npt.NDArray[np.int64]:
-    """The number of the run of each slot, in the shape of `slots`; -1 for no run."""
+    """For each of `slots`, the number of the run that contains the slot; -1 for no run."""
     ends = np.cumsum([run.locations for run in runs])
     return np.where(slots < 0, -1, np.searchsorted(ends, slots, side="right"))
 

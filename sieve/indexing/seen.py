@@ -1,4 +1,4 @@
-"""What the reading step of a build counts, by location and by probe."""
+"""What the reading step of a build counts for each location and for each probe."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sieve.arrays.dtypes import Counts, Flags
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Seen:
-    """Numbers of rows, keys and cuts of locations, and the locations that contain probes' keys.
+    """Counts of rows, keys and cuts in locations, and of locations that contain a probe's keys.
 
     Attributes:
         rows, nulls, nans: int64[n], number of rows, NULLs and NaNs in each location.

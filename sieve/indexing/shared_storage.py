@@ -39,7 +39,7 @@ def seen_by_all(rows: DataFrame, witness: str) -> DataFrame:
 
 def surely_shared(path: str, context: SparkContext) -> bool:
     """Returns whether executors certainly see the driver's files at a path."""
-    # Only the local file system can contain other files on another machine.
+    # Only with the local file system can a path lead to other files on another machine.
     return split(path)[0] != "file" or on_this_machine(context)
 
 
@@ -52,7 +52,7 @@ def on_this_machine(context: SparkContext) -> bool:
 def named_if_unseen(folder: str) -> Iterator[None]:
     """If tasks of the block did not see the driver's file, raises a short error about the folder.
 
-    Raises UnavailableError, as `not_shared` returns it.
+    Raises the UnavailableError that `not_shared` returns.
     """
     try:
         yield

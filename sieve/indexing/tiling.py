@@ -50,12 +50,12 @@ class Tiling:
 
     @property
     def owners(self) -> Counts:
-        """int64[m], number of each range's file, ascending."""
+        """int64[m], for each range, the position of its file among the files, ascending."""
         return np.repeat(np.arange(len(self.cuts)), self.counts)
 
     @property
     def firsts(self) -> Counts:
-        """int64[n], number of each file's first range."""
+        """int64[n], for each file, the position of its first range among all ranges."""
         return np.cumsum(self.counts) - self.counts
 
     @property
@@ -114,11 +114,11 @@ def tile(
     """Divides the files that a build reads into locations.
 
     Args:
-        numbers: the files' numbers in the last list of the table's files.
+        numbers: the files' positions in the most recent list of the table's files.
         files: the files that the build reads.
         options: the options of the index. With the granularity ``file``, each file is one location.
         range_bytes: a file smaller than this number of bytes is one location; text files are
-            divided at each multiple of it.
+            divided at each multiple of this number.
     """
     whole, info = whole_files([file.length for file in files]), table.info
     is_text = info.format_name in TEXT_FORMATS

@@ -1,4 +1,4 @@
-"""Value columns: the columns that the JVM computes from indexed values, as input of steps."""
+"""Value columns: the columns that the JVM computes from indexed values, as input of build steps."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sieve.tables.table import LOCATION
 
 
 def column_values(frame: DataFrame, column: tables.Column) -> DataFrame:
-    """Returns the values that the index contains as ``v``, and their `LOCATION`.
+    """Returns the indexed values as the column ``v``, and their `LOCATION`.
 
     Args:
         frame: the rows that `CatalogTable.frame` returns.

@@ -19,8 +19,8 @@ def value_spread(
 ) -> float:
     """Returns the mean number of locations that contain the value of a row; 0 if there are no rows.
 
-    Suppose the sample has s rows with a value, in d locations. With locations as boxes, the
-    function finds the number of boxes of which s random throws hit d on average. From this number,
+    Suppose the sample has s rows with a value, in d locations. The function regards locations as
+    boxes, and finds for how many boxes s random throws hit d boxes on average. From this number,
     the function estimates how many boxes all rows with the value hit. If s equals d, the estimate
     is d.
 
@@ -28,7 +28,7 @@ def value_spread(
         hashes: uint64[n], hash of each sampled row's value.
         locations: int[n], location of each sampled row.
         share: the share of all rows that the sample contains.
-        by_key: whether each sampled value has the same weight in the mean, and not each row.
+        by_key: True if each sampled value has the same weight in the mean; False if each row has.
     """
     if not len(hashes):
         return 0.0
@@ -51,7 +51,7 @@ def _hit(boxes: Numbers, throws: Numbers | Counts) -> Numbers:
 
 
 def _boxes(throws: Counts, hit: Counts) -> Numbers:
-    """Returns the number of boxes of which `throws` random throws hit `hit` boxes on average.
+    """Returns for how many boxes `throws` random throws hit `hit` of the boxes on average.
 
     `hit` must be below `throws`.
     """

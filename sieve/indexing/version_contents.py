@@ -58,15 +58,15 @@ def build_contents(
     No version refers to the result yet. If the build fails, it deletes the run that it has written.
 
     Args:
-        reused: the runs and locations that the new version reuses from an earlier one. Of their
-            files, the build reads only log files that writers have appended since.
+        reused: the runs and locations that the new version reuses from an earlier one. Of the
+            reused locations, the build reads only log files that writers have appended since.
         before: the file list of the earlier version, whose parts the new list can reuse.
 
     Raises:
         UnsupportedError: Sieve cannot build indexes on the table; see `refuse_build`.
         Py4JJavaError: Spark failed. If Spark cannot read a data file, the message names the file.
         UnavailableError: Spark cannot read a data file, and Spark's own message does not name it.
-            This error does.
+            This error names the file.
         ReaderChangedError: a setting that affects how Spark reads the files changed during the
             build.
     """
@@ -226,7 +226,7 @@ def _keyed(locations: Locations) -> Counts:
 
 
 def _damaged(locations: Locations, files: Sequence[DataFile]) -> int:
-    """The number of unproven files, which queries must always read, except empty files."""
+    """The number of unproven files that are not empty; queries must always read unproven files."""
     filled = {file.path for file in files if file.length}
     unproven = (locations.states == FileState.UNPROVEN).tolist()
     return len(

@@ -60,7 +60,7 @@ def _write(rows: Rows, column_profile: ColumnProfile, store: Store, index_dir: s
 
 
 def write_rows(rows: Rows, target: str, claim: str) -> None:
-    """Writes the rows of a run to files: the driver writes local rows; executors write others.
+    """Writes the rows of a run to files: the driver writes local rows; executors write other rows.
 
     The executors check that they see `claim`, the file of the driver's pending write.
     """
