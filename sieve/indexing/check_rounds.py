@@ -73,8 +73,7 @@ def by_runs(runs: Counts) -> Iterator[tuple[list[int], list[int]]]:
 
 
 def ordinals_in(places: Counts, begin: int, end: int) -> Counts:
-    """Returns int64[n]: file ordinals in the run with the slots `begin` to `end` - 1; -1 if not in
-    it."""
+    """int64[n], each file's ordinal in the run with the slots `begin` to `end` - 1, or else -1."""
     there = (places >= begin) & (places < end)
     ordinals: Counts = np.where(there, places - begin, -1).max(axis=1)
     return ordinals
@@ -112,7 +111,7 @@ def _common(one: Range | None, other: Range | None) -> Range | None:
 def _parts(
     run: RunRef, ranges: Sequence[tuple[Range, ...]], limit: int
 ) -> Iterator[tuple[RunRef, Range]]:
-    """Yields ranges that together include all key codes, and each range's overlapping files."""
+    """Yields ranges that together include all key codes, and the files that overlap each range."""
     begins = _begins(run.files, ranges, limit)
     for first, last in zip(begins, [*(b - 1 for b in begins[1:]), GREATEST], strict=True):
         files = [

@@ -45,7 +45,8 @@ class Sample:
         spread: mean number of locations that contain the value that a query looks up; 0 if key
             codes distinguish all values.
         scattered: if the sampled keys are sorted, the share of pairs of neighbours whose two keys
-            are in different locations. About 0 if each location has its own range of keys.
+            are in different locations. The share is about 0 if each location has its own range of
+            keys.
         domain_sample: the windows of the domain to which `query_model`, `codes` and `hashes` are
             restricted; None for the whole domain.
         by_key: whether queries look up each distinct key with the same probability. Otherwise the

@@ -53,8 +53,8 @@ class Cutting:
     Attributes:
         sizes: int64[n], size of each location in bytes.
         query_model: the expected queries. If None, every key is a cut.
-        threshold: the minimum bytes per expected query that a cut at a gap must save. It saves the
-            location's bytes, times the probability that a query lies in the gap.
+        threshold: the minimum bytes per expected query that a cut at a gap must save. The cut
+            saves the location's bytes, times the probability that a query lies in the gap.
         budget: maximum size of the run's intervals in bytes.
     """
 

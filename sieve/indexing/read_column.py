@@ -129,7 +129,7 @@ def _cutting(column_profile: ColumnProfile, options: IndexOptions) -> cut_tasks.
 
 
 def _sums(lines: Rows, names: Sequence[str]) -> Iterable[Sequence[Any]]:
-    """Yields, per location and per probe, its number, its summed counts, and extreme codes."""
+    """Yields a row for each location and each probe: number, summed counts and extreme codes."""
     if isinstance(lines, LocalRows):
         return cut_tasks.counts_of(lines.batches, names)
     grouped = lines.groupBy("file.location", "probe.number").agg(
