@@ -23,17 +23,17 @@ from sieve.arrays.dtypes import Numbers
 Made = TypeVar("Made")
 
 _PRICES = 24
-# At the least price, the whole budget saves only `_NEGLIGIBLE_FILES` files per query, or the share
-# `_NEGLIGIBLE_SHARE` of the table's files, if this is less. A budget that saves even less is too
+# At the least price, the whole budget saves only `_NEGLIGIBLE_FILES` files per query or, if this is
+# less, the share `_NEGLIGIBLE_SHARE` of the table's files. A budget that saves even less is too
 # large for the column.
 _NEGLIGIBLE_FILES = 1e-3
 _NEGLIGIBLE_SHARE = 1e-5
 # The share of the budget at which `choose_price` aims, below 1 because the bytes at a price are
 # only estimated.
 _CAUTION = 0.96
-# Four times the price gives about half the bytes, so reducing the bytes by a factor needs the
-# square of the factor in the price. Bytes can also be the same at two prices, if no gap becomes
-# worthwhile between these prices, so the factors in `_STEPS` grow.
+# Four times the price gives about half the bytes. To divide the bytes by a factor, the code
+# therefore multiplies the price by the square of the factor. Bytes can also be the same at two
+# prices, if no gap becomes worthwhile between these prices, so the factors in `_STEPS` grow.
 _ELASTICITY = 2.0
 _STEPS = (1.3, 2.0, 4.0, 8.0, 32.0, 128.0, 512.0)
 # If a version uses at least this share of the budget, it is not built again to use the remaining
@@ -47,10 +47,9 @@ _NEAR = 1.01
 def prices_for(locations: int, budget_bytes: float) -> Numbers:
     """Returns falling prices for `choose_price`; the right price is between the first and the last.
 
-    Each further byte of an index saves less than the byte before it, and all bytes together save
-    reading at most all locations. Hence the price at which an index uses the whole budget is at
-    most about ``locations / budget``. If the index needs less than the budget, the least price is
-    right.
+    Each further byte of an index saves less than the byte before it. The total saving cannot exceed
+    the number of locations. Hence the price at which an index uses the whole budget is at most
+    about ``locations / budget``. If the index needs less than the budget, the least price is right.
 
     Args:
         budget_bytes: maximum bytes of the version.
@@ -63,7 +62,7 @@ def prices_for(locations: int, budget_bytes: float) -> Numbers:
 
 
 def least_price(locations: int, budget_bytes: float) -> float:
-    """Returns the lowest useful price, at which the whole budget saves reading hardly any file."""
+    """Returns the lowest useful price, at which even the whole budget saves hardly any reads."""
     files = min(_NEGLIGIBLE_FILES, _NEGLIGIBLE_SHARE * max(1, locations))
     return files / max(1.0, budget_bytes)
 

@@ -20,7 +20,7 @@ from sieve.segments.entries import Entries
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Coverage:
-    """For each stretch of key codes, how many locations may contain its keys; 0 elsewhere.
+    """How many locations may contain the keys of each stretch of key codes; 0 for other codes.
 
     Attributes:
         first: int64[n], the first code of each stretch, ascending.

@@ -43,13 +43,12 @@ MOST_KEYS: Final = 1 << 16
 class _Weights:
     """Cumulative weights of a model's keys, and of the spaces between neighbouring keys.
 
-    The weight of a key is 1 or its number of rows; shares are of the total weight.
+    The weight of a key is 1 or its number of rows. Each share below is a share of the total weight.
 
     Attributes:
-        to: float64[m + 1], the share of the weight of all keys before each key; the last number is
-            1.
-        begin: float64[m - 1], the share of the weight of all spaces before each space.
-        rise: float64[m - 1], the share of the weight of each space itself.
+        to: float64[m + 1], for each key, the share of all keys before it; the last number is 1.
+        begin: float64[m - 1], for each space, the share of all spaces before it.
+        rise: float64[m - 1], for each space, its own share.
     """
 
     to: Numbers
@@ -155,15 +154,15 @@ class QueryModel:
         step = -(-len(distinct) // MOST_KEYS)
         if step == 1:
             return QueryModel(distinct, counted, unseen)
-        # Only every key number `step` is kept, and also represents the keys up to the next kept
-        # key. The first and the last key are always kept.
+        # The model keeps only every `step`-th key, which also represents the keys up to the next
+        # kept key. The first and the last key are always kept.
         kept = np.append(np.arange(0, len(distinct) - 1, step), len(distinct) - 1)
         unseen = 1 - (1 - unseen) / step
         return QueryModel(distinct[kept], np.add.reduceat(counted, kept), unseen)
 
     @property
     def of_ranges(self) -> QueryModel:
-        """The model of range queries only, for a column whose single-key queries a map answers."""
+        """The model of range queries only, for use if a map answers all single-key queries."""
         return replace(self, kinds=_RANGES)
 
     def mean(self, shares: Numbers) -> Numbers:
@@ -219,14 +218,14 @@ class QueryModel:
     def up_to(self, codes: Codes) -> Numbers:
         """Estimates, for each code, the share of queries that look up keys up to the code.
 
-        The estimate is the mean of three shares that lie up to the code: of the distinct keys, of
-        the rows, and of the domain. The estimate for a greater code is never smaller.
+        The estimate is the mean of three shares at or below the code: the shares of the distinct
+        keys, of the rows and of the domain. The estimate for a greater code is never smaller.
         """
         shares: Numbers = np.mean(self._cumulated(codes, 1), axis=0)
         return shares
 
     def density(self, codes: Codes) -> Numbers:
-        """Returns, for each code, the share of queries added to an entry that newly covers it.
+        """Returns, for each code, the share of queries that an entry gains if it covers the code.
 
         Of the single-key queries, kind 0 is spread over keys, kind 1 over rows, and kind 2 over
         codes. Each kind of range query counts like the most similar kind of single-key query.

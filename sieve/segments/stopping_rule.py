@@ -59,7 +59,7 @@ def mean_read(reads: Mapping[str, float]) -> float:
 
 
 def served(reads: Mapping[str, float]) -> dict[str, float]:
-    """Returns the files read by kind, but counts a query for an absent key as at least one file.
+    """Returns `reads`, but counts at least one file for a query for an absent key.
 
     Without this minimum, an index of fine-grained timestamps would spend bytes on every gap between
     keys, only to save less than one file per query.
@@ -141,7 +141,7 @@ class Stop:
         return np.geomspace(highest, self.price, _PRICES)
 
     def choose(self, trials: Sequence[Callable[[], Trial]]) -> int:
-        """Returns the first price with a good enough version, else the last one within the budget.
+        """Returns the first price whose version is good enough, else the last within the budget.
 
         If a version of at most `little` bytes is good enough, no larger version replaces it.
 

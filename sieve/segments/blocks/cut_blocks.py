@@ -4,9 +4,10 @@ Each key has a set of locations. Let R(k) be the number of keys up to key k whos
 the set of the key before. The segmentation approximates R by one line per segment, with a bounded
 error. The line starts at the first key of its segment. At every key of the segment, the line may
 differ from R by at most the error bound. While keys are added to a segment, the *shrinking cone* is
-the range of slopes with which a line is within the bound at all keys so far. A segment ends before
-the first key outside its cone. Each segment is divided into blocks of equal width, about as many as
-its keys have changes of the location set.
+the range of those slopes with which the line is within the bound at all keys added so far. A
+segment ends before the first key outside its cone. Each segment is divided into blocks of equal
+width. The number of blocks is about the number of times that the location set changes from key to
+key.
 
 The error bound affects only how keys are divided into segments and blocks. The index stores for
 each block all locations of the block's keys. Therefore a larger error bound makes the index less
@@ -153,7 +154,7 @@ class _Cutter:
         return at
 
     def _narrow(self, codes: npt.NDArray[np.int64], changes: npt.NDArray[np.int64]) -> int:
-        """Narrows the cone by the given keys; returns how many of them come before any outside it.
+        """Narrows the cone by the given keys; returns how many keys precede the first one outside.
 
         Each key narrows the cone for the key after it.
         """

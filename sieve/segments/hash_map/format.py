@@ -54,8 +54,9 @@ LAYOUT_VERSION: Final = 1
 MAX_FINGERPRINT_BITS: Final = 24
 """A cell with a wider fingerprint and a 31-bit value would be too long for bit packing, which
 allows 56 bits."""
-# Limits the memory that a reader allocates for a damaged payload. The payload's length is no limit,
-# because a long array of bit width 0 takes no bytes in it.
+# Limits the memory that a reader allocates for a damaged payload. The payload's length does not
+# limit this memory, because an array of bit width 0 takes no bytes in the payload, however long it
+# is.
 MAX_POSTINGS: Final = 1 << 25
 
 HEAD: Final = struct.Struct("<BBQQIIIQBQBI")

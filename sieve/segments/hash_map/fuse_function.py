@@ -2,14 +2,14 @@
 
 Each hash has three cells, and the XOR of these cells is the hash's value. The construction peels a
 hypergraph: it repeatedly removes every hash that is the only remaining hash of some cell. When no
-hash is left, the construction fills the cells, those of the last removed hashes first. The cells
-form a row of windows. A hash has one cell in each of three neighbouring windows, so large sets need
-only 1.13 cells per hash. The peeling takes about a thousand rounds; a round consists of a few numpy
-calls, which remove all hashes that can be removed at once.
+hash is left, the construction fills the cells. It begins with the cells of the hashes that it
+removed last. The cells form a row of windows. A hash has one cell in each of three neighbouring
+windows, so large sets need only 1.13 cells per hash. The peeling takes about a thousand rounds; a
+round consists of a few numpy calls, which remove all hashes that can be removed at once.
 
 The function does not store the hashes themselves, so it also maps each hash outside the set to an
-arbitrary value. The bits above the value are a fingerprint of the hash. If a hash is outside the
-set, its own fingerprint differs from the function's with a probability of ``1 - 2^-bits``.
+arbitrary value. The bits above the value are a fingerprint of the hash. For a hash outside the set,
+the probability that its own fingerprint differs from the returned one is ``1 - 2^-bits``.
 
 Source: Chazelle et al., "The Bloomier Filter"; Graf and Lemire, "Binary Fuse Filters: Fast and
 Smaller Than Xor Filters", which gives the window sizes.
@@ -41,7 +41,7 @@ MAX_WINDOWS: Final = 1 << 24
 
 # For sets of up to 10,000 hashes, one to four of a hundred attempts to peel all hashes fail. For
 # sets of more hashes, hardly any attempt fails. After each `_SAME_ROOM` failures, the next attempts
-# use more cells, so that one attempt succeeds.
+# use more cells, so that finally one attempt succeeds.
 _SAME_ROOM: Final = 4
 _MORE_ROOM: Final = 0.1
 
@@ -63,7 +63,7 @@ class Layout:
 
     @classmethod
     def of(cls, n_keys: int, attempt: int = 0) -> Layout:
-        """Returns the layout for `n_keys` hashes that attempt number `attempt`, from 0, tries."""
+        """Returns the layout for `n_keys` hashes in attempt number `attempt`, counted from 0."""
         if n_keys == 0:
             return cls(0, 0, 0)
         size = math.log(max(n_keys, 2))

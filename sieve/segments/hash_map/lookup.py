@@ -82,7 +82,7 @@ class MapSegment:
         return indexes[order], locations[order]
 
     def holds(self, hashes: Hashes, location: int) -> npt.NDArray[np.bool_]:
-        """Returns, for each hash, whether `locations_of` it alone would include `location`."""
+        """Returns for each hash whether `locations_of` this hash alone would include `location`."""
         index, values = self._values(hashes)
         # Each list is searched once, because many hashes can share a long list.
         distinct, which = np.unique(values, return_inverse=True)
@@ -115,7 +115,7 @@ class MapSegment:
         return inside[hits], values[hits]
 
     def _cells(self, hashes: Hashes) -> tuple[Words, Words]:
-        """Returns the XOR of each hash's cells, and the hash's own fingerprint, to compare."""
+        """Returns, for comparison, the XOR of each hash's cells and the hash's own fingerprint."""
         spread = self.layout.spread(hashes)
         width = self.fingerprint_bits + self.value_bits
         read = bits_at(self.words, width, self.layout.places(spread))

@@ -123,8 +123,8 @@ def overprovisioned_most(rows: int, rows_in_table: int, locations: int, budget_b
     """Returns a location's maximum number of intervals.
 
     Every location may have 64 intervals. In addition, all locations together may have 3 intervals
-    per two bytes of the budget, half of them in proportion to the locations' rows, and half in
-    equal shares, because a location with few, distant keys needs intervals, too.
+    per two bytes of the budget. Half of these are distributed in proportion to the locations' rows,
+    and half in equal shares, because a location with few, distant keys needs intervals, too.
     """
     share = (rows / max(1, rows_in_table) + 1 / max(1, locations)) / 2
     return _LEAST_INTERVALS + int(_OVERPROVISION * budget_bytes / _LEAST_ENTRY_BYTES * share)

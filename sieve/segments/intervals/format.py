@@ -1,7 +1,7 @@
 """Segment format of the shape `intervals`: encodes the entries of a segment, and decodes them.
 
 Each entry consists of whole cells of a `Grid`. On a coarser grid, entries take fewer bits, but
-cover more keys without a row. A payload in a run file is little-endian;
+cover more keys that their locations do not contain. A payload in a run file is little-endian;
 `sieve.segments.intervals.integer_coding` encodes its arrays:
 
 ===========  ================================================================
@@ -54,8 +54,8 @@ CODINGS: Final = (IN_CELLS, IN_BLOCKS)
 entry refers to blocks. Blocks take fewer bytes if the entries of many locations begin and end at
 the same keys."""
 LAYOUT_VERSION: Final = 1
-# Limits the memory that a reader allocates for a damaged payload, of which Deflate can expand a few
-# bytes to a long array.
+# Limits the memory that a reader allocates for a damaged payload, because Deflate can expand a few
+# bytes of the payload to a long array.
 MAX_ENTRIES: Final = 1 << 24
 
 _HEAD: Final = struct.Struct("<BBqqIIIBB")

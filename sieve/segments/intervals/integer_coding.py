@@ -33,10 +33,10 @@ from sieve.errors import corrupt_segment
 _PACKED, _CLASSES, _BYTES = 0, 1, 2
 _SIZE: Final = struct.Struct("<BI")
 _RAW: Final = -15
-# An 8-byte word that begins at any byte contains at least this number of bits from each bit
-# position in its first byte on. If a number has more low bits, they are read in two parts.
+# From any bit position in its first byte on, an 8-byte word contains at least this number of bits.
+# If a number has more low bits, they are read in two parts.
 _WINDOW: Final = 56
-# For each class, the highest bit of its numbers, and the mask of all bits below it.
+# For each class, the highest bit of its numbers, and the mask of all bits below that bit.
 _FIRST: Final[Words] = np.append(np.uint64(0), np.uint64(1) << np.arange(64, dtype=np.uint64))
 _BELOW: Final[Words] = _FIRST - np.minimum(_FIRST, np.uint64(1))
 
@@ -70,7 +70,7 @@ def expected_size(values: Words) -> float:
     entropy = float((counts * np.log2(len(values) / counts)).sum())
     below = float(np.maximum(classes - 1, 0).sum())
     # The size of the compressed classes is estimated as their entropy plus about one byte per
-    # distinct class, by which a Deflate block describes its codes.
+    # distinct class. A Deflate block needs these bytes to describe its codes.
     return (entropy + below) / 8 + 8 + len(counts)
 
 

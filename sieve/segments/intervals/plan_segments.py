@@ -28,10 +28,10 @@ from sieve.segments.weights import weights_at
 
 SEGMENT_OVERHEAD: Final = 40
 """The number of bytes that a segment takes in its file in addition to its payload."""
-# The minimum number of new entries in a segment but the last. If an entry reaches into a later
-# segment, that segment repeats the entry. Each segment has at least as many new entries as repeated
-# entries. Hence all segments have at most as many repeated as new entries, and long entries need no
-# separate list.
+# The minimum number of new entries in each segment except the last. If an entry reaches into a
+# later segment, that segment repeats the entry. Each segment has at least as many new entries as
+# repeated entries. Hence all segments together have at most as many repeated entries as new ones,
+# and long entries need no separate list.
 _LEAST_ENTRIES: Final = 16384
 # The kinds of query that reports show: a key drawn by rows, any code of the domain, and a short
 # range.
@@ -246,11 +246,11 @@ def fitted(planned: Plan, prices: Numbers, budget: float) -> tuple[Plan, float, 
     """Makes segments that use most of a budget; returns the plan, the price and the segments.
 
     At some price, many segments can change to the coding `IN_BLOCKS`, so that their total bytes
-    fall to half. If no price uses much of the budget for this reason, segments without blocks can
-    be better. Therefore, if any price led to blocks and much of the budget is unused, this function
-    also tries segments without blocks. Example (`bench rivals`): with a budget of 0.3 % for a
-    column of e-mail addresses, queries read about 189 of 200 files with blocks, and about 180
-    without.
+    fall to half. For this reason, it can happen that no price uses much of the budget. Segments
+    without blocks can then be better. Therefore, if any price led to blocks and much of the budget
+    is unused, this function also tries segments without blocks. Example (`bench rivals`): with a
+    budget of 0.3 % for a column of e-mail addresses, queries read about 189 of 200 files with
+    blocks, and about 180 without.
 
     Args:
         planned: the plan of the stretch whose segments share the budget.
@@ -306,7 +306,7 @@ class _Kept:
         """Yields two positions and an array of entries for each segment.
 
         The entries between the two positions begin in the segment. The array contains the positions
-        of all entries of the segment, also of those that begin earlier.
+        of all entries of the segment, including those that begin earlier.
         """
         at, spanning = 0, np.empty(0, np.intp)
         while at < len(self.start):

@@ -3,7 +3,7 @@
 Wider cells save bits, but they make entries cover more keys, so queries read more files without a
 match. The search starts with grids whose precision is nearly right according to the query model:
 one more bit per border would save about as many reads as it costs. The search then tries finer and
-coarser grids, and encodes the best (rate-distortion optimal quantisation).
+coarser grids, and encodes the segment with the best grid (rate-distortion optimal quantisation).
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ class Coded:
     Attributes:
         payload: the bytes of the segment.
         cells: the entries as cells of the grid.
-        added: float64[6], the weighted number of files without a match that a query of each kind
-            reads.
+        added: float64[6], for each kind of query, the weighted number of files without a match that
+            a query reads.
     """
 
     payload: bytes
@@ -164,7 +164,7 @@ def _pieces(
 
 
 def _medians(ideal: Numbers, bounds: npt.NDArray[np.intp]) -> npt.NDArray[np.int64]:
-    """Returns, for each piece of a grid, the median of the ideal shifts of its entries' borders."""
+    """Returns, for each piece of a grid, the median ideal shift of the entries' borders in it."""
     parts = [np.sort(part) for part in np.split(ideal, bounds[1:])]
     middle = [(part[(len(part) - 1) // 2] + part[len(part) // 2]) / 2 for part in parts]
     return np.array(np.clip(middle, 0, 63), np.int64)
