@@ -270,9 +270,9 @@ def _decides(key: str, format_name: str, place: ColumnPlace, *, is_option: bool)
 def _of_merged(column: tuple[str, ...], parts: Parts) -> Parts:
     """Returns the deciding parts of a Hudi table whose reader merges the records of a key.
 
-    In some merge modes, Hudi returns one of the records of a key unchanged; which one, depends only
-    on the key columns, the ordering columns and Hudi's own columns, such as the delete marker. In
-    other merge modes, the merged record can depend on every column.
+    In some merge modes, Hudi returns one of the records of a key unchanged. The choice of this
+    record depends only on the key columns, the ordering columns and Hudi's own columns, such as the
+    delete marker. In other merge modes, the merged record can depend on every column.
     """
     kept = dict(_of_records(parts, "parquet", "avro"))
     if not _takes_whole_records(parts):

@@ -109,9 +109,9 @@ def publish(
     Args:
         index_dir: the folder of the index, which contains ``versions/``.
         base: the newest version that the caller knows, or None if the index has no version yet.
-        make: plans the version that follows its argument, and gives it a new id. If no change is
-            needed, `make` returns its argument. `publish` can call `make` several times, and does
-            not catch exceptions of `make`.
+        make: given the newest version or None, plans the next version, with a new id. If no change
+            is needed, `make` returns its argument. `publish` can call `make` several times, and
+            does not catch exceptions of `make`.
         attempts: maximum number of calls of `make`.
 
     Returns:
@@ -147,7 +147,7 @@ def publish(
 def _create(store: Store, index_dir: str, proposed: Manifest) -> bool:
     """Returns whether this call published the version ``proposed``.
 
-    If this call did not, another writer's version has the number permanently.
+    If the result is False, another writer's version has the number permanently.
     """
     uri = version_file(index_dir, proposed.version)
     data = render_manifest(proposed)

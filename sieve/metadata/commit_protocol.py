@@ -17,7 +17,7 @@ CREATE_TRIES: Final = 3
 
 
 class Answer(Enum):
-    """The store's answer to a step of the protocol: to a create request, or to a read back."""
+    """The store's answer to a step of the protocol: to a create request, or to a read request."""
 
     MADE = auto()
     """Answer to a create request: this request created the file."""

@@ -37,7 +37,7 @@ from sieve.metadata.path_list import PathList, concat_paths
 class FileState(IntEnum):
     """The state of a file in a version.
 
-    A stored list contains the length of a file in the state `READ`, otherwise the file's state.
+    In place of the state `READ`, a stored list contains the file's length.
     """
 
     READ = 0
@@ -147,7 +147,7 @@ class Locations:
 
     @property
     def stored_lengths(self) -> Counts:
-        """The length of each file in the state `READ`, the state of any other file, int64[n]."""
+        """For each file, its length if it is in the state `READ`, otherwise its state, int64[n]."""
         return np.where(self.states == FileState.READ, self.lengths, self.states).astype(np.int64)
 
     @property
@@ -338,7 +338,7 @@ def parse_locations(data: bytes, roots: Sequence[str], rows: int) -> Locations:
         rows: the part's number of rows, as in the manifest.
 
     Raises:
-        CorruptError: the bytes are no part of a list, or the part has not exactly ``rows`` rows.
+        CorruptError: the bytes are no part of a list, or the part's number of rows is not ``rows``.
     """
     try:
         file = pq.ParquetFile(io.BytesIO(data))

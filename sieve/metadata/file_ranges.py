@@ -157,8 +157,8 @@ def parse_ranges(
     """Decodes the ranges in a stored file list; the inverse of `range_lists`.
 
     Args:
-        lists: the column ``cuts`` and, by their names in `COUNTED`, the columns of counts. The
-            caller can omit a count that is 0 in all files.
+        lists: a mapping from column name to column, with ``cuts`` and the counts named in
+            `COUNTED`. The caller can omit a count that is 0 in all files.
         footers: the column `FOOTER`.
         lengths: int64[n], the length of each file in bytes, or the greatest 64-bit integer if the
             length is unknown.

@@ -69,7 +69,7 @@ def published(store: Store, index_dir: str) -> list[int]:
 
 
 def vacuumed(store: Store, index_dir: str) -> int:
-    """Returns the newest version of which VACUUM may have deleted files; 0 if it deleted none."""
+    """Returns the newest version whose files VACUUM may have deleted; 0 if it deleted no files."""
     try:
         marks = store.list(parent(vacuumed_file(index_dir, 1)))
     except GoneError:

@@ -50,9 +50,9 @@ class Fields:
 
         Args:
             record: the dataclass.
-            read: for some attributes, the function that reads the member of the attribute's name.
-                Every other attribute must have the type int, float or str; its member is read by
-                this type.
+            read: for some attributes, the function that reads the attribute's member, given its
+                name. Every other attribute must have the type int, float or str, which decides how
+                its member is read.
         """
         by_type: dict[str, Callable[[str], Any]] = {
             "int": self.integer,

@@ -69,7 +69,7 @@ class KeyBounds:
         return KeyBounds(np.where(which, least, GREATEST), np.where(which, greatest, LEAST))
 
     def falling(self) -> KeyBounds:
-        """Returns the bounds of the inverted codes, with which a descending order ascends."""
+        """Returns the bounds of the inverted codes, which ascend where the codes descend."""
         return KeyBounds(~self.greatest, ~self.least)
 
     def lists(self, counts: Counts) -> list[pa.ListArray]:
@@ -103,12 +103,12 @@ class KeyBounds:
         return (start < stop) | ~bounds.known
 
     def over(self, other: KeyBounds, keyed: Sequence[Counts]) -> KeyBounds:
-        """Merges two sets of bounds of the same locations, each of which covers some of their rows.
+        """Merges two sets of bounds of the same locations; each set covers some rows of a location.
 
         Args:
             other: the bounds of the second set of rows.
-            keyed: the number of rows with a key in each location, int64[m], for the first and for
-                the second set of rows.
+            keyed: two arrays, for the first and for the second set of rows: in each location, the
+                number of rows with a key, int64[m].
         """
         pairs = zip((self, other), keyed, strict=True)
         known = np.logical_and.reduce([one.known | (rows == 0) for one, rows in pairs])

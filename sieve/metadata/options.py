@@ -36,7 +36,7 @@ class IndexOptions:
 
     Attributes:
         shape: the data structure of the segments, one of `SHAPES`. With ``auto``, the build chooses
-            the better structure for each segment.
+            the better of ``intervals`` and ``map``.
         budget: the maximum size of the runs. The value is a percentage of the size of the
             uncompressed indexed values (``1%``; at least 64 KB), a size (``64MB``) or ``auto``. The
             shape ``sieve`` has no budget. The default of the shape ``map`` is 50%.
@@ -83,8 +83,8 @@ def parse_options(raw: Mapping[str, str], base: IndexOptions | None = None) -> I
     """Parses the names and values of an OPTIONS clause.
 
     Args:
-        raw: the values by option name, both as typed by the user. An option that is not given keeps
-            its value in ``base``.
+        raw: a mapping from option names to values, both as typed by the user. An option that is not
+            given keeps its value in ``base``.
         base: the options to change, or None to change the default options.
 
     Raises:
@@ -109,7 +109,7 @@ def parse_options(raw: Mapping[str, str], base: IndexOptions | None = None) -> I
 
 
 def stored_options(raw: Mapping[str, str]) -> IndexOptions:
-    """Parses a manifest's options, which may include options that do not apply to its shape.
+    """Parses a manifest's options, which may include options that do not apply to the shape.
 
     Raises:
         InvalidInputError: as `parse_options`.

@@ -182,9 +182,11 @@ class Expected:
     Attributes:
         kind: the kind of query: ``present`` is an equality with a key that occurs in the table;
             ``absent`` is an equality with a key that does not occur; ``range`` is a range of 0.05 %
-            of the domain. If several values of the column can share a key code, the exact numbers
-            of ``present`` count all rows with the value's key code. The kind ``value`` is then
-            ``present`` again, but its exact numbers count only rows with the value itself.
+            of the domain. If several values of the column can share a key code, then ``exact`` and
+            ``exact_bytes`` of the kind ``present`` count the locations of all rows with the value's
+            key code. In this case there is also the kind ``value``, with the queries of
+            ``present``. Its ``exact`` and ``exact_bytes`` count only the locations of the value
+            itself.
         files: the number of locations that the query reads with the index.
         exact: the number of locations with a matching row, which is the lower bound for any index.
         minmax: the number of locations that the query would read with min/max statistics of each

@@ -62,7 +62,7 @@ class Registration:
 
 
 def property_key(name: str) -> str:
-    """Returns the key of the property that registers an index; the key has the name in lower case.
+    """Returns the key of the property that registers an index, with the index's name in lower case.
 
     Raises:
         InvalidInputError: the name is empty, is longer than 128 characters, or contains control
@@ -119,7 +119,7 @@ def parse_registration(value: str) -> Registration | None:
 
 
 def registrations(properties: Mapping[str, str]) -> dict[str, Registration]:
-    """Returns a table's well-formed registrations by index name, in the order of property keys."""
+    """Returns a dict from index name to well-formed registration, in the order of property keys."""
     parsed = ((name, parse_registration(value)) for name, value in _values(properties))
     return {name: registration for name, registration in parsed if registration is not None}
 

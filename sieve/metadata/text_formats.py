@@ -118,8 +118,8 @@ def splits_keep_lines(parts: Mapping[str, str]) -> bool:
     """Returns whether each line of a file is in exactly one split, wherever the splits begin.
 
     To find its first line, a split's reader looks for the next line separator. If the separator or
-    the encoded line feed has several bytes, a split can begin inside it, so the lines depend on the
-    splits.
+    the encoded line feed has several bytes, a split can begin between these bytes, so the lines
+    depend on the splits.
     """
     if lines_vary(parts):
         return False

@@ -131,8 +131,8 @@ def _changed(base: Manifest, change: Change) -> Manifest:
         case Follow(table, moved):
             old, new = (identity.location.rstrip("/") for identity in (base.table, table))
             roots = tuple(new if moved and root == old else root for root in base.roots)
-            # If the files did not move with the table, the folder can be a copy; a copy of a Delta
-            # table's folder has the same log but other files, so the commit is forgotten.
+            # If the files did not move with the table, the folder can be a copy. A copy of a Delta
+            # table's folder has the same log but other files, so the new version records no commit.
             commit = base.commit if moved else None
             return replace(base, table=table, roots=roots, commit=commit)
         case Refresh(contents):

@@ -45,8 +45,8 @@ _READERS: Final[Mapping[str, tuple[str, ...]]] = {
         "parquet.strings.signed-min-max.",
         # Spark requests each column with the type that the column has in the file.
         "parquet.strict.typing",
-        # This setting tolerates a number of unreadable records, but Spark's record converters never
-        # report a record as unreadable.
+        # With this setting, a reader tolerates a number of unreadable records, but Spark's record
+        # converters never report a record as unreadable.
         "parquet.read.bad.record.threshold",
         # For each scan, Spark overwrites these settings, or does not use the class that they name.
         *("parquet.read.schema", "parquet.read.support.class", "parquet.row."),
