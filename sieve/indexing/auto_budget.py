@@ -30,8 +30,8 @@ _FILE_SECONDS: Final = 2e-3
 _ROW_SECONDS: Final = 7e-7
 _KEY_SECONDS: Final = 1.5e-6
 
-# A hash map can have up to this multiple of its estimated size, because the number of keys in
-# several files is known only roughly.
+# A hash map may become up to this many times as large as estimated, because the number of keys that
+# are in several files is known only roughly.
 _SHARED: Final = 3
 
 _SCATTERED: Final = 0.5

@@ -44,7 +44,7 @@ class Maker(Protocol[R]):
         """Reads the column and yields the results, which callers can use until the block ends."""
 
     def make(self, rows: Make, profile: ColumnProfile, options: IndexOptions) -> MadeRun[R]:
-        """Makes a run that fits the budget; `rows` makes the rows, given a factor of the cost."""
+        """Makes a run within the budget; `rows` is the function that `run_maker` returns."""
 
     def discard(self, run: R) -> None:
         """Deletes a run that `Choice` does not choose."""
@@ -137,7 +137,7 @@ class Choice(Generic[R]):
             return best, shared.seen
 
     def _within_budget(self, profile: ColumnProfile, shared: Shared) -> Attempt[R] | None:
-        """Makes intervals that fill the budget, or a hash map if queries read less with it."""
+        """Makes intervals that fill the budget, or a hash map if queries read less with a map."""
         plain = self._attempt(profile, shared, self.options)
         if plain is None or self.options.shape != "auto" or not self.with_maps:
             return plain
@@ -147,7 +147,7 @@ class Choice(Generic[R]):
         return self._or_mapped(plain, profile, shared, replace(self.options, shape="map"))
 
     def _automatic(self, profile: ColumnProfile, shared: Shared) -> Attempt[R] | None:
-        """Makes intervals whose size pays back, or a hash map if that costs less in total."""
+        """Makes intervals whose size pays back, or a hash map if the map costs less in total."""
         stop = stop_for(profile, self.options, self.probes, shared.seen.hits)
         mapped, pays = self._mapped_first(profile, shared, stop)
         if mapped is None:

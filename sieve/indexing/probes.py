@@ -144,7 +144,7 @@ def least_read(expected: Sequence[Expected], location_bytes: float) -> dict[str,
 
 
 def with_value(expected: Sequence[Expected], profile: Profile) -> tuple[Expected, ...]:
-    """Adds the kind `VALUE` to the expected reads, for locations that contain the value itself.
+    """Adds the kind `VALUE`, whose exact reads are the locations that contain the value itself.
 
     Several values can have the same key code. For the kind ``present``, an exact index then finds
     the locations of the code; for `VALUE`, it finds only the locations of the value.

@@ -73,7 +73,7 @@ NOTHING: Final = ReusedRuns((), NO_LOCATIONS, None)
 def is_current(known: Locations, snapshot: Snapshot) -> bool:
     """Returns whether the files that a version lists are exactly the table's current files.
 
-    A file counts as unchanged if it was racy at the build and is still racy.
+    A file that was racy (changed too recently) at the build and is still racy counts as unchanged.
     """
     found = zip(file_statuses(known, snapshot.files), snapshot.stable, strict=True)
     same = all(status in AS_IT_WAS if stable else status == "racy" for status, stable in found)

@@ -163,7 +163,7 @@ def changed_parts(column: Sequence[str], then: Parts, now: Parts) -> tuple[str, 
 
 
 def _changed_of_expression(sql: str, then: Parts, now: Parts) -> tuple[str, ...]:
-    """Returns the changed parts for an expression: its own part, else the parts of its columns."""
+    """Returns an expression's changed parts: its own part, else the parts of its columns."""
     name = _EXPRESSION + sql
     own = then.get(name)
     if own is None or own != now.get(name):

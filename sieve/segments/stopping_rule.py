@@ -37,8 +37,8 @@ blocks."""
 MOST_OF_TABLE: Final = 10
 """A version has at most one byte per `MOST_OF_TABLE` bytes of the table."""
 
-# How many of the query model's six kinds of query each kind of probe stands for. "range" stands for
-# the three kinds of range, and "present" for the two ways to draw a key that occurs.
+# For each kind of probe, how many of the query model's six kinds of query it stands for. "range"
+# stands for the three kinds of range, and "present" for the two ways to draw a key that occurs.
 _WEIGHTS: Final[Mapping[str, int]] = {"present": 2, "absent": 1, "range": 3}
 _PRICES: Final = 24
 _LEAST_BYTES: Final = 2048

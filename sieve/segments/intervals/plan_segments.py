@@ -190,7 +190,7 @@ class Plan:
         return size * scale, named
 
     def _tried(self, price: float) -> float:
-        """Returns the bytes of segments at a price, divided by the entries that `curve` counts."""
+        """Returns the segments' bytes at a price, divided by the number of entries in `curve`."""
         worthwhile = np.count_nonzero(self.skip_probability > price * _FIRST_GUESS)
         kept = self._kept(price, self._entry_bytes(price))
         segments = list(kept.segments())
