@@ -6,8 +6,9 @@ import scala.util.control.NonFatal
 /**
  * Prevents scans from waiting for a front end that was too slow several times in a row. While the circuit is open,
  * scans read without an index. From time to time, one scan tests whether the front end answers again (Nygard, "Release
- * It!": circuit breaker). If a front end hangs, three scans wait until the time-out (500 ms), and later one scan after
- * each pause, which grows from 2 seconds to one minute. Without the breaker, every scan would wait until the time-out.
+ * It!": circuit breaker). If a front end hangs, three scans wait until the time-out (500 ms). Later, only one scan
+ * waits after each pause, and the pauses grow from 2 seconds to one minute. Without the breaker, every scan would wait
+ * until the time-out.
  */
 object CircuitBreaker {
   private val threshold = 3
@@ -45,12 +46,14 @@ object CircuitBreaker {
   /** True while the circuit is open, so that scans do not wait for the front end. */
   def isOpen: Boolean = synchronized { failures >= threshold }
 
-  /** Closes the circuit. The driver calls this method after an answer in time, and for each new front end. */
+  /**
+   * Closes the circuit. The driver calls this method when an answer arrives in time, and when a new front end connects.
+   */
   def reset(): Unit = synchronized { failures = 0 }
 
   /**
-   * Returns false while the circuit is closed. While it is open, throws a TimeoutException, except that one scan after
-   * each pause gets true and tests the front end.
+   * Returns false while the circuit is closed. While the circuit is open, one scan after each pause gets true and tests
+   * the front end; for all other scans, this method throws a TimeoutException.
    */
   private def enter(): Boolean = synchronized {
     val open = isOpen
@@ -64,7 +67,7 @@ object CircuitBreaker {
   }
 }
 
-/** Computes the pause between attempts, which each further failure doubles, up to a maximum. */
+/** Computes the pause between attempts. Each further failure doubles the pause, up to a maximum. */
 object Backoff {
   def millis(first: Long, doublings: Long, longest: Long): Long =
     math.min(longest, first << math.min(math.max(0L, doublings), 16L))

@@ -65,7 +65,7 @@ object Counters {
   /** Counts a scan that could use join keys but receives none, for the given reason. */
   def refused(reason: Reason.Reason): Unit = unused.foreach { case (own, times) => if (own == reason) times.increment() }
 
-  /** Counts a scan whose skipped files and ranges an audit has read. */
+  /** Counts a scan for which an audit has read the skipped files and ranges. */
   def audited(result: Pruned): Unit = {
     audits.increment()
     reread.add(Pruned.files(result.skipped))

@@ -57,8 +57,8 @@ final class FileDictionary private (
 /** The dictionaries that this driver has fetched. The driver caches each dictionary, up to a memory limit. */
 object FileDictionary {
   /**
-   * Negative numbers, one for each reason, that the front end sends instead of a file's length if the index proves
-   * nothing about the file. `FileState` in `sieve/metadata/file_list.py` uses the same numbers.
+   * If the index proves nothing about a file, the front end sends one of these negative numbers instead of the file's
+   * length. Each number stands for a reason. `FileState` in `sieve/metadata/file_list.py` uses the same numbers.
    */
   private val unread = Map(-1L -> Reason.UnprovenFile, -2L -> Reason.UnsettledFile)
   private val (pathKey, stateKey) = {

@@ -47,7 +47,7 @@ object FileGroups {
 
   /**
    * The partition values that define a file's group. If Spark considers two different values equal, their files get two
-   * groups, and the scan only reads more files than necessary.
+   * groups. The scan then reads more files than necessary, but the result stays correct.
    */
   private def values(row: InternalRow, relation: HadoopFsRelation, of: Seq[Expression]): Seq[Any] =
     of.map { case column: Attribute =>

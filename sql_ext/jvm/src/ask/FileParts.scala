@@ -24,7 +24,8 @@ final class FileParts private (
     if (at < 0) None
     else {
       val first = if (at == 0) 0 else ends(at - 1)
-      // A file with n ranges has n - 1 cuts, so the `at` files before this one have `at` fewer cuts than ranges.
+      // A file with n ranges has n - 1 cuts, so the `at` files before this file have, in total, `at` fewer cuts than
+      // ranges.
       val own = cuts.slice(first - at, ends(at) - at - 1)
       val (skipped, kept) = FileRanges.between(own.toSeq, length).zipWithIndex
         .partition { case (_, k) => skip.get(first + k) }

@@ -13,7 +13,7 @@ trait IndexedScan {
   def table: CatalogTable
   /** The indexes that the table had when Spark planned the scan. */
   def entry: Entry
-  /** The expressions that the table's indexes contain, as the query's session computes them. */
+  /** The expressions on which the table has indexes, as the query's session computes them. */
   def expressions: IndexedExpressions
   /** The session that runs the query. Another session may have created the relation. */
   def executing: Compat.Session

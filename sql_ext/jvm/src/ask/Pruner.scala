@@ -94,7 +94,7 @@ object Pruner extends OnceLogging {
     }
     def withoutPredicate = if (index.mixesPartitions) Reason.UnsupportedPredicate else Reason.NoPredicate
     if (first.isEmpty && filters.forall(TableFormat.addsFilter)) Pruned.nothing(listed, withoutPredicate)
-    // A filter is the literal FALSE if the other side of a join is empty, and no row satisfies this filter.
+    // If the other side of a join is empty, a filter becomes the literal FALSE, and no row satisfies the filters.
     else if (filters.contains(Literal.FalseLiteral))
       Pruned(Nil, RangeCounts(Pruned.files(listed), 0), Nil, Map.empty, listed, Pruned.bytes(listed))
     else try Counters.timed(prefetched.fold(0L)(_.nanos)) {
@@ -103,8 +103,8 @@ object Pruner extends OnceLogging {
         val partial = listed.exists(d => d.files.exists(locations.of(d.values, _).exists(_.written.nonEmpty)))
         Map("instant" -> millis, "in_part" -> partial)
       }
-      // For the circuit breaker, the requests for an answer and for its dictionary are one call, so that a slow front
-      // end counts as one failure.
+      // The circuit breaker treats the request for an answer and the request for the answer's dictionary as one call,
+      // so that a slow front end counts as one failure.
       val (reply, known) = CircuitBreaker.guard {
         val fingerprints = FingerprintCache.update(index)
         def ask(more: Map[String, Any], ahead: Option[Prefetch]) = {
@@ -179,8 +179,8 @@ object Pruner extends OnceLogging {
   }
 
   /**
-   * True if Spark could fail on the remaining files. If a scan skips files, Spark makes smaller splits of the others,
-   * and Spark fails if a `.zstd` text file has two splits.
+   * True if Spark could fail on the remaining files. If a scan skips files, Spark makes smaller splits of the remaining
+   * files. Spark fails if a `.zstd` text file has two splits.
    */
   private def dependsOnSplits(index: IndexedScan, pruned: Pruned): Boolean =
     pruned.skipped.nonEmpty && WholeRecords.isText(index.relation) &&
