@@ -56,7 +56,8 @@ object Settings extends OnceLogging {
   def joinPruning(s: SparkSession): Boolean =
     joinAlways(s) || valid(s, "spark.sieve.join.pruning").trim.equalsIgnoreCase("auto")
   /**
-   * True if Sieve reads the keys of joins even if this may take longer than reading the files that the keys exclude.
+   * True if Sieve reads the keys of joins even if reading them may take longer than reading the files that they
+   * exclude.
    */
   def joinAlways(s: SparkSession): Boolean =
     valid(s, "spark.sieve.join.pruning").trim.equalsIgnoreCase("always")

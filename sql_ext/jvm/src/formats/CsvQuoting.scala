@@ -18,8 +18,8 @@ import org.apache.spark.unsafe.types.UTF8String
  *
  * @param strings the positions of the string columns; values of other types contain neither quotes nor escapes
  * @param marks   texts that make a record doubtful if a value contains one of them
- * @param broken  texts that make a record doubtful if a value contains one of them and a quote; empty if no record has
- *                several lines
+ * @param broken  texts that make a record doubtful if a value contains both a quote and one of these texts; empty if a
+ *                record cannot span several lines
  */
 class CsvQuoting(strings: Seq[Int], marks: Seq[UTF8String], quote: UTF8String, broken: Seq[UTF8String])
     extends Serializable {

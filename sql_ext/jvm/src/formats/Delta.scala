@@ -87,7 +87,7 @@ object Delta extends TableFormat with OnceLogging {
   private def attempt[A](call: => A): Option[A] =
     try Some(call)
     catch {
-      // Delta itself throws this error or cancellation, with or without an index.
+      // Delta itself throws this error or cancellation, and would also throw it without an index.
       case e: InvocationTargetException => throw e.getCause
       case e @ (NonFatal(_) | _: LinkageError) =>
         warnOnce(s"no index of a Delta table is used, because this release of Delta has other classes: $e")
@@ -116,7 +116,7 @@ object Delta extends TableFormat with OnceLogging {
 
   /**
    * Removes Delta's row-counting functions from an expression. Each of these functions returns its argument, so the
-   * expression keeps its value. Sieve reads the keys of a join side with such a function only from the side's
+   * expression keeps its value. If a join side contains such a function, Sieve reads the side's keys only from its
    * broadcast, so no row is counted twice. If there is no broadcast, Spark drops the run-time filter.
    */
   override def withoutCounters(e: Expression): Expression =

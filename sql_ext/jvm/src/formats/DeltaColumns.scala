@@ -11,8 +11,8 @@ import org.apache.spark.sql.types._
 object DeltaColumns {
   private val storedName = "delta.columnMapping.physicalName"
   /**
-   * The keys of column metadata that readers use. Other metadata can change with each insert, for example the metadata
-   * of an identity column.
+   * The keys of those entries in a column's metadata that readers use. Other entries can change with each insert, for
+   * example the entries of an identity column.
    */
   private val heeded = Seq(
     "delta.columnMapping.id", "delta.typeChanges", "__CHAR_VARCHAR_TYPE_STRING", "EXISTS_DEFAULT")

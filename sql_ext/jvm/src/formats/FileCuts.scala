@@ -17,18 +17,19 @@ import org.apache.spark.util.SerializableConfiguration
 
 /**
  * Finds the offsets at which files can be cut into ranges: in Parquet files between row groups, and in ORC files
- * between stripes. A reader assigns a row group to the split that contains its middle, and a stripe to the split that
- * contains its start. So a cut at the start of a row group separates the earlier row groups from this row group and all
- * later ones. Text files can be cut anywhere, because a line belongs to the split in which the line begins.
+ * between stripes. A reader assigns a row group to the split that contains the row group's middle, and a stripe to the
+ * split that contains the stripe's start. So a cut at the start of a row group separates the earlier row groups from
+ * this row group and all later ones. Text files can be cut anywhere, because a line belongs to the split in which the
+ * line begins.
  */
 class FileCuts(session: Compat.Session, relation: HadoopFsRelation) {
   private val conf = session.sessionState.newHadoopConfWithOptions(relation.options)
   private lazy val codecs = new CompressionCodecFactory(conf)
 
   /**
-   * Returns the cuts of each file. A file with one row group or stripe, or in a text format, has no cuts. If a footer
-   * cannot be read, the file is cut at the table format's own splits, if any. The result is None for a file that scans
-   * always read whole.
+   * Returns the cuts of each file. A file has no cuts if it consists of a single row group or stripe, or if its format
+   * is a text format. If a footer cannot be read, the file is cut at the table format's own splits, if any. The result
+   * is None for a file that scans always read whole.
    *
    * @param bytes the minimum size of a range, in bytes. A large footer raises this minimum to the footer's size,
    *              because a scan reads the footer again for each range
@@ -48,8 +49,8 @@ class FileCuts(session: Compat.Session, relation: HadoopFsRelation) {
       val context = session.sparkContext
       val found = context.parallelize(inputs, math.min(inputs.size, context.defaultParallelism)).map {
         case (path, length, Some(layout), splits) =>
-          // If only the table format can open a file, and not Hadoop's file systems, the file is cut at the format's
-          // own splits.
+          // If Hadoop's file systems cannot open a file, but the table format can, the file is cut at the format's own
+          // splits.
           val (starts, footer) = Try(layout(new Path(path), sent.value))
             .getOrElse((splits.fold(Seq.empty[Long])(_.toSeq.sorted), 0L))
           val least = if (footer > large) math.max(footer, bytes) else bytes

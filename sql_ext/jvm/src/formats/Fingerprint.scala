@@ -93,7 +93,7 @@ object Fingerprint {
     val parsing =
       if (!text) Nil
       else Seq(
-        // This part distinguishes current builds from builds of earlier Sieve releases. Those builds read only one
+        // This part distinguishes current builds from builds of earlier Sieve releases. Earlier builds read only one
         // column of each record, so their indexes prove nothing about queries of other columns.
         "records" -> "whole",
         "ansi" -> conf.ansiEnabled.toString, "corrupt" -> conf.columnNameOfCorruptRecord,
@@ -124,8 +124,8 @@ object Fingerprint {
 
   /**
    * The columns of the table's files. If a query does not need all fields of a struct, the query's relation can lack
-   * the unneeded fields. Readers of Parquet, and by default of ORC, find columns by name, so they still read the
-   * remaining fields in the same way, unless the struct's default is lost.
+   * the unneeded fields. Readers of Parquet and, by default, readers of ORC find columns by name. So they read the
+   * remaining fields in the same way as with all fields, unless the struct's default is lost.
    */
   private def schema(
       relation: HadoopFsRelation, table: CatalogTable, settings: Iterable[String]): StructType = {
@@ -155,7 +155,7 @@ object Fingerprint {
   }
 
   /**
-   * True if the values of some column depend on a time zone. The values of a date column do so only if the dates are
+   * True if the values of some column depend on a time zone. A date column depends on a time zone only if its dates are
    * stored as text.
    */
   private def zoned(columns: StructType, text: Boolean): Boolean = columns.existsRecursively {

@@ -45,8 +45,8 @@ object Hudi extends TableFormat {
   override def table(files: ListedFiles): FormatTable = new HudiTable(files)
 
   /**
-   * Returns false, because Hudi can read partition columns from the files. The values in the files can differ from the
-   * values in the paths.
+   * Returns false, because Hudi can read the values of partition columns from the files, and these values can differ
+   * from the values in the paths.
    */
   override def hasPartitionsByPath: Boolean = false
 
@@ -58,8 +58,8 @@ object Hudi extends TableFormat {
   }
 
   /**
-   * Returns the table properties and session settings that can change the rows that a reader returns for a slice,
-   * except the settings of the Parquet reader.
+   * Returns the table properties and session settings that can change which rows a reader returns for a slice. The
+   * result does not contain the settings of the Parquet reader.
    */
   def fingerprint(relation: HadoopFsRelation, settings: Map[String, String]): Map[String, String] = {
     val properties = call(call(client(relation), "getTableConfig"), "getProps").asInstanceOf[Properties]

@@ -91,8 +91,8 @@ object Iceberg extends TableFormat with OnceLogging {
     } yield made
 
   /**
-   * The name of a table itself, for the name of its branch `spark.wap.branch`. With this setting, Iceberg appends the
-   * branch to the name of each table that a session reads.
+   * Removes the branch from the name of a table. If a session sets `spark.wap.branch` to a branch, Iceberg appends this
+   * branch to the name of each table that the session reads.
    */
   private def ofMain(name: Identifier, session: Compat.Session): Identifier =
     session.sessionState.conf.settings.asScala.get("spark.wap.branch") match {

@@ -34,7 +34,10 @@ final class IcebergApi private (loader: ClassLoader) {
   private val readManifest = load("ManifestFiles")
     .getMethod("read", load("ManifestFile"), load("io.FileIO"), classOf[java.util.Map[_, _]])
 
-  /** The location, the bytes and the rows of a task's data file. None if the task reads only a part of the file. */
+  /**
+   * The location, the number of bytes and the number of rows of a task's data file. None if the task reads only a part
+   * of the file.
+   */
   def dataFile(task: AnyRef): Option[(String, Long, Long)] = {
     val of = file.invoke(task)
     val size = bytes.invoke(of).asInstanceOf[Long]
@@ -80,7 +83,7 @@ final class IcebergApi private (loader: ClassLoader) {
 
   /**
    * Returns a task that reads the same file without a filter, and also reads the rows that delete files remove. Iceberg
-   * merges splits of a file that share a file object. So this method gives each task a file object of its own.
+   * merges splits that share a file object. So this method gives each task a file object of its own.
    */
   def withDeletedRows(task: AnyRef): AnyRef =
     taskOf(copy.invoke(file.invoke(task)), schema.invoke(task), spec.invoke(task))
@@ -88,7 +91,7 @@ final class IcebergApi private (loader: ClassLoader) {
   private def taskOf(file: AnyRef, schema: AnyRef, spec: AnyRef): AnyRef = newTask.newInstance(
     file, noDeletes, schemaJson.invoke(null, schema), specJson.invoke(null, spec), residual).asInstanceOf[AnyRef]
 
-  /** Tasks that read the data files in some manifests of a table, including deleted rows. */
+  /** Returns tasks that read all rows, including deleted rows, of the data files in some manifests of a table. */
   def tasksIn(manifests: Seq[AnyRef], iceberg: AnyRef, schema: AnyRef): Seq[AnyRef] = {
     val specs = IcebergApi.call(iceberg, "specs").asInstanceOf[java.util.Map[Any, AnyRef]]
     manifests.flatMap { manifest =>
@@ -103,7 +106,10 @@ final class IcebergApi private (loader: ClassLoader) {
 
 object IcebergApi {
   val root = "org.apache.iceberg"
-  /** The columns of a manifest that a task needs to read a data file. Without a choice, Iceberg reads statistics, too. */
+  /**
+   * The columns of a manifest that a task needs to read a data file. If no columns are selected, Iceberg also reads
+   * statistics.
+   */
   private val columnsOfTasks = java.util.List.of(
     "file_path", "file_format", "file_size_in_bytes", "record_count", "partition", "key_metadata", "split_offsets")
   private val known = new ConcurrentHashMap[ClassLoader, IcebergApi]

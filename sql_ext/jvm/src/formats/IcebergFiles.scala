@@ -16,7 +16,8 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 /**
  * A listing of the data files of an Iceberg scan. The listing stores a file's number of rows as the file's modification
- * time. A data file never changes under its path, so its path, bytes and rows identify it.
+ * time. The data file at a path never changes, so the path, the number of bytes and the number of rows identify the
+ * file.
  */
 final class IcebergFiles(
     val table: Table with SupportsRead, val options: CaseInsensitiveStringMap, val scan: Scan) extends FileIndex {

@@ -32,8 +32,8 @@ class Locations {
   def bytes(values: InternalRow, file: FileStatusWithMetadata): Long = FileRanges.bytes(file)
 
   /**
-   * Returns a directory that contains only this file. The directory's partition values are `values`, whose columns
-   * `schema` describes, followed by the value `more`.
+   * Returns a directory that contains only this file. The directory's partition values are `values`, followed by the
+   * value `more`. `schema` describes the columns of `values`.
    */
   def alone(
       values: InternalRow, file: FileStatusWithMetadata, schema: StructType,

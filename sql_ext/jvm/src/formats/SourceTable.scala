@@ -19,8 +19,8 @@ final case class SourceTable(catalog: TableCatalog, name: Identifier, descriptio
   def unsetProperty(key: String): Unit = change(TableChange.removeProperty(key))
 
   /**
-   * Changes the table, and then refreshes it in the user's session, because a statement runs in a copy of this session
-   * and each session caches its own tables.
+   * Changes the table, and then refreshes it in the user's session. The refresh is needed because the statement runs in
+   * a copy of the user's session, and each session has its own cache of tables.
    */
   private def change(to: TableChange): Unit = {
     catalog.alterTable(name, to)

@@ -25,7 +25,7 @@ trait TableFormat {
   /** True if a listing of files belongs to this format and an index is allowed to prune the listing. */
   def owns(location: FileIndex): Boolean
 
-  /** True if the installed release of the format provides all information about a relation that an index needs. */
+  /** True if the installed release of the format provides all information that an index needs about a relation. */
   def isKnown(relation: HadoopFsRelation): Boolean = true
 
   // -- files ------------------------------------------------------------------------------------
@@ -108,8 +108,8 @@ trait TableFormat {
     throw new UnsupportedOperationException("no scan of the second data source interface")
 
   /**
-   * A planned scan that reads some files and returns a scan's columns. None if Spark's own file readers can read these
-   * files.
+   * The plan of a scan that reads only some files and returns the columns of `scan`. None if Spark's own file readers
+   * can read these files.
    */
   def reading(scan: LogicalRelation, relation: HadoopFsRelation, some: Seq[PartitionDirectory]): Option[LogicalPlan] =
     None
@@ -126,13 +126,13 @@ trait TableFormat {
   /** The name of the file format, if readers can read ranges of the file. None for a file that is always read whole. */
   def layout(relation: HadoopFsRelation, file: FileStatusWithMetadata): Option[String] = None
 
-  /** The offsets at which readers can cut a file. None if readers can cut the file at all row groups or stripes. */
+  /** The offsets at which readers can cut a file. None if readers can cut it at every row group or stripe. */
   def splits(file: FileStatusWithMetadata): Option[Seq[Long]] = None
 
   /** True if a catalog stores the properties of the format's tables. */
   def ownsCatalog(plugin: CatalogPlugin): Boolean = false
 
-  /** A table in a catalog of the format, described as the session catalog would. None for a table of another format. */
+  /** A table in a catalog of the format, in the form of the session catalog. None for a table of another format. */
   def describe(catalog: TableCatalog, name: Identifier): Option[CatalogTable] = None
 
   /** True if a catalog of the format owns the table, and the session catalog has only a copy of the table's entry. */
