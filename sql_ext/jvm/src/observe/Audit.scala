@@ -16,10 +16,10 @@ import org.apache.spark.sql.types.BooleanType
  * index is wrong, and the query fails.
  *
  * The audit evaluates all filters that the index evaluated. Each row of the query's result satisfies these filters, so
- * the audit finds every lost row. A match proves that the index is wrong even if another filter of the query excludes
- * the row, because the index claims that no row of a skipped file satisfies the filters that it evaluated. The audit
- * evaluates whole filters, not only the parts that the index can evaluate, because one part can prevent an error in
- * another part, as in `x <> 0 AND 1 / x > 2`.
+ * the audit finds every lost row. If the index skips a file, it claims that no row of the file satisfies the filters
+ * that the index evaluated. So a match proves that the index is wrong, even if another filter of the query excludes the
+ * row. The audit evaluates whole filters, not only the parts that the index can evaluate, because one part can prevent
+ * an error in another part, as in `x <> 0 AND 1 / x > 2`.
  */
 object Audit extends ListingObserver {
   /**
@@ -53,8 +53,9 @@ object Audit extends ListingObserver {
   /**
    * Returns the name of a skipped file in which some row satisfies the filters. In text formats, a damaged record also
    * counts as a match, because its values differ between queries. Each task stops at its first match. The filters are
-   * already analysed and optimised, so the plan runs without analysis and optimisation. Attributes therefore keep their
-   * ids, and listeners see no extra query. Sieve does not prune the listing of this plan.
+   * already analysed and optimised, so the plan runs without analysis and optimisation. Without analysis and
+   * optimisation, attributes keep their ids, and listeners see no extra query. Sieve does not prune the listing of this
+   * plan.
    */
   private def matching(
       index: SieveFileIndex, pruned: Pruned, filters: Seq[Expression]): Option[String] = {

@@ -20,8 +20,8 @@ import org.apache.spark.sql.sieve.plan.{AmongKeys, BroadcastTuple, JoinRefusals,
 /** Plans queries without running them. Describes, as JSON, which files the queries' scans read, and why. */
 object Explain {
   /**
-   * The file scans of a statement, with files and bytes before and after pruning, and with the reasons for reading
-   * files.
+   * Returns the file scans of a statement. For each scan, the result contains the numbers of files and bytes before and
+   * after pruning, and the reasons for reading files.
    */
   def query(session: Compat.Session, text: String): String = {
     val reads = StatementReads.of(session, text)
@@ -47,9 +47,9 @@ object Explain {
   }
 
   /**
-   * Describes the later scan of a statement that first finds the files with rows to change, and then reads these files
-   * again. Sieve cannot know these files before the statement runs, so EXPLAIN shows all files of the first scan as an
-   * upper bound.
+   * Some statements first find the files with rows to change, and then read these files again. This method describes
+   * the second of these scans. As an upper bound, EXPLAIN shows all files that the first scan reads, because Sieve
+   * cannot know the second scan's files before the statement runs.
    */
   private def again(first: Map[String, Any]): Map[String, Any] = first ++
     Seq("files", "ranges", "bytes").map(of => s"${of}_total" -> first(s"${of}_read")) ++
@@ -153,8 +153,8 @@ object Explain {
   }
 
   /**
-   * Returns a filter that every row satisfies, but that uses the same indexes as `filter`, whose values become known
-   * only at run time.
+   * The values of `filter` become known only at run time. Returns a filter that uses the same indexes as `filter`, and
+   * that every row satisfies.
    */
   private def probe(filter: Expression, index: SieveFileIndex): Option[Expression] =
     BroadcastTuple.without(filter).find(index.indexed.holds).map(column => Or(valued(filter), Or(IsNull(column), IsNotNull(column))))

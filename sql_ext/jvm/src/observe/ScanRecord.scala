@@ -116,7 +116,9 @@ object ScanRecord extends SparkListener with PredicateHelper with OnceLogging {
     case kept @ ("op" | "col" | "names", _) => kept
   }
 
-  /** The columns that a node uses as join keys or as a sort order, each with the name of this use. */
+  /**
+   * The columns that a node uses as join keys or as a sort order, each with the kind of use, such as "shuffled join".
+   */
   private def keysOf(node: SparkPlan): Seq[(ExprId, String)] = node match {
     case j: BroadcastHashJoinExec if leavesOut(j.joinType) =>
       val (build, keys) = if (j.buildSide == BuildLeft) (j.left, j.rightKeys) else (j.right, j.leftKeys)

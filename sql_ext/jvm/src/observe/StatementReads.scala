@@ -10,14 +10,14 @@ import org.apache.spark.sql.sieve.formats.TableFormat
 import org.apache.spark.sql.sieve.plan.{PlannedScan, ReadOnce}
 
 /**
- * Finds queries that run the same scans as a statement, because Spark plans the scans of many statements only while the
- * statement runs.
+ * Spark plans the scans of many statements only while the statement runs. So this object finds queries that run the
+ * same scans as a statement, but that Spark can plan without running the statement.
  */
 object StatementReads {
   /**
-   * A query whose scans a statement also runs.
+   * A query that runs scans of a statement.
    *
-   * @param again finds, among these scans, the one whose files the statement reads again in order to change their rows
+   * @param again finds the scan, among the query's scans, whose files the statement reads again to change their rows
    */
   final case class Read(query: LogicalPlan, again: Seq[PlannedScan] => Option[PlannedScan] = _ => None)
 
@@ -27,8 +27,8 @@ object StatementReads {
    */
   def of(session: Compat.Session, text: String): Seq[Read] = {
     val statement = session.sessionState.sqlParser.parsePlan(text)
-    // Spark analyses and plans the statement, so that it can reject, for example, an UPDATE of a table whose format
-    // cannot change rows.
+    // Spark analyses and plans the statement here, because Spark may then reject it: for example, an UPDATE of a table
+    // whose format cannot change rows.
     val changed = if (statement.exists(changesRows)) Some(analysed(session, statement)) else None
     changed.foreach(_.executedPlan)
     val found = changed.map(_.analyzed) match {
