@@ -84,7 +84,7 @@ object DistinctKeys {
   private def array(ranges: Seq[(Any, Any)]): ArrayData =
     new GenericArrayData(ranges.flatMap { case (first, last) => Seq(first, last) }.toArray[Any])
 
-  /** Decodes an array of ranges that `array` has created. */
+  /** Decodes the ranges in an array that `array` has created. */
   def ranges(array: ArrayData, of: DataType): IndexedSeq[(Any, Any)] = {
     val values = array.toObjectArray(of).map(v => InternalRow.copyValue(v).asInstanceOf[Any])
     (0 until values.length by 2).map(at => (values(at), values(at + 1)))

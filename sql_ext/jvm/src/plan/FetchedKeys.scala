@@ -30,10 +30,10 @@ object FetchedKeys extends OnceLogging {
 
   /**
    * True if a plan returns the same rows in each run. If the join's run returned a key that the job's run did not
-   * return, the query would lose rows. So this method accepts only nodes that are known to list the same files in a
-   * second run, to choose the same rows among equal ones (unlike a window or a limit), and to round in the same way.
-   * Plans with subqueries are not accepted, because Spark runs all subqueries in one thread pool, which waiting
-   * subqueries could occupy completely.
+   * return, the query would lose rows. So this method accepts a node only if a second run is known to list the same
+   * files, to choose the same rows among equal rows (unlike a window or a limit), and to round in the same way. Plans
+   * with subqueries are not accepted, because Spark runs all subqueries in one thread pool, which waiting subqueries
+   * could occupy completely.
    */
   def isRepeatable(plan: LogicalPlan): Boolean = !plan.isStreaming && !plan.exists { node =>
     !isKnown(node) || choosesAmongEquals(node) || node.expressions.exists { e =>
@@ -137,8 +137,8 @@ object FetchedKeys extends OnceLogging {
 
   /**
    * True if reading the keys costs little compared with the scans that the keys prune. Costs are measured in bytes. The
-   * build side costs the size of its leaves, plus the same size for each join or aggregate, which can need an exchange.
-   * A scan of unknown size does not count as a pruned scan, because it might be small.
+   * cost of the build side is the size of its leaves. Each join or aggregate adds this size once more, because it can
+   * need an exchange. A scan of unknown size does not count as a pruned scan, because it might be small.
    *
    * @param left returns the bytes that a leaf reads after indexes have skipped files; called only if Spark's own
    *             estimates do not decide

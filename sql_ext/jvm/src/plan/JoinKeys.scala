@@ -27,8 +27,9 @@ import org.apache.spark.sql.sieve.formats.TableFormat
  *                                            Relation d
  * }}}
  *
- * A filter may remove rows of `f` whose key does not occur in `d` only if the join does not need these rows, and if the
- * nodes between the join and the scan return the same other rows without them. So there are two conditions:
+ * A filter removes rows of `f` whose key does not occur in `d`. This is correct only if the join does not need the
+ * removed rows, and if the nodes between the join and the scan return the same other rows even without the removed
+ * rows. So there are two conditions:
  *
  *  - `f` is any side of an inner or left semi join, the side of an outer join whose columns are NULL in rows without a
  *    match, or the right side of a left anti join. If Spark broadcasts the other side, the broadcast supplies the keys.
@@ -78,8 +79,8 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
     frozen.nonEmpty && frozen.contains(plan.canonicalized)
 
   /**
-   * Returns the probe side with filters on the keys at its scans; unchanged if no scan gets a filter, or if there is a
-   * reason not to use the keys.
+   * Adds filters on the keys to the scans of the probe side. Returns the probe side unchanged if no scan gets a filter,
+   * or if there is a reason not to use the keys.
    */
   private def keyed(all: KeySource): LogicalPlan = {
     val tuples = this.tuples(all)
@@ -107,7 +108,7 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
     }
   }
 
-  /** Positions of those join keys that form a tuple on which a scan of the probe side has an index. */
+  /** For each indexed tuple of join keys in a scan of the probe side, the positions of the tuple's keys. */
   private def tuples(source: KeySource): Seq[Seq[Int]] =
     if (source.pairs.size < 2) Nil
     else {
@@ -123,7 +124,7 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
       }.distinct
     }
 
-  /** True if a key's values come from a scan of the probe side that an index can prune by the key. */
+  /** True if a key's values come from a scan of the probe side, and an index can prune this scan by the key. */
   private def reaches(probe: LogicalPlan, key: Expression): Boolean =
     pushed(probe, key, new KeyFilters(isShared = false, (_, _, _) => Literal.TrueLiteral), shuffled = false) ne probe
 
@@ -366,10 +367,10 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
 }
 
 object JoinKeys {
-  /** The maximum size in bytes of a side that counts as a short list of keys even without a selective filter. */
+  /** A side of at most this size, in bytes, counts as a short list of keys, even if it has no selective filter. */
   private val smallBuild = 1L << 16
 
-  /** True if a hint, like that of MERGE on its target, only forbids a broadcast of the hint's own side. */
+  /** True if a hint only forbids a broadcast of the side with the hint. MERGE sets such a hint on its target. */
   private def forbidsBroadcast(hint: JoinStrategyHint): Boolean =
     hint == NO_BROADCAST_HASH || hint == NO_BROADCAST_AND_REPLICATION
 

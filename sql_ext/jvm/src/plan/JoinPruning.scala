@@ -24,8 +24,8 @@ case class RunTimeFilteredScan(child: LogicalPlan, filters: Seq[Expression]) ext
 object RunTimeFilteredScan {
   /**
    * Removes a `RunTimeFilteredScan` that is below projections and filters. Returns the plan without this node, and the
-   * node's filters. None without a `RunTimeFilteredScan` in this place, or if a projection or filter is
-   * nondeterministic, because Spark plans nondeterministic nodes separately.
+   * node's filters. None if the node below the projections and filters is not a `RunTimeFilteredScan`. Also None if a
+   * projection or filter is nondeterministic, because Spark plans nondeterministic nodes separately.
    */
   def takenOff(plan: LogicalPlan): Option[(LogicalPlan, Seq[Expression])] = plan match {
     case scan: RunTimeFilteredScan => Some((scan.child, scan.filters))
@@ -83,7 +83,7 @@ object JoinPruning extends OnceLogging {
   def install(session: Compat.Session): Unit = session.sessionState.experimentalMethods match {
     case methods if methods.extraOptimizations.exists(isOf(session)) =>
     case methods => methods.synchronized {
-      // A cloned session also has the rules of its original session, which this code removes.
+      // A cloned session also has the `JoinPruning` rule of its original session, and this code removes that rule.
       val others = methods.extraOptimizations.filterNot(_.isInstanceOf[JoinPruning])
       methods.extraOptimizations = others :+ new JoinPruning(session)
     }

@@ -12,8 +12,8 @@ import org.apache.spark.sql.sieve.base.Compat
  * @param side     the build side, which supplies the keys
  * @param pairs    each key of the probe side with the corresponding key of the build side
  * @param tuples   for each tuple of keys that has an index, the positions of its keys in `pairs`
- * @param isShared true if Spark broadcasts the build side, so that the keys need no extra work, and no exchange is
- *                 between the join and the probe side
+ * @param isShared true if Spark broadcasts the build side; the keys then need no extra work, and no exchange is between
+ *                 the join and the probe side
  */
 final case class KeySource(
     side: BuildSide, probe: LogicalPlan, build: LogicalPlan, pairs: Seq[(Expression, Expression)],

@@ -6,9 +6,9 @@ import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
 
 /**
- * Spark's node for a DataSource V2 scan, with additional run-time filters. Spark's own node passes only a broadcast's
- * keys for a single column to the scan. This node also passes keys for a field, for an expression or for several
- * columns, the results of scalar subqueries, and keys that a job has read.
+ * Spark's node for a DataSource V2 scan, with additional run-time filters. Spark's own node passes one kind of keys to
+ * the scan: the keys of a broadcast for a single column. This node also passes keys for a field, for an expression or
+ * for several columns, the results of scalar subqueries, and keys that a job has read.
  */
 class KeyedBatchScan(of: BatchScanExec) extends SieveBatchScan(of) {
   /** Waits for the results of the scan's subqueries. See `CountedScan.waitForSubqueries`. */
@@ -57,8 +57,8 @@ object KeyedBatchScan {
 }
 
 /**
- * A filter on a field, on an expression or on several columns, whose values are the keys of a broadcast. Spark passes a
- * scan only the keys for a single column, and would log a warning for any other filter.
+ * A filter on a field, on an expression or on several columns. The filter's values are the keys of a broadcast. Spark
+ * passes a scan only the keys for a single column, and would log a warning for any other filter.
  */
 case class KeysOfExpression(child: Expression) extends UnaryExpression with Predicate with Unevaluable {
   override protected def withNewChildInternal(newChild: Expression): KeysOfExpression = copy(child = newChild)

@@ -17,15 +17,18 @@ import org.apache.spark.sql.sieve.formats.{ByteRange, FileRanges}
  *
  * Each task begins and ends at the bounds of ranges, because the index describes the rows that a reader returns for
  * each range. A task can merge adjacent ranges, because a reader returns the same rows for the merged range as for its
- * parts. Spark itself distributes the bytes of a scan over all cores. If a scan reads only a few bytes, starting so
- * many tasks often takes longer than reading the bytes. So this object groups ranges into tasks of up to `taskBytes`
+ * parts. Spark itself distributes the bytes of a scan over all cores. If a scan reads only a few bytes, starting a task
+ * on every core often takes longer than reading the bytes. So this object groups ranges into tasks of up to `taskBytes`
  * bytes. Spark's setting `spark.sql.files.maxPartitionBytes` limits the size of tasks, too.
  */
 class RangeTasks(session: SparkSession, isSplitable: Path => Boolean) {
   private val taskBytes = 8L << 20
   private type Listed = Seq[(InternalRow, FileStatusWithMetadata)]
 
-  /** Returns the tasks of a scan: at most as many tasks as Spark would create for the whole files. */
+  /**
+   * Returns the tasks of a scan. Their number is at most the number of tasks that Spark would create for the whole
+   * files.
+   */
   def of(files: Listed): Seq[FilePartition] = {
     val most = Seq(1L,
       sparks(files.map { case (_, file) => FileRanges.bytes(file) }),

@@ -35,8 +35,8 @@ object RunTimeFilters {
   private val mostSolved = MonotoneSolver.mostValues
 
   /**
-   * The run-time filters of a scan that use indexed columns. Each other filter would reduce the rows for which an audit
-   * searches.
+   * The run-time filters of a scan that use indexed columns. Filters on other columns are left out, because they would
+   * reduce the rows for which an audit searches.
    */
   def awaited(scan: FileSourceScanExec): Seq[Expression] = scan.relation.location match {
     case index: SieveFileIndex => awaited(index, scan.dataFilters)
@@ -110,8 +110,8 @@ object RunTimeFilters {
   }
 
   /**
-   * True if only the listing of an index may receive the filter: a filter with run-time values, or a top-k condition,
-   * which does not filter rows.
+   * True if only the listing of an indexed table may receive the filter. Such a filter has run-time values, or it is a
+   * top-k condition, which does not filter rows.
    */
   def isOwn(filter: Expression): Boolean =
     filter.isInstanceOf[DynamicPruningExpression] || filter.isInstanceOf[TopK] || awaits(filter)

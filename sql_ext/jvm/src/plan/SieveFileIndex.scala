@@ -47,8 +47,8 @@ class SieveFileIndex(
   }
 
   /**
-   * The number of bytes in the listed files that an index does not skip. None if the query reads an earlier state of
-   * the table.
+   * The number of bytes that remain in the listed files after indexes have skipped files and ranges. None if the query
+   * reads an earlier state of the table.
    */
   def estimate(listed: Seq[PartitionDirectory], filters: Seq[Expression]): Option[Long] =
     if (TableFormat.of(relation).isAsOf(relation)) None

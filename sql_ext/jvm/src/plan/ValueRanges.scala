@@ -63,7 +63,7 @@ object ValueRanges {
       (0 +: cuts).zip(cuts :+ sorted.size).map { case (from, to) => (sorted(from)._1, sorted(to - 1)._2) }
     }
 
-  /** The positions of the `most` widest gaps, in ascending order. */
+  /** The positions of the widest gaps, in ascending order. The result has `most` positions. */
   private def widest(gaps: Array[Double], most: Int): IndexedSeq[Int] =
     if (most == 0) IndexedSeq.empty
     else {
