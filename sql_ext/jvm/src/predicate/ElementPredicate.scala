@@ -11,10 +11,10 @@ import org.apache.spark.sql.types._
  */
 private final case class ElementPredicate(array: Expression, variable: NamedLambdaVariable, holds: Expression) {
   /**
-   * Rewrites `holds` for indexed arrays. In the result, a variable represents the elements of each indexed array, and a
-   * map contains the key of the array's index for each variable. An index on an array of structs can contain one field
-   * of each struct. An index on `transform(tags, t -> lower(t))` contains a function of each element. None if no index
-   * covers any part of `holds`.
+   * Rewrites `holds` for indexed arrays. Returns the rewritten predicate and a map. In the predicate, a variable
+   * represents the elements of each indexed array. The map assigns the key of the array's index to each variable. An
+   * index on an array of structs can contain one field of each struct. An index on `transform(tags, t -> lower(t))`
+   * contains a function of each element. None if no index covers any part of `holds`.
    *
    * @param key returns the key of the index on an array
    */

@@ -41,7 +41,7 @@ private object ExpressionRefusal {
       s"${path.mkString(".")} is a field of structs in an array, which can have other names in the files"
   }
 
-  /** The type of a field. Fields of structs in an array belong to the array. */
+  /** The type of the field with this path. A path contains no step for the elements of an array. */
   private def within(of: DataType, path: Seq[String]): DataType = (of, path) match {
     case (struct: StructType, name +: rest) => struct.find(_.name.equalsIgnoreCase(name)).fold(of)(f => within(f.dataType, rest))
     case (ArrayType(element, _), _ +: _) => within(element, path)

@@ -31,7 +31,10 @@ class Filters(
   def conjunction(filters: Seq[Expression]): Node =
     join("and", filters.map(f => translate(f, negated = false, 1)) ++ tuples(filters))
 
-  /** Predicates on those indexed tuples for which the conjunction restricts each column to a list of values. */
+  /**
+   * For each indexed tuple, returns a predicate if the conjunction restricts each column of the tuple to a list of
+   * values.
+   */
   private def tuples(conjuncts: Seq[Expression]): Seq[Node] =
     if (expressions.tuples.isEmpty) Nil
     else {
@@ -316,11 +319,11 @@ class Filters(
     Map("op" -> "unknown", "why" -> why(e)) ++ Some(of).filter(_.nonEmpty).map("names" -> _)
   }
 
-  /** The SQL name of the first function in an expression that no index can evaluate. */
+  /** The SQL name of an expression's first function that no index can evaluate. */
   private def why(e: Expression): String =
     FunctionNames.of(unordered(e).headOption.getOrElse(e))
 
-  /** The outermost functions in an expression that are not known to be monotone. */
+  /** An expression's outermost functions that are not known to be monotone. */
   private def unordered(e: Expression): Seq[Expression] = e match {
     case Column(_, _) | _: Literal | _: AttributeReference => Nil
     case _: HigherOrderFunction => Seq(e)

@@ -13,7 +13,7 @@ object ManyKeys {
   val substring = "substring"
   val kinds: Set[String] = Set(elements, substring)
 
-  /** The kind of index that the path of a key contains. None if the path contains no kind. */
+  /** The kind of index, as named in the index's key. None if the key names no kind. */
   def kind(key: Seq[String]): Option[String] = key.lift(2)
 
   /** The default kind of an index on values of this type; None if the index has one key for each row. */

@@ -8,14 +8,14 @@ import org.apache.spark.sql.catalyst.expressions._
  * instead. For other arguments, the function can overflow, fail, or break the order. For a NULL argument, the result is
  * NULL.
  *
- * @param slack returns, for an ordinal, the maximum distance between two arguments near it whose results are in the
- *              wrong order
+ * @param slack returns the maximum distance between two arguments whose results are in the wrong order; considers only
+ *              arguments near the given ordinal
  */
 final case class MonotoneFunction(
     argument: Expression, low: BigInt, high: BigInt, slack: BigInt => BigInt = _ => 0, rises: Boolean = true) {
   /**
-   * The slack near an ordinal as a Long. Only functions of times have a slack greater than zero, and the ordinals of
-   * times fit into a Long.
+   * The result of `slack` for an ordinal, as a Long. Only functions of times have a slack greater than zero, and the
+   * ordinals of times fit into a Long.
    */
   def slackNear(ordinal: Long): Long = slack(ordinal).toLong
 }
@@ -30,7 +30,8 @@ object MonotoneFunction {
     MonotoneNumbers.of(e).orElse(MonotoneTimes.of(e)).orElse(MonotoneTexts.of(e)).filter(f => f.low <= f.high)
 
   /**
-   * Creates a function that is monotone for all arguments except `margin` values at each end of the argument's type.
+   * Creates a function that is monotone for all arguments except the `margin` least and the `margin` greatest values of
+   * the argument's type.
    */
   def within(
       argument: Expression, margin: BigInt = 0, slack: BigInt => BigInt = _ => 0,

@@ -110,8 +110,8 @@ class MonotoneSolver(column: Expression => Option[DataType]) {
     def widened(from: BigInt, to: BigInt): Option[Range] = {
       def clamp(at: BigInt): BigInt = at.max(low).min(high)
       def slack(at: BigInt): BigInt = function.slackNear(ordinal(clamp(at)).toLong)
-      // The last position also stands for values outside the type, such as decimals with more digits. So clamping turns
-      // a range beyond the last position into the last position, instead of an empty range.
+      // The last position also stands for values outside the type, such as decimals with more digits. So if a range is
+      // beyond the last position, clamping results in the last position, not in an empty range.
       val (first, last) = (clamp(from - slack(from)), clamp(to + slack(to + 1)))
       if (first > last) None
       else if (function.rises) Some((first, last))

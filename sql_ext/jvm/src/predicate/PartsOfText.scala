@@ -12,7 +12,7 @@ import org.apache.spark.unsafe.types.UTF8String
  * @param isWhole true if the only part is the whole text
  */
 private final case class PartsOfText(text: Expression, parts: Seq[Array[Byte]], isWhole: Boolean = false) {
-  /** Keys that a text must have in an index on substrings in order to satisfy the predicate. */
+  /** Keys in an index on substrings. A text satisfies the predicate only if it has all these keys. */
   def grams: Seq[Int] = {
     val all = parts.filter(_.length >= Grams.bytes).flatMap(_.sliding(Grams.bytes)).map(ByteBuffer.wrap(_).getInt).distinct
     // Adjacent keys share bytes, so for long parts, a sample of the keys selects nearly the same files as all keys.

@@ -95,8 +95,9 @@ private object TextPrefixes {
 
   /**
    * The text with which each match of a regular expression begins, if matches begin at the start of the value. The text
-   * contains only letters, digits and some punctuation, and no last character that a quantifier makes optional. None if
-   * the regular expression has an alternative (`|`), which can begin with other text.
+   * contains only letters, digits and some punctuation. If a quantifier makes the last character optional, the text
+   * ends before this character. None if the regular expression has an alternative (`|`), which can begin with other
+   * text.
    */
   private def anchored(pattern: String): Option[String] = {
     val text = pattern.drop(1).takeWhile(c => c < 128 && (Character.isLetterOrDigit(c) || "-_/:@ ".indexOf(c) >= 0))
