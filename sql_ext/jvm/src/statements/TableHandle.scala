@@ -61,7 +61,7 @@ class TableHandle(session: Compat.Session, name: JList[String], plan: LogicalPla
       "fingerprint" -> own.hash, "fingerprint_parts" -> own.parts))
   }
 
-  /** The reader's fingerprint at the time of the call, as `info` contains it. */
+  /** The current fingerprint of the table's reader, in the same form as in `info`. */
   def fingerprint: String = read.hash
 
   private def read: Fingerprint =
@@ -78,8 +78,9 @@ class TableHandle(session: Compat.Session, name: JList[String], plan: LogicalPla
   private def columns: Seq[Attribute] = TableFormat.filesColumns(plan.asInstanceOf[LogicalRelation])
 
   /**
-   * Adds an expression to the columns on which a statement can create an index. Returns JSON with the expression's key,
-   * with a column's path if the expression is only a column, or with the reason why the expression is refused.
+   * Adds an expression to the columns on which a statement can create an index. Returns one of three results as JSON:
+   * the expression's key; the column's path if the expression is only a column; or the reason why the expression is
+   * refused.
    *
    * @param kind a kind of `ManyKeys`; if it is empty, the type of the expression determines the kind
    */
@@ -132,9 +133,9 @@ class TableHandle(session: Compat.Session, name: JList[String], plan: LogicalPla
   /**
    * Returns a data frame of the files with these numbers in the last listing. The frame reads the files in the same way
    * as a query, but ignores no error. The column `location` contains the position of a row's range among the ranges of
-   * all files. Spark's own readers treat the column `location` as a partition column, so its value needs no reading.
-   * For the slices in `alone`, the frame reads only the appended log files (`ListedFiles.append`). Frames of text
-   * formats also have the column `WholeRecords.damaged`.
+   * all files. Spark's own readers treat the column `location` as a partition column, so they do not read its value
+   * from the files. For the slices in `alone`, the frame reads only the appended log files (`ListedFiles.append`).
+   * Frames of text formats also have the column `WholeRecords.damaged`.
    *
    * @param cuts the offsets at which each file is cut, as JSON. An entry is empty for a file that is read whole. The
    *             list is empty if all files are read whole
