@@ -23,8 +23,8 @@ from typing import NamedTuple
 HERE = Path(__file__).resolve().parent
 JARS = HERE.parent / "jars"
 PACKAGE = "org/apache/spark/sql/sieve"
-# The shim's jar includes the contents of these two files. Sieve's Python code uses the same two
-# files.
+# The shim's jar includes the contents of ``SETTINGS`` and ``REASONS``. Sieve's Python code uses the
+# same two files.
 SETTINGS = HERE.parent / "settings.json"
 REASONS = HERE.parents[1] / "sieve" / "reader" / "reason.py"
 # Each entry of a zip file contains a time. If this time is fixed, the same classes always result in
@@ -33,7 +33,7 @@ ZIP_EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
 class Spark(NamedTuple):
-    """A Spark installation, with the versions (major.minor) of Spark (``line``) and ``scala``."""
+    """A Spark installation: its folder, and the major.minor versions of Spark and Scala."""
 
     home: Path
     line: str
@@ -54,7 +54,7 @@ def inspect(home: Path) -> Spark:
 
 
 def sources(spark: Spark) -> list[Path]:
-    """The common sources, and for each file name in ``compat`` the source for this Spark line."""
+    """The common sources, and this Spark line's own source for each file name in ``compat``."""
     major = spark.line.split(".")[0]
     nearest = {
         file.name: file

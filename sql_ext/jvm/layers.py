@@ -27,7 +27,10 @@ _FORMAT: Final = re.compile(r"\b(?:Hudi|Delta|Iceberg)\w*")
 
 
 def faults(sources: Path = HERE) -> Iterator[str]:
-    """Yields a line of text for each fault: a wrong folder, a wrong use, or a wrong name.
+    """Yields a line of text for each fault.
+
+    The faults are a file in the wrong folder, the use of a higher package, and the name of a table
+    format outside the package ``formats``.
 
     Args:
         sources: folder that contains ``src`` and ``compat``.

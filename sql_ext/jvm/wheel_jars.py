@@ -1,7 +1,7 @@
 """Adds compiled jars to a wheel, for the Spark lines that ``make wheel`` is called with.
 
-A Spark line is a release line of Spark, such as 4.1. Earlier tests may have compiled jars for other
-Spark lines, which may be older than the source.
+A Spark line is a release line of Spark, such as 4.1. Earlier tests may have left jars for other
+Spark lines, and these jars may be older than the source.
 """
 
 from __future__ import annotations

@@ -2,6 +2,9 @@ package org.apache.spark.sql.sieve.plan
 
 import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
 
-/** A copy of Spark's scan. The arguments of `BatchScanExec` differ between releases of Spark. */
+/**
+ * A copy of Spark's scan node, as the superclass of `KeyedBatchScan`. The arguments of `BatchScanExec` differ between
+ * releases of Spark.
+ */
 class SieveBatchScan(of: BatchScanExec)
     extends BatchScanExec(of.output, of.scan, of.runtimeFilters, of.ordering, of.table, of.spjParams)

@@ -10,7 +10,10 @@ import org.apache.spark.sql.types.{DataType, StructType, VariantType}
  * these parts instead.
  */
 object Variants {
-  /** Returns the column with its type in the table, which is VARIANT if the scan reads only parts of a VARIANT. */
+  /**
+   * If the scan reads only parts of a VARIANT, returns the column with the type VARIANT. Returns any other column
+   * unchanged.
+   */
   def whole(column: Attribute): Attribute = if (isPushed(column.dataType)) column.withDataType(VariantType) else column
 
   /**
