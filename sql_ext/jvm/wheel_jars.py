@@ -14,7 +14,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 
 class WheelJars(BuildHookInterface):
-    """Reads the Spark lines from the variable ``SIEVE_LINES``. If it is unset, adds all jars."""
+    """Reads the Spark lines from the variable ``SIEVE_LINES``; adds all jars if it is unset."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:  # noqa: ARG002
         """Adds the jars explicitly, because hatchling omits files that git ignores."""

@@ -15,7 +15,7 @@ final case class Sent(process: FrontendProcess, request: Request)
 object FrontendClient {
   /**
    * Makes the front end parse or run a statement, or call a function, and waits for the result. If the calling thread
-   * is interrupted, cancels the request's jobs and throws the InterruptedException again.
+   * is interrupted, this method cancels the request's jobs and throws the InterruptedException again.
    */
   def ask(session: Compat.Session, kind: String, fields: => Map[String, Any]): JsonNode = {
     val runs = kind != "parse"
@@ -64,8 +64,8 @@ object FrontendClient {
   }
 
   /**
-   * Returns the HTML of a page in Spark's web UI; None if no front end runs, or if it returns an error or no answer
-   * within a second.
+   * Returns the HTML of a page in Spark's web UI; None if no front end runs, or if the front end returns an error, or
+   * no answer within a second.
    */
   def page(session: Compat.Session, fields: Map[String, Any]): Option[String] =
     FrontendProcess.running.flatMap { process =>

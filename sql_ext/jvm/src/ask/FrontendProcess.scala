@@ -140,8 +140,8 @@ object FrontendProcess extends Logging {
   }
 
   /**
-   * Starts the gateway server on a daemon thread, so that the server's connection threads are daemon threads, too, and
-   * do not prevent the driver from ending.
+   * Starts the gateway server on a daemon thread. The server's connection threads are then daemon threads, too, and do
+   * not prevent the driver from ending.
    */
   private def listen(server: ClientServer): Unit = {
     daemon("sieve-gateway")(server.startServer(false))

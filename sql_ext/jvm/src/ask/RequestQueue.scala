@@ -79,8 +79,8 @@ final class RequestQueue {
   def withdraw(request: Request): Boolean = waiting(request.queue).remove(request)
 
   /**
-   * Fails all requests after the front end has ended. Begun requests fail with an error that tells whether they may
-   * have changed data; all others fail with `end`.
+   * Fails all requests after the front end has ended. If the front end has begun a request, the request's error tells
+   * whether the request may have changed data. All other requests fail with `end`.
    */
   def close(end: FrontendDown): Unit = {
     ended = Some(end)

@@ -31,9 +31,9 @@ final case class Entry(registrations: Map[String, String], epoch: Long, readAt: 
 
 /**
  * The registry of all tables with indexes, which all sessions of the driver share. An open session caches a table's
- * properties, so without the registry it would not see an index that is created later. The registry also has entries
- * for tables without an index, so that a scan of such a table costs only one look-up. When an entry has expired, a
- * background thread reads the table's properties again.
+ * properties, so without the registry, the session would not see an index that is created later. The registry also has
+ * entries for tables without an index, so that a scan of such a table costs only one look-up. When an entry has
+ * expired, a background thread reads the table's properties again.
  */
 object Registry extends Logging {
   private val epochs = new AtomicLong

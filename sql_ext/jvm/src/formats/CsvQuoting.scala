@@ -10,11 +10,11 @@ import org.apache.spark.unsafe.types.UTF8String
  * Detects CSV records that Spark's parser may split differently if a query reads only some columns.
  *
  * With column pruning, the parser (univocity) skips the values of unused columns in a separate code path. After some
- * quoted values, this path continues at a different position than the path that reads values. With `escape = '"'`, the
- * parser's paths differ after an empty value (`"",y,"a,b"`) and after a value with escaped quotes. With the default
- * escape, the parser's paths differ after a value that ends in an escaped backslash (`"y\\"`). With a delimiter of
- * several characters, the parser's paths also differ after line breaks. A record is doubtful, and counts as damaged, if
- * the parser's paths may differ after one of its values.
+ * quoted values, the code path that skips values continues at a different position than the path that reads values.
+ * With `escape = '"'`, the parser's paths differ after an empty value (`"",y,"a,b"`) and after a value with escaped
+ * quotes. With the default escape, the parser's paths differ after a value that ends in an escaped backslash (`"y\\"`).
+ * With a delimiter of several characters, the parser's paths also differ after line breaks. A record is doubtful, and
+ * counts as damaged, if the parser's paths may differ after one of its values.
  *
  * @param strings the positions of the string columns; values of other types contain neither quotes nor escapes
  * @param marks   texts that make a record doubtful if a value contains one of them

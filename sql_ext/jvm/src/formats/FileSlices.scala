@@ -101,14 +101,13 @@ class FileSlices(relation: HadoopFsRelation) extends Locations {
     (option(call(slice, "getBaseFile")),
       call(slice, "getLogFiles").asInstanceOf[JStream[AnyRef]].iterator.asScala.toSeq.sortBy(name))
 
-  /** Returns the partition values of a directory, in an object of Hudi that also contains a file slice. */
+  /** Returns an object of Hudi that contains the partition values of a directory and a file slice. */
   private def mapping(like: InternalRow, values: InternalRow, path: Path, slice: AnyRef): InternalRow =
     like.getClass.getConstructor(classOf[InternalRow], classOf[Map[_, _]])
       .newInstance(values, Map(fileId(like, path) -> slice))
 
   /**
-   * True if the partition values of a directory are in an object of Hudi that also contains the directory's file
-   * slices.
+   * True if the partition values of a directory are an object of Hudi that also contains the directory's file slices.
    */
   private def isMapping(values: InternalRow): Boolean =
     Hudi.isOwn(values) && values.getClass.getSimpleName.endsWith("HoodiePartitionFileSliceMapping")

@@ -125,7 +125,7 @@ object Iceberg extends TableFormat with OnceLogging {
       of: Table with SupportsRead, options: CaseInsensitiveStringMap, scan: Scan, output: Seq[AttributeReference],
       described: CatalogTable, session: Compat.Session): LogicalRelation = {
     val listing = new IcebergFiles(of, options, scan)
-    // Another release of Iceberg may lack the methods that these calls need. The calls then fail here, before a query
+    // Another release of Iceberg may lack methods that Sieve needs. The following calls then fail here, before a query
     // uses the relation.
     IcebergApi.of(of)
     listing.columns
@@ -165,7 +165,7 @@ object Iceberg extends TableFormat with OnceLogging {
       place: String, cuts: Seq[Seq[Long]]): Option[DataFrame] =
     Some(IcebergRows.frame(reading, files(relation), some, place, cuts))
 
-  /** The offsets at which Iceberg itself splits a file. The file's writer has recorded these offsets. */
+  /** The offsets at which Iceberg itself splits a file, as the file's writer has recorded them. */
   override def splits(file: FileStatusWithMetadata): Option[Seq[Long]] = {
     val task = IcebergFiles.taskOf(file)
     Some(IcebergApi.of(task).splits(task))

@@ -70,7 +70,8 @@ object IcebergFiles {
   /** Lists the data files of tasks. Each task reads one data file. */
   def listed(api: IcebergApi, tasks: Seq[AnyRef]): PartitionDirectory = {
     val dataFiles = tasks.map(api.dataFile)
-    // A table can contain the same data file twice, in two partitions. The listing cannot identify such a file.
+    // A table can contain the same data file twice, in two partitions. The listing cannot identify a file that occurs
+    // twice.
     val once = dataFiles.flatten.groupBy(_._1).collect { case (location, Seq(_)) => location }.toSet
     PartitionDirectory(InternalRow.empty, tasks.zip(dataFiles).map { case (task, dataFile) =>
       val (listed, isWhole) = dataFile.fold((status("/", 0, 0), false)) { case (location, bytes, rows) =>

@@ -39,8 +39,8 @@ object IcebergScans {
 
   /**
    * Returns a second scan with some tasks of the first scan. The second scan must report the same partitioning as the
-   * first scan. Iceberg derives the partitioning from the specs of the tasks, and the chosen tasks can have fewer
-   * specs. So this method copies the derived values.
+   * first scan. Iceberg derives a scan's partitioning from the partition specs of its tasks, and the chosen tasks can
+   * have fewer specs. So this method copies the specs and the type of the grouping key from the first scan.
    */
   def narrowed(table: SupportsRead, options: CaseInsensitiveStringMap, own: Scan, some: Seq[AnyRef]): Scan = {
     val made = scanOf(table, options, own.readSchema)

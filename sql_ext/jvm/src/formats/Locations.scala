@@ -7,8 +7,8 @@ import org.apache.spark.sql.execution.datasources._
 import org.apache.spark.sql.types.StructType
 
 /**
- * The length and the modification time of a file. Whenever the rows of the file change, its length or its time changes.
- * `FileSlices` documents the length and time of a file slice.
+ * The length and the modification time of a file. Whenever the rows of a file change, the file's length or modification
+ * time changes. `FileSlices` documents the length and time of a file slice.
  */
 final case class State(length: Long, modified: Long)
 

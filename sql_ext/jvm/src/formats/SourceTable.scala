@@ -48,7 +48,7 @@ object ListedTable {
 }
 
 object SourceTable {
-  /** The catalog with this name; None if it does not itself store the properties of its tables. */
+  /** The catalog with this name, if this catalog itself stores the properties of its tables; otherwise None. */
   def catalog(session: Compat.Session, name: String): Option[TableCatalog] =
     Try(session.sessionState.catalogManager.catalog(name)).toOption.collect {
       case own: TableCatalog if TableFormat.ownsCatalog(own) => own

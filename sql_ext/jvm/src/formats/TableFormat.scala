@@ -115,7 +115,8 @@ trait TableFormat {
     None
 
   /**
-   * Returns all rows of some files, for a build of an index. None if the relation `physical` reads these rows.
+   * A data frame of all rows of some files, from which an index is built. None if the relation `physical` reads these
+   * rows.
    *
    * @param cuts the offsets at which each file is cut
    */
@@ -126,7 +127,7 @@ trait TableFormat {
   /** The name of the file format, if readers can read ranges of the file. None for a file that is always read whole. */
   def layout(relation: HadoopFsRelation, file: FileStatusWithMetadata): Option[String] = None
 
-  /** The offsets at which readers can cut a file. None if readers can cut it at every row group or stripe. */
+  /** The offsets at which readers can cut a file; None if they can cut the file at every row group or stripe. */
   def splits(file: FileStatusWithMetadata): Option[Seq[Long]] = None
 
   /** True if a catalog stores the properties of the format's tables. */
@@ -153,8 +154,8 @@ trait TableFormat {
   def numbersRows(projection: Project): Boolean = false
 
   /**
-   * The type of the join that MERGE uses to find rows of a table, given the type that MERGE's clauses need. None if
-   * MERGE needs no join.
+   * Returns the type of the join with which MERGE finds rows of a table. `joinType` is the type that MERGE's clauses
+   * need. None if MERGE needs no join.
    */
   def mergeJoin(relation: HadoopFsRelation, joinType: JoinType): Option[JoinType] = Some(joinType)
 

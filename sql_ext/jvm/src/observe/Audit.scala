@@ -52,10 +52,10 @@ object Audit extends ListingObserver {
 
   /**
    * Returns the name of a skipped file in which some row satisfies the filters. In text formats, a damaged record also
-   * counts as a match, because its values differ between queries. Each task stops at its first match. The filters are
-   * already analysed and optimised, so the plan runs without analysis and optimisation. Without analysis and
-   * optimisation, attributes keep their ids, and listeners see no extra query. Sieve does not prune the listing of this
-   * plan.
+   * counts as a match, because its values can depend on which columns a query reads. Each task stops at its first
+   * match. The filters are already analysed and optimised, so the plan runs without analysis and optimisation. Without
+   * analysis and optimisation, attributes keep their ids, and listeners see no extra query. Sieve does not prune the
+   * listing of this plan.
    */
   private def matching(
       index: SieveFileIndex, pruned: Pruned, filters: Seq[Expression]): Option[String] = {

@@ -117,7 +117,8 @@ class CatalogEvents(first: Compat.Session)
   override def onOtherEvent(event: SparkListenerEvent): Unit = event match {
     case e: SparkListenerSQLExecutionEnd if e.executionFailure.isEmpty =>
       // Spark runs a command in an outer and an inner execution, and both end with the same plan. Only the inner
-      // execution counts, so that a write is reported once. A stream's batch has only one execution, which counts.
+      // execution counts, so that a write is reported once. A batch of a stream has only one execution, so this
+      // execution counts.
       for {
         execution <- Option(e.qe)
         if execution.mode == CommandExecutionMode.NON_ROOT || execution.analyzed.isStreaming

@@ -31,7 +31,7 @@ object EndedScan extends PredicateHelper {
   def in(plan: SparkPlan): Seq[EndedScan] = below(plan, Nil).filter(scan => scan.files + scan.filesSkipped > 0)
 
   /**
-   * @param above the filters between `plan` and the nearest node above it that is neither a filter nor a projection
+   * @param above the filters in the chain of filters and projections directly above `plan`
    */
   private def below(plan: SparkPlan, above: Seq[Expression]): Seq[EndedScan] = ended(plan, above).toSeq ++ (plan match {
     case FilterExec(condition, child) => below(child, above ++ splitConjunctivePredicates(condition))

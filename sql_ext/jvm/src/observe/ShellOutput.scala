@@ -24,7 +24,7 @@ object ShellOutput {
   /**
    * Replaces the output streams of Spark's SQL shell, and does nothing in other programs. The shell calls this method
    * on its main thread while it creates the session, and then sets its streams again. So a separate thread replaces the
-   * streams once the shell has set its own.
+   * streams after the shell has set its own streams.
    */
   def install(): Unit = sys.env.get(form).foreach { named =>
     quietly {

@@ -39,7 +39,8 @@ trait CountedScan extends FileSourceScanExec {
 
   /**
    * Waits for the results of the scan's subqueries without holding a lock. Spark's own method holds a lock on the scan
-   * while it waits. An adaptive subquery prints the plan before it has a result, and printing needs the same lock.
+   * while it waits. An adaptive subquery prints the scan's plan before it has a result, and printing the plan needs the
+   * same lock.
    */
   override protected def waitForSubqueries(): Unit = {
     val start = System.nanoTime

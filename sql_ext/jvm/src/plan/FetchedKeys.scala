@@ -25,7 +25,7 @@ import org.apache.spark.sql.types.{DataType, DecimalType, DoubleType, FloatType,
 object FetchedKeys extends OnceLogging {
   /** A job that reads keys may cost at most one eighth of the bytes in the scans that the keys prune (decision 16). */
   private val share = 8
-  /** The cost of an empty job: the bytes that two cores could read in the same time (decision 16). */
+  /** The cost of an empty job, as the number of bytes that two cores could read while the job runs (decision 16). */
   private val job = 32L << 20
 
   /**
@@ -154,8 +154,8 @@ object FetchedKeys extends OnceLogging {
   }
 
   /**
-   * Waits for keys. If a task failed, returns false, and the scan must read all files. The query does not fail at this
-   * point, because the join does not read the failing side if the other side is empty.
+   * Waits for keys. If a task failed, returns false, and the scan must read all files. The query must not fail at this
+   * point: if the other side of the join is empty, the join never reads the failing side.
    */
   def come(keys: ExecSubqueryExpression): Boolean =
     try { keys.updateResult(); true }

@@ -165,7 +165,7 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
 
   /**
    * True if a run-time filter can reuse the broadcast of this side. In adaptive execution, Spark plans each scan of a
-   * cached table again, and cannot reuse a broadcast of this scan.
+   * cached table again, so it cannot reuse a broadcast with such a scan.
    */
   private def isFoundAgain(build: LogicalPlan): Boolean = !asksAbove(build) &&
     !(session.sessionState.conf.adaptiveExecutionEnabled && build.exists(_.isInstanceOf[InMemoryRelation]))

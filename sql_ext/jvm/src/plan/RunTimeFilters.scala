@@ -64,7 +64,7 @@ object RunTimeFilters {
   }
 
   /**
-   * Removes the filters on keys that a job reads. Readers need the results of all subqueries in their filters, and fail
+   * Removes each filter whose keys a job reads. Readers need the results of all subqueries in their filters, and fail
    * if a result is missing.
    */
   def withoutKeys(filters: Seq[Expression]): Seq[Expression] = filters.filterNot(_.isInstanceOf[AmongKeys])
@@ -213,7 +213,7 @@ object RunTimeFilters {
 final case class Resolved(filters: Seq[Expression], keys: Long, reason: Option[Reason])
 
 /**
- * A filter with run-time values. `keys` is the number of values. `isOfMany` is true if the filter contains ranges,
- * because there are too many values.
+ * A filter with run-time values. `keys` is the number of values. `isOfMany` is true if the filter contains ranges
+ * instead of single values, because there are too many values.
  */
 final case class Valued(filter: Expression, keys: Long, isOfMany: Boolean)

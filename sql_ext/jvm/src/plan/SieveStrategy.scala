@@ -20,7 +20,7 @@ import org.apache.spark.sql.sieve.formats.{FileRanges, PinnedFileIndex, TableFor
  */
 class SieveStrategy(session: SparkSession) extends SparkStrategy {
   override def apply(plan: LogicalPlan): Seq[SparkPlan] = plan match {
-    // This strategy is already planning this top-k query, so Spark's own strategies must now plan it.
+    // This strategy has already begun to plan this top-k query, so Spark's own strategies must now plan the query.
     case _ if TopKQuery.isBegun(plan) => Nil
     // Spark calls this strategy first for the whole query, and then, in the same thread, for the query's scans.
     case ReturnAnswer(query) =>

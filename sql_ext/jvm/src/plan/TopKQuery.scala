@@ -38,7 +38,9 @@ object TopKQuery extends OnceLogging {
     try plan finally planned.set(outer)
   }
 
-  /** Forgets the top-k query that this thread was planning, because a new query can share nodes with it. */
+  /**
+   * Forgets the top-k query that this thread was planning, because a new query can share nodes with the earlier query.
+   */
   def forget(): Unit = planned.set(None)
 
   /** True if this thread is already planning this top-k query. */
@@ -83,8 +85,8 @@ object TopKQuery extends OnceLogging {
     case LocalLimit(IntegerLiteral(n), child) if n >= rows => sorted(child, rows)
     case Offset(IntegerLiteral(n), child) => sorted(child, rows + n)
     case p: Project if p.projectList.forall(_.deterministic) => sorted(p.child, rows)
-    // The first column of the sort order suffices. A row that comes after the last needed row in this column also comes
-    // later in the whole sort order.
+    // The condition needs only the first column of the sort order. If a row comes after the last needed row in the
+    // order of this column, it also comes later in the whole sort order.
     case s: Sort if s.global && rows > 0 =>
       Some((s.child, TopK(s.order.take(1), rows, isOfValues = false, Nil)))
     case _ => None

@@ -5,8 +5,8 @@ import org.apache.spark.sql.sieve.base.Variants
 import org.apache.spark.sql.types._
 
 /**
- * Translates column names between the table and its files. Structs are represented by the paths of their fields, and so
- * are arrays of structs if the table format knows the fields' names in the files.
+ * Translates column names between the table and its files. A struct is represented by the paths of its fields. An array
+ * of structs is also represented by such paths, if the table format knows the fields' names in the files.
  */
 private class ColumnNames(columns: Seq[Attribute], stored: Seq[String] => Seq[String]) {
   private val paths: Seq[Seq[String]] = columns.flatMap(a => paths(Variants.whole(a).dataType, Seq(a.name)))

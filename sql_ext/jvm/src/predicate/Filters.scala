@@ -345,8 +345,8 @@ class Filters(
 
 object Filters {
   /**
-   * True for the constant with which Spark replaces a run-time filter that it drops. Spark drops a run-time filter if
-   * no other operator needs the filter's keys.
+   * True if the filter is the constant with which Spark replaces a dropped run-time filter. Spark drops a run-time
+   * filter if no other operator needs the filter's keys.
    */
   def isUnused(filter: Expression): Boolean =
     filter == DynamicPruningExpression(Literal.TrueLiteral)
@@ -359,8 +359,8 @@ object Filters {
 
   /**
    * The filters whose result depends only on the row. Nondeterministic filters are excluded. Filters with a subquery's
-   * result or a join's keys are excluded, too, because only a running query has these values. Spark passes only
-   * evaluable filters to a listing of files, so other libraries' listings might not support other filters.
+   * result or a join's keys are excluded, too, because only a running query has these values. Spark itself passes only
+   * evaluable filters to a listing of files, so the listings of other libraries might support only evaluable filters.
    */
   def evaluable(filters: Seq[Expression]): Seq[Expression] =
     TopK.without(filters).filterNot(isUnused).map {

@@ -75,7 +75,8 @@ private object MonotoneNumbers {
     exact(BigDecimal(x.bigDecimal.divide(k.bigDecimal, new java.math.MathContext(80, java.math.RoundingMode.DOWN))))
 
   /**
-   * Creates a function of integers or decimals that is monotone as long as its exact result fits into the type `to`.
+   * Creates a function of integers or decimals. The function is monotone for arguments whose exact result fits into the
+   * type `to`.
    *
    * @param inverse returns the argument that has a given exact result
    */

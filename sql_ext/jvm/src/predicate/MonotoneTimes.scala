@@ -19,8 +19,8 @@ private object MonotoneTimes {
   import MonotoneFunction.{between, within}
 
   private val microsPerDay = BigInt(MICROS_PER_DAY)
-  // The number of days that are excluded at each end. Truncation of a date subtracts at most a year and a day, in any
-  // time zone.
+  // The number of days that are excluded at each end of a type's range. Truncation of a date subtracts at most a year
+  // and a day, in any time zone.
   private val marginDays = BigInt(400)
   private val longestMonth = BigInt(31)
   // The maximum distance of a date from the epoch, in days. Some later or earlier dates are outside the range of

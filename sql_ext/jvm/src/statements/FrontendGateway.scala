@@ -25,7 +25,7 @@ class FrontendGateway(val defaultSession: Compat.Session, val requests: RequestQ
   }
   def ready(): Unit = FrontendProcess.attached(requests)
 
-  // Python also calls the methods of the objects that these methods return.
+  // The methods `tables` and `explain` return objects, and Python calls the methods of these objects, too.
   def tables(): Tables.type = Tables
   def explain(): Explain.type = Explain
   def counters(): String = Counters.json

@@ -46,8 +46,8 @@ object KeyCodes {
   }
   private val significantBits = 57
 
-  // The code contains the first 8 bytes. The highest bit is inverted, because bytes are compared as unsigned numbers,
-  // but indexes compare codes as signed numbers.
+  // The code of a text or binary value contains the value's first 8 bytes. The highest bit is inverted, because bytes
+  // are compared as unsigned numbers, but indexes compare codes as signed numbers.
   def of(value: UTF8String): Long = value.getPrefix ^ Long.MinValue
   def of(value: Array[Byte]): Long = ByteArray.getPrefix(value) ^ Long.MinValue
 }

@@ -8,8 +8,8 @@ import org.apache.spark.sql.sieve.base.SieveException
 import org.apache.spark.sql.types._
 
 /**
- * The SQL function `sieve_key(x)`, which returns the code by which an index orders the value `x`. Returns NULL for NULL
- * and for NaN.
+ * The SQL function `sieve_key(x)`, which returns the code of the value `x`. Indexes sort values by these codes. Returns
+ * NULL for NULL and for NaN.
  */
 case class SieveKey(child: Expression) extends RuntimeReplaceable with UnaryLike[Expression] {
   override def prettyName: String = "sieve_key"

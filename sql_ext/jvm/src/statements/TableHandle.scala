@@ -154,7 +154,7 @@ class TableHandle(session: Compat.Session, name: JList[String], plan: LogicalPla
   /**
    * Adds the value of an expression, and whether the expression failed, to each row. If the expression fails for a row,
    * each query that reads the row fails, too, so an index must not hide the row. An array becomes one row for each
-   * element, or one row with NULL.
+   * element. A NULL or an empty array becomes one row with NULL.
    */
   private def withValue(reading: Compat.Session, rows: DataFrame, expression: String, kind: String): DataFrame = {
     val plan = rows.queryExecution.analyzed
