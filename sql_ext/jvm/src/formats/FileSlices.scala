@@ -67,9 +67,9 @@ class FileSlices(relation: HadoopFsRelation) extends Locations {
 
   /**
    * Returns the size of a slice's base file, the total size of its log files, and a list of the slice's states. Each
-   * state is [length, digest of the log files]. The list begins with the state without log files, followed by the
-   * states with the first log file, with the first two log files, and so on. Returns null for a slice without a base
-   * file, and for a file that is not part of a slice.
+   * state is [length, digest of the log files]. The list begins with the state without log files. Each later state
+   * contains one more log file. Returns null for a slice without a base file, and for a file that is not part of a
+   * slice.
    */
   def states(values: InternalRow, file: FileStatusWithMetadata): Map[String, Any] =
     (if (isMapping(values)) slice(values, file) else None).map(parts).collect {

@@ -106,8 +106,8 @@ object Fingerprint {
     // This part distinguishes current builds from builds of earlier Sieve releases, which read only some fields of a
     // struct and so lost the struct's default.
     val structs = if (hasDefaultOfStruct(columns)) Seq("structs" -> "whole") else Nil
-    // A build adds columns whose names have this prefix, so no query uses an index of a table that already has a column
-    // with the prefix.
+    // A build adds columns whose names have this prefix. So if a table already has a column with the prefix, no query
+    // uses an index of the table.
     val taken = (columns.fieldNames ++ relation.partitionSchema.fieldNames).toSeq
       .filter(lower(_).startsWith(reserved)).map("reserved" -> _)
     val own = kind match {
@@ -167,8 +167,8 @@ object Fingerprint {
   }
 
   /**
-   * True if a struct column has a default. Spark loses this default if a query needs only some fields of the struct:
-   * for files without the column, the query then returns NULL instead of the default.
+   * True if a struct column has a default. Spark loses this default if a query needs only some fields of the struct. If
+   * a file lacks the column, the query then returns NULL instead of the default.
    */
   private def hasDefaultOfStruct(columns: StructType): Boolean = columns.fields.exists(f =>
     defaults.exists(f.metadata.contains) && f.dataType.existsRecursively(_.isInstanceOf[StructType]))

@@ -35,9 +35,9 @@ import org.apache.spark.sql.sieve.formats.TableFormat
  *    match, or the right side of a left anti join. If Spark broadcasts the other side, the broadcast supplies the keys.
  *    Otherwise, a subquery collects the keys (`FetchedKeys` decides when).
  *  - Each node between the join and the scan is a deterministic projection, a filter, a grouping by the key, a union,
- *    or a join for which filtering this side has the same result as filtering the joined rows. No node is a limit, a
- *    window or a sample. The only nondeterministic projection is the one in which MERGE numbers the rows of its target
- *    (`TableFormat.numbersRows`).
+ *    or a join. Filtering this side of such a join must have the same result as filtering the joined rows. No node is a
+ *    limit, a window or a sample. The only nondeterministic projection is the one in which MERGE numbers the rows of
+ *    its target (`TableFormat.numbersRows`).
  *
  * Spark reuses a broadcast only for an equal plan. So the plan of a broadcast side must not change if the side supplies
  * keys, or if Spark prunes partitions by its keys. If a join above a broadcast side prunes partitions of this side, the

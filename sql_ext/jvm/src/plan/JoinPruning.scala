@@ -52,8 +52,8 @@ class JoinPruning(val session: Compat.Session) extends Rule[LogicalPlan] {
 
   /**
    * Changes the subqueries of a plan, and then the plan. The subqueries must be changed first, because a plan that a
-   * join broadcasts must not change later. Joins in a subquery get no keys from separate jobs, because the subquery
-   * would wait in Spark's thread pool for another query in the same pool.
+   * join broadcasts must not change later. Joins in a subquery get no keys from separate jobs. Otherwise, the subquery
+   * would occupy a thread of Spark's pool while it waits for another query in the same pool.
    */
   private def withSubqueries(plan: LogicalPlan, fetches: Boolean): LogicalPlan =
     if (plan.exists(_.isInstanceOf[RunTimeFilteredScan])) plan
