@@ -82,7 +82,10 @@ def main() -> None:
             judged = list(pool.map(lambda group: group.judge(list(texts.values()), bits), groups))
         turns = {
             title: in_turns(
-                spark, f"SELECT id, line FROM logs WHERE contains(line, '{text}')", MODES, args.runs
+                spark,
+                f"SELECT count(*), max(id) FROM logs WHERE contains(line, '{text}')",
+                MODES,
+                args.runs,
             )
             for title, text in texts.items()
         }

@@ -243,6 +243,12 @@ def test_session_that_replaces_a_function_ignores_the_index(users: Lab) -> None:
         ),
         ("IF(attrs IS NULL, NULL, substr(email, 1, 5))", None, "substr(email, 1, 5) = 'U0043'"),
         ("concat(email, 'a, b')", None, "concat(email, 'a', ' b') = 'U0042@Xa, b'"),
+        # Catalyst's canonical form of both conditions is the same.
+        (
+            "exists(tags, x -> exists(array('none'), y -> exists(tags, z -> z = y)))",
+            None,
+            "exists(tags, x -> exists(array('none'), y -> exists(tags, z -> z = x)))",
+        ),
     ],
 )
 def test_similar_expressions_do_not_use_the_index(
@@ -260,7 +266,15 @@ def test_similar_expressions_do_not_use_the_index(
         users.sql("DROP SIEVE INDEX alike ON t")
 
 
-@pytest.mark.parametrize("condition", ["id < 5 OR id > 79990", "NOT (email <=> attrs['k'])"])
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "id < 5 OR id > 79990",
+        "NOT (email <=> attrs['k'])",
+        "exists(tags, tag -> tag LIKE 't77%')",
+        "exists(tags, tag -> exists(array(id), other -> concat('t', other) = tag))",
+    ],
+)
 def test_an_index_on_a_condition_serves_it(users: Lab, condition: str) -> None:
     """If a filter is an OR or a NOT, it can use an index on this whole condition."""
     users.sql(f"CREATE SIEVE INDEX of_condition ON t ({condition})")
@@ -310,7 +324,6 @@ def test_a_refresh_does_not_use_a_function_of_the_session(users: Lab) -> None:
         ("lower(email", "expected"),
         ("lower(email) AS mail", "it has the name mail"),
         ("map('a', email)", "cannot be indexed"),
-        ("exists(tags, tag -> tag = 'x')", "two copies of it cannot be compared"),
         ("parts[0].k", "parts has structs in an array or map"),
     ],
 )
