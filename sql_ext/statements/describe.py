@@ -99,7 +99,7 @@ def advice(
                 "column; with more files it may"
             )
         what = "a value of the column" if kind != SUBSTRING else f"a text of {TEXT_BYTES} bytes"
-        much = "all" if found is Benefit.CANNOT else "most"
+        much = "almost all" if found is Benefit.CANNOT else "most"
         return (
             f"this index {'cannot help' if found is Benefit.CANNOT else 'helps little'}: {what} is "
             f"in {least.get(VALUE, least['present']):.3g} of {files} files in the mean, so that a "

@@ -31,9 +31,9 @@ def _advice(
     [
         (51.0, 100, "helps little", "most"),
         (26.0, 30, "helps little", "most"),
-        (99.0, 100, "cannot help", "all"),
-        (400.0, 400, "cannot help", "all"),
-        (2.0, 2, "cannot help", "all"),
+        (99.0, 100, "cannot help", "almost all"),
+        (400.0, 400, "cannot help", "almost all"),
+        (2.0, 2, "cannot help", "almost all"),
     ],
 )
 def test_index_with_keys_in_most_files_gets_advice(

@@ -52,7 +52,10 @@ private object ProposedExpressions {
    * functions, because Catalyst cannot write them as SQL.
    */
   private def isOfColumns(e: Expression, path: Expression => Option[Seq[String]]): Boolean =
-    !e.exists(part => part.isInstanceOf[Predicate] || part.isInstanceOf[LambdaFunction]) && !hasValue(e) && ExpressionRefusal.of(e).isEmpty &&
+    !e.exists {
+      case _: Predicate | _: LambdaFunction | _: NamedLambdaVariable => true
+      case _ => false
+    } && !hasValue(e) && ExpressionRefusal.of(e).isEmpty &&
       ExpressionRefusal.ofColumns(IndexedExpression.normal(e, path), _ => true, _ => None).isEmpty && e.references.forall(path(_).nonEmpty)
 
   private def isScalar(of: DataType): Boolean = of match {
