@@ -1,7 +1,7 @@
 """Measures an index on substrings of web log lines: ``make bench-logs``.
 
-The table has 64 files of many row groups. A line has about 230 bytes, an eighth of which is a
-random UUID. Five queries look for a part of a line, with Spark alone and with Sieve in turn. The
+The table has 64 files of many row groups. A line has about 230 bytes, 36 of which are a random
+UUID. Five queries look for a part of a line, with Spark alone and with Sieve in turn. The
 lower bound of the row groups read is the number of row groups with a match. Next to the lower
 bound, the output shows how many row groups Bloom filters select. Each row group has a Bloom filter
 of its 4-byte sequences, as in ClickHouse's index type ``ngrambf_v1``. All filters together have 5 %
@@ -58,14 +58,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench logs", description=__doc__)
     parser.add_argument("--gigabytes", type=float, default=4.0, help="of text")
     parser.add_argument("--files", type=int, default=64)
-    parser.add_argument("--group", type=int, default=4, help="megabytes of text in a row group")
+    parser.add_argument("--group", type=int, default=4, help="parquet.block.size in megabytes")
     parser.add_argument("--runs", type=int, default=3, help="of each query in each mode")
     args = parser.parse_args()
     console = Console(width=None if sys.stdout.isatty() else 130, highlight=False)
     shutil.rmtree(FOLDER, ignore_errors=True)
     settings = {
         "spark.sieve.prune.timeout": "10s",
-        # Spark cuts the files into tasks of about eight row groups.
+        # Spark cuts the files into tasks of about five row groups.
         "spark.sql.files.maxPartitionBytes": str(args.group << 22),
         **COUNTED_READS,
     }
@@ -142,7 +142,6 @@ class Built:
     seconds: float
     plain_seconds: float
     index_bytes: int
-    ranges: int
 
 
 def _build(spark: SparkSession) -> Built:
@@ -151,7 +150,7 @@ def _build(spark: SparkSession) -> Built:
     plain = _seconds(spark, "SELECT min(line), max(line) FROM logs")
     built = _seconds(spark, "CREATE SIEVE INDEX ON logs (line) OPTIONS (kind = 'substring')")
     facts = dict(spark.sql("DESCRIBE SIEVE INDEX EXTENDED line_substring_sieve ON logs").collect())
-    return Built(built, plain, int(facts["bytes"]), int(facts["files"]))
+    return Built(built, plain, int(facts["bytes"]))
 
 
 def _seconds(spark: SparkSession, text: str) -> float:
@@ -239,9 +238,8 @@ def _report(
     table = Table(
         title=(
             f"{text / 1e6:,.0f} MB of compressed lines in {len(groups)} row groups. Index: "
-            f"{built.index_bytes / 1e6:.1f} MB ({100 * built.index_bytes / text:.1f} %) for "
-            f"{built.ranges} ranges; CREATE {built.seconds:.1f} s, min and max of the lines "
-            f"{built.plain_seconds:.1f} s"
+            f"{built.index_bytes / 1e3:,.0f} kB ({100 * built.index_bytes / text:.2f} %); CREATE "
+            f"{built.seconds:.1f} s, min and max of the lines {built.plain_seconds:.1f} s"
         ),
         title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False,
     )  # fmt: skip

@@ -95,8 +95,8 @@ def advice(
     if not found.is_suggested:
         if files == 1:
             return (
-                "this index cannot help yet: the table is one file, which holds every value of the "
-                "column; with more files it may"
+                "this index cannot help yet: the table is one file, which every query reads; with "
+                "more files it may"
             )
         what = "a value of the column" if kind != SUBSTRING else f"a text of {TEXT_BYTES} bytes"
         much = "almost all" if found is Benefit.CANNOT else "most"

@@ -19,7 +19,7 @@ private final case class ElementPredicate(array: Expression, variable: NamedLamb
    * @param key returns the key of the index on an array
    */
   def indexed(key: Expression => Option[Seq[String]]): Option[(Expression, Map[ExprId, Seq[String]])] = {
-    val parts = holds.collect { case part if ofElement(part) => part }
+    val parts = holds.collect { case part if ofElement(part) => part }.distinct
       .flatMap(part => key(arrayOf(part)).map(identity(part) -> _)).toMap
     val variables = parts.keys.map(p => p -> NamedLambdaVariable("part", p.dataType, nullable = true)).toMap
     val keys = parts.map { case (part, own) => variables(part).exprId -> own } ++ key(array).map(variable.exprId -> _)
@@ -27,8 +27,14 @@ private final case class ElementPredicate(array: Expression, variable: NamedLamb
     else Some((holds.transformDown { case part if ofElement(part) => variables.getOrElse(identity(part), part) }, keys))
   }
 
-  /** True if an expression depends on the element, and is not the element itself. */
-  private def ofElement(e: Expression): Boolean = !e.isInstanceOf[NamedLambdaVariable] && e.exists(isElement)
+  /**
+   * True for a value that depends on the element, and is not the element itself. False for predicates: `holds` can
+   * consist of thousands, and a search for an index on each of them would be slow.
+   */
+  private def ofElement(e: Expression): Boolean = e match {
+    case _: Predicate | _: NamedLambdaVariable => false
+    case value => value.exists(isElement)
+  }
 
   private def isElement(e: Expression): Boolean = e match {
     case v: NamedLambdaVariable => v.exprId == variable.exprId

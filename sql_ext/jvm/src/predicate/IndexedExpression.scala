@@ -236,7 +236,7 @@ private object LambdaVariables {
     case LambdaFunction(body, arguments, hidden) =>
       val own = arguments.zipWithIndex.collect { case (variable: NamedLambdaVariable, k) =>
         val place = renamed.size + k
-        variable.exprId -> variable.copy(name = place.toString, exprId = ExprId(place, anywhere), value = null)
+        variable.exprId -> NamedLambdaVariable(place.toString, variable.dataType, nullable = true, ExprId(place, anywhere), value = null)
       }
       val all = renamed ++ own
       LambdaFunction(numbered(body, all), arguments.map(numbered(_, all).asInstanceOf[NamedExpression]), hidden)
