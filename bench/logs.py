@@ -21,7 +21,6 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
@@ -32,7 +31,7 @@ from rich.table import Table
 from bench.in_turns import Turns, in_turns
 from bench.session import SWITCH, start_session, with_settings
 from bench.task_totals import COUNTED_READS
-from sieve.indexing.grams import DistinctGrams, Grams
+from sieve.index_key import GRAM_BYTES
 
 FOLDER = Path(__file__).resolve().parent.parent / "build" / "bench-logs"
 MODES = {"Spark alone": {SWITCH: "false"}, "Sieve": {"spark.sieve.strict": "true"}}
@@ -51,6 +50,7 @@ _AGENTS = [
 _RARE = "segmentation fault"
 _UUID = "regexp_replace(md5(string(id)), '(.{8})(.{4})(.{4})(.{4})', '$1-$2-$3-$4-')"
 _ODD = np.uint64(0x9E37_79B9_7F4A_7C15)
+Grams = npt.NDArray[np.uint32]
 
 
 def main() -> None:
@@ -175,10 +175,7 @@ class RowGroup:
             bits: the size of the Bloom filter.
         """
         (lines,) = pq.ParquetFile(self.file).read_row_group(self.number, ["line"]).columns
-        found = DistinctGrams()
-        for chunk in lines.chunks:
-            found.add(chunk.cast(pa.binary()))
-        keys = found.sorted()
+        keys = grams_of(*lines.to_pylist())
         bloom = Bloom(keys, bits)
         return [
             (
@@ -189,11 +186,15 @@ class RowGroup:
         ]
 
 
-def grams_of(text: str) -> Grams:
-    """The distinct keys of a text."""
-    found = DistinctGrams()
-    found.add(pa.array([text.encode()], pa.binary()))
-    return found.sorted()
+def grams_of(*texts: str) -> Grams:
+    """The distinct sequences of 4 bytes in texts, as numbers. The texts contain no line feed."""
+    characters = np.frombuffer("\n".join(texts).encode(), np.uint8)
+    ends = len(characters) - GRAM_BYTES + 1
+    grams, inside = np.zeros(ends, np.uint32), np.ones(ends, np.bool_)
+    for k in range(GRAM_BYTES):
+        grams = grams << np.uint32(8) | characters[k : k + ends]
+        inside &= characters[k : k + ends] != ord("\n")
+    return np.unique(grams[inside])
 
 
 class Bloom:

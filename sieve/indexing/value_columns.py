@@ -11,8 +11,6 @@ from pyspark.sql import functions as sf
 
 from sieve.encoding.encoder import Encoder
 from sieve.index_key import SUBSTRING
-from sieve.indexing.arrow_jobs import map_batches
-from sieve.indexing.grams import distinct_grams, schema_of
 from sieve.indexing.local_rows import LocalRows, Rows
 from sieve.tables import column as tables
 from sieve.tables.table import LOCATION
@@ -24,18 +22,14 @@ def column_values(frame: DataFrame, column: tables.Column) -> DataFrame:
     Args:
         frame: the rows that `CatalogTable.frame` returns.
     """
-    values = frame.select(sf.col(column.in_frame).alias("v"), LOCATION)
-    if column.kind != SUBSTRING:
-        return values
-    texts = values.select(sf.col("v").cast("binary"), LOCATION)
-    return map_batches(texts, distinct_grams(LOCATION), schema_of(LOCATION))
+    return frame.select(sf.col(column.in_frame).alias("v"), LOCATION)
 
 
 @contextlib.contextmanager
 def persisted_values(frame: DataFrame, column: tables.Column) -> Iterator[DataFrame]:
     """Yields `column_values`; until the block ends, Spark persists them if they are substrings.
 
-    The distinct grams of a location are slow to compute, and much smaller than its texts.
+    The distinct substrings of a location are slow to compute, and much smaller than its texts.
     """
     values = column_values(frame, column)
     if column.kind != SUBSTRING:

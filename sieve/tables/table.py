@@ -170,7 +170,10 @@ class CatalogTable(RegisteredTable):
         place = functions.expr(f"if({' OR '.join(marks)}, ~{LOCATION}, {LOCATION})")
         if column.computed:
             frame = frame.withColumn(PLACE, functions.col(LOCATION))
-        return frame.withColumn(LOCATION, place).drop(*marks)
+        frame = frame.withColumn(LOCATION, place).drop(*marks)
+        if column.kind != SUBSTRING:
+            return frame
+        return DataFrame(self._access.grams(frame._jdf, column.in_frame, LOCATION), self._spark)  # noqa: SLF001
 
     def column(self, typed: Sequence[str], kind: str | None = None) -> Column:
         """The column or expression that a statement names, given as a path or as a key.

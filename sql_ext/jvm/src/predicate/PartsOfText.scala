@@ -22,8 +22,8 @@ private final case class PartsOfText(text: Expression, parts: Seq[Array[Byte]], 
 
 }
 
-private object Grams {
-  /** The length of a key in bytes. The Python code of builds calls the same number `GRAM_BYTES`. */
+object Grams {
+  /** The length of a key in bytes. Python code calls the same number `GRAM_BYTES`. */
   val bytes = 4
   val most = 40
 

@@ -1,0 +1,94 @@
+package org.apache.spark.sql.sieve.statements
+
+import org.apache.spark.sql.{DataFrame, Encoders, Row}
+import org.apache.spark.sql.functions.col
+import org.apache.spark.sql.sieve.predicate.Grams
+import org.apache.spark.sql.types.{IntegerType, StructType}
+import org.apache.spark.util.collection.OpenHashSet
+
+/**
+ * Computes the keys of an index on substrings: the distinct grams of each location's texts.
+ *
+ * Executors compute the grams in the JVM. Python workers would take four times as long, because Spark would have to
+ * send them all texts.
+ */
+private object DistinctGrams {
+  /**
+   * Replaces the texts of each location by one row for each distinct gram. A location whose texts contain no gram gets
+   * one row with NULL. A row with a negative location stays one row, whose gram is NULL.
+   *
+   * @param frame    rows in which the rows of each location are adjacent
+   * @param text     the quoted name of the column with the texts
+   * @param location the name of the column with the locations
+   */
+  def of(frame: DataFrame, text: String, location: String): DataFrame = {
+    val schema = new StructType().add(name(text), IntegerType).add(location, IntegerType, nullable = false)
+    frame.select(col(text).cast("binary"), col(location)).mapPartitions(new ByLocation(_): Iterator[Row])(Encoders.row(schema))
+  }
+
+  private def name(quoted: String): String = quoted.stripPrefix("`").stripSuffix("`").replace("``", "`")
+
+  private class ByLocation(rows: Iterator[Row]) extends Iterator[Row] {
+    private val texts = rows.buffered
+    private var location = 0
+    private var found: Iterator[Int] = Iterator.empty
+
+    override def hasNext: Boolean = found.hasNext || texts.hasNext
+
+    override def next(): Row =
+      if (found.hasNext) Row(found.next(), location)
+      else {
+        location = texts.head.getInt(1)
+        if (location < 0) { texts.next(); Row(null, location) }
+        else {
+          found = ofLocation()
+          if (found.hasNext) Row(found.next(), location) else Row(null, location)
+        }
+      }
+
+    /** Reads all rows of the current location, and returns their grams in ascending order. */
+    private def ofLocation(): Iterator[Int] = {
+      val grams = new DistinctGrams
+      while (texts.hasNext && texts.head.getInt(1) == location) {
+        val row = texts.next()
+        if (!row.isNullAt(0)) grams.add(row.getAs[Array[Byte]](0))
+      }
+      grams.sorted.iterator
+    }
+  }
+}
+
+/**
+ * Collects the distinct grams of texts.
+ *
+ * Most grams of a text occur in earlier texts, too. A small table, in which a later gram replaces an earlier one, finds
+ * most of these repetitions. It stays in the processor's cache, unlike the set of all grams.
+ */
+private class DistinctGrams {
+  private val recent = new Array[Int](1 << slotBits)
+  // At first, each slot contains a gram that belongs to another slot, so that no gram is found.
+  recent(0) = 1
+  private val all = new OpenHashSet[Int]
+  private def slotBits = 16
+
+  def add(text: Array[Byte]): Unit = {
+    var (gram, k) = (0, 0)
+    while (k < text.length) {
+      gram = gram << 8 | text(k) & 0xff
+      k += 1
+      if (k >= Grams.bytes) {
+        val slot = (gram * 0x9E3779B9) >>> (32 - slotBits)
+        if (recent(slot) != gram) {
+          recent(slot) = gram
+          all.add(gram)
+        }
+      }
+    }
+  }
+
+  def sorted: Array[Int] = {
+    val found = all.iterator.toArray
+    java.util.Arrays.sort(found)
+    found
+  }
+}

@@ -1,0 +1,64 @@
+"""The grams that the shim finds in texts are those that Python finds."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+import pytest
+from pyspark.sql import DataFrame
+from spark_session import Lab
+
+Rows = Sequence[tuple[bytes | None, int]]
+
+
+def number(gram: bytes) -> int:
+    """The key of a gram, that is, its bytes as a signed number."""
+    return int.from_bytes(gram, "big", signed=True)
+
+
+def expected(rows: Rows) -> list[tuple[int | None, int]]:
+    """The distinct grams of each location, in ascending order; NULL for a location without one."""
+    found: list[tuple[int | None, int]] = [(None, place) for _, place in rows if place < 0]
+    for place in {place for _, place in rows if place >= 0}:
+        texts = [text or b"" for text, other in rows if other == place]
+        grams = {number(text[k : k + 4]) for text in texts for k in range(len(text) - 3)}
+        found += [(gram, place) for gram in sorted(grams) or [None]]
+    return found
+
+
+def found(lab: Lab, rows: Rows) -> list[tuple[int | None, int]]:
+    """The rows that the shim returns for rows in one partition."""
+    frame = lab.spark.createDataFrame([*rows], "`a``b` BINARY, location INT").coalesce(1)
+    shim = lab.spark._jvm.org.apache.spark.sql.sieve.statements.DistinctGrams
+    grams = DataFrame(shim.of(frame._jdf, "`a``b`", "location"), lab.spark)
+    assert grams.columns == ["a`b", "location"]
+    return [tuple(row) for row in grams.collect()]
+
+
+def test_the_rows_of_each_location(lab: Lab) -> None:
+    """Each location has each gram of its texts once; no gram extends from one text into the next.
+
+    A location without a gram has one row with NULL, as does each row with a negative location.
+    """
+    rows: Rows = [
+        (b"abcdef", 0), (None, 0), (b"", 0), (b"abc", 0), (b"cdefg", 0),
+        (b"\xff\xfe\xfd\xfc\xfb", 0), ("\u20ac\u00e9".encode(), 1), (b"abc", 2), (None, 2),
+        (None, -3), (None, -3), (b"abcd", 4), (b"bcde", 4), (b"\0\0\0\0\0", 5), (b"\0\0\0\1\0", 6),
+    ]  # fmt: skip
+    result = found(lab, rows)
+    assert sorted(result, key=repr) == sorted(expected(rows), key=repr)
+    places = [place for _, place in result]
+    assert places == sorted(places, key=[place for _, place in rows].index)
+
+
+@pytest.mark.parametrize(("seed", "letters", "length"), [(1, 2, 12), (2, 6, 40), (3, 256, 3000)])
+def test_drawn_texts(lab: Lab, seed: int, letters: int, length: int) -> None:
+    """In drawn texts, each gram is found once, also if many grams share the slots of the table."""
+    drawn = random.Random(seed)
+    rows = [
+        (bytes(drawn.randrange(letters) for _ in range(drawn.randrange(length))), place)
+        for place in range(3)
+        for _ in range(100)
+    ]
+    assert found(lab, rows) == expected(rows)
