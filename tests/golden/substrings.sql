@@ -148,7 +148,7 @@ SELECT id FROM lines WHERE startswith(line, '2026-01-10') AND endswith(line, 'ER
 --! files = 10 of 10
 SELECT id FROM lines WHERE line RLIKE '/00057 ';
 
---! files = 10 of 10
+--! files = 1 of 10
 SELECT id FROM lines WHERE line = '2026-01-02 GET /item/00057 Über_B% 😀öx ok';
 
 --! files = 12 of 12
