@@ -155,7 +155,7 @@ class CatalogTable(RegisteredTable):
             whole_texts: whether Spark sends whole strings and binary values to Python, not only
                 leading bytes.
         """
-        whole_texts = (whole_texts and column.any_width) or column.kind == SUBSTRING
+        whole_texts = whole_texts and column.any_width
         session = self._session(whole_texts=whole_texts)
         offsets = json.dumps([[*some] for some in cuts])
         computed = column.computed or "", column.kind or ""

@@ -62,14 +62,14 @@ private object DistinctGrams {
  * Collects the distinct grams of texts.
  *
  * Most grams of a text occur in earlier texts, too. A small table, in which a later gram replaces an earlier one, finds
- * most of these repetitions. It stays in the processor's cache, unlike the set of all grams.
+ * most of these repetitions. It fits into the cache of a core, unlike the set of all grams.
  */
 private class DistinctGrams {
   private val recent = new Array[Int](1 << slotBits)
   // At first, each slot contains a gram that belongs to another slot, so that no gram is found.
   recent(0) = 1
   private val all = new OpenHashSet[Int]
-  private def slotBits = 16
+  private def slotBits = 18
 
   def add(text: Array[Byte]): Unit = {
     var (gram, k) = (0, 0)
