@@ -22,24 +22,26 @@ def column_values(frame: DataFrame, column: tables.Column) -> DataFrame:
     Args:
         frame: the rows that `CatalogTable.frame` returns.
     """
-    return frame.select(sf.col(column.in_frame).alias("v"), LOCATION)
+    value = sf.col(column.in_frame)
+    if column.kind == SUBSTRING:
+        value = sf.explode_outer(value)
+    return frame.select(value.alias("v"), LOCATION)
 
 
 @contextlib.contextmanager
 def persisted_values(frame: DataFrame, column: tables.Column) -> Iterator[DataFrame]:
-    """Yields `column_values`; until the block ends, Spark persists them if they are substrings.
+    """Yields `column_values`; until the block ends, Spark persists the substrings of texts.
 
     The distinct substrings of a location are slow to compute, and much smaller than its texts.
     """
-    values = column_values(frame, column)
     if column.kind != SUBSTRING:
-        yield values
+        yield column_values(frame, column)
         return
-    values.persist(StorageLevel.MEMORY_AND_DISK)
+    frame.persist(StorageLevel.MEMORY_AND_DISK)
     try:
-        yield values
+        yield column_values(frame, column)
     finally:
-        values.unpersist()
+        frame.unpersist()
 
 
 def value_columns(values: Rows, encoder: Encoder, *names: str) -> Rows:

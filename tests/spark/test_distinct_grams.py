@@ -33,7 +33,7 @@ def found(lab: Lab, rows: Rows) -> list[tuple[int | None, int]]:
     shim = lab.spark._jvm.org.apache.spark.sql.sieve.statements.DistinctGrams
     grams = DataFrame(shim.of(frame._jdf, "`a``b`", "location"), lab.spark)
     assert grams.columns == ["a`b", "location"]
-    return [tuple(row) for row in grams.collect()]
+    return [(gram, place) for found, place in grams.collect() for gram in found or [None]]
 
 
 def test_the_rows_of_each_location(lab: Lab) -> None:

@@ -3,7 +3,6 @@ package org.apache.spark.sql.sieve.statements
 import org.apache.spark.sql.{DataFrame, Encoders, Row}
 import org.apache.spark.sql.functions.col
 import org.apache.spark.sql.sieve.predicate.Grams
-import org.apache.spark.sql.types.{IntegerType, StructType}
 import org.apache.spark.util.collection.OpenHashSet
 
 /**
@@ -14,46 +13,35 @@ import org.apache.spark.util.collection.OpenHashSet
  */
 private object DistinctGrams {
   /**
-   * Replaces the texts of each location by one row for each distinct gram. A location whose texts contain no gram gets
-   * one row with NULL. A row with a negative location stays one row, whose gram is NULL.
+   * Replaces the texts of each location by one row with an array of their distinct grams, in ascending order. A row with
+   * a negative location stays one row, whose array is NULL.
    *
    * @param frame    rows in which the rows of each location are adjacent
    * @param text     the quoted name of the column with the texts
    * @param location the name of the column with the locations
    */
   def of(frame: DataFrame, text: String, location: String): DataFrame = {
-    val schema = new StructType().add(name(text), IntegerType).add(location, IntegerType, nullable = false)
-    frame.select(col(text).cast("binary"), col(location)).mapPartitions(new ByLocation(_): Iterator[Row])(Encoders.row(schema))
+    val texts = frame.select(col(text).cast("binary"), col(location))
+    texts.mapPartitions(new ByLocation(_): Iterator[(Array[Int], Int)])(Encoders.product).toDF(texts.columns.toSeq: _*)
   }
 
-  private def name(quoted: String): String = quoted.stripPrefix("`").stripSuffix("`").replace("``", "`")
-
-  private class ByLocation(rows: Iterator[Row]) extends Iterator[Row] {
+  private class ByLocation(rows: Iterator[Row]) extends Iterator[(Array[Int], Int)] {
     private val texts = rows.buffered
-    private var location = 0
-    private var found: Iterator[Int] = Iterator.empty
+    override def hasNext: Boolean = texts.hasNext
 
-    override def hasNext: Boolean = found.hasNext || texts.hasNext
+    override def next(): (Array[Int], Int) = {
+      val location = texts.head.getInt(1)
+      if (location < 0) { texts.next(); (null, location) } else (ofLocation(location), location)
+    }
 
-    override def next(): Row =
-      if (found.hasNext) Row(found.next(), location)
-      else {
-        location = texts.head.getInt(1)
-        if (location < 0) { texts.next(); Row(null, location) }
-        else {
-          found = ofLocation()
-          if (found.hasNext) Row(found.next(), location) else Row(null, location)
-        }
-      }
-
-    /** Reads all rows of the current location, and returns their grams in ascending order. */
-    private def ofLocation(): Iterator[Int] = {
+    /** Reads all rows of the next location, and returns their grams. */
+    private def ofLocation(location: Int): Array[Int] = {
       val grams = new DistinctGrams
       while (texts.hasNext && texts.head.getInt(1) == location) {
         val row = texts.next()
         if (!row.isNullAt(0)) grams.add(row.getAs[Array[Byte]](0))
       }
-      grams.sorted.iterator
+      grams.sorted
     }
   }
 }
