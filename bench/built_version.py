@@ -23,8 +23,8 @@ import pyarrow.parquet as pq
 from sieve.encoding.encoder import Encoder
 from sieve.metadata.file_list import Locations, render_locations, states_of
 from sieve.metadata.file_ranges import FileRanges
+from sieve.metadata.index_options import IndexOptions
 from sieve.metadata.manifest import Manifest, parse_manifest, render_manifest
-from sieve.metadata.options import IndexOptions
 from sieve.metadata.records import (
     BuildStats,
     CreatedBy,

@@ -41,8 +41,8 @@ from bench.session import start_session
 from sieve.indexing.write_file_list import NOTHING_STORED, Stored, store_list
 from sieve.metadata.commit import publish, read_version
 from sieve.metadata.file_list import Locations
+from sieve.metadata.index_options import IndexOptions
 from sieve.metadata.manifest import Manifest
-from sieve.metadata.options import IndexOptions
 from sieve.metadata.records import LocationsRef, VersionId
 from sieve.metadata.transitions import SetOptions, next_version
 from sieve.storage.local import LocalStore

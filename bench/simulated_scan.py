@@ -33,7 +33,7 @@ from bench.session import start_session
 from sieve.indexing.build_run import build_run
 from sieve.indexing.tiling import locations_of, whole_files
 from sieve.indexing.write_file_list import NOTHING_STORED, store_list
-from sieve.metadata.options import IndexOptions
+from sieve.metadata.index_options import IndexOptions
 from sieve.storage.local import LocalStore
 from sieve.tables.column import Column
 from sieve.tables.data_file import DataFile

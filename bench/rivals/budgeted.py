@@ -21,7 +21,7 @@ from sieve.indexing.build_hash_map import fit_maps
 from sieve.indexing.column_profile import Profile, beside_map
 from sieve.indexing.column_sample import WANTED, Sample
 from sieve.indexing.probes import files_read, make_probes, map_may_pay
-from sieve.metadata.options import IndexOptions
+from sieve.metadata.index_options import IndexOptions
 from sieve.metadata.records import Expected
 from sieve.segments.budget import prices_for
 from sieve.segments.hash_map.format import build_map, decode_map

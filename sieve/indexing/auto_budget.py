@@ -12,8 +12,8 @@ import numpy as np
 from sieve.arrays.dtypes import Counts
 from sieve.indexing.column_profile import Profile, beside_map
 from sieve.indexing.probes import Probes, files_read, least_read
+from sieve.metadata.index_options import IndexOptions
 from sieve.metadata.manifest import Manifest
-from sieve.metadata.options import IndexOptions
 from sieve.metadata.records import VALUE, Expected
 from sieve.segments.hash_map.size import estimate_bytes
 from sieve.segments.stopping_rule import FREE_BYTES, KINDS, NEAR, Stop, Trial, near, served

@@ -30,8 +30,8 @@ from sieve.indexing.shared_storage import surely_shared
 from sieve.indexing.tiling import Tiling
 from sieve.indexing.value_columns import persisted_values
 from sieve.indexing.write_run import write_within
+from sieve.metadata.index_options import AUTO, IndexOptions
 from sieve.metadata.key_bounds import KeyBounds
-from sieve.metadata.options import AUTO, IndexOptions
 from sieve.metadata.pending_writes import discard_run
 from sieve.metadata.records import Expected, RunRef
 from sieve.reader.cache import FileCache

@@ -19,7 +19,7 @@ from sieve.indexing.column_profile import ColumnProfile
 from sieve.indexing.fit_budget import Make, Shared, run_maker, trial_of_least_cost
 from sieve.indexing.probes import Probes, expectations, files_read, least_read, map_may_pay
 from sieve.indexing.seen import Seen
-from sieve.metadata.options import IndexOptions
+from sieve.metadata.index_options import IndexOptions
 from sieve.metadata.records import Expected
 from sieve.reader.run_reader import Run
 from sieve.segments.stopping_rule import NEAR, Stop, mean_read

@@ -16,7 +16,7 @@ from sieve.indexing.column_sample import Sample, take_sample
 from sieve.indexing.local_rows import MOST, LocalRows, Rows, WriteFile
 from sieve.indexing.tiling import Tiling
 from sieve.indexing.value_columns import column_values
-from sieve.metadata.options import SMALLEST_SHARE, IndexOptions
+from sieve.metadata.index_options import SMALLEST_SHARE, IndexOptions
 from sieve.segments.intervals.cut_gaps import overprovisioned_total
 from sieve.segments.stopping_rule import MOST_OF_TABLE, Payback
 from sieve.segments.weights import weights_of

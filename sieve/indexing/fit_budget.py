@@ -22,7 +22,7 @@ from sieve.indexing.build_tasks import in_stretches, run_files, stretches_of
 from sieve.indexing.column_profile import ColumnProfile
 from sieve.indexing.local_rows import Rows, both
 from sieve.indexing.seen import Seen
-from sieve.metadata.options import IndexOptions
+from sieve.metadata.index_options import IndexOptions
 from sieve.reader.run_file import SCHEMA
 from sieve.segments.budget import choose_price, prices_for
 from sieve.segments.intervals.plan_segments import plan

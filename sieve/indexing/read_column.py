@@ -22,7 +22,7 @@ from sieve.indexing.local_rows import MOST, LocalRows, Rows, fetched
 from sieve.indexing.probes import Probes
 from sieve.indexing.seen import Seen
 from sieve.indexing.value_columns import value_columns
-from sieve.metadata.options import IndexOptions
+from sieve.metadata.index_options import IndexOptions
 from sieve.segments.intervals.cut_gaps import overprovisioned_threshold
 from sieve.tables.table import LOCATION
 

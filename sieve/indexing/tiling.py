@@ -12,8 +12,8 @@ import numpy as np
 from sieve.arrays.dtypes import Counts, Flags
 from sieve.metadata.file_list import FileState, Locations
 from sieve.metadata.file_ranges import FileRanges
+from sieve.metadata.index_options import IndexOptions
 from sieve.metadata.key_bounds import KeyBounds
-from sieve.metadata.options import IndexOptions
 from sieve.metadata.text_formats import TEXT_FORMATS
 from sieve.tables.data_file import DataFile
 from sieve.tables.formats import reads_whole_files

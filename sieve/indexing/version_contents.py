@@ -20,7 +20,7 @@ from sieve.indexing.tiling import locations_of, tile, whole_files
 from sieve.indexing.write_file_list import NOTHING_STORED, Stored, store_list
 from sieve.metadata.contents import Contents
 from sieve.metadata.file_list import FileState, Locations, concat, states_of
-from sieve.metadata.options import IndexOptions
+from sieve.metadata.index_options import IndexOptions
 from sieve.metadata.pending_writes import discard_run
 from sieve.metadata.records import BuildStats
 from sieve.metadata.text_formats import TEXT_FORMATS

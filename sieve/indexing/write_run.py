@@ -11,7 +11,7 @@ from sieve.errors import SieveError
 from sieve.indexing.column_profile import ColumnProfile
 from sieve.indexing.local_rows import LocalRows, Rows
 from sieve.indexing.shared_storage import named_if_unseen, not_shared, seen_by_all
-from sieve.metadata.options import IndexOptions
+from sieve.metadata.index_options import IndexOptions
 from sieve.metadata.paths import run_dir
 from sieve.metadata.pending_writes import discard_run, note_run
 from sieve.metadata.records import RunId, RunRef

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from sieve.metadata.options import IndexOptions
+from sieve.metadata.index_options import IndexOptions
 from sieve.metadata.records import BuildStats, Commit, LocationsRef, RunRef
 
 

@@ -18,8 +18,8 @@ from sieve.errors import CorruptError, InvalidInputError, UnsupportedError
 from sieve.index_key import Key, expression_of
 from sieve.metadata.column_reader import changed_parts
 from sieve.metadata.contents import Contents
+from sieve.metadata.index_options import AUTO, MANUAL, IndexOptions, stored_options
 from sieve.metadata.json_reader import Fields
-from sieve.metadata.options import AUTO, MANUAL, IndexOptions, stored_options
 from sieve.metadata.paths import HEX_ID, LOCATIONS_FILE, RUN_FILE, UUID
 from sieve.metadata.records import (
     BuildStats,

@@ -16,7 +16,7 @@ from typing import Any, TypeGuard
 
 from sieve.errors import InvalidInputError
 from sieve.index_key import expression_of
-from sieve.metadata.options import AUTO
+from sieve.metadata.index_options import AUTO
 from sieve.metadata.paths import UUID
 from sieve.metadata.records import IndexUuid
 from sieve.storage.interface import join

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 
 from sieve.errors import ConflictError
 from sieve.metadata.contents import Contents
+from sieve.metadata.index_options import IndexOptions
 from sieve.metadata.manifest import Manifest
-from sieve.metadata.options import IndexOptions
 from sieve.metadata.records import CreatedBy, TableIdentity, VersionId
 
 

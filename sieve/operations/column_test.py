@@ -6,7 +6,7 @@ from typing import Final
 
 from sieve.environment import Environment
 from sieve.indexing.probes import files_read
-from sieve.metadata.options import IndexOptions
+from sieve.metadata.index_options import IndexOptions
 from sieve.operations.estimate import estimate_index
 from sieve.operations.judgement import benefit
 from sieve.tables.column import Column

@@ -18,8 +18,8 @@ from sieve.indexing.version_contents import build_contents
 from sieve.metadata.commit import publish
 from sieve.metadata.contents import Contents
 from sieve.metadata.creation_record import delete_index, remove_abandoned, write_creation_record
+from sieve.metadata.index_options import AUTO, IndexOptions
 from sieve.metadata.manifest import Manifest
-from sieve.metadata.options import AUTO, IndexOptions
 from sieve.metadata.paths import REGISTERED, pending_writes_dir, versions_dir
 from sieve.metadata.pending_writes import release
 from sieve.metadata.records import IndexUuid, VersionId

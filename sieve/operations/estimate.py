@@ -43,7 +43,7 @@ from sieve.indexing.read_column import read_cuts
 from sieve.indexing.tiling import Tiling, locations_of, tile, whole_files
 from sieve.indexing.value_columns import column_values
 from sieve.metadata.file_list import render_locations
-from sieve.metadata.options import IndexOptions
+from sieve.metadata.index_options import IndexOptions
 from sieve.metadata.paths import run_file
 from sieve.metadata.records import Expected, RunId, RunRef
 from sieve.operations.estimate_predicate import Asked, Reads, ends, reads

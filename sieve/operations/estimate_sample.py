@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from sieve.metadata.options import IndexOptions
+from sieve.metadata.index_options import IndexOptions
 from sieve.metadata.records import Expected
 
 FILES: Final = 20

@@ -8,7 +8,7 @@ from sieve.environment import Environment
 from sieve.errors import SieveError
 from sieve.metadata.commit import newest
 from sieve.metadata.creation_record import creation_records
-from sieve.metadata.options import AUTO
+from sieve.metadata.index_options import AUTO
 from sieve.metadata.records import IndexUuid, same_table
 from sieve.metadata.registration import Registration
 from sieve.operations.registered_index import RegisteredIndex, is_gone

@@ -32,7 +32,7 @@ from sieve.metadata.path_list import concat_paths
 from sieve.metadata.records import VersionId
 from sieve.predicate.key_ranges import KeyRanges
 from sieve.reader.cache import FileCache
-from sieve.reader.gather import Gather, gather
+from sieve.reader.flag_slices import Gather, gather
 from sieve.reader.packed_files import Files, PackedFiles
 from sieve.reader.top_k import BOUNDING_FORMATS, Order, needed
 from sieve.reader.version_reader import OpenVersion

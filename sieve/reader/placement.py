@@ -15,7 +15,7 @@ from sieve.arrays.dtypes import Flags
 from sieve.errors import CorruptError
 from sieve.metadata.file_list import Locations
 from sieve.metadata.key_bounds import KeyBounds
-from sieve.reader.gather import Gather, gather
+from sieve.reader.flag_slices import Gather, gather
 from sieve.reader.packed_files import Files, PackedFiles
 
 

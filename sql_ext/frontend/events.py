@@ -17,8 +17,8 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
 from sieve.errors import InvalidInputError, SieveError, UnsupportedError
+from sieve.metadata.index_options import AUTO, IndexOptions
 from sieve.metadata.manifest import Manifest
-from sieve.metadata.options import AUTO, IndexOptions
 from sieve.metadata.records import TableIdentity, identity_from
 from sieve.metadata.registration import registrations
 from sieve.operations.create import Wanted, create_indexes

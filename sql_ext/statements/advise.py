@@ -19,7 +19,7 @@ from pyspark.errors import PySparkException
 
 from sieve.errors import SieveError
 from sieve.index_key import shown
-from sieve.metadata.options import IndexOptions
+from sieve.metadata.index_options import IndexOptions
 from sieve.metadata.scan_history import saved_records
 from sieve.operations.column_test import column_test
 from sieve.operations.create import Wanted, check_wanted, default_name

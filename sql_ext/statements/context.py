@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from sieve.environment import Environment
 from sieve.errors import InvalidInputError, UnsupportedError
 from sieve.index_key import KINDS
-from sieve.metadata.options import IndexOptions, parse_options
+from sieve.metadata.index_options import IndexOptions, parse_options
 from sieve.metadata.records import SESSION
 from sieve.operations.registered_index import RegisteredIndex, list_indexes
 from sieve.reader.cache import FileCache

@@ -13,8 +13,8 @@ from pyspark.errors import PySparkException
 from sieve.errors import ConflictError, InvalidInputError, SieveError, UnavailableError
 from sieve.index_key import expression_of, shown
 from sieve.metadata.creation_record import report_if_dropped
+from sieve.metadata.index_options import AUTO, IndexOptions
 from sieve.metadata.manifest import Manifest
-from sieve.metadata.options import AUTO, IndexOptions
 from sieve.metadata.records import TableIdentity, same_table
 from sieve.metadata.transitions import Change, Disable, Enable, SetOptions
 from sieve.operations.alter import change_index

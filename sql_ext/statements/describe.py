@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from sieve.encoding.encoder import Encoder
 from sieve.index_key import GRAM_BYTES, SUBSTRING, kind_of, shown
 from sieve.indexing.auto_budget import map_left_out
+from sieve.metadata.index_options import AUTO, MANUAL, IndexOptions
 from sieve.metadata.manifest import Manifest
-from sieve.metadata.options import AUTO, MANUAL, IndexOptions
 from sieve.metadata.records import VALUE, BuildStats, Expected
 from sieve.operations.dropped_column import dropped_column
 from sieve.operations.estimate import Estimate

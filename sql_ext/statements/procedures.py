@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
-from sieve.metadata.options import OPTION_NAMES
+from sieve.metadata.index_options import OPTION_NAMES
 from sql_ext.statements import commands
 
 Kind = Literal["table", "columns", "column", "namespace", "string", "flag", "number"]

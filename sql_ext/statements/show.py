@@ -13,7 +13,7 @@ from pyspark.errors import PySparkException
 from sieve.errors import SieveError
 from sieve.index_key import shown
 from sieve.metadata.history import history
-from sieve.metadata.options import IndexOptions
+from sieve.metadata.index_options import IndexOptions
 from sieve.metadata.records import TableIdentity, identity_from
 from sieve.metadata.registration import malformed_registrations, registrations
 from sieve.metadata.timestamps import iso

@@ -8,8 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sieve.errors import CorruptError, UnsupportedError
+from sieve.metadata.index_options import SHAPES, IndexOptions
 from sieve.metadata.manifest import Manifest, parse_manifest, render_manifest
-from sieve.metadata.options import SHAPES, IndexOptions
 from sieve.metadata.records import (
     BuildStats,
     CreatedBy,

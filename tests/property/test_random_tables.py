@@ -14,7 +14,7 @@ from generated_predicates import draw_predicate
 from generated_tables import GeneratedTable, draw_table, table_statements
 from spark_session import INTERPRETED, RANGES, Lab, files_read
 
-from sieve.metadata.options import SHAPES
+from sieve.metadata.index_options import SHAPES
 
 # Each predicate is tested together with its negation. `make test`, and the tests on the second
 # Spark version, run half as many predicates as `make test-long`.

@@ -16,7 +16,7 @@ from spark_session import INTERPRETED, Lab, together
 from sieve.indexing import column_profile
 from sieve.indexing.build_run import build_run
 from sieve.indexing.tiling import whole_files
-from sieve.metadata.options import IndexOptions
+from sieve.metadata.index_options import IndexOptions
 from sieve.storage.local import LocalStore
 from sieve.tables.column import Column
 from sieve.tables.table import LOCATION

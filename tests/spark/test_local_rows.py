@@ -13,7 +13,7 @@ from spark_session import Lab
 
 from sieve.indexing.build_run import BuiltRun, build_run
 from sieve.indexing.tiling import whole_files
-from sieve.metadata.options import IndexOptions
+from sieve.metadata.index_options import IndexOptions
 from sieve.metadata.paths import run_dir
 from sieve.storage.local import LocalStore
 from sieve.tables.column import Column

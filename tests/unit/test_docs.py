@@ -9,8 +9,8 @@ import pytest
 from docs import tables
 from sieve.client.spark_conf import wiring
 from sieve.encoding.encoder import Encoder
+from sieve.metadata.index_options import ERROR_RANGE, OPTION_NAMES, SHAPES, IndexOptions
 from sieve.metadata.manifest import FORMAT, Manifest
-from sieve.metadata.options import ERROR_RANGE, OPTION_NAMES, SHAPES, IndexOptions
 from sieve.metadata.records import (
     BuildStats,
     LocationsRef,

@@ -13,7 +13,7 @@ from sieve.indexing.auto_budget import map_is_likely, map_limit, stop_for
 from sieve.indexing.column_profile import Profile
 from sieve.indexing.column_sample import Sample
 from sieve.indexing.probes import Probes
-from sieve.metadata.options import IndexOptions
+from sieve.metadata.index_options import IndexOptions
 
 
 def test_probes_for_absent_keys_with_a_match_are_omitted() -> None:

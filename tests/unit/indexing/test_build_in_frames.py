@@ -16,7 +16,7 @@ from sieve.encoding.hashing import hash_bytes, hash_codes
 from sieve.indexing import block_rows, build_hash_map, build_run, build_tasks, column_profile
 from sieve.indexing.build_run import BuiltRun
 from sieve.indexing.tiling import Tiling, whole_files
-from sieve.metadata.options import IndexOptions
+from sieve.metadata.index_options import IndexOptions
 from sieve.metadata.paths import run_dir
 from sieve.reader.cache import FileCache
 from sieve.reader.run_reader import Run

@@ -23,7 +23,7 @@ from sieve.indexing.column_profile import ColumnProfile
 from sieve.indexing.column_sample import Sample
 from sieve.indexing.probes import EACH
 from sieve.indexing.tiling import Tiling, whole_files
-from sieve.metadata.options import IndexOptions
+from sieve.metadata.index_options import IndexOptions
 from sieve.metadata.paths import run_dir
 from sieve.metadata.records import Expected, RunId
 from sieve.segments.query_model import QueryModel

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from sieve.indexing.column_profile import Profile
-from sieve.metadata.options import IndexOptions
+from sieve.metadata.index_options import IndexOptions
 
 MB = 1 << 20
 AUTO = IndexOptions()

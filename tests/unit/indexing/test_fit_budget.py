@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from sieve.indexing import build_tasks, fit_budget
-from sieve.metadata.options import IndexOptions
+from sieve.metadata.index_options import IndexOptions
 from sieve.segments.query_model import QueryModel
 from sieve.segments.stopping_rule import Stop
 

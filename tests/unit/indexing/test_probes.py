@@ -27,7 +27,7 @@ from sieve.indexing.probes import (
     make_probes,
     map_may_pay,
 )
-from sieve.metadata.options import IndexOptions
+from sieve.metadata.index_options import IndexOptions
 from sieve.metadata.records import Expected
 from sieve.segments.query_model import QueryModel
 

@@ -20,7 +20,7 @@ from sieve.indexing.read_column import read_cuts
 from sieve.indexing.seen import Seen
 from sieve.indexing.tiling import Tiling
 from sieve.indexing.value_columns import column_values
-from sieve.metadata.options import IndexOptions
+from sieve.metadata.index_options import IndexOptions
 from sieve.segments.query_model import QueryModel
 from sieve.tables.column import Column
 from sieve.tables.table import LOCATION

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from sieve.indexing.tiling import LEAST_RANGE, Tiling, locations_of, tile, whole_files
-from sieve.metadata.options import IndexOptions
+from sieve.metadata.index_options import IndexOptions
 from sieve.tables.data_file import DataFile, FileCuts
 
 MB = 1 << 20

@@ -23,7 +23,7 @@ from sieve.indexing.tiling import Tiling
 from sieve.indexing.version_contents import ReaderChangedError
 from sieve.metadata.contents import Contents
 from sieve.metadata.file_list import FileState, Locations, parse_locations, states_of
-from sieve.metadata.options import IndexOptions
+from sieve.metadata.index_options import IndexOptions
 from sieve.storage.local import LocalStore
 from sieve.tables import snapshot
 from sieve.tables.column import Column

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from sieve.metadata.index_options import IndexOptions
 from sieve.metadata.manifest import Manifest
-from sieve.metadata.options import IndexOptions
 from sieve.metadata.records import (
     BuildStats,
     CreatedBy,

@@ -10,8 +10,8 @@ import pytest
 
 from sieve.errors import CorruptError
 from sieve.metadata.history import history, published, refreshed_or_rebuilt, vacuumed
+from sieve.metadata.index_options import IndexOptions
 from sieve.metadata.manifest import Manifest, render_manifest
-from sieve.metadata.options import IndexOptions
 from sieve.metadata.records import Commit, CreatedBy, RunId, VersionId
 from sieve.metadata.transitions import (
     Change,

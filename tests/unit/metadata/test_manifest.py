@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from sieve.errors import CorruptError, InvalidInputError, UnsupportedError
+from sieve.metadata.index_options import IndexOptions
 from sieve.metadata.manifest import FORMAT, MEMBERS, Manifest, parse_manifest, render_manifest
-from sieve.metadata.options import IndexOptions
 from sieve.metadata.records import Commit, Expected, LocationsRef, PartRef
 from tests.unit.metadata.manifest_sample import SAMPLE
 

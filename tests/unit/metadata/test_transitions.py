@@ -6,7 +6,7 @@ import pytest
 
 from sieve.errors import ConflictError
 from sieve.metadata.contents import Contents
-from sieve.metadata.options import IndexOptions
+from sieve.metadata.index_options import IndexOptions
 from sieve.metadata.records import Commit, CreatedBy, IndexUuid, VersionId
 from sieve.metadata.transitions import (
     Change,

@@ -17,7 +17,7 @@ from sieve.indexing.local_rows import WriteFile
 from sieve.indexing.tiling import Tiling, whole_files
 from sieve.metadata.file_list import Locations
 from sieve.metadata.file_ranges import FileRanges
-from sieve.metadata.options import IndexOptions
+from sieve.metadata.index_options import IndexOptions
 from sieve.metadata.records import Expected, RunRef
 from sieve.metadata.registration import Registration
 from sieve.operations.registered_index import Ready

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from sieve.errors import CorruptError
-from sieve.metadata.options import IndexOptions
+from sieve.metadata.index_options import IndexOptions
 from sieve.operations.check import (
     CHANGED,
     GONE,

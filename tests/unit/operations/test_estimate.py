@@ -15,7 +15,7 @@ from sieve.errors import InvalidInputError
 from sieve.indexing import build_tasks, choose_run
 from sieve.indexing.auto_budget import MapPlan
 from sieve.indexing.column_profile import Profile
-from sieve.metadata.options import IndexOptions
+from sieve.metadata.index_options import IndexOptions
 from sieve.operations import estimate
 from sieve.operations.estimate import Estimate, estimate_index
 from sieve.operations.estimate_predicate import Asked, Reads

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sieve.metadata.options import IndexOptions
+from sieve.metadata.index_options import IndexOptions
 from sieve.metadata.records import Expected
 from sieve.operations.estimate_sample import ALL_UP_TO, FILES, sample_files, seconds_to_make
 

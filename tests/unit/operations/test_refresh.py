@@ -12,8 +12,8 @@ import pytest
 
 from sieve.errors import ConflictError, UnavailableError, UnknownOutcomeError
 from sieve.metadata.commit import newest, publish
+from sieve.metadata.index_options import IndexOptions
 from sieve.metadata.manifest import Manifest
-from sieve.metadata.options import IndexOptions
 from sieve.metadata.records import Commit, VersionId
 from sieve.operations import refresh
 from sieve.operations.refresh import RefreshMode, refresh_index

@@ -26,7 +26,7 @@ from sieve.reader.file_numbering import (
     NumberedVersions,
     UnreadableIndexError,
 )
-from sieve.reader.gather import gather
+from sieve.reader.flag_slices import gather
 from sieve.reader.packed_files import Files
 from sieve.reader.placement import Bits
 from sieve.reader.version_reader import OpenVersion, open_version

@@ -17,7 +17,7 @@ from sieve.predicate.tree import Or
 from sieve.reader.cache import Cache
 from sieve.reader.extents import LocationEnds, extents
 from sieve.reader.file_numbering import NumberedVersions
-from sieve.reader.gather import gather
+from sieve.reader.flag_slices import gather
 from sieve.reader.run_reader import Run
 from sieve.reader.top_k import Order
 from sieve.segments.blocks.format import CSR, Segment, encode_segment

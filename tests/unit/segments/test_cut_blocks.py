@@ -9,7 +9,7 @@ import pytest
 
 from sieve.encoding.encoder import GREATEST, LEAST
 from sieve.errors import InvalidInputError
-from sieve.metadata.options import IndexOptions
+from sieve.metadata.index_options import IndexOptions
 from sieve.segments.blocks import cut_blocks as cone
 from sieve.segments.blocks.cut_blocks import DEFAULT_ERROR, Segment, cut_segments
 from sieve.segments.blocks.key_groups import Keys

@@ -17,7 +17,7 @@ from sieve.indexing import auto_budget
 from sieve.indexing.column_profile import Profile
 from sieve.indexing.column_sample import Sample
 from sieve.indexing.probes import EACH, make_probes, map_may_pay
-from sieve.metadata.options import IndexOptions
+from sieve.metadata.index_options import IndexOptions
 from sieve.metadata.records import Expected
 from sieve.segments.intervals.cut_gaps import concatenated, cut_location
 from sieve.segments.intervals.format import CODINGS, IN_BLOCKS, IN_CELLS

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from sieve.index_key import SUBSTRING
-from sieve.metadata.options import IndexOptions
+from sieve.metadata.index_options import IndexOptions
 from sieve.metadata.records import BuildStats, Expected
 from sieve.operations.estimate import Estimate
 from sieve.operations.estimate_predicate import Reads

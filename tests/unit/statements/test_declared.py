@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from sieve.errors import InvalidInputError, UnavailableError
-from sieve.metadata.options import IndexOptions
+from sieve.metadata.index_options import IndexOptions
 from sieve.metadata.records import IndexUuid
 from sieve.metadata.registration import Registration
 from sieve.operations.registered_index import Failed, Gone, Ready, RegisteredIndex

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from sieve.errors import InvalidInputError
-from sieve.metadata.options import IndexOptions, parse_options
+from sieve.metadata.index_options import IndexOptions, parse_options
 
 
 def test_nothing_given_means_the_defaults() -> None:

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sieve.reader import gather as module
-from sieve.reader.gather import NOWHERE, Gather, gather
+from sieve.reader import flag_slices as module
+from sieve.reader.flag_slices import NOWHERE, Gather, gather
 
 
 def check(positions: list[int], source: int) -> Gather:
