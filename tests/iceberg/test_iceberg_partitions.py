@@ -79,6 +79,26 @@ def test_file_is_always_read_if_its_path_has_two_adjacent_slashes(lab: Lab, tmp_
     assert lab.check("SELECT id FROM t WHERE id = 7", exactly=2).rows == {"(7,)": 1}
 
 
+def test_replaced_file_at_the_same_path_is_read(lab: Lab, tmp_path: Path) -> None:
+    """If a table has another file at the path of an indexed file, queries read the new file."""
+    create(lab)
+    file, other = foreign(lab, tmp_path, 0), tmp_path / "other"
+    append(lab, file, 10)
+    lab.sql("CREATE SIEVE INDEX ON t (id)")
+    lab.check("SELECT id FROM t WHERE id = 17", exactly=0)
+    lab.sql("DELETE FROM t")
+    frame = lab.spark.range(10, 30, 1, 1).selectExpr("id", "'x' AS v")
+    frame.write.parquet(str(other))
+    (made,) = other.glob("*.parquet")
+    file.with_name(f".{file.name}.crc").unlink()
+    made.replace(file)
+    append(lab, file, 20)
+    assert lab.check("SELECT id FROM t WHERE id = 17", exactly=1).rows == {"(17,)": 1}
+    lab.sql("REFRESH SIEVE INDEX ON t")
+    assert lab.check("SELECT id FROM t WHERE id = 17", exactly=1).rows == {"(17,)": 1}
+    lab.check("SELECT id FROM t WHERE id = 7", exactly=0)
+
+
 def test_index_is_not_used_if_another_name_denotes_its_column(lab: Lab, tmp_path: Path) -> None:
     """A name mapping decides which column of a file without column ids supplies the values."""
     create(lab, columns="id BIGINT, v STRING, p BIGINT")

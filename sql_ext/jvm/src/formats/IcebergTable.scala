@@ -33,8 +33,8 @@ final class IcebergTable(files: ListedFiles) extends FormatTable(files) {
     (known.filter(sequenceNumber(_) == number), snapshot) match {
       case (Seq(earlier), Some(current)) =>
         val (before, now) = (manifests(earlier), manifests(current))
-        val there = IcebergFiles.listed(api, tasks(now -- before.keys))
-        val gone = IcebergFiles.listed(api, tasks(before -- now.keys))
+        val there = IcebergFiles.listed(own.iceberg, tasks(now -- before.keys))
+        val gone = IcebergFiles.listed(own.iceberg, tasks(before -- now.keys))
         val touched = Seq(there, gone).flatMap(_.files.map(_.getPath.toString))
         Json.write(Seq(touched, files.replace(Seq(there))))
       case _ => null

@@ -52,16 +52,19 @@ class PrunedScan(val own: Scan, val index: SieveFileIndex, val filters: Seq[Expr
   override def readSchema: StructType = own.readSchema
   override def description: String = s"Sieve(${own.description})"
   override def toString: String = s"Sieve($own)"
-  override def toBatch: Batch = new PrunedBatch(this, own.toBatch)
+  override def toBatch: Batch = new PrunedBatch(this)
 
   /**
    * Tells Spark whether readers return columnar batches. Without this method, Spark would list the files during
    * planning.
    */
   override def columnarSupportMode: Scan.ColumnarSupportMode =
-    try if (own.toBatch.createReaderFactory.supportColumnarReads(null)) Scan.ColumnarSupportMode.SUPPORTED
+    try if (readers.supportColumnarReads(null)) Scan.ColumnarSupportMode.SUPPORTED
       else Scan.ColumnarSupportMode.UNSUPPORTED
     catch { case NonFatal(_) => Scan.ColumnarSupportMode.PARTITION_DEFINED }
+
+  /** A reader factory for all files, which can also read the remaining files. */
+  private[plan] lazy val readers: PartitionReaderFactory = own.toBatch.createReaderFactory
 
   override def filterAttributes: Array[NamedReference] = own match {
     case filtered: SupportsRuntimeV2Filtering => filtered.filterAttributes
@@ -102,10 +105,9 @@ class PrunedScan(val own: Scan, val index: SieveFileIndex, val filters: Seq[Expr
 /** The batch of the remaining files, and the numbers of files and of bytes that the scan reads and skips. */
 private[plan] final case class Remaining(batch: Batch, files: Long, skipped: Long, bytes: Long, bytesSkipped: Long)
 
-private class PrunedBatch(scan: PrunedScan, own: Batch) extends Batch {
+private class PrunedBatch(scan: PrunedScan) extends Batch {
   override def planInputPartitions(): Array[InputPartition] = scan.remaining.batch.planInputPartitions()
-  // A reader factory for all files can also read the remaining files.
-  override def createReaderFactory(): PartitionReaderFactory = own.createReaderFactory()
+  override def createReaderFactory(): PartitionReaderFactory = scan.readers
   override def equals(other: Any): Boolean = other match {
     case that: PrunedBatch => scan == that.of
     case _ => false
