@@ -1,7 +1,5 @@
 package org.apache.spark.sql.sieve.formats
 
-import java.lang.ref.SoftReference
-import java.util.concurrent.ConcurrentHashMap
 import scala.jdk.CollectionConverters._
 import org.apache.hadoop.fs.{FileStatus, FileSystem, Path}
 import org.apache.hadoop.mapreduce.Job
@@ -12,7 +10,6 @@ import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.connector.catalog.{CatalogV2Util, SupportsRead, Table}
 import org.apache.spark.sql.connector.read.Scan
 import org.apache.spark.sql.execution.datasources._
-import org.apache.spark.sql.sieve.base.LruMap
 import org.apache.spark.sql.sources.DataSourceRegister
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
@@ -77,12 +74,12 @@ object IcebergFiles {
     val dataFiles = tasks.map(api.dataFile)
     // A table can contain the same data file twice, in two partitions. The listing cannot identify a file that occurs
     // twice.
-    val (all, twice) = (new java.util.HashSet[String], new java.util.HashSet[String])
-    for ((location, _, _) <- dataFiles.flatten if !all.add(location)) twice.add(location)
+    val all = new java.util.HashSet[String]
+    val twice = dataFiles.flatten.map(_._1).filterNot(all.add).toSet
     PartitionDirectory(InternalRow.empty, tasks.zip(dataFiles).map { case (task, dataFile) =>
       val (listed, isWhole) = dataFile.fold((IcebergStatuses.part, false)) { case (location, bytes, rows) =>
         val found = statuses.get(location, bytes, rows)
-        (found.status, found.isPlain && !twice.contains(location))
+        (found.status, found.isPlain && !twice(location))
       }
       FileStatusWithMetadata(listed, Map(
         IcebergFiles.task -> task, whole -> isWhole, hidesRows -> api.hidesRows(task)))
@@ -111,61 +108,6 @@ object IcebergFiles {
     override def of(values: InternalRow, file: FileStatusWithMetadata): Option[Location] =
       if (file.metadata(whole) == true) super.of(values, file) else None
     override def hidesRows(file: FileStatusWithMetadata): Boolean = file.metadata(IcebergFiles.hidesRows) == true
-  }
-}
-
-/**
- * The statuses of a table's data files, which later scans of the table use again. Without this cache, making Hadoop's
- * paths would take as long as Iceberg's planning of the scan.
- */
-private final class IcebergStatuses {
-  /** The greatest number of files of a scan. */
-  private var most = 0
-  private val known = new ConcurrentHashMap[String, IcebergStatus]
-
-  def get(location: String, bytes: Long, rows: Long): IcebergStatus = {
-    val found = known.get(location)
-    if (found != null && found.status.getLen == bytes && found.status.getModificationTime == rows) found
-    else {
-      val path = IcebergFiles.path(location)
-      // Hadoop's paths merge adjacent slashes, but an object store may hold both `a/b` and `a//b`.
-      val isPlain = !location.replaceFirst("^[A-Za-z][A-Za-z0-9+.-]*:/*", "").contains("//")
-      val made = IcebergStatus(new FileStatus(bytes, false, 0, 0, rows, path), isPlain)
-      known.put(location, made)
-      made
-    }
-  }
-
-  /** Forgets all statuses if more than half of them belong to files that no scan reads anymore. */
-  def expect(files: Int): Unit = synchronized {
-    most = math.max(most, files)
-    if (known.size > 2 * most + 1000) known.clear()
-  }
-}
-
-/**
- * The status of a data file.
- *
- * @param isPlain true if no other data file can have the same path
- */
-private final case class IcebergStatus(status: FileStatus, isPlain: Boolean)
-
-private object IcebergStatuses {
-  /** The status of a task that reads only a part of a data file. */
-  val part = new FileStatus(0, false, 0, 0, 0, new Path("/"))
-  /** The statuses of the tables that scans have used last. If memory is short, Java removes the statuses. */
-  private val tables = new LruMap[String, SoftReference[IcebergStatuses]](100)
-
-  /** The statuses of a table's files, for a scan of this number of files. */
-  def of(iceberg: AnyRef, files: Int): IcebergStatuses = tables.synchronized {
-    val location = IcebergApi.call(iceberg, "location").toString
-    val statuses = Option(tables.get(location)).flatMap(own => Option(own.get)).getOrElse {
-      val made = new IcebergStatuses
-      tables.put(location, new SoftReference(made))
-      made
-    }
-    statuses.expect(files)
-    statuses
   }
 }
 

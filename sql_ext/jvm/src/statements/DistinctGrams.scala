@@ -8,8 +8,8 @@ import org.apache.spark.util.collection.OpenHashSet
 /**
  * Computes the keys of an index on substrings: the distinct grams of each location's texts.
  *
- * Executors compute the grams in the JVM. Python workers would take four times as long, because Spark would have to
- * send them all texts.
+ * Executors compute the grams in the JVM. Python workers would take almost three times as long, because Spark would
+ * have to send them all texts.
  */
 private object DistinctGrams {
   /**
