@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -20,6 +22,24 @@ def wait_until(
 def alive(pid: int) -> bool:
     """Returns whether a process exists and is not a zombie."""
     return _state(pid)[0] not in {"", "Z", "X"}
+
+
+def stop(pid: int) -> None:
+    """Stops a process, and waits until each of its threads stands still.
+
+    The kernel delivers SIGSTOP to one thread, which then stops the others. Until it runs, the
+    others go on.
+    """
+    os.kill(pid, signal.SIGSTOP)
+    wait_until(lambda: stopped(pid), f"process {pid} stands still")
+
+
+def stopped(pid: int) -> bool:
+    """Returns whether a signal has stopped every thread of a process."""
+    states = [
+        _state(pid, f"task/{thread.name}/stat") for thread in Path(f"/proc/{pid}/task").iterdir()
+    ]
+    return all(state == "T" for state, _ in states)
 
 
 def children(parent: int, word: str) -> list[int]:
@@ -62,8 +82,8 @@ def listening(pid: int) -> list[tuple[str, int]]:
     return found
 
 
-def _state(pid: int) -> tuple[str, int]:
-    fields = _read(pid, "stat").decode(errors="replace").rpartition(")")[2].split()
+def _state(pid: int, file: str = "stat") -> tuple[str, int]:
+    fields = _read(pid, file).decode(errors="replace").rpartition(")")[2].split()
     return (fields[0], int(fields[1])) if fields else ("", 0)
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from crash_scenarios import CREATE, STATEMENTS, looked_at, prepared, stable
-from processes import wait_until
+from processes import stopped, wait_until
 
 from sieve.metadata.history import history
 from sieve.storage.local import LocalStore
@@ -105,11 +105,6 @@ def test_vacuum_deletes_the_draft_of_a_killed_writer(
     stable(warehouse, "REFRESH SIEVE INDEX ON t FULL")
     Session(warehouse).sql("VACUUM SIEVE INDEX ON t")
     assert list(warehouse.root.rglob(".draft-*")) == []
-
-
-def stopped(pid: int) -> bool:
-    """Returns whether a signal has stopped a process."""
-    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
 
 
 def pause(folder: Path, meanwhile: str) -> list[str]:

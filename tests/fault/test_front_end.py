@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from processes import alive, front_ends, wait_until
+from processes import alive, front_ends, stop, wait_until
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from spark_session import Lab, files_read
@@ -160,7 +160,7 @@ def test_query_keeps_its_rows_if_the_front_end_dies_meanwhile(
     """If the front end dies while a scan waits for an answer, the scan returns all rows."""
     pid = the_front_end(jvm)
     with lab.setting("spark.sieve.prune.timeout", "1h"):
-        os.kill(pid, signal.SIGSTOP)
+        stop(pid)
         try:
             query = other_thread(lab.sql, POINT)
             with pytest.raises(TimeoutError):
@@ -179,7 +179,7 @@ def test_scan_does_not_wait_for_a_late_answer(lab: Lab, jvm: int) -> None:
     timeouts = "SELECT value FROM sieve_status() WHERE reason = 'timeout'"
     ((before,),) = lab.sql(timeouts)
     pid = the_front_end(jvm)
-    os.kill(pid, signal.SIGSTOP)
+    stop(pid)
     try:
         with lab.setting("spark.sieve.prune.timeout", "1ms"):
             answer = lab.run(POINT)
@@ -202,7 +202,7 @@ def test_scans_stop_waiting_after_three_timeouts(lab: Lab, jvm: int) -> None:
     As soon as the front end answers again, scans prune files again.
     """
     pid = the_front_end(jvm)
-    os.kill(pid, signal.SIGSTOP)
+    stop(pid)
     try:
         with lab.setting("spark.sieve.prune.timeout", "1ms"):
             for _ in range(3):
@@ -274,7 +274,7 @@ def test_query_uses_the_answer_from_planning(lab: Lab, jvm: int) -> None:
     with lab.setting("spark.sieve.strict", "true"):
         frame = planned(lab)
         pid = the_front_end(jvm)
-        os.kill(pid, signal.SIGSTOP)
+        stop(pid)
         try:
             assert [tuple(row) for row in frame.collect()] == ROWS
         finally:

@@ -8,7 +8,7 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from processes import alive, front_ends, wait_until
+from processes import alive, front_ends, stop, wait_until
 from pyspark.errors import PySparkException
 from spark_session import Lab
 
@@ -49,7 +49,7 @@ def test_no_row_is_lost_if_the_front_end_dies_awaiting_keys(lab: Lab, jvm: int, 
         lab.check(JOIN, exactly=FILES[mode])
         (pid,) = front_ends(jvm)
         with lab.setting("spark.sieve.prune.timeout", "1h"), ThreadPoolExecutor(1) as pool:
-            os.kill(pid, signal.SIGSTOP)
+            stop(pid)
             try:
                 query = pool.submit(_rows, lab)
                 with pytest.raises(TimeoutError):
@@ -70,7 +70,7 @@ def test_scan_does_not_wait_for_late_keys(lab: Lab, jvm: int, mode: str) -> None
         lab.check(JOIN, exactly=FILES[mode])
         (pid,) = front_ends(jvm)
         with lab.setting("spark.sieve.prune.timeout", "100ms"):
-            os.kill(pid, signal.SIGSTOP)
+            stop(pid)
             try:
                 assert _rows(lab) == ROWS
             finally:
