@@ -1,14 +1,18 @@
-"""Column test: estimates an index on a sample of files before ADVISE suggests it."""
+"""Column test: measures an index on a sample of files, before ADVISE suggests the index."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from sieve.environment import Environment
+from sieve.index_key import kind_of
 from sieve.indexing.probes import files_read
 from sieve.metadata.index_options import IndexOptions
+from sieve.metadata.manifest import Manifest
+from sieve.metadata.records import Expected
 from sieve.operations.estimate import estimate_index
-from sieve.operations.judgement import benefit
+from sieve.operations.judgement import benefit, expected_of_version
 from sieve.tables.column import Column
 from sieve.tables.table import CatalogTable
 from sieve.workload.benefit import Benefit
@@ -26,9 +30,26 @@ def column_test(table: CatalogTable, column: Column, environment: Environment) -
         As `estimate_index`.
     """
     (estimate,) = estimate_index(table, column, [IndexOptions()], None, environment)
-    files, size = estimate.files, estimate.bytes_total
-    reads = files_read(estimate.expected, max(1.0, size / max(1, files)))
-    judged = benefit(estimate.expected, files, size, error=_ERROR)
+    return _test(estimate.expected, estimate.files, estimate.bytes_total, _ERROR)
+
+
+def tested_by_build(manifest: Manifest) -> ColumnTest:
+    """The expected number of files that queries read with a version of an index."""
+    stats = manifest.stats
+    expected = expected_of_version(manifest)
+    kind = kind_of(manifest.column)
+    return _test(expected, stats.ranges_total, stats.bytes_total, kind=kind)
+
+
+def _test(
+    expected: Sequence[Expected],
+    files: int,
+    size: int,
+    error: float = 0.0,
+    kind: str | None = None,
+) -> ColumnTest:
+    reads = files_read(expected, max(1.0, size / max(1, files)))
+    judged = benefit(expected, files, size, kind=kind, error=error)
     return ColumnTest(
         # If all values of the column are NULL or NaN, no query for a value needs the index.
         Benefit.CANNOT if judged is None else judged,

@@ -176,7 +176,7 @@ def add_up(records: Iterable[ScanRecord], now_ms: int) -> RecordedWork:
     for record in records:
         for one in record.sums:
             since = min(since, record.since_ms)
-            workload.add(one.table, one.uses, one.bytes, one.files, one.scans)
+            workload.add(one.table, one.uses, one.bytes, one.files, one.scans, one.used)
             for index in one.used:
                 work = indexes.setdefault((one.table, index), IndexWork())
                 work.scans += one.scans

@@ -6,7 +6,7 @@ on the columns, and sums.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -27,8 +27,11 @@ def parts(table: Table) -> tuple[str, ...]:
 class ScanGroup:
     """Sums over those scans of a table that have the same kinds of predicates on the same columns.
 
+    The scans have also consulted the same indexes.
+
     Attributes:
         kinds: the kind of predicate on each column.
+        used: the names of the indexes that the scans consulted.
         scans: number of scans.
         bytes: sum of the bytes that the scans read.
         files: number of files that the scans read, summed over the scans.
@@ -38,6 +41,7 @@ class ScanGroup:
 
     table: Table
     kinds: Mapping[Column, Kind]
+    used: frozenset[str] = frozenset()
     scans: int = 0
     bytes: int = 0
     files: int = 0
@@ -45,12 +49,22 @@ class ScanGroup:
 
 
 class Workload:
-    """Sums over scans: a `ScanGroup` for each table and each combination of predicate kinds."""
+    """Sums over scans: a `ScanGroup` for each combination of table, predicate kinds and indexes."""
 
     def __init__(self) -> None:
-        self._groups: dict[tuple[Table, frozenset[tuple[Column, Kind]]], ScanGroup] = {}
+        self._groups: dict[
+            tuple[Table, frozenset[tuple[Column, Kind]], frozenset[str]], ScanGroup
+        ] = {}
 
-    def add(self, table: Table, uses: Uses, read: int, files: int, scans: int = 1) -> None:
+    def add(
+        self,
+        table: Table,
+        uses: Uses,
+        read: int,
+        files: int,
+        scans: int = 1,
+        used: Iterable[str] = (),
+    ) -> None:
         """Adds scans.
 
         Args:
@@ -58,10 +72,13 @@ class Workload:
             read: sum of the bytes that the scans read.
             files: number of files that the scans read, summed over the scans.
             scans: number of scans.
+            used: the names of the indexes that the scans consulted.
         """
+        names = frozenset(used)
         kinds = {column: use.kind for column, use in uses.items()}
         group = self._groups.setdefault(
-            (table, frozenset(kinds.items())), ScanGroup(table, dict(sorted(kinds.items())))
+            (table, frozenset(kinds.items()), names),
+            ScanGroup(table, dict(sorted(kinds.items())), names),
         )
         group.scans += scans
         group.bytes += read

@@ -12,11 +12,13 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TypeAlias
 
 from sieve.workload.benefit import WORTHWHILE_SHARE, Benefit
 from sieve.workload.column_use import Column, Kind
 from sieve.workload.record import ScanGroup, Table
+from sieve.workload.tuples import names_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,26 +76,34 @@ def described(one: Suggestion) -> str:
 
 def suggest(
     groups: Iterable[ScanGroup],
-    indexed: AbstractSet[TableColumn] = frozenset(),
+    indexed: Mapping[TableColumn, str] = MappingProxyType({}),
     tests: Tests | None = None,
+    untested: AbstractSet[TableColumn] = frozenset(),
 ) -> list[Suggestion]:
     """The suggested indexes, sorted by the bytes that they save, largest first.
 
     Args:
         groups: the workload's groups of scans.
-        indexed: columns that have an index, and need no suggestion.
+        indexed: the columns that have an index, and need no suggestion, each with the name of the
+            index.
         tests: the tests of columns, or None if no column was tested. With tests, the function
-            suggests only columns whose test shows enough benefit (`Benefit.is_suggested`).
+            suggests only columns whose test shows enough benefit (`Benefit.is_suggested`). The
+            tests of indexed columns show how much the scans that did not consult the indexes would
+            read today.
+        untested: columns that the function suggests even without a test.
     """
     tables: defaultdict[Table, list[ScanGroup]] = defaultdict(list)
     for group in groups:
         tables[group.table].append(group)
-    found = [one for table in tables.values() for one in _of_table(table, indexed, tests)]
+    found = [one for table in tables.values() for one in _of_table(table, indexed, tests, untested)]
     return sorted(found, key=lambda one: (-one.bytes_saved, one.table, one.column))
 
 
 def _of_table(
-    groups: Sequence[ScanGroup], indexed: AbstractSet[TableColumn], tests: Tests | None
+    groups: Sequence[ScanGroup],
+    indexed: Mapping[TableColumn, str],
+    tests: Tests | None,
+    untested: AbstractSet[TableColumn],
 ) -> list[Suggestion]:
     read, table = sum(group.bytes for group in groups), groups[0].table
     columns = {column for group in groups for column in group.left}
@@ -102,22 +112,50 @@ def _of_table(
         column
         for column, test in test_of.items()
         if (table, column) not in indexed
-        and (tests is None or (test is not None and test.benefit.is_suggested))
+        and (
+            tests is None
+            or (table, column) in untested
+            or (test is not None and test.benefit.is_suggested)
+        )
     )
     leaves = {
         column: [_left(column, group, test_of[column]) for group in groups] for column in order
     }
-    left = [float(group.bytes) for group in groups]
+    enough = max(1.0, WORTHWHILE_SHARE * read)
+    left = [_left_today(group, indexed, test_of) for group in groups]
     found: list[Suggestion] = []
     while order:
         saved = {column: _saved(left, leaves[column]) for column in order}
-        best = max(order, key=lambda column: saved[column])
-        if saved[best] < max(1.0, WORTHWHILE_SHARE * read):
+        best = _best(saved, enough)
+        if saved[best] < enough:
             break
         found.append(_suggestion(best, groups, leaves[best], round(saved[best])))
         left = [min(pair) for pair in zip(left, leaves[best], strict=True)]
         order.remove(best)
     return found
+
+
+def _left_today(
+    group: ScanGroup,
+    indexed: Mapping[TableColumn, str],
+    test_of: Mapping[Column, ColumnTest | None],
+) -> float:
+    """The bytes that a group's scans would read today, with indexes newer than the scans."""
+    left = float(group.bytes)
+    for column in group.left:
+        name, test = indexed.get((group.table, column)), test_of[column]
+        if name is not None and name not in group.used and test is not None:
+            left = min(left, _left(column, group, test))
+    return left
+
+
+def _best(saved: Mapping[Column, float], enough: float) -> Column:
+    """The column that saves the most bytes.
+
+    The function returns a tuple of columns only if the tuple saves ``enough`` bytes more than each
+    column, because an index on a column serves more queries.
+    """
+    return max(saved, key=lambda column: saved[column] - (enough if names_of(column) else 0.0))
 
 
 def _left(column: Column, group: ScanGroup, test: ColumnTest | None) -> float:

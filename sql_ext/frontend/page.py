@@ -20,6 +20,7 @@ from sieve.reader.version_reader import read_locations
 from sieve.storage.interface import Store
 from sieve.workload.driver_record import RecordedWork, add_up, parse_record
 from sieve.workload.suggest import Tests, suggest
+from sieve.workload.tuples import with_tuples
 from sql_ext.driver.roots import Roots
 from sql_ext.driver.settings import Settings, valid_settings
 from sql_ext.frontend import page_html
@@ -113,15 +114,17 @@ class PageService:
 def _advice(record: RecordedWork, tables: Sequence[Mapping[str, Any]], tests: Tests) -> WorthHaving:
     """Suggests the indexes that would skip the most bytes, and counts the untested columns."""
     indexed = {
-        ((table["database"], table["table"]), one.column)
+        ((table["database"], table["table"]), one.column): name
         for table in tables
-        for one in registrations(table["registrations"]).values()
+        for name, one in registrations(table["registrations"]).items()
     }
-    untested = sum(
-        (one.table, one.column) not in tests for one in suggest(record.workload, indexed)
-    )
-    found = suggest(record.workload, indexed, tests)
-    return WorthHaving(found[:_ADVISED], untested, record.days)
+    groups = with_tuples(record.workload, indexed)
+    columns = {(group.table, column) for group in groups for column in group.left}
+    untested = columns - tests.keys()
+    hopeful = suggest(groups, indexed, tests, untested)
+    untested_count = sum((one.table, one.column) in untested for one in hopeful)
+    found = suggest(groups, indexed, tests)
+    return WorthHaving(found[:_ADVISED], untested_count, record.days)
 
 
 def _is_of(manifest: Manifest, table: Mapping[str, Any]) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +20,11 @@ from sieve.workload.event_log.replay import Replay
 from sieve.workload.record import Table as TableName
 from sieve.workload.spelling import create_statement, estimate_statement, listed, spelled
 from sieve.workload.suggest import Suggestion, described, suggest
+from sieve.workload.tuples import by_bytes
 
 # The width in characters of a report that is not printed to a terminal. Names of usual length fit.
 _PIPED_WIDTH = 160
+_MOST_TUPLES = 5
 
 
 def replay_folder(folder: Path) -> Replay:
@@ -62,6 +64,13 @@ def print_report(replay: Replay) -> None:
             "one in a Spark with Sieve:\n" + _pasted(estimate_statement, found),
             soft_wrap=True,
         )
+        if tuples := _tuples(replay):
+            console.print(
+                "\nQueries compare these columns together with values. If the values of each "
+                "column are in many files, test\nan index on all of them:\n"
+                + _lines(estimate_statement(*one) for one in tuples),
+                soft_wrap=True,
+            )
         console.print(
             "\nThen create those whose query for a value (=) reads few files:\n"
             + _pasted(create_statement, found),
@@ -84,6 +93,7 @@ def as_json(replay: Replay) -> str:
             "scans": replay.scans,
             "days": replay.days,
             "advice": [_record(one, replay.days) for one in suggest(replay.workload)],
+            "tuples": [_record_of_tuple(*one) for one in _tuples(replay)],
             "unread": dict(replay.unread.most_common()),
         },
         indent=2,
@@ -125,6 +135,27 @@ def _record(one: Suggestion, days: float) -> Mapping[str, Any]:
     }
 
 
+def _tuples(replay: Replay) -> list[tuple[TableName, Column]]:
+    """The tuples that queries compare with constants, those with the most bytes first.
+
+    Only a test can show whether an index on a tuple reads less than an index on one of its columns.
+    """
+    return by_bytes(replay.workload)[:_MOST_TUPLES]
+
+
+def _record_of_tuple(table: TableName, tuple_: Column) -> Mapping[str, str]:
+    return {
+        "table": spelled(table),
+        "column": listed(tuple_),
+        "test": estimate_statement(table, tuple_),
+        "statement": create_statement(table, tuple_),
+    }
+
+
 def _pasted(statement: Callable[[TableName, Column], str], found: Sequence[Suggestion]) -> str:
     """The statement of each suggested index, one statement per line."""
-    return "\n".join(on_a_line(f"{statement(one.table, one.column)};") for one in found)
+    return _lines(statement(one.table, one.column) for one in found)
+
+
+def _lines(statements: Iterable[str]) -> str:
+    return "\n".join(on_a_line(f"{statement};") for statement in statements)

@@ -21,7 +21,7 @@ from sieve.errors import SieveError
 from sieve.index_key import shown
 from sieve.metadata.index_options import IndexOptions
 from sieve.metadata.scan_history import saved_records
-from sieve.operations.column_test import column_test
+from sieve.operations.column_test import column_test, tested_by_build
 from sieve.operations.create import Wanted, check_wanted, default_name
 from sieve.operations.judgement import benefit_of_version
 from sieve.operations.registered_index import RegisteredIndex, Usable
@@ -29,16 +29,16 @@ from sieve.tables.table import CatalogTable
 from sieve.workload.benefit import WORTHWHILE_SHARE, Benefit
 from sieve.workload.column_use import Column
 from sieve.workload.driver_record import IndexWork, RecordedWork, ScanRecord, add_up, parse_record
-from sieve.workload.record import Table, parts
+from sieve.workload.record import ScanGroup, Table, parts
 from sieve.workload.spelling import create_statement, drop_statement, estimate_statement
 from sieve.workload.suggest import (
     ColumnTest,
     Suggestion,
     TableColumn,
-    Tests,
     described,
     suggest,
 )
+from sieve.workload.tuples import with_tuples
 from sql_ext.statements import commands
 from sql_ext.statements.context import Row, StatementContext, database_of
 
@@ -47,7 +47,7 @@ log = logging.getLogger(__name__)
 WASTED_SCANS: Final = 20
 """ADVISE proposes to drop an index if so many scans used it and it never skipped anything."""
 MOST_TESTED: Final = 10
-"""Maximum number of columns that one ADVISE tests, because each test takes seconds."""
+"""Maximum number of columns and tuples that one ADVISE tests, because each test takes seconds."""
 
 
 def advise(command: commands.AdviseIndexes, context: StatementContext) -> list[Row]:
@@ -56,7 +56,7 @@ def advise(command: commands.AdviseIndexes, context: StatementContext) -> list[R
     now_ms = round(time.time() * 1000)
     record = add_up([own, *_saved(command, own.driver, now_ms, context)], now_ms)
     tables: set[Table] = set()
-    indexed: set[TableColumn] = set()
+    indexed: dict[TableColumn, str] = {}
     existing: list[Row] = []
     for name, table in _tables(command, record, context):
         indexes = context.indexes(table)
@@ -64,31 +64,47 @@ def advise(command: commands.AdviseIndexes, context: StatementContext) -> list[R
             index.name: table.info.name_of(index.registration.column) for index in indexes.values()
         }
         tables.add(name)
-        indexed.update((name, column) for column in columns.values())
-        # For an index on an expression, the records of scans contain the expression's key.
-        indexed.update((name, index.registration.column) for index in indexes.values())
+        for index in indexes.values():
+            # For an index on an expression, the records of scans contain the expression's key.
+            for column in (columns[index.name], index.registration.column):
+                indexed[name, column] = index.name
+                if isinstance(index, Usable):
+                    context.tests[name, column] = tested_by_build(index.manifest)
         existing += _existing(name, columns, indexes, record)
         context.environment.check_cancelled()
     groups = [group for group in record.workload if group.table in tables]
-    wanted = suggest(groups, indexed, _tests(suggest(groups, indexed), context))
+    wanted = _wanted(groups, indexed, context)
     existing.sort(key=lambda row: (row[0], -row[10]))
     return [*(_create_row(one, record.days) for one in wanted), *existing]
 
 
-def _tests(candidates: Sequence[Suggestion], context: StatementContext) -> Tests:
-    """Tests the first `MOST_TESTED` suggested columns, each on a sample of its table's files."""
-    found: dict[TableColumn, ColumnTest] = {}
-    for one in candidates:
-        if len(found) == MOST_TESTED:
+def _wanted(
+    groups: Sequence[ScanGroup], indexed: Mapping[TableColumn, str], context: StatementContext
+) -> list[Suggestion]:
+    """The suggested indexes, of which each has been tested.
+
+    Each step tests the suggestion that could save the most bytes. The result of the test can change
+    the next step's suggestions: if a column's values are in all files, another column of the same
+    scans comes next, and then a tuple of the columns.
+    """
+    groups = with_tuples(groups, indexed)
+    columns = {(group.table, column) for group in groups for column in group.left}
+    untested = columns - indexed.keys()
+    tests = {key: test for key in indexed if (test := context.tests.get(key))}
+    most = len(tests) + MOST_TESTED
+    while len(tests) < most:
+        suggested = suggest(groups, indexed, tests, untested)
+        one = next((one for one in suggested if (one.table, one.column) in untested), None)
+        if one is None:
             break
+        key = (one.table, one.column)
+        untested.remove(key)
         try:
-            test = _test(one, context)
+            context.tests[key] = tests[key] = _test(one, context)
         except (SieveError, Py4JError, PySparkException) as error:
             context.environment.check_cancelled()
             log.info("%s of %s is not tested: %s", one.column, one.table, error)
-            continue
-        context.tests[one.table, one.column] = found[one.table, one.column] = test
-    return found
+    return suggest(groups, indexed, tests)
 
 
 def _test(one: Suggestion, context: StatementContext) -> ColumnTest:

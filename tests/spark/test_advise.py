@@ -146,6 +146,34 @@ def test_advice_judges_rare_elements_and_long_texts(lab: Lab) -> None:
     lab.sql("DROP TABLE events")
 
 
+def test_advice_names_tuples(lab: Lab) -> None:
+    """ADVISE proposes an index on a tuple only if each column alone is in many files.
+
+    If one column of a predicate is in all files, ADVISE proposes another column of the predicate.
+    """
+    lab.sql(
+        "CREATE TABLE pairs USING parquet AS SELECT id, pmod(xxhash64(id), 60) AS a, "
+        "pmod(xxhash64(-id), 60) AS b, id % 9 AS everywhere, id AS x FROM range(0, 9000, 1, 30)"
+    )
+    wanted = {"(a, b)": "a = 3 AND b IN (7, 8)", "x": "everywhere = 7 AND x = 3031"}
+    others = ("(a, b) IN ((3L, 7L), (4L, 5L))", "a = 3 AND b > 50", "everywhere = 7")
+    for predicate in (*wanted.values(), *others):
+        lab.sql(f"SELECT * FROM pairs WHERE {predicate}")
+    rows = {row["column"]: row for row in advice(lab, "ON pairs")}
+    assert set(rows) == set(wanted)
+    assert rows["(a, b)"]["statement"] == "CREATE SIEVE INDEX ON advised.pairs ((a, b))"
+    assert rows["(a, b)"]["asked"] == "in 2"
+    for row in rows.values():
+        assert lab.sql(row["estimate"])
+        create_without_advice(lab, row)
+    found = lab.check(f"SELECT * FROM pairs WHERE {wanted['(a, b)']}")
+    assert found.files <= 8
+    lab.check(f"SELECT * FROM pairs WHERE {wanted['x']}", exactly=1)
+    left = {row["column"]: row["action"] for row in advice(lab, "ON pairs")}
+    assert left == dict.fromkeys(wanted, "keep"), "indexes that would serve older scans"
+    lab.sql("DROP TABLE pairs")
+
+
 def test_advice_names_elements_of_arrays(lab: Lab) -> None:
     """ADVISE proposes indexes on elements of arrays, fields of structs in arrays, and map keys."""
     lab.sql(
@@ -266,6 +294,8 @@ def test_index_that_saves_bytes_is_not_proposed_again(lab: Lab) -> None:
 
     The function for advice and the ADVISE statement return the same rows.
     """
+    for query in QUERIES:
+        lab.sql(query)
     lab.sql(advice(lab, "ON orders")[0]["statement"])
     lab.check("SELECT * FROM orders WHERE id = 7", exactly=1)
     rows = advice(lab, "ON orders")

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from sieve.errors import UnsupportedError
-from sieve.index_key import GRAM_BYTES, SUBSTRING, expression_key
+from sieve.index_key import ELEMENTS, GRAM_BYTES, SUBSTRING, expression_key
 from sieve.workload.column_use import Column, ColumnUse, Kind, Uses, all_of, any_of, negated
 from sieve.workload.spelling import spelled
 
@@ -53,6 +53,13 @@ _EXPRESSION = re.compile(
 )
 
 
+# Matches predicates on elements of arrays, and on keys and values of maps.
+_ELEMENTS = re.compile(
+    r"(?:^\[|, )"
+    r"(?:(?:array_contains|arrays_overlap)\((?:(?P<map>map_keys|map_values)\()?|(?P<exists>exists)\()"
+    r"(?P<name>[^#(),]{1,300})#\d+(?P<fields>(?:\.\w+)*)\)?, "
+    r"(?:lambdafunction\(\(?lambda \w+#\d+L?(?P<inner>(?:\.\w+)*) (?:(?P<op>=|<=|>=|<|>)|IN) )?"
+)
 # Matches LIKE with a pattern that begins with a wildcard.
 _LIKE = re.compile(r"(?:^\[|, )(?P<name>[^#(),]{1,300})#\d+ LIKE (?P<pattern>[%_][^,\]\\]*)[,\]]")
 
@@ -108,7 +115,11 @@ def column_uses(pushed: str, data_filters: str, schema: ScanSchema) -> Uses:
     parser = _Parser(pushed)
     uses = all_of([parser.conjunction(), *_functions(data_filters, schema)])
     own = {key: use for key, use in uses.items() if schema.has(parser.texts.get(key, key))}
-    others = [*_expressions(data_filters, schema), *_patterns(data_filters, schema)]
+    others = [
+        *_expressions(data_filters, schema),
+        *_elements(data_filters, schema),
+        *_patterns(data_filters, schema),
+    ]
     return {**own, **all_of(others)}
 
 
@@ -122,6 +133,21 @@ def _expressions(data_filters: str, schema: ScanSchema) -> Iterator[Uses]:
             if found["json"]:
                 sql = f"get_json_object({column}, '{found['path']}')"
             yield {expression_key(sql): ColumnUse(Kind.EQUALS if equal else Kind.RANGE)}
+
+
+def _elements(data_filters: str, schema: ScanSchema) -> Iterator[Uses]:
+    for found in _ELEMENTS.finditer(data_filters):
+        path = (found["name"], *found["fields"].split(".")[1:])
+        inner = (found["inner"] or "").split(".")[1:]
+        # Only the filters of `exists` have a lambda function; the others have constants.
+        is_readable = found["exists"] is None or found["inner"] is not None
+        if is_readable and schema.has((*path, *inner)):
+            sql = spelled((*path, *inner))
+            if found["map"]:
+                sql = f"{found['map']}({sql})"
+            equal = found["op"] in (None, "=")
+            kind = Kind.EQUALS if equal else Kind.RANGE
+            yield {expression_key(sql, ELEMENTS): ColumnUse(kind)}
 
 
 def _patterns(data_filters: str, schema: ScanSchema) -> Iterator[Uses]:

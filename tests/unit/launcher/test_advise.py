@@ -244,6 +244,25 @@ def test_the_report_for_people(tmp_path: Path) -> None:
     assert lines[-2:] == ["Not in these figures:", "  scans of paths, not of tables: 1"]
 
 
+def test_tuples_are_proposed_for_a_test(tmp_path: Path) -> None:
+    """If queries compare several columns with values, the report has an ESTIMATE of the tuple."""
+    scan = plan()
+    scan["metadata"]["ReadSchema"] = "struct<name:string,my col:int,c:int>"
+    scan["metadata"]["PushedFilters"] = "[EqualTo(name,x), In(`my col`, [1,2]), GreaterThan(c,3)]"
+    write(tmp_path / "app", started(1, 0, scan), measured(1, 4, 8_000_000), ended(1, 1))
+    lines = advise(tmp_path).output.splitlines()
+    at = next(n for n, line in enumerate(lines) if line.startswith("an index on all of them"))
+    assert lines[at + 1] == "ESTIMATE SIEVE INDEX ON shop.orders ((`my col`, name));"
+    assert json.loads(advise(tmp_path, "--json").stdout)["tuples"] == [
+        {
+            "table": "shop.orders",
+            "column": "(`my col`, name)",
+            "test": "ESTIMATE SIEVE INDEX ON shop.orders ((`my col`, name))",
+            "statement": "CREATE SIEVE INDEX ON shop.orders ((`my col`, name))",
+        }
+    ]
+
+
 def test_each_statement_is_on_one_line(tmp_path: Path) -> None:
     """Each statement is on one line, and names in it are never interpreted as markup."""
     scan = plan()

@@ -113,22 +113,24 @@ def test_uses_of_substrings() -> None:
 
 
 def test_scans_and_the_work_of_indexes() -> None:
-    """Scans with equal filters are added up.
-
-    The work of all versions of an index is added up, too.
-    """
+    """Scans with equal filters and indexes are added up, whatever the indexes' versions."""
     found = parsed(
         3 * DAY,
         row("orders", ID, scans=2, bytes=1000, files=20),
         row("orders", ID, "id_sieve@3", "a@b@1", bytes=10, files=1, **_skipped(9)),
         row("orders", ID, "id_sieve@4", scans=2, bytes=20, files=2, **_skipped(18)),
+        row("orders", ID, "id_sieve@5", bytes=5, files=1),
         since=DAY,
     )
-    (group,) = found.workload
-    assert (group.table, group.scans, group.bytes) == (("shop", "orders"), 5, 1030)
-    assert group.left == {("id",): 100 + 10 + 20}
+    groups = [(group.table[1], group.used, group.scans, group.bytes) for group in found.workload]
+    assert groups == [
+        ("orders", set(), 2, 1000),
+        ("orders", {"id_sieve", "a@b"}, 1, 10),
+        ("orders", {"id_sieve"}, 3, 25),
+    ]
+    assert [group.left for group in found.workload] == [{("id",): n} for n in (100, 10, 25)]
     assert found.indexes == {
-        (("shop", "orders"), "id_sieve"): IndexWork(3, 30, 270, 3, 27, 20, 180),
+        (("shop", "orders"), "id_sieve"): IndexWork(4, 35, 270, 4, 27, 25, 180),
         (("shop", "orders"), "a@b"): IndexWork(1, 10, 90, 1, 9),
     }
     assert found.days == 2.0

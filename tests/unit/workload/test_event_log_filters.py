@@ -81,6 +81,39 @@ def test_expressions(data: str, expected: dict[str, ColumnUse]) -> None:
 
 
 @pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        ("[isnotnull(tags#7), array_contains(tags#7, t7)]", {"tags": EQUALS}),
+        ("[array_contains(s#1.l, 7)]", {"s.l": EQUALS}),
+        ("[array_contains(items#10.price, 7)]", {"items.price": EQUALS}),
+        ("[arrays_overlap(tags#7, [t7,t8])]", {"tags": EQUALS}),
+        ("[array_contains(map_keys(attrs#9), k7), array_contains(map_values(attrs#9), 7)]",
+         {"map_keys(attrs)": EQUALS, "map_values(attrs)": EQUALS}),
+        ("[exists(nums#8, lambdafunction((lambda x#13L = 7), lambda x#13L, false))]",
+         {"nums": EQUALS}),
+        ("[exists(nums#8, lambdafunction((lambda x#13L > 7), lambda x#13L, false))]",
+         {"nums": ColumnUse(Kind.RANGE)}),
+        ("[exists(items#10, lambdafunction((lambda i#14.price = 7), lambda i#14, false))]",
+         {"items.price": EQUALS}),
+        ("[exists(tags#7, lambdafunction(lambda x#17 IN (t7,t8), lambda x#17, false))]",
+         {"tags": EQUALS}),
+        ("[exists(tags#7, lambdafunction(StartsWith(lambda x#18, t7), lambda x#18, false))]", {}),
+        ("[exists(items#10, lambdafunction((lambda i#14.secret = 7), lambda i#14, false))]", {}),
+        ("[NOT array_contains(tags#7, t7)]", {}),
+        ("[(array_contains(tags#7, a) OR (id#6L = 7))]", {}),
+        ("[array_contains(missing#7, t7)]", {}),
+    ],
+)  # fmt: skip
+def test_elements(data: str, expected: dict[str, ColumnUse]) -> None:
+    """A predicate on elements of an array is a use of an index on the elements."""
+    schema = (
+        "struct<id:bigint,tags:array<string>,nums:array<bigint>,attrs:map<string,bigint>,"
+        "items:array<struct<price:bigint>>,s:struct<l:array<bigint>>>"
+    )
+    assert uses("[]", data, schema) == {("", sql, "elements"): use for sql, use in expected.items()}
+
+
+@pytest.mark.parametrize(
     ("pushed", "data", "column"),
     [
         ("[StringContains(name,abcd)]", "[]", "name"),

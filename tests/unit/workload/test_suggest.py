@@ -6,6 +6,7 @@ from sieve.workload.benefit import Benefit, benefit_of
 from sieve.workload.column_use import ColumnUse, Kind
 from sieve.workload.record import Workload
 from sieve.workload.suggest import ColumnTest, Suggestion, suggest
+from sieve.workload.tuples import with_tuples
 
 ORDERS, ITEMS = ("shop", "orders"), ("shop", "items")
 ID, DAY, NOTE = ("id",), ("day",), ("note",)
@@ -124,6 +125,47 @@ def test_result_of_a_test_replaces_the_estimate() -> None:
     for benefit in (Benefit.CANNOT, Benefit.SCATTERED):
         helpless = {(ORDERS, ID): ColumnTest(benefit, 20, 3.0, 3.0)}
         assert suggest(work, tests=helpless) == []
+
+
+def test_untested_columns_are_suggested_by_their_bounds() -> None:
+    """A column of `untested` needs no test; another column without a test is not suggested."""
+    work = Workload()
+    work.add(ORDERS, {ID: EQUALS, DAY: EQUALS}, 1000, 10)
+    tests = {(ORDERS, DAY): ColumnTest(Benefit.CANNOT, 10, 10.0, 10.0)}
+    found = suggest(work, tests=tests, untested=frozenset({(ORDERS, ID)}))
+    assert [one.column for one in found] == [ID]
+    assert suggest(work, tests=tests) == []
+
+
+@pytest.mark.parametrize(("used", "saved"), [((), [250]), (("id_sieve",), [500])])
+def test_scans_before_an_index_count_as_they_would_read_today(
+    used: tuple[str, ...], saved: list[int]
+) -> None:
+    """If scans did not consult a newer index, its test shows how much they would read today.
+
+    With the index on `id`, the scans read 750 of 1000 bytes; with one on `day`, 500.
+    """
+    work = Workload()
+    work.add(ORDERS, {ID: EQUALS, DAY: EQUALS}, 1000, 10, used=used)
+    tests = {
+        (ORDERS, ID): ColumnTest(Benefit.HELPS, 10, 7.5, 10.0),
+        (ORDERS, DAY): ColumnTest(Benefit.HELPS, 10, 5.0, 10.0),
+    }
+    found = suggest(work, {(ORDERS, ID): "id_sieve"}, tests)
+    assert [one.bytes_saved for one in found] == saved
+
+
+@pytest.mark.parametrize(("of_id", "expected"), [(1.09, ID), (1.11, ("", "(day, id)"))])
+def test_tuple_must_save_more_than_its_columns(of_id: float, expected: tuple[str, ...]) -> None:
+    """A tuple is suggested if it saves a hundredth of the bytes more than the best column."""
+    work = Workload()
+    work.add(ORDERS, {ID: EQUALS, DAY: EQUALS}, 1000, 10)
+    tests = {
+        (ORDERS, ID): ColumnTest(Benefit.HELPS, 10, of_id, 10.0),
+        (ORDERS, DAY): ColumnTest(Benefit.HELPS, 10, 5.0, 10.0),
+        (ORDERS, ("", "(day, id)")): ColumnTest(Benefit.HELPS, 10, 1.0, 10.0),
+    }
+    assert [one.column for one in suggest(with_tuples(work), tests=tests)] == [expected]
 
 
 @pytest.mark.parametrize(

@@ -62,9 +62,10 @@ class Filters(
    * index.
    */
   private def members(columns: Seq[Expression], rows: Seq[Any]): Option[Node] = {
-    val paths = columns.map { case Column(path, _) => path; case _ => Nil }
-    expressions.tuples.find(_.columns.map(_.path).toSet == paths.toSet).flatMap { tuple =>
-      val places = tuple.columns.map(c => paths.indexOf(c.path))
+    val values = columns.flatMap(c => plain(c).map(ColumnValue(_, c.dataType)))
+    val tuple = if (values.size == columns.size) expressions.tuple(values) else None
+    tuple.flatMap { tuple =>
+      val places = tuple.columns.map(c => values.indexWhere(_.path == c.path))
       val keys = rows.collect { case row: InternalRow =>
         tuple.keyOf(places.map(k => Literal(row.get(k, columns(k).dataType), columns(k).dataType)))
       }
@@ -276,7 +277,7 @@ class Filters(
   /** Matches a struct of several expressions, such as `(a, b)`, and returns the expressions. */
   private object Columns {
     def unapply(e: Expression): Option[Seq[Expression]] = e match {
-      case CreateNamedStruct(parts) if expressions.tuples.nonEmpty => Some(Tuple.values(parts))
+      case CreateNamedStruct(parts) if expressions.areProposed || expressions.tuples.nonEmpty => Some(Tuple.values(parts))
       case _ => None
     }
   }

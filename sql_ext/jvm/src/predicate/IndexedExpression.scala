@@ -71,6 +71,10 @@ class IndexedExpressions(all: Seq[IndexedExpression]) {
   /** The tuples of columns that have an index. */
   val tuples: Seq[Tuple] = all.filter(_.columns.nonEmpty).map(one => Tuple(one.key, one.columns))
 
+  /** The tuple that consists of these columns, in any order; None if this tuple has no index. */
+  def tuple(columns: Seq[ColumnValue]): Option[Tuple] =
+    tuples.find(_.columns.map(_.path).toSet == columns.map(_.path).toSet)
+
   /**
    * The parts that these expressions add to a reader's fingerprint, because the expressions' values depend on these
    * parts.

@@ -23,6 +23,8 @@ final class ProposedExpressions(indexed: IndexedExpressions) extends IndexedExpr
   override def haveRoot(e: Expression): Boolean = indexed.haveRoot(e)
   override def over(names: Seq[String]): Seq[String] = indexed.over(names)
   override val tuples: Seq[Tuple] = indexed.tuples
+  override def tuple(columns: Seq[ColumnValue]): Option[Tuple] =
+    indexed.tuple(columns).orElse(if (Tuple.canHave(columns)) Some(ProposedExpressions.tuple(columns)) else None)
 }
 
 private object ProposedExpressions {
@@ -75,6 +77,9 @@ private object ProposedExpressions {
       case child => hasValue(child)
     }
   }
+
+  private def tuple(columns: Seq[ColumnValue]): Tuple =
+    Tuple(IndexedExpression.key(columns.map(_.path.map(quoteIfNeeded).mkString(".")).mkString("(", ", ", ")")), columns)
 
   private def column(e: Expression, path: Expression => Option[Seq[String]]): String =
     path(e).orElse(ColumnPath.inArray(e, path)).fold(sql(e))(_.map(quoteIfNeeded).mkString("."))

@@ -63,11 +63,16 @@ object Tuple {
     case _: CreateNamedStruct if !parsed.isInstanceOf[CreateNamedStruct] => Some("write the columns of a tuple as (a, b)")
     case CreateNamedStruct(parts) =>
       val columns = values(parts)
-      if (columns.size < 2 || columns.size > most) Some(s"a tuple has 2 to $most columns")
+      if (!isCount(columns.size)) Some(s"a tuple has 2 to $most columns")
       else if (!columns.forall(isColumn)) Some("a tuple has columns; index the expression in it by itself")
       else columns.find(c => !isHashed(c.dataType)).map(c => s"a column of type ${c.dataType.sql} cannot be part of a tuple")
     case _ => None
   }
+
+  /** True if these columns can have an index on their tuple. */
+  def canHave(columns: Seq[ColumnValue]): Boolean = isCount(columns.size) && columns.forall(c => isHashed(c.dataType))
+
+  private def isCount(columns: Int): Boolean = 2 <= columns && columns <= most
 
   /** True if a literal has the column's exact type. The hashes of equal decimals with different scales differ. */
   private def isValueOf(literal: Literal, kind: DataType): Boolean = (literal.value, kind) match {
