@@ -146,6 +146,7 @@ def test_advice_judges_rare_elements_and_long_texts(lab: Lab) -> None:
     lab.sql("DROP TABLE events")
 
 
+@pytest.mark.usefixtures("tables")
 def test_advice_names_tuples(lab: Lab) -> None:
     """ADVISE proposes an index on a tuple only if each column alone is in many files.
 
