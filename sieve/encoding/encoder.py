@@ -19,8 +19,11 @@ from sieve.encoding.codec import (
     GREATEST,
     LEAST,
     Codec,
+    DateCodec,
     FloatCodec,
+    IntegerCodec,
     Literal,
+    TimestampCodec,
     refuse_literal,
     wire_bytes,
 )
@@ -115,6 +118,11 @@ class Encoder:
     def exact(self) -> bool:
         """Returns whether different values always have different codes."""
         return self._codec.exact
+
+    @property
+    def has_integer_codes(self) -> bool:
+        """Returns whether a value's code is the integer that is the value's wire form."""
+        return isinstance(self._codec, IntegerCodec | DateCodec | TimestampCodec)
 
     @property
     def leading_bytes(self) -> int | None:

@@ -19,9 +19,10 @@ import numpy.typing as npt
 
 from sieve.arrays import interval_set
 from sieve.arrays.dtypes import CodeIntervals, Hashes
+from sieve.encoding.codec import refuse_literal
 from sieve.encoding.encoder import GREATEST, LEAST, Encoder, Literal
 from sieve.encoding.hashing import hash_bytes, hash_codes
-from sieve.predicate.tree import Comparison, Leaf, Membership, NullTest
+from sieve.predicate.tree import Comparison, Leaf, Membership, NullTest, PackedKeys
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,6 +89,8 @@ def key_ranges(leaf: Leaf, encoder: Encoder) -> KeyRanges:
         return _comparison(leaf, encoder)
     if isinstance(leaf, Membership):
         return _membership(leaf, encoder)
+    if isinstance(leaf, PackedKeys):
+        return _packed_keys(leaf, encoder)
     return KeyRanges(_interval(*encoder.starting_with(leaf.value)))
 
 
@@ -106,6 +109,19 @@ def _membership(leaf: Membership, encoder: Encoder) -> KeyRanges:
         return _any_of(literals, leaf.null)
     # In Spark, NULL NOT IN () is TRUE, unless Spark's legacy rules for empty lists make it NULL.
     return _none_of(literals, encoder.exact, leaf.null or not literals)
+
+
+def _packed_keys(leaf: PackedKeys, encoder: Encoder) -> KeyRanges:
+    keys = np.frombuffer(leaf.keys, "<i8").astype(np.int64)
+    if leaf.hashed:
+        if encoder.exact:
+            raise refuse_literal("a hash", f"a {encoder.type} value")
+        return KeyRanges(_EVERYWHERE, hashes=np.unique(keys.view(np.uint64)))
+    if not encoder.has_integer_codes:
+        raise refuse_literal("a number", f"the hash of a {encoder.type} value")
+    codes = np.unique(keys)
+    points = np.stack([codes, codes], axis=1)
+    return KeyRanges(interval_set.merge(points, touching=True), hashes=np.unique(hash_codes(codes)))
 
 
 def _any_of(literals: Sequence[Literal], null: bool) -> KeyRanges:

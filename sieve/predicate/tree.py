@@ -16,10 +16,16 @@ A column is given by its path, in exact case. Constants have this wire form: boo
 are JSON values; dates are integers (days), as are timestamps (microseconds) and floats (IEEE bits).
 Decimals are strings of the digits of the unscaled value. Strings and binary are base64 strings.
 ``!=`` and ``not in`` have ``"null": true`` if a row with NULL satisfies the condition.
+
+Instead of `values`, ``in`` can have ``packed``: base64 of many keys, each an int64 (little-endian).
+A packed key is an integer, a date or a timestamp in wire form, or, with ``"hashed": true``, the
+XXH64 hash of a string or binary value (`sieve/encoding/hashing.py`).
 """
 
 from __future__ import annotations
 
+import base64
+import binascii
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeAlias
@@ -30,6 +36,8 @@ from sieve.index_key import expression_of
 MAX_DEPTH: Final = 200
 MAX_NODES: Final = 10_000
 MAX_VALUES: Final = 200_000
+MAX_PACKED_KEYS: Final = 4_000_000
+KEY_BYTES: Final = 8
 MAX_NAME_PARTS: Final = 100
 
 Column: TypeAlias = tuple[str, ...]
@@ -105,6 +113,18 @@ class Membership:
 
 
 @dataclass(frozen=True, slots=True)
+class PackedKeys:
+    """`column IN keys`, where `keys` has many int64 (little-endian): the values, or their hashes.
+
+    If `hashed` is set, the condition is TRUE for each value whose XXH64 hash is in `keys`.
+    """
+
+    column: Column
+    keys: bytes
+    hashed: bool
+
+
+@dataclass(frozen=True, slots=True)
 class NullTest:
     """`column IS [NOT] NULL`."""
 
@@ -120,7 +140,7 @@ class StartsWith:
     value: str
 
 
-Leaf: TypeAlias = Comparison | Membership | NullTest | StartsWith
+Leaf: TypeAlias = Comparison | Membership | PackedKeys | NullTest | StartsWith
 Predicate: TypeAlias = Constant | Unknown | And | Or | Exists | Leaf
 
 
@@ -194,6 +214,8 @@ class _Reader:
         raise _malformed(f"there is no op {op[:40]!r}")
 
     def _membership(self, node: Mapping[str, object], negated: bool) -> Predicate:
+        if "packed" in node and not negated:
+            return _packed_keys(node)
         values = node.get("values")
         if not isinstance(values, list):
             raise _malformed("the values of in are not a list")
@@ -231,6 +253,21 @@ def _unknown(node: Mapping[str, object]) -> Predicate:
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise _malformed("the names of unknown are not texts")
     return Unknown(why[:1000], tuple(names))
+
+
+def _packed_keys(node: Mapping[str, object]) -> Predicate:
+    packed, hashed = node["packed"], node.get("hashed", False)
+    if not isinstance(packed, str) or not isinstance(hashed, bool):
+        raise _malformed("packed keys are not base64 text, or their flag is not a truth value")
+    try:
+        keys = base64.b64decode(packed, validate=True)
+    except (binascii.Error, ValueError):
+        raise _malformed("packed keys are not base64 text") from None
+    if len(keys) % KEY_BYTES:
+        raise _malformed("the last packed key is cut off")
+    if len(keys) > MAX_PACKED_KEYS * KEY_BYTES:
+        return Unknown("the predicate has too many values", _names_in(node))
+    return PackedKeys(_column(node), keys, hashed)
 
 
 def _starts_with(node: Mapping[str, object]) -> Predicate:

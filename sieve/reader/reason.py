@@ -71,8 +71,8 @@ class Reason(StrEnum):
     under `ignoreCorruptFiles` or with a plug-in that replaces Spark's operators. Do: nothing"""
     # Reasons that concern keys of a join.
     KEYS_TOO_MANY = "keys-too-many"
-    """a join or subquery supplied more than 10,000 keys, so the scan looks up ranges that contain
-    the keys. Do: nothing"""
+    """a join or subquery supplied so many keys that the scan looks up
+    [ranges](#joins-and-subqueries) that contain the keys. Do: nothing"""
     KEYS_FAILED = "keys-failed"
     """the job that reads the keys of a join failed. The query fails only if the join fails in the
     same way. Do: see the driver's log"""
@@ -85,10 +85,9 @@ class Reason(StrEnum):
     NOSCAN`, a BROADCAST hint, or `spark.sieve.join.pruning = always`"""
     JOIN_NOT_REPEATABLE = "join-not-repeatable"
     """the join side that could supply keys might return other keys on a second read, has a scalar
-    subquery, is a MERGE source that Spark does not broadcast, or is not the plan that Spark
-    broadcasts. Or the scan is in a scalar subquery, or finds the files that a copy-on-write
-    statement of Iceberg rewrites. Do: in a MERGE, restrict the target in `ON`, or broadcast the
-    source; otherwise nothing"""
+    subquery, or is not the plan that Spark broadcasts. Or the scan is in a scalar subquery, or
+    finds the files that a copy-on-write statement of Iceberg rewrites. Do: in a MERGE, restrict the
+    target in `ON`, or broadcast the source; otherwise nothing"""
     JOIN_BROADCAST = "join-broadcast"
     """Spark broadcasts this join side, so Sieve reads no keys for it. The side's own filters still
     select files. Do: nothing"""

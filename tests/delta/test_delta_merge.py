@@ -298,3 +298,42 @@ def test_the_scan_for_matches_reads_the_columns_that_it_needs(lab: Lab, adaptive
             read[table] = sorted(set(re.findall(r"ReadSchema: (struct<.*>)", plan)))
     assert read["t"] == read["twin"]
     assert "struct<id:bigint>" in read["t"]
+
+
+@pytest.mark.parametrize("source", ["parquet", "delta"])
+@pytest.mark.parametrize("join", ["broadcast", "shuffled"])
+def test_merge_of_many_keys_reads_the_files_of_the_keys(lab: Lab, source: str, join: str) -> None:
+    """MERGE of 12,000 keys without a predicate reads the two files that contain the keys.
+
+    Delta stores a Parquet source as a checkpoint, and reads a Delta source twice. The effects equal
+    those on `twin`, also if a part of the keys is new.
+    """
+    rows = (
+        "SELECT pmod(xxhash64(id), 1000000000000) AS k, id AS v, sha2(string(id), 512) AS pad, "
+        "id DIV 6000 AS part FROM range({}, {}, 1, {})"
+    )
+    for table in ("t", "twin"):
+        lab.sql(f"CREATE TABLE {table} USING delta AS {rows.format(0, 120_000, 20)}")
+    lab.sql("CREATE SIEVE INDEX ON t (k) OPTIONS (shape = 'map')")
+    lab.sql(f"CREATE TABLE old USING {source} AS SELECT k, -v AS v, pad, part FROM t "
+            "WHERE part IN (3, 11)")  # fmt: skip
+    lab.sql(f"CREATE TABLE new USING {source} AS SELECT * FROM old UNION ALL "
+            f"{rows.format(-200, 0, 1)}")  # fmt: skip
+    update = "WHEN MATCHED THEN UPDATE SET v = s.v"
+    statements = {
+        f"MERGE INTO {{t}} t USING old s ON t.k = s.k {update}": 18,
+        f"MERGE INTO {{t}} t USING new s ON t.k = s.k {update} WHEN NOT MATCHED THEN INSERT *": 0,
+        "MERGE INTO {t} t USING old s ON t.k = s.k WHEN MATCHED AND s.v % 2 = 0 THEN DELETE": 18,
+    }
+    conf = {"spark.sieve.strict": "true"}
+    if join == "shuffled":
+        conf |= {"spark.sql.autoBroadcastJoinThreshold": "-1", "spark.sieve.join.pruning": "always"}
+    with lab.settings(conf):
+        for statement, skips in statements.items():
+            before = skipped(lab)
+            found = merge(lab, statement, "t")
+            assert skipped(lab) - before >= skips, statement
+            assert found == merge(lab, statement, "twin"), statement
+            assert_same_rows(lab, statement)
+            lab.sql("REFRESH SIEVE INDEX ON t")
+    assert {row[2] for row in lab.sql("CHECK SIEVE INDEX ON t")} == {"ok"}

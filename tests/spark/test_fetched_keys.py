@@ -416,13 +416,18 @@ def test_fetched_ranges_cover_all_keys(star: Lab, key: str, rows: int, least: in
     frame = star.spark.range(0, rows, 1, 3).selectExpr(f"{key} AS k")
     column = frame._jdf.queryExecution().analyzed().output().apply(0)
     keys = jvm.sieve.plan.DistinctKeys(column, 0, 0).toAggregateExpression()
-    found = frame.agg(Column(jvm.classic.ExpressionUtils.column(keys))).collect()[0][0]
+    found, packed = frame.agg(Column(jvm.classic.ExpressionUtils.column(keys))).collect()[0][0]
     firsts, lasts = found[::2], found[1::2]
     assert least <= len(firsts) <= 10_000
     assert found == sorted(found)
     assert sum(len(value) for value in lasts if isinstance(value, str)) <= 500_000
     values = [row.k for row in frame.collect()]
     assert all(lasts[bisect_right(firsts, value) - 1] >= value >= firsts[0] for value in values)
+    assert (packed is None) == isinstance(values[0], float)
+    if isinstance(values[0], int):
+        assert packed == b"".join(
+            value.to_bytes(8, "little", signed=True) for value in sorted(values)
+        )
 
 
 def test_last_keys_of_a_long_list_become_one_range(star: Lab) -> None:

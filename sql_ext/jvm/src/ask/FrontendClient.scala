@@ -56,7 +56,7 @@ object FrontendClient {
       session: Compat.Session, body: String, prefetched: Option[Sent], answer: JsonNode => A): A = {
     var before = prefetched.filter(_.request.body == body)
     if (before.isEmpty) prefetched.foreach(other => other.process.queue.withdraw(other.request))
-    exchange(answer, patience(session, "prune")) {
+    exchange(answer, patience(session, "prune")(_) + body.length / charactersAMilli) {
       val sent = before.getOrElse(send(session, new Request("scan", body, session)))
       before = None
       sent
@@ -119,6 +119,9 @@ object FrontendClient {
     case "history" => 20000L
     case _ => Long.MaxValue
   }
+
+  /** The number of characters in a long request that the front end receives and processes in a millisecond, at least. */
+  private val charactersAMilli = 4000
 
   /**
    * Sends a request and waits for the answer. If the front end ends before it begins the request, sends the request

@@ -56,9 +56,11 @@ object RequestQueue {
  * statements, and background work have separate queues, so that no kind of work delays another.
  */
 final class RequestQueue {
-  // The maximum number of characters in a piece of a request. The gateway's socket would delay a reply of more than 8
-  // KB by 43 ms.
-  private val pieceLength = 7500
+  /**
+   * The maximum number of characters in a piece of a request. The gateway's socket delays a reply of more than 8 KB by
+   * 43 ms, so only a long request has longer pieces.
+   */
+  private def pieceLength(request: Request): Int = if (request.body.length < 500000) 7500 else 2000000
   private val pool = "spark.scheduler.pool"
   private val queues = new ConcurrentHashMap[String, LinkedBlockingQueue[Request]]
   private def waiting(name: String) = queues.computeIfAbsent(name, _ => new LinkedBlockingQueue[Request])
@@ -126,15 +128,18 @@ final class RequestQueue {
         if (context.getLocalProperty(pool) == null) context.setLocalProperty(pool, "sieve")
       }
       SparkSession.setActiveSession(request.session)
-      val pieces = (request.body.length + pieceLength - 1) / pieceLength
+      val length = pieceLength(request)
+      val pieces = (request.body.length + length - 1) / length
       s"${request.id} $pieces\n${piece(request, 0)}"
     }
   }
 
   def piece(id: Long, k: Int): String = piece(taken.get(id), k)
 
-  private def piece(request: Request, k: Int): String =
-    request.body.substring(k * pieceLength, math.min((k + 1) * pieceLength, request.body.length))
+  private def piece(request: Request, k: Int): String = {
+    val length = pieceLength(request)
+    request.body.substring(k * length, math.min((k + 1) * length, request.body.length))
+  }
 
   /**
    * Returns the session of the user who sent the request, and marks the request as begun unless a scan sent it. A

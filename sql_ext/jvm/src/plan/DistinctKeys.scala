@@ -9,13 +9,15 @@ import org.apache.spark.sql.catalyst.optimizer.ColumnPruning
 import org.apache.spark.sql.catalyst.plans.logical.{Aggregate, LogicalPlan}
 import org.apache.spark.sql.catalyst.trees.{BinaryLike, UnaryLike}
 import org.apache.spark.sql.catalyst.util.{ArrayData, GenericArrayData, TypeUtils}
+import org.apache.spark.sql.sieve.predicate.PackedKeys
 import org.apache.spark.sql.types._
+import org.apache.spark.util.collection.OpenHashSet
 
 /**
  * The filter `key IN keys` of a scan. A subquery collects the keys while the query runs. Only the listing of an indexed
  * table uses this filter. Spark does not evaluate the filter on rows.
  *
- * @param keys ranges of keys, in the form that `DistinctKeys` returns
+ * @param keys the keys, in the form that `DistinctKeys` returns
  */
 case class AmongKeys(key: Expression, keys: Expression)
     extends Expression with BinaryLike[Expression] with Unevaluable {
@@ -28,16 +30,18 @@ case class AmongKeys(key: Expression, keys: Expression)
 }
 
 /**
- * An aggregate function that returns the non-NULL values of a column as a sorted array of ranges. A range has a first
- * and a last value. If there are few values, each value is a range of its own. If the number of values exceeds a limit,
- * each task merges values into ranges, and the widest gaps remain between the ranges. So tasks and the driver store
- * only a limited number of ranges.
+ * An aggregate function that returns the non-NULL values of a column as a struct of two fields. The first field is a
+ * sorted array of ranges. A range has a first and a last value. If there are few values, each value is a range of its
+ * own. If the number of values exceeds a limit, each task merges values into ranges, and the widest gaps remain between
+ * the ranges. The second field has all values as `PackedKeys`; it is NULL if there are too many values, or if a value's
+ * type has no packed keys. So the memory of tasks and of the driver is limited.
  */
 case class DistinctKeys(
     child: Expression, mutableAggBufferOffset: Int = 0, inputAggBufferOffset: Int = 0)
     extends TypedImperativeAggregate[KeyBuffer] with UnaryLike[Expression] {
   override def nullable: Boolean = false
-  override def dataType: DataType = ArrayType(child.dataType, containsNull = false)
+  override def dataType: DataType = new StructType()
+    .add("ranges", ArrayType(child.dataType, containsNull = false), nullable = false).add("packed", BinaryType)
   override def prettyName: String = "sieve_distinct_keys"
 
   private lazy val toBytes = UnsafeProjection.create(Array(dataType))
@@ -49,17 +53,16 @@ case class DistinctKeys(
     buffer
   }
   override def merge(buffer: KeyBuffer, other: KeyBuffer): KeyBuffer = {
-    buffer.add(other.ranges)
+    buffer.add(other)
     buffer
   }
-  override def eval(buffer: KeyBuffer): Any = DistinctKeys.array(buffer.ranges)
+  override def eval(buffer: KeyBuffer): Any =
+    InternalRow(DistinctKeys.array(buffer.ranges), buffer.packed.map(PackedKeys.bytes).orNull)
   override def serialize(buffer: KeyBuffer): Array[Byte] = toBytes(InternalRow(eval(buffer))).getBytes
   override def deserialize(bytes: Array[Byte]): KeyBuffer = {
     val row = new UnsafeRow(1)
     row.pointTo(bytes, bytes.length)
-    val buffer = new KeyBuffer(child.dataType)
-    buffer.add(DistinctKeys.ranges(row.getArray(0), child.dataType))
-    buffer
+    DistinctKeys.buffer(row.getStruct(0, 2), child.dataType)
   }
 
   override def withNewMutableAggBufferOffset(offset: Int): ImperativeAggregate =
@@ -84,29 +87,56 @@ object DistinctKeys {
   private def array(ranges: Seq[(Any, Any)]): ArrayData =
     new GenericArrayData(ranges.flatMap { case (first, last) => Seq(first, last) }.toArray[Any])
 
-  /** Decodes the ranges in an array that `array` has created. */
-  def ranges(array: ArrayData, of: DataType): IndexedSeq[(Any, Any)] = {
+  /** Decodes a result of the aggregate function. */
+  def buffer(result: InternalRow, of: DataType): KeyBuffer = new KeyBuffer(
+    of, ranges(result.getArray(0), of), if (result.isNullAt(1)) None else Some(PackedKeys.longs(result.getBinary(1))))
+
+  private def ranges(array: ArrayData, of: DataType): IndexedSeq[(Any, Any)] = {
     val values = array.toObjectArray(of).map(v => InternalRow.copyValue(v).asInstanceOf[Any])
     (0 until values.length by 2).map(at => (values(at), values(at + 1)))
   }
 }
 
-/** Collects values as ranges, and merges ranges if there are too many. */
-final class KeyBuffer(of: DataType) {
+/**
+ * Collects values as ranges and as packed keys. Merges ranges if there are too many, and drops the packed keys if there
+ * are too many.
+ */
+final class KeyBuffer(of: DataType, before: IndexedSeq[(Any, Any)] = IndexedSeq.empty, keys: Option[Array[Long]] = Some(Array.empty)) {
   private val order = TypeUtils.getInterpretedOrdering(of)
   private val fresh = new java.util.HashSet[Any]
   private var bytes = 0L
-  private var sorted = IndexedSeq.empty[(Any, Any)]
+  private var sorted = before
+  private var all = keys.filter(_ => PackedKeys.support(of)).map { some =>
+    val set = new OpenHashSet[Long](math.max(64, some.length))
+    some.foreach(set.add(_))
+    set
+  }
 
   /** Adds a copy of a value. The buffer cannot keep the value itself, because Spark reuses the value's memory. */
   def add(value: Any): Unit = if (!fresh.contains(value)) {
     val own = InternalRow.copyValue(value)
     fresh.add(own)
+    pack(PackedKeys.of(own, of))
     bytes += RunTimeFilters.bytes(own)
     if (fresh.size > RunTimeFilters.mostKeys || bytes > RunTimeFilters.mostBytes) settle(Nil)
   }
 
-  def add(others: Seq[(Any, Any)]): Unit = settle(others)
+  def add(other: KeyBuffer): Unit = {
+    settle(other.ranges)
+    other.packed.fold { all = None } { keys => keys.foreach(key => pack(key)) }
+  }
+
+  private def pack(key: => Long): Unit = if (all.nonEmpty) {
+    all.get.add(key)
+    if (all.get.size > RunTimeFilters.mostPacked) all = None
+  }
+
+  /** All values in ascending order; None if there are too many, or if their type has no packed keys. */
+  def packed: Option[Array[Long]] = all.map { set =>
+    val keys = set.iterator.toArray
+    java.util.Arrays.sort(keys)
+    keys
+  }
 
   /** Ranges that contain all added values, in ascending order and without overlaps. */
   def ranges: IndexedSeq[(Any, Any)] = {
@@ -115,8 +145,8 @@ final class KeyBuffer(of: DataType) {
   }
 
   private def settle(others: Seq[(Any, Any)]): Unit = {
-    val all = (fresh.asScala.iterator.map(v => (v, v)) ++ others ++ sorted).toIndexedSeq.sortBy(_._1)(order)
-    sorted = ValueRanges.bounded(ValueRanges.union(all, order), of)
+    val every = (fresh.asScala.iterator.map(v => (v, v)) ++ others ++ sorted).toIndexedSeq.sortBy(_._1)(order)
+    sorted = ValueRanges.bounded(ValueRanges.union(every, order), of)
     fresh.clear()
     bytes = 0L
   }

@@ -54,6 +54,8 @@ object FetchedKeys extends OnceLogging {
     case scan: RunTimeFilteredScan => isKnown(scan.child)
     case cached: InMemoryRelation => isRepeatable(cached.cachedPlan)
     case source: DataSourceV2ScanRelation => TableFormat.isOfSnapshot(source.scan)
+    // Delta's MERGE stores its source as a checkpoint. If Spark loses a block of a complete checkpoint, the query fails.
+    case stored: LogicalRDD => stored.rdd.isCheckpointed
     case scan: LogicalRelation => scan.relation match {
       // This condition excludes scans that can return other rows in a second run. A scan of a whole catalog table lists
       // the partitions at the time of the run. A Delta table whose version is not fixed shows the newest version. In a

@@ -188,9 +188,9 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
    */
   private def refusal(source: KeySource, scans: Seq[LogicalRelation]): Option[Reason] =
     if (!RunTimeFilters.isRepeatable(source.build)) Some(Reason.JoinNotRepeatable)
-    else if (!source.isShared && !(fetches && FetchedKeys.isRepeatable(source.build))) Some(Reason.JoinNotRepeatable)
+    else if (!source.isShared && !(fetches && FetchedKeys.isRepeatable(source.uncounted))) Some(Reason.JoinNotRepeatable)
     else if (Settings.joinAlways(session)) None
-    else if (!isSelective(source.build)) Some(Reason.JoinNotSelective)
+    else if (!isSelective(source.build) && !isOfMerge(source.probe)) Some(Reason.JoinNotSelective)
     else if (!source.isShared && !(SimplePlans.isSimple(source.collected.plan) &&
       FetchedKeys.isCheap(source.build, scans, bytes))) Some(Reason.JoinTooCostly)
     else None
@@ -204,6 +204,12 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
       case Filter(condition, _) => isLikelySelective(condition)
       case _ => false
     }
+
+  /** True if the other side is the target of a MERGE. The source of a MERGE is a batch of changes, and so selective. */
+  private def isOfMerge(probe: LogicalPlan): Boolean = probe.exists {
+    case p: Project => !p.projectList.forall(_.deterministic) && TableFormat.numbersRows(p)
+    case _ => false
+  }
 
   /**
    * True if Spark can hash the keys of a join. If Spark cannot hash the keys, it sorts both sides and broadcasts

@@ -5,6 +5,7 @@ import org.apache.spark.sql.catalyst.optimizer.BuildSide
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.sieve.predicate.Tuple
 import org.apache.spark.sql.sieve.base.Compat
+import org.apache.spark.sql.sieve.formats.TableFormat
 
 /**
  * One side of a join, whose keys can select rows of the other side.
@@ -24,11 +25,15 @@ final case class KeySource(
   private def together(places: Seq[Int], all: Seq[Expression]): Expression =
     if (places.size == 1) all(places.head) else CreateStruct.create(places.map(all))
 
+  /** The build side as a job reads it a second time: without the functions that count rows for a command's metrics. */
+  lazy val uncounted: LogicalPlan =
+    build.transform { case node => node.mapExpressions(TableFormat.withoutCounters) }
+
   /**
    * A subquery that collects the keys. All scans that the keys prune share this subquery. In the subquery, dynamic
    * partition pruning uses only broadcasts, because a nested subquery would need a second thread of Spark's pool.
    */
-  lazy val collected: ScalarSubquery = DistinctKeys.of(build.transformAllExpressions {
+  lazy val collected: ScalarSubquery = DistinctKeys.of(uncounted.transformAllExpressions {
     case partitions: DynamicPruningSubquery if !partitions.onlyInBroadcast => Literal.TrueLiteral
   }, places.map(at => Tuple.key(together(at, pairs.map(_._2)))))
 

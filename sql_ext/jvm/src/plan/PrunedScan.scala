@@ -78,7 +78,7 @@ class PrunedScan(val own: Scan, val index: SieveFileIndex, val filters: Seq[Expr
         if (some.nonEmpty) filtered.filter(some)
       case _ =>
     }
-    keys = predicates.toSeq.flatMap(PrunedScan.keys(_, index.scan.output))
+    keys = predicates.toSeq.flatMap(PrunedScan.keys(_, index))
     planned = None
   }
 
@@ -171,10 +171,12 @@ object PrunedScan extends OnceLogging {
    * The column and the values of a predicate `column IN (...)` that Spark has passed to the scan; None for a predicate
    * of another form.
    */
-  private def keys(predicate: Predicate, output: Seq[Attribute]): Option[Valued] = predicate.children.toSeq match {
+  private def keys(predicate: Predicate, index: SieveFileIndex): Option[Valued] = predicate.children.toSeq match {
     case (column: NamedReference) +: values if predicate.name == "IN" =>
-      output.find(a => column.fieldNames.sameElements(Seq(a.name)))
-        .map(RunTimeFilters.oneOf(_, values.collect { case literal: Literal[_] => literal.value: Any }.toArray))
+      index.scan.output.find(a => column.fieldNames.sameElements(Seq(a.name))).map { own =>
+        val present = values.collect { case literal: Literal[_] => literal.value: Any }.toArray
+        RunTimeFilters.oneOf(own, present, RunTimeFilters.packable(index))
+      }
     case _ => None
   }
 

@@ -2,14 +2,15 @@ package org.apache.spark.sql.sieve.plan
 
 import scala.util.Try
 
+import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.optimizer.NormalizeNaNAndZero
 import org.apache.spark.sql.catalyst.plans.logical._
-import org.apache.spark.sql.catalyst.util.{ArrayData, TypeUtils}
+import org.apache.spark.sql.catalyst.util.TypeUtils
 import org.apache.spark.sql.execution.{ExecSubqueryExpression, FileSourceScanExec, InSubqueryExec, ScalarSubquery => ScalarResult}
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
 import org.apache.spark.sql.sieve.ask.Counters
-import org.apache.spark.sql.sieve.predicate.{Filters, MonotoneFunction, MonotoneSolver, NumberedValues, TopK}
+import org.apache.spark.sql.sieve.predicate.{AmongPackedKeys, Filters, MonotoneFunction, MonotoneSolver, NumberedValues, PackedKeys, TopK}
 import org.apache.spark.sql.sieve.base.Reason.Reason
 import org.apache.spark.sql.sieve.base.{Reason, Settings}
 import org.apache.spark.sql.sieve.formats.TableFormat
@@ -27,6 +28,16 @@ object RunTimeFilters {
    */
   val mostKeys = 10000
   val mostBytes = 500000L
+  /**
+   * The maximum number of packed keys in a filter. The driver stores 8 bytes for each key, and the request for the front
+   * end has 11 bytes for each key.
+   */
+  val mostPacked = 1000000
+  /**
+   * A filter has packed keys only if the table has this number of bytes for each key. To collect, send and look up a
+   * key takes about as much time as to read these bytes.
+   */
+  private val bytesOfPackedKey = 256
   /**
    * The maximum number of ranges in a filter. Each range needs three nodes of the predicate tree, and the front end
    * accepts at most 10,000 nodes.
@@ -70,20 +81,25 @@ object RunTimeFilters {
   def withoutKeys(filters: Seq[Expression]): Seq[Expression] = filters.filterNot(_.isInstanceOf[AmongKeys])
 
   /** The run-time filters of a scan that use indexed columns, with the values that have arrived so far. */
-  def values(index: SieveFileIndex, filters: Seq[Expression]): Seq[Valued] = awaited(index, filters).flatMap(valued)
+  def values(index: SieveFileIndex, filters: Seq[Expression]): Seq[Valued] =
+    awaited(index, filters).flatMap(valued(_, packable(index)))
+
+  /** The maximum number of packed keys in a filter of this table. */
+  def packable(index: SieveFileIndex): Int = math.min(mostPacked, index.sizeInBytes / bytesOfPackedKey).toInt
 
   /** A filter with its run-time values. None until the values have arrived. */
-  private def valued(filter: Expression): Option[Valued] = filter match {
+  private def valued(filter: Expression, packable: Int): Option[Valued] = filter match {
     case DynamicPruningExpression(in: InSubqueryExec) =>
       Try(in.values().map { values =>
         oneOf(BroadcastTuple.without(in.child), in.child match {
           case tuple: BroadcastTuple => BroadcastTuple.values(tuple, in.plan)
           case _ => values
-        })
+        }, packable)
       }).toOption.flatten
     case DynamicPruningExpression(_) => None
     case AmongKeys(key, keys) => Try(Option(keys.eval()).map { found =>
-      among(key, DistinctKeys.ranges(found.asInstanceOf[ArrayData], key.dataType))
+      val buffer = DistinctKeys.buffer(found.asInstanceOf[InternalRow], key.dataType)
+      among(key, buffer.ranges, buffer.packed.filter(_.length <= packable).map(new PackedKeys(_)))
     }).toOption.flatten
     case _ => Try(filter.transform {
       case s: ScalarResult => Literal.create(s.eval(), s.dataType)
@@ -138,10 +154,14 @@ object RunTimeFilters {
    * Creates the filter `key IN values`. A filter with many values contains ranges of values instead of a list. NULL is
    * left out, because NULL equals nothing.
    *
-   * @param values internal values of the key's type, in any order
+   * @param values   internal values of the key's type, in any order
+   * @param packable the maximum number of packed keys in the filter
    */
-  def oneOf(key: Expression, values: Array[Any]): Valued =
-    among(key, ValueRanges.distinct(values.filter(_ != null), key.dataType))
+  def oneOf(key: Expression, values: Array[Any], packable: Int = 0): Valued = {
+    val present = values.filter(_ != null)
+    val isPacked = mostKeys < present.length && present.length <= packable && PackedKeys.support(key.dataType)
+    among(key, ValueRanges.distinct(present, key.dataType), if (isPacked) Some(PackedKeys.pack(present, key.dataType)) else None)
+  }
 
   /** Creates the filter `key IN values` with one arbitrary value of the key's type. */
   def example(key: Expression): Expression =
@@ -151,8 +171,9 @@ object RunTimeFilters {
    * Creates the filter `key IN values` from ranges of values.
    *
    * @param ranges sorted ranges without overlaps; each has a first and a last value
+   * @param packed all values, if they may become packed keys of the filter
    */
-  def among(key: Expression, ranges: IndexedSeq[(Any, Any)]): Valued = {
+  def among(key: Expression, ranges: IndexedSeq[(Any, Any)], packed: Option[PackedKeys] = None): Valued = {
     val (column, own) = narrowed(key, ranges)
     val order = TypeUtils.getInterpretedOrdering(column.dataType)
     val isBare = MonotoneFunction.of(column).isEmpty
@@ -164,11 +185,19 @@ object RunTimeFilters {
       else if (isBare && own.size <= mostKeys && isList && own.map(r => bytes(r._1)).sum <= mostBytes) {
         Some(InSet(column, own.map(_._1).toSet))
       } else None
-    Valued(filter.getOrElse(either(
-      ValueRanges.over(own, column.dataType, if (isBare) mostRanges else mostSolved).map {
-        case (first, last) =>
-          And(GreaterThanOrEqual(column, literal(first)), LessThanOrEqual(column, literal(last)))
-      })), ranges.size, filter.isEmpty)
+    def ofRanges = either(ValueRanges.over(own, column.dataType, if (isBare) mostRanges else mostSolved).map {
+      case (first, last) => And(GreaterThanOrEqual(column, literal(first)), LessThanOrEqual(column, literal(last)))
+    })
+    packed.filter(_ => filter.isEmpty && isBare && isSameKey(column.dataType, key.dataType)) match {
+      case Some(keys) => Valued(And(ofRanges, AmongPackedKeys(column, keys)), keys.size, isOfMany = false)
+      case None => Valued(filter.getOrElse(ofRanges), ranges.size, filter.isEmpty)
+    }
+  }
+
+  /** True if a value has the same packed key as a value of another type. */
+  private def isSameKey(of: DataType, other: DataType): Boolean = (of, other) match {
+    case (_: IntegralType, _: IntegralType) => true
+    case _ => of == other
   }
 
   /** The size in bytes of a value of variable length; 0 for a value of fixed length. */

@@ -183,6 +183,8 @@ class Filters(
     case InSet(Columns(columns), rows) if !negated => members(columns, rows.toSeq).getOrElse(unknown(e))
     case In(Column(path, t), Literals(values)) => member(e, path, t, values, negated)
     case InSet(Column(path, t), set) => member(e, path, t, set.toSeq, negated)
+    case AmongPackedKeys(Column(path, t), keys) if !negated =>
+      leaf("in", path) ++ Map("packed" -> keys.base64, "hashed" -> PackedKeys.isHashed(t))
     case In(f, list @ Literals(_)) if !negated && list.size <= MonotoneSolver.mostValues =>
       join("or", list.map(v => translate(EqualTo(f, v), negated = false, depth + 1)))
     case IsNull(Column(path, _)) => leaf(if (negated) "is not null" else "is null", path)

@@ -1,0 +1,143 @@
+"""Joins with more than 10,000 keys: the scan looks up all keys, instead of ranges of keys."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from spark_session import Answer, Lab
+
+FILES, ROWS = 20, 10_000
+FETCHED = {
+    "spark.sql.autoBroadcastJoinThreshold": "-1",
+    "spark.sieve.join.pruning": "always",
+    "spark.sieve.strict": "true",
+}
+TOO_MANY = "SELECT value FROM sieve_status() WHERE reason = 'keys-too-many'"
+
+
+@pytest.fixture(scope="module")
+def many(lab: Lab) -> Iterator[Lab]:
+    """A table of random keys in 20 files, and tables with the keys of 2, 5 and 20 of these files.
+
+    The tables with keys also have a row of NULLs. The table `new` has keys of two files and keys
+    that are in no file.
+    """
+    with lab.database("packed"):
+        key = "pmod(xxhash64(id), 1000000000000000)"
+        rows = (
+            f"SELECT {key} AS k, CAST((id * 1103515245 + 12345) % 2147483648 AS INT) AS i, "
+            f"timestamp_micros({key}) AS t, sha1(string(id)) AS s, unhex(sha1(string(id))) AS b, "
+            f"CAST({key} AS DECIMAL(30, 2)) AS d, id % 700 AS g, "
+            f"id DIV 700 AS h, id DIV {ROWS} AS part, id"
+        )
+        lab.sql(f"CREATE TABLE f USING parquet AS {rows} FROM range(0, {FILES * ROWS}, 1, {FILES})")
+        # A map finds exactly one file for each unique key that occurs.
+        for columns in ("k, i, t, s, b, d", "(g, h)"):
+            lab.sql(f"CREATE SIEVE INDEX ON f ({columns}) OPTIONS (shape = 'map')")
+        for name, parts in (("two", "3, 7"), ("five", "1, 4, 9, 12, 19"), ("every", "part")):
+            lab.sql(
+                f"CREATE TABLE {name} USING parquet AS SELECT /*+ COALESCE(1) */ * FROM "
+                f"(SELECT * FROM f WHERE part IN ({parts}) UNION ALL SELECT "
+                "NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL)"
+            )
+        lab.sql(
+            "CREATE TABLE new USING parquet AS SELECT /*+ COALESCE(1) */ * FROM "
+            f"(SELECT * FROM two UNION ALL {rows} FROM range(-5000, 0))"
+        )
+        yield lab
+
+
+def counted(lab: Lab, on: str, keys: str, files: int) -> Answer:
+    """Checks a join with a table of keys, which reads this number of files of both tables."""
+    query = (
+        f"SELECT count(*), sum(f.id) FROM f JOIN {keys} d ON {on} WHERE d.part IS NOT NULL "
+        "AND d.part + 1 > 0"
+    )
+    ((before,),) = lab.sql(TOO_MANY)
+    answer = lab.check(query, exactly=files)
+    assert lab.sql(TOO_MANY) == [(before,)]
+    return answer
+
+
+@pytest.mark.parametrize("mode", ["broadcast", "fetched"])
+@pytest.mark.parametrize(
+    "on",
+    ["f.k = d.k", "f.i = d.i", "f.t = d.t", "f.s = d.s", "f.b = d.b", "f.g = d.g AND f.h = d.h"],
+)
+def test_join_with_many_keys_reads_the_files_of_the_keys(many: Lab, mode: str, on: str) -> None:
+    """A join with 20,000 keys reads only the files that contain a key, for each type of key."""
+    conf = FETCHED if mode == "fetched" else {"spark.sql.autoBroadcastJoinThreshold": "1g"}
+    # A job that fetches the keys reads the file of keys a second time.
+    keys = 2 if mode == "fetched" else 1
+    with many.settings(conf):
+        counted(many, on, "two", keys + 2)
+
+
+def test_audit_evaluates_packed_keys(many: Lab) -> None:
+    """The audit evaluates the keys on the rows of skipped files, and finds no match."""
+    count = "SELECT value FROM sieve_status() WHERE counter = 'files_audited'"
+    ((before,),) = many.sql(count)
+    conf = {"spark.sql.autoBroadcastJoinThreshold": "1g", "spark.sieve.audit.sample": "1"}
+    with many.settings(conf):
+        counted(many, "f.s = d.s", "two", 1 + 2)
+    assert many.sql(count) == [(before + FILES - 2,)]
+
+
+def test_only_a_complete_checkpoint_supplies_keys(many: Lab) -> None:
+    """A checkpoint supplies keys of a shuffled join only after Spark has stored all its rows.
+
+    Before that, Spark could compute rows again that differ from those of the first run.
+    """
+    frame = many.spark.sql("SELECT s FROM two WHERE part IS NOT NULL")
+    with many.settings(FETCHED | {"spark.sieve.strict": "false"}):
+        for eager, files in ((True, 2), (False, FILES)):
+            frame.localCheckpoint(eager=eager).createOrReplaceTempView("stored")
+            answer = many.run("SELECT count(*) FROM f JOIN stored d ON f.s = d.s")
+            assert (answer.rows, answer.files) == ({"(20000,)": 1}, files)
+
+
+def test_keys_of_a_wider_type(many: Lab) -> None:
+    """Long keys that do not fit into the integers of the column match no row."""
+    wider = "(SELECT CAST(i AS BIGINT) + IF(id % 2 = 0, 0, 1L << 32) AS i, part FROM two)"
+    with many.settings({"spark.sql.autoBroadcastJoinThreshold": "1g"}):
+        counted(many, "f.i = d.i", wider, 1 + 2)
+
+
+@pytest.mark.parametrize("on", ["f.k = d.k", "f.s = d.s"])
+def test_long_request_arrives_in_pieces(many: Lab, on: str) -> None:
+    """The request with 50,000 keys is longer than one piece."""
+    with many.settings({"spark.sql.autoBroadcastJoinThreshold": "1g"}):
+        counted(many, on, "five", 1 + 5)
+
+
+def test_keys_of_a_type_without_packed_keys_become_ranges(many: Lab) -> None:
+    """Decimals have no packed keys, so the scan looks up ranges, which are in all files."""
+    ((before,),) = many.sql(TOO_MANY)
+    query = "SELECT count(*), sum(f.id) FROM f JOIN two d ON f.d = d.d WHERE d.part + 1 > 0"
+    with many.settings({"spark.sql.autoBroadcastJoinThreshold": "1g"}):
+        many.check(query, exactly=FILES + 1)
+    assert many.sql(TOO_MANY) == [(before + 1,)]
+
+
+def test_more_keys_than_the_table_is_worth_become_ranges(many: Lab) -> None:
+    """If the table has less than 256 bytes for each key, looking up all keys is too slow."""
+    ((before,),) = many.sql(TOO_MANY)
+    query = "SELECT count(*), sum(f.id) FROM f JOIN every d ON f.k = d.k WHERE d.part + 1 > 0"
+    with many.settings({"spark.sql.autoBroadcastJoinThreshold": "1g"}):
+        many.check(query, exactly=FILES + 1)
+    assert many.sql(TOO_MANY) == [(before + 1,)]
+
+
+@pytest.mark.parametrize("on", ["f.k = d.k", "f.s = d.s"])
+def test_outer_join_returns_keys_without_a_match(many: Lab, on: str) -> None:
+    """An outer join with many keys returns the keys without a match, too.
+
+    For an absent key, an index can return a file by chance, so the scan may read all files.
+    """
+    with many.settings(FETCHED):
+        for keys, files in (("two", 2 + 2), ("new", 2 + FILES)):
+            many.check(
+                f"SELECT count(*), count(f.id), sum(d.id) FROM {keys} d LEFT JOIN f ON {on}",
+                at_most=files,
+            )

@@ -1,0 +1,101 @@
+"""Packed keys: many keys of a join in one leaf of the predicate tree."""
+
+from __future__ import annotations
+
+import base64
+
+import numpy as np
+import pytest
+
+from sieve.encoding.encoder import GREATEST, LEAST, Encoder
+from sieve.encoding.hashing import hash_bytes, hash_codes
+from sieve.errors import InvalidInputError
+from sieve.predicate import tree
+from sieve.predicate.key_ranges import key_ranges
+from sieve.predicate.tree import Membership, PackedKeys, Unknown, columns, parse
+
+K = ("k",)
+
+
+def packed(*keys: int) -> str:
+    """The wire form of these keys."""
+    return base64.b64encode(np.array(keys, "<i8").tobytes()).decode()
+
+
+def leaf(*keys: int, hashed: bool = False) -> PackedKeys:
+    """The parsed leaf with these keys."""
+    node = {"op": "in", "col": ["k"], "packed": packed(*keys), "hashed": hashed}
+    parsed = parse(node)
+    assert isinstance(parsed, PackedKeys)
+    assert columns(parsed) == {K}
+    return parsed
+
+
+@pytest.mark.parametrize("type_", ["tinyint", "smallint", "int", "bigint", "date", "timestamp"])
+def test_numbers_are_looked_up_like_a_list(type_: str) -> None:
+    """Packed numbers have the intervals and hashes of a list with the same numbers."""
+    keys = (-7, 3, 4, 9, 127)
+    found = key_ranges(leaf(9, 3, *keys), Encoder(type_))
+    listed = key_ranges(Membership(K, keys), Encoder(type_))
+    assert found.intervals.tolist() == listed.intervals.tolist()
+    assert found.hashes is not None
+    assert listed.hashes is not None
+    assert found.hashes.tolist() == listed.hashes.tolist() == sorted(hash_codes(np.array(keys)))
+    assert (found.null, found.nan) == (False, False)
+
+
+def test_ends_of_the_type() -> None:
+    """The least and the greatest number can be keys."""
+    assert key_ranges(leaf(LEAST, GREATEST), Encoder("bigint")).intervals.tolist() == [
+        [LEAST, LEAST],
+        [GREATEST, GREATEST],
+    ]
+
+
+@pytest.mark.parametrize("type_", ["string", "binary"])
+def test_hashes_of_texts_can_have_any_code(type_: str) -> None:
+    """Packed hashes of texts allow all codes, because a hash says nothing about the code."""
+    hashes = hash_bytes([b"a", b"bc"])
+    found = key_ranges(leaf(*hashes.view(np.int64).tolist(), hashed=True), Encoder(type_))
+    assert found.intervals.tolist() == [[LEAST, GREATEST]]
+    assert found.hashes is not None
+    assert found.hashes.tolist() == sorted(hashes.tolist())
+
+
+@pytest.mark.parametrize(
+    ("type_", "hashed"),
+    [
+        ("bigint", True),
+        ("string", False),
+        ("double", False),
+        ("boolean", False),
+        ("decimal(9,2)", False),
+        ("decimal(30,2)", False),
+    ],
+)
+def test_keys_of_another_kind_are_refused(type_: str, hashed: bool) -> None:
+    """Hashes are refused for numbers, and numbers are refused for other types."""
+    with pytest.raises(InvalidInputError, match="was expected"):
+        key_ranges(leaf(1, 2, hashed=hashed), Encoder(type_))
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"packed": "!!"}, {"packed": "QUJD"}, {"packed": 3}, {"packed": "", "hashed": 1}]
+)
+def test_malformed_keys_are_refused(wrong: dict[str, object]) -> None:
+    """Keys that are not base64 of whole numbers are refused."""
+    with pytest.raises(InvalidInputError, match="packed key"):
+        parse({"op": "in", "col": ["k"], **wrong})
+
+
+def test_too_many_keys_are_not_understood(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With more keys than the limit, any row can match."""
+    monkeypatch.setattr(tree, "MAX_PACKED_KEYS", 2)
+    assert isinstance(parse({"op": "in", "col": ["k"], "packed": packed(1, 2)}), PackedKeys)
+    many = parse({"op": "in", "col": ["k"], "packed": packed(1, 2, 3)})
+    assert many == Unknown("the predicate has too many values", ("k",))
+
+
+def test_no_key_matches_no_row() -> None:
+    """Without keys, no location can match."""
+    assert key_ranges(leaf(), Encoder("bigint")).intervals.tolist() == []
