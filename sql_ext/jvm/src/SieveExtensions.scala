@@ -48,8 +48,9 @@ class SieveExtensions extends (SparkSessionExtensions => Unit) {
   }
 
   /**
-   * Changes the order of the builders with which Spark creates parsers or strategies. Spark has no public method for
-   * this, so this method sets a private field. In a release of Spark without this field, the order stays unchanged.
+   * Changes the order of the builders with which Spark creates parsers or strategies. Spark has no public method to
+   * change this order, so this code sets a private field. In a release of Spark without this field, the order stays
+   * unchanged.
    */
   private def reorder(extensions: SparkSessionExtensions, name: String)(
       change: mutable.Buffer[AnyRef] => mutable.Buffer[AnyRef]): Unit = Try {

@@ -22,8 +22,8 @@ object FileGroups {
 
   /**
    * Returns the group number of each file, in the order of the file numbers, encoded for the front end. If queries do
-   * not return all rows of a file in group g, the file gets the number -2 - g. The query may need rows of this file,
-   * but the front end must not count its rows.
+   * not return all rows of a file in group g, the file gets the number -2 - g. The query may need rows of such a file,
+   * but the front end must not count them.
    */
   def of(
       listed: Seq[PartitionDirectory], locations: Locations, known: FileDictionary,

@@ -71,7 +71,7 @@ object FrontendProcess extends Logging {
     current
   }
 
-  /** True if this driver has not yet started a front end, or has given up the last one. */
+  /** True if this driver has not yet started a front end, or uses the last one no longer. */
   def isNew: Boolean = current == null
 
   /**

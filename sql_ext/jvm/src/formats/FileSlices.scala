@@ -82,7 +82,7 @@ class FileSlices(relation: HadoopFsRelation) extends Locations {
   def logs(values: InternalRow, file: FileStatusWithMetadata): Seq[AnyRef] =
     slice(values, file).toSeq.flatMap(parts(_)._2)
 
-  /** Returns a listed file for which a reader reads only the last log files of a slice, from position `from` on. */
+  /** Returns a listed file that makes a reader read only the slice's log files from position `from` on. */
   def logsAlone(
       values: InternalRow, file: FileStatusWithMetadata, from: Int): (InternalRow, FileStatusWithMetadata) = {
     val whole = slice(values, file).get

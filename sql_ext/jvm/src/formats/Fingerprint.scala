@@ -40,10 +40,10 @@ object Fingerprint {
    * already determine folder and instant, so fingerprints leave out these options.
    */
   private val ignoredOptions = Set("path", "as.of.instant")
-  /** A setting that fingerprints do not contain, because Hudi itself sets it for each of its scans. */
+  /** Fingerprints do not contain this setting, because Hudi sets it for each Hudi scan. */
   private val ignoredOfHudi = Seq("conf.spark.sql.parquet.enableVectorizedReader")
   /**
-   * A setting that fingerprints do not contain, because Delta sets it for each session but does not use it. Each table
+   * Fingerprints do not contain this setting, because Delta sets it for each session but does not use it. Each table
    * has its own column mapping instead.
    */
   private val ignoredOfDelta = Seq("conf.spark.sql.parquet.fieldId.read.enabled")
@@ -124,8 +124,8 @@ object Fingerprint {
 
   /**
    * The columns of the table's files. If a query does not need all fields of a struct, the query's relation can lack
-   * the unneeded fields. Readers of Parquet and, by default, readers of ORC find columns by name. So they read the
-   * remaining fields in the same way as with all fields, unless the struct's default is lost.
+   * the unneeded fields. Readers of Parquet and, by default, readers of ORC find columns by name. So the remaining
+   * fields keep their values, unless the struct's default is lost.
    */
   private def schema(
       relation: HadoopFsRelation, table: CatalogTable, settings: Iterable[String]): StructType = {

@@ -10,7 +10,7 @@ import org.apache.spark.sql.sieve.base.LruMap
  * double the planning time of a scan of 10,000 files, mostly because it takes long to make Hadoop's paths.
  */
 private final class IcebergStatuses {
-  /** The greatest number of files of a scan. */
+  /** The number of files in the largest scan so far. */
   private var most = 0
   private val known = new ConcurrentHashMap[String, IcebergStatus]
 
@@ -28,7 +28,9 @@ private final class IcebergStatuses {
     }
   }
 
-  /** Prepares for a scan of this number of files. Forgets all statuses if they are far more than any scan has had. */
+  /**
+   * Prepares for a scan of this number of files. Clears the cache if it contains far more files than the largest scan.
+   */
   def expect(files: Int): Unit = synchronized {
     most = math.max(most, files)
     if (known.size > 2 * most + 1000) known.clear()

@@ -13,7 +13,7 @@ object Loops {
   /** True for a leaf that represents the rows of the previous iteration, and that Spark cannot plan by itself. */
   def isReference(plan: LogicalPlan): Boolean = plan.nodeName == "UnionLoopRef"
 
-  /** If a plan is a loop, plans its parts as for an iteration with few rows, and returns these plans; otherwise Nil. */
+  /** Plans the parts of a loop as Spark would for an iteration with few rows. Nil if `plan` is no loop. */
   def rounds(plan: SparkPlan): Seq[SparkPlan] =
     if (plan.nodeName != "UnionLoop") Nil
     else plan.innerChildren.collect { case part: LogicalPlan =>

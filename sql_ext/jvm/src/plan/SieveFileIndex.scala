@@ -70,8 +70,8 @@ class SieveFileIndex(
   def keyMetrics: Map[String, SQLMetric] = Map("numKeys" -> keys, "keyTime" -> keyTime)
 
   /**
-   * Records, for the next listing, the number of run-time values, and why the listing might contain more files than
-   * these values require.
+   * Records the number of run-time values for the next listing. Also records why this listing might contain more files
+   * than the values require.
    */
   def received(resolved: Resolved): Unit = {
     keys.set(resolved.keys)

@@ -35,8 +35,8 @@ class SieveStrategy(session: SparkSession) extends SparkStrategy {
 
   private def scanned(plan: LogicalPlan): Seq[SparkPlan] =
     RunTimeFilteredScan.takenOff(plan) match {
-      // If the scan has no index, other strategies plan the scan without these filters, so that no scan waits for their
-      // values.
+      // If the scan has no index, other strategies plan the scan without its run-time filters, so that the scan waits
+      // for no values.
       case Some((bare, filters)) =>
         ofSource(bare, filters).orElse(
           indexed(bare).map(s => prefetched(s.map(CountedScan.withFilters(_, filters))))).getOrElse(Seq(planLater(bare)))
@@ -60,7 +60,10 @@ class SieveStrategy(session: SparkSession) extends SparkStrategy {
     case _ => None
   }
 
-  /** Counts a scan if a statement replaces the scan's files without first finding the files with rows to change. */
+  /**
+   * Counts a scan if a statement replaces all files of the scan, and does not first search for files with rows to
+   * change.
+   */
   private def noteReplaced(scan: DataSourceV2ScanRelation): Unit =
     for {
       files <- TableFormat.replaced(scan.relation.table, scan.relation.options, scan.scan, scan.output, executing)

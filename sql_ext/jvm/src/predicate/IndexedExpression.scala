@@ -59,7 +59,7 @@ class IndexedExpressions(all: Seq[IndexedExpression]) {
   /** True if an expression without an index can also have a key, because it could have an index. */
   def areProposed: Boolean = false
 
-  /** True if the root of an indexed expression has the class of this AND, OR or NOT. */
+  /** True if the root of some indexed expression has the same class as this AND, OR or NOT. */
   def haveRoot(e: Expression): Boolean = all.exists(_.value.getClass == e.getClass)
 
   /** The SQL of the indexed expressions that contain at least one of these columns. */
@@ -222,7 +222,7 @@ object IndexedExpression {
   private def withPaths(e: Expression, path: Expression => Option[Seq[String]]): Expression =
     Variants.withoutPushed(e).transformDown {
       // Spark resolves `right(c, 4)` to a conditional of this form. The normal form omits the conditional, because the
-      // optimizer moves a comparison with it into its branches.
+      // optimizer moves a comparison with the conditional into the branches.
       case If(IsNull(text), Literal(null, _), last @ Substring(of, _, _)) if text == of => withPaths(last, path)
       // For a map, both expressions return the key's value, or NULL if the map lacks the key.
       case ElementAt(map, key, _, _) if map.dataType.isInstanceOf[MapType] => withPaths(GetMapValue(map, key), path)

@@ -54,7 +54,7 @@ private object DistinctGrams {
  */
 private class DistinctGrams {
   private val recent = new Array[Int](1 << slotBits)
-  // At first, each slot contains a gram that belongs to another slot, so that no gram is found.
+  // Initially, each slot contains a gram that belongs in another slot, so that no look-up finds a gram.
   recent(0) = 1
   private val all = new OpenHashSet[Int]
   private def slotBits = 18
