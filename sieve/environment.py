@@ -24,7 +24,7 @@ class Advice:
         self._sentences: dict[tuple[str | None, str], None] = {}
 
     def add(self, sentence: str, index: str | None = None) -> None:
-        """Adds a sentence about one index, or all if ``index`` is None; ignores repeated ones."""
+        """Adds a sentence about one index, or about all indexes if None; ignores a repetition."""
         self._sentences[index, sentence] = None
 
     def of(self, index: str) -> list[str]:

@@ -62,11 +62,11 @@ def starts(
 
 
 def _apart(first: Integers, reach: Integers, *, touching: bool) -> npt.NDArray[np.bool_]:
-    """Returns, for each interval but the first, if all earlier intervals end below its start."""
+    """Returns for each interval except the first if all earlier intervals end below its start."""
     apart = first[1:] > reach[:-1]
     if touching:
-        # `first - 1` wraps around only if `first` is the least integer. The least integer is never
-        # above `reach`, so the result is False in any case.
+        # `first - 1` wraps around only if `first` is the least integer. The result is still False,
+        # because the least integer is never above `reach`.
         apart &= first[1:] - 1 > reach[:-1]
     return apart
 

@@ -64,8 +64,8 @@ class LeadingBytes:
 class BytesCodec:
     """The codec of strings and binary; Spark orders both types by unsigned bytes.
 
-    So that codes sort like values, a value without the common prefix gets the least code if it
-    sorts below the prefix, otherwise the greatest code.
+    A value without the common prefix gets the least code if it sorts below the prefix, otherwise
+    the greatest code. So codes sort like values.
     """
 
     prefix: bytes

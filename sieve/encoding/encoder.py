@@ -137,7 +137,10 @@ class Encoder:
 
     @property
     def of_bytes(self) -> Encoder:
-        """The encoder for the same column read as binary; both give a string the same code."""
+        """The encoder for the same column read as binary.
+
+        Both encoders give a string the same code.
+        """
         if not isinstance(self._codec, BytesCodec):
             return self
         return Encoder("binary", self.prefix, self.splits)

@@ -1,9 +1,9 @@
 """A vectorised binary search for byte strings among split points, eight bytes at a time.
 
 The split points form a trie; level k of the trie compares the 8-byte word at offset 8 * k. The
-search takes all values of an Arrow array through one level at a time. A value goes on to the next
-level only if its word equals the word of a point, so most values need only the search at the first
-level.
+search takes all values of an Arrow array through one level at a time. A value needs a search at the
+next level only if its word equals the word of a point. So for most values, the search ends at the
+first level.
 """
 
 from __future__ import annotations

@@ -159,7 +159,7 @@ class SplitCodec:
         return bytes(rank | mark for rank, mark in zip(self._ranks, marks, strict=True))
 
     def _numbers(self, reader: WordReader, places: Offsets) -> Words:
-        """Returns, for each value, the result of `_number` with padding 0, uint64[n]."""
+        """Computes `_number` with padding 0 for each value; returns uint64[n]."""
         radix, count = self._radix, self._digits
         numbers = np.zeros(len(places), np.uint64)
         off = np.zeros(len(places), np.uint64)

@@ -30,8 +30,8 @@ _FILE_SECONDS: Final = 2e-3
 _ROW_SECONDS: Final = 7e-7
 _KEY_SECONDS: Final = 1.5e-6
 
-# A hash map may become up to this many times as large as estimated, because the number of keys that
-# are in several files is known only roughly.
+# A hash map may become up to this many times as large as estimated. The estimate is rough, because
+# the build knows only roughly how many keys are in several files.
 _SHARED: Final = 3
 
 _SCATTERED: Final = 0.5
@@ -177,7 +177,7 @@ def map_left_out(manifest: Manifest) -> Limit | None:
     queries would not read less with a map.
     """
     stats, options = manifest.stats, manifest.options
-    # Only the ratio of `reads` to `least` matters below, so the size of a location can be 1.
+    # The code below uses only the ratio of `reads` to `least`, so any size of a location will do.
     reads, least = files_read(stats.expected, 1), least_read(stats.expected, 1)
     if "present" not in reads or not options.automatic or options.shape != "auto":
         return None

@@ -53,7 +53,7 @@ class SharedPairs:
         values: all rows: the column as ``v``, and the `LOCATION`; see `value_columns`.
         sample: a sample of the column.
         seen: the counts of the reading step.
-        collected: the pairs, if the reading step has collected them. If None, the first call of
+        collected: the pairs that the reading step has collected. If None, the first call of
             `map_rows` reads the column.
     """
 
@@ -136,9 +136,9 @@ def fit_maps(
 ) -> tuple[int, int]:
     """Returns the number of maps, and the number of bits per fingerprint that the budget allows.
 
-    If a map has no fingerprints, a look-up of an absent key returns another key's locations. Each
-    fingerprint bit halves the probability of such a wrong result. The cost model counts at least
-    one location for an absent key.
+    If a map has no fingerprints, a look-up of an absent key returns the locations of some other
+    key. Each fingerprint bit halves the probability of such a wrong result. The cost model counts
+    at least one location for an absent key.
 
     Args:
         pairs: number of pairs of key and location.

@@ -42,7 +42,7 @@ from sieve.tables.column import Column
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BuiltRun:
-    """A run, and what its build counted.
+    """A run, and the numbers that its build has counted.
 
     Attributes:
         run: the run; None if no location has a key.
@@ -81,7 +81,7 @@ def build_run(
     """Reads a column in some files, and writes a run for them.
 
     Args:
-        frame: all rows of some files and their `LOCATION`, read as a query reads the files.
+        frame: all rows of some files, read as a query reads them, and the `LOCATION` of each row.
         whole: the same rows, with whole files as `LOCATION`.
         counting: the number of rows of each file, or the same rows, which Spark counts without
             reading a column; None if Spark cannot do so. If the build reads fewer or more rows of a

@@ -23,12 +23,12 @@ def stretches_of(n: int, query_model: QueryModel) -> int:
 
 
 def run_files(n: int, sample: Sample) -> int:
-    """Returns the number of run files of a whole column whose sampled part has n cuts."""
+    """Returns how many run files a whole column needs if its sampled part has n cuts."""
     return math.ceil(n / sample.share / CUTS_PER_TASK)
 
 
 def in_stretches(cuts: Rows, query_model: QueryModel, stretches: int) -> Rows:
-    """Splits cuts at stretches' borders; a stretch's pieces are adjacent rows of a partition."""
+    """Splits cuts at the borders of stretches; all pieces of a stretch are adjacent rows."""
     places = np.arange(1, stretches) * len(query_model.codes) // stretches
     borders = query_model.codes[places]
     pieces = map_batches(cuts, segment_tasks.split_cuts(borders), segment_tasks.PIECES)

@@ -1,8 +1,7 @@
 """Check rounds: divide the look-ups of CHECK into parts that fit into executors' memory.
 
 In each round, executors load some run files and look up the keys in one range of key codes.
-Together, the rounds include all key codes, so CHECK looks up every key, even if no run file covers
-it.
+Together, the rounds include all key codes, so CHECK also looks up keys that no run file covers.
 """
 
 from __future__ import annotations

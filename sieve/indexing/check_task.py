@@ -123,7 +123,7 @@ def _line(
 def _missed_by(
     wanted: Round, run: Run, ordinal: int, codes: Codes, hashes: Integers | None
 ) -> Flags:
-    """Returns for each key, given as code and hash, whether the run fails to find its location."""
+    """Returns, for each key (code and hash), whether the run fails to find its location."""
     missed = _lost(codes, wanted.codes, lambda some: run.holds_codes(some, ordinal))
     if hashes is not None:
         missed |= _lost(
@@ -147,8 +147,8 @@ def _shown(value: pa.Scalar) -> str:
     if pa.types.is_binary(value.type) or pa.types.is_large_binary(value.type):
         text = value.as_py().hex()
     elif pa.types.is_timestamp(value.type):
-        # The text contains no time zone. To write one, Arrow needs a time zone database, which can
-        # be missing.
+        # The text contains no time zone. Arrow needs a time zone database to write a time with a
+        # zone, and this database can be missing.
         text = str(pc.cast(pc.cast(value, pa.timestamp("us")), pa.string()))
     else:
         text = str(pc.cast(value, pa.string()))

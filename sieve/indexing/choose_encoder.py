@@ -71,7 +71,7 @@ def choose_encoder(type_name: str, values: pa.ChunkedArray, rows: int, size: int
 
 
 def _spare_bits(values: pa.ChunkedArray, rows: int) -> float:
-    """Estimates how many more bits a code needs to distinguish all values than sampled values."""
+    """Estimates how many bits a code needs in addition to distinguish also unsampled values."""
     # The share of sampled values that occur once estimates the share of rows whose value the sample
     # does not contain (Good, "The population frequencies of species").
     counts = pc.value_counts(values).field("counts")

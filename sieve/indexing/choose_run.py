@@ -177,7 +177,7 @@ class Choice(Generic[R]):
     def _mapped_first(
         self, profile: ColumnProfile, shared: Shared, stop: Stop
     ) -> tuple[Attempt[R] | None, bool]:
-        """Makes a run with a hash map first, if a trial shows that a run of intervals costs more.
+        """Makes a run with a hash map first, if a trial shows that intervals cost more.
 
         Returns the run or None, and whether the run costs so much less than the trial's intervals
         that the caller need not make intervals.

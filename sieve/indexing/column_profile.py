@@ -43,7 +43,7 @@ class Profile:
     Attributes:
         sizes: int64[n], size of each location in bytes.
         sample: a sample of the column, or of windows of its domain.
-        wide: with the budget ``auto``: whether to make more cuts than most columns need.
+        wide: whether to make more cuts than most columns need (only with the budget ``auto``).
         few: whether to make as few cuts as possible, because the build is likely to choose a hash
             map.
     """
@@ -76,8 +76,9 @@ class Profile:
     def least_by_map(self, least: float) -> float:
         """Estimates what a query for one value reads with a hash map, in locations of mean size.
 
-        Only a hash map distinguishes values with the same key code. A larger location is more
-        likely to contain the value, and the rows of a value can be in several locations.
+        Several values can share a key code, and only a hash map distinguishes them. A larger
+        location is more likely to contain the value, and the rows of a value can be in several
+        locations.
 
         Args:
             least: total weight of the locations that contain the value's key code.

@@ -51,8 +51,8 @@ class Sample:
             restricted; None for the whole domain.
         by_key: whether queries look up each distinct key with the same probability. Otherwise the
             probability of a key grows with its number of rows. True for an index that can have
-            several values per row: in arrays and texts, the frequent values are those that nobody
-            looks up, like the text ``http``.
+            several values per row. Nobody looks up the most frequent values of arrays and texts,
+            such as the text ``http``.
         drawn: if the sample consists of all rows, these rows; otherwise None. The columns of
             `drawn` are ``v`` (the value or its leading bytes), `LOCATION`, and the value's hash.
     """
@@ -72,7 +72,7 @@ class Sample:
 
     @property
     def share(self) -> float:
-        """Of all queries for a single key, the share whose key is in the windows."""
+        """The share of queries for a single key whose key is in the windows."""
         return 1.0 if self.domain_sample is None else self.domain_sample.share
 
 

@@ -3,7 +3,7 @@
 The size of an index, and the files that queries read, depend on which files have neighbouring keys.
 A sample of rows does not show neighbouring keys, but a window does, because it contains all keys in
 an interval of key codes. The build moves the windows together, without gaps between them. Each
-algorithm for a column therefore also works on the windows, which contain a known share of the
+algorithm for a column therefore also works on the windows. They contain a known share of the
 column.
 
 Source: stratified sampling (Cochran, "Sampling Techniques", chapter 5), with one window in each
@@ -36,7 +36,7 @@ class DomainSample:
         last: int64[w], last code of each window, not below its first.
         asked: int64[k, 2], ranges of key codes of a query, ascending and disjoint. A key in such a
             range, but between two windows, gets the last code of the lower window.
-        share: of all queries for a single key, the approximate share whose key is in the windows.
+        share: the approximate share of queries for a single key whose key is in the windows.
     """
 
     first: Codes
@@ -64,7 +64,7 @@ class DomainSample:
         )
 
     def rates(self, query_model: QueryModel, codes: Codes) -> Numbers:
-        """Returns each key's weight: 1 for heavy keys, always in a window; above 1 for others."""
+        """Returns each key's weight: 1 for heavy keys, and above 1 for all other keys."""
         heavy = np.isin(codes, query_model.codes[_heavy(query_model)])
         rates: Numbers = np.where(heavy, 1.0, 1 / self.share)
         return rates

@@ -37,7 +37,7 @@ Make = Callable[[float], Rows]
 
 @dataclass(frozen=True, eq=False)
 class Shared:
-    """The data from one reading of the column, from which a build can make several runs.
+    """The data from reading the column once; a build can make several runs from this data.
 
     Attributes:
         pairs: pairs of key hash and location, for hash maps.
@@ -71,7 +71,7 @@ def shared_by_runs(
     """Yields the data from which a build makes several runs; frees the data when the block ends.
 
     Args:
-        collected: the pairs, if the reading step has collected them.
+        collected: the pairs of key hash and location that the reading step has collected, or None.
     """
     with SharedPairs(column_profile.values, column_profile.sample, seen, collected) as pairs:
         shared = Shared(cuts, seen, column_profile, pairs)

@@ -1,7 +1,7 @@
 """Tasks on executors that build hash maps from Arrow record batches; they need no PySpark.
 
-A row packs a task's pairs (hash, location) in one range of hashes into two byte arrays. With a row
-for each pair, Spark would take about twenty times as long as numpy.
+A row packs a task's pairs (hash, location) in one range of hashes into two byte arrays. If each
+pair were a row of its own, Spark would take about twenty times as long as numpy.
 """
 
 from __future__ import annotations
@@ -103,7 +103,8 @@ def _hashes(encoder: Encoder, domain_sample: DomainSample | None, rows: pa.Recor
         return hash_codes(_once(np.sort(encoded.codes[keys])))
     hashes = rows.column(0)
     if domain_sample is not None:
-        # The codes of NULLs are undefined, but their hashes are NULL, which `hashed_once` drops.
+        # The codes of NULLs are undefined. Their hashes are NULL, and `hashed_once` drops NULL
+        # hashes.
         hashes = hashes.filter(domain_sample.within(encoder.encode(rows.column(2)).codes))
     return hashed_once(hashes)
 

@@ -24,8 +24,8 @@ EACH: Final = 400
 twentieth of the standard deviation."""
 _FLAG_BYTES: Final = 64 << 20
 """Maximum bytes of the flags (one for each probe and location) of a batch of probes."""
-# If queries with intervals read at most this multiple of the locations that contain a match, a hash
-# map cannot save anything.
+# A hash map saves nothing if queries with intervals read at most this many times as many locations
+# as contain a match.
 _CLOSE: Final = 1.01
 
 
@@ -71,8 +71,8 @@ def make_probes(sample: Sample) -> Probes:
             axis=1,
         ),
         np.repeat(np.arange(len(KINDS)), EACH),
-        # An absent key gets the hash of its code, because no value has this hash if the encoder is
-        # inexact.
+        # An absent key gets the hash of its code. If the encoder is inexact, no value has this
+        # hash.
         np.concatenate([sample.hashes[drawn], hash_codes(anywhere), hash_codes(begin)]),
     )
 
@@ -80,7 +80,7 @@ def make_probes(sample: Sample) -> Probes:
 def expectations(
     probes: Probes, run: Run, sizes: Counts, hits: Counts, least: Counts, greatest: Counts
 ) -> Iterator[Expected]:
-    """Yields what each kind of query reads with the index, an exact index, and min/max statistics.
+    """Yields how much queries of each kind read: with the index, an exact index, and min/max.
 
     Args:
         probes: k probes.

@@ -116,8 +116,8 @@ def _cutting(column_profile: ColumnProfile, options: IndexOptions) -> cut_tasks.
     budget = column_profile.intervals_budget(options, options.shape)
     threshold = overprovisioned_threshold(column_profile.n_files, budget)
     if options.automatic:
-        # The price assumes that an interval takes one byte. In fact it takes at least two bytes, so
-        # the threshold removes no useful cut.
+        # The price assumes that an interval takes one byte. An interval really takes at least two
+        # bytes, so the threshold removes no useful cut.
         threshold = max(threshold, column_profile.payback(options).price)
     return cut_tasks.Cutting(
         column_profile.sizes,
@@ -129,7 +129,7 @@ def _cutting(column_profile: ColumnProfile, options: IndexOptions) -> cut_tasks.
 
 
 def _sums(lines: Rows, names: Sequence[str]) -> Iterable[Sequence[Any]]:
-    """Yields a row for each location and each probe: number, summed counts and extreme codes."""
+    """Yields for each location and probe a row: number, summed counts and extreme codes."""
     if isinstance(lines, LocalRows):
         return cut_tasks.counts_of(lines.batches, names)
     grouped = lines.groupBy("file.location", "probe.number").agg(

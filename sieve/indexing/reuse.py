@@ -53,7 +53,7 @@ class ReusedRuns:
 
     @property
     def encoder(self) -> Encoder | None:
-        """The encoder, which all runs must have in common, so that one look-up serves all runs.
+        """The encoder that all runs share, so that one look-up serves all runs.
 
         None if there is no run.
         """
@@ -81,7 +81,7 @@ def is_current(known: Locations, snapshot: Snapshot) -> bool:
 
 
 def is_one_run(base: Manifest, known: Locations) -> bool:
-    """Returns whether a version has no run, or one run all of whose locations are valid."""
+    """Returns whether a version has at most one run, and no invalid location in this run."""
     held = int(known.range_counts[known.slots >= 0].sum())
     return len(base.runs) <= 1 and held == sum(run.locations for run in base.runs)
 
@@ -137,7 +137,7 @@ def _base_is_worth_it(
 def _left(
     base: Manifest, left: Locations, number: npt.NDArray[np.int64], appended: frozenset[str]
 ) -> ReusedRuns:
-    """Selects the runs that contain valid locations, and renumbers the slots for these runs."""
+    """Selects the runs that contain valid locations, and numbers the slots by these runs alone."""
     used = [k for k in range(len(base.runs)) if np.any(number == k)]
     before = np.cumsum([0, *(run.locations for run in base.runs)])
     now = np.cumsum([0, *(base.runs[k].locations for k in used)])

@@ -126,7 +126,7 @@ def write_stretches(planner: Planner, price: float) -> Callable[[Batches], Batch
 def write_whole(
     planner: Planner, prices: Numbers, budget: float, times: float
 ) -> Callable[[Batches], Batches]:
-    """Returns a step that makes all rows of a run, at the cost at which they fit the budget.
+    """Returns a step that makes all rows of a run, at a cost per byte at which they fit the budget.
 
     Args:
         prices: float64[p], the costs per byte, descending.

@@ -48,8 +48,8 @@ def value_columns(values: Rows, encoder: Encoder, *names: str) -> Rows:
     """Returns the columns that a step needs, in the given order.
 
     Args:
-        values: rows with the column as ``v``. Local rows already contain each value's leading bytes
-            and its hash.
+        values: rows with the column as ``v``. If the rows are `LocalRows`, they already contain
+            each value's leading bytes and hash.
         encoder: the encoder of the column.
         names: ``v`` (see `encoded_bytes`), ``hash`` (see `hash_of_value`), or names of other
             columns.

@@ -58,8 +58,8 @@ def build_contents(
     No version refers to the result yet. If the build fails, it deletes the run that it has written.
 
     Args:
-        reused: the runs and locations that the new version reuses from an earlier one. Of the
-            reused locations, the build reads only log files that writers have appended since.
+        reused: the runs and locations that the new version reuses from an earlier one. The build
+            reads a reused location only if writers have appended log files, and then only these.
         before: the file list of the earlier version, whose parts the new list can reuse.
 
     Raises:
@@ -110,7 +110,7 @@ def build_contents(
     first_slot = sum(run.locations for run in reused.runs)
     try:
         environment.check_cancelled()
-        # A snapshot takes over files from a version only if the format's files are immutable, so no
+        # A snapshot takes over files from a version only if the format's files are immutable. So no
         # file can have changed, and a second listing is needless.
         now = snapshot.files if snapshot.taken_over else table.files()
         if files:
@@ -180,8 +180,9 @@ def _unchanged(
 ) -> Locations:
     """Returns the file list of the files read; files that changed meanwhile count as unproven.
 
-    The result omits files that no longer exist. Otherwise, a rename of the table could make such a
-    file exist again, under its new path and with its old time, and no refresh would read it.
+    The result omits files that no longer exist. A rename of the table could make such a file exist
+    again, with a new path and its old time. If the list contained the file, no refresh would read
+    it.
     """
     now = {file.path: (file.length, file.mtime) for file in after}
     same = np.array([now.get(f.path) == (f.length, f.mtime) for f in files], np.bool_)

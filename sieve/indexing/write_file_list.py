@@ -2,7 +2,7 @@
 
 Each part has at least four times as many rows as the next part. A list of n files therefore has
 about log4(n) parts, and versions rewrite each row only a few times. If earlier parts are too small
-for this rule, the new part replaces them. If even the first part is too small, the new part is the
+for this rule, the new part replaces them. If the new part replaces all earlier parts, it is the
 whole list. Log-structured merge trees also use this logarithmic method of Bentley and Saxe.
 """
 

@@ -156,14 +156,14 @@ def changed_parts(column: Sequence[str], then: Parts, now: Parts) -> tuple[str, 
     then, now = _of_columns(then), _of_columns(now)
     one, other = deciding_parts(path, then), deciding_parts(path, now)
     changed = (k for k in one.keys() | other.keys() if one.get(k) != other.get(k))
-    # Because one setting changed, another part, such as Spark's release, can be deciding in only
-    # one of the two fingerprints. If the value of that other part is the same in both, the result
-    # omits it.
+    # After a setting changed, another part, such as Spark's release, can be deciding in only one of
+    # the two fingerprints. If the value of that other part is the same in both, the result omits
+    # it.
     return tuple(sorted(k for k in changed if then.get(k) != now.get(k)))
 
 
 def _changed_of_expression(sql: str, then: Parts, now: Parts) -> tuple[str, ...]:
-    """Returns an expression's changed parts: its own part, else the parts of its columns."""
+    """Returns the changed parts of an expression: its own part, or those of its columns."""
     name = _EXPRESSION + sql
     own = then.get(name)
     if own is None or own != now.get(name):
@@ -180,7 +180,7 @@ def _of_columns(parts: Parts) -> Parts:
 def deciding_parts(column: tuple[str, ...], parts: Parts) -> Parts:
     """Returns the deciding parts, which can affect a column's values.
 
-    Of each part, the result contains only the content that can affect the column.
+    The result contains only the content of these parts that can affect the column.
     """
     format_name = parts.get("format", "").partition(" ")[0]
     if format_name in TEXT_FORMATS:

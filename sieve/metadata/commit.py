@@ -1,4 +1,4 @@
-"""Commit: publishes version n of an index by creating ``versions/<n>.json``, if nobody did before.
+"""Commit: publishes version n of an index by creating ``versions/<n>.json`` if it does not exist.
 
 While the index exists, nobody deletes a version file, so the version numbers have no gaps. Readers
 can therefore find the newest version by probing numbers. A writer that resumes after a long pause

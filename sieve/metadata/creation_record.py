@@ -98,9 +98,9 @@ def delete_index(store: Store, index_dir: str) -> None:
     """Deletes an index's folder; if interrupted, a later statement can finish the deletion.
 
     The function first deletes the file ``registered``, so the index counts as abandoned from then
-    on. The function then deletes version 1, so that `report_if_dropped` recognises the drop before
-    a running writer misses another file. The function deletes the creation record last, because a
-    later statement finds the folder by this record.
+    on. The function then deletes version 1, before any other file that a running writer may need.
+    So `report_if_dropped` recognises the drop. The function deletes the creation record last,
+    because a later statement finds the folder by this record.
 
     Raises:
         UnavailableError: the store refuses a request, or does not answer.

@@ -160,8 +160,8 @@ class Locations:
     def all_rows(self) -> npt.NDArray[np.bool_]:
         """Whether the index contains all rows of each location, also hidden ones, bool[n].
 
-        True for a location with several positions: it gets a second position only if each build
-        read all rows that the location had at that time.
+        True for a location with several positions. A location gets a second position only if each
+        build read all rows that the location had at that time.
         """
         several: npt.NDArray[np.bool_] = np.count_nonzero(self.places >= 0, axis=1) > 1
         return several
@@ -240,7 +240,7 @@ def diff(before: Locations, now: Locations) -> Locations:
     was, paths = before.path_list, now.path_list
     place = paths.places_in(was)
     # If two partitions share a folder, Spark lists each file of the folder twice. A part must
-    # contain both entries of such a file, or neither entry.
+    # contain both or neither of such a file's entries.
     place[paths.within(concat_paths([was.repeated(), paths.repeated()]))] = -1
     same = place >= 0
     for name in COLUMNS:

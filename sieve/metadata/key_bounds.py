@@ -69,7 +69,7 @@ class KeyBounds:
         return KeyBounds(np.where(which, least, GREATEST), np.where(which, greatest, LEAST))
 
     def falling(self) -> KeyBounds:
-        """Returns the bounds of the inverted codes, which ascend where the codes descend."""
+        """Returns the same bounds for a descending order, with inverted codes."""
         return KeyBounds(~self.greatest, ~self.least)
 
     def lists(self, counts: Counts) -> list[pa.ListArray]:
@@ -142,8 +142,8 @@ def parse_bounds(table: pa.Table, counts: Counts) -> KeyBounds:
         raise ValueError("a bound of keys is missing")
     found, of_some = KeyBounds.unknown(int(counts.sum())), np.repeat(some, counts)
     found.least[of_some], found.greatest[of_some] = (column.to_numpy() for column in codes)
-    # If a least code is above its greatest code, the list is damaged, unless this pair of codes
-    # stands for unknown bounds.
+    # A least code above its greatest code stands for unknown bounds if the pair is (GREATEST,
+    # LEAST). Any other such pair means that the list is damaged.
     none = ~found.known
     if np.any(found.least[none] != GREATEST) or np.any(found.greatest[none] != LEAST):
         raise ValueError("a least key is above its greatest key")

@@ -61,8 +61,8 @@ def release(store: Store, index_dir: str, version: Manifest) -> None:
     named |= {f"locations-{part.name}" for part in version.locations.parts}
     claims = pending_writes_dir(index_dir)
     with contextlib.suppress(SieveError):
-        # Earlier versions already named most of these files, so most of the pending writes were
-        # deleted before.
+        # Most of these files belong to earlier versions too, so most of their pending writes are
+        # already deleted.
         for claim in store.list(claims):
             if claim.name in named:
                 store.delete(join(claims, claim.name))

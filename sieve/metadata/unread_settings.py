@@ -1,8 +1,8 @@
 """Settings of Parquet and ORC that do not change the values that Spark reads from a column.
 
 `tests/spark/test_settings_change_columns.py` compares these lists with all settings of Spark,
-Parquet and ORC. For every setting outside the lists, the test reads a column whose values the
-setting changes.
+Parquet and ORC. For every other setting, the test shows a column whose values change with the
+setting.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _READERS: Final[Mapping[str, tuple[str, ...]]] = {
         # measures.
         *("parquet.benchmark.", "parquet.decrypt.off-heap.", "parquet.metadata.read.parallelism"),
         *("parquet.read.allocation.size", "parquet.split.files", "parquet.task.side.metadata"),
-        # Only readers of min/max statistics use this setting, and Spark's scans read rows instead.
+        # Only code that reads min/max statistics uses this setting; Spark's scans read rows.
         "parquet.strings.signed-min-max.",
         # Spark requests each column with the type that the column has in the file.
         "parquet.strict.typing",

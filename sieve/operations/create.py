@@ -165,8 +165,8 @@ def _begin(
         ) from error
     index = _Begun(one, registration, store, directory)
     try:
-        # Sets permissions while the folder is still empty, so that users who cannot read the table
-        # can at no time read the table's keys in the index.
+        # Sets permissions while the folder is still empty. So users without access to the table can
+        # never read its keys in the index.
         tables = environment.open_store(info.identity.location)
         store.restrict(directory, tables.permissions(info.identity.location))
         write_creation_record(store, directory, one.name, info.identity)

@@ -54,7 +54,7 @@ def drop_index(table: RegisteredTable, index: RegisteredIndex, environment: Envi
     """Drops a table's index: publishes the tombstone, removes the property and deletes the files.
 
     If the index no longer exists or belongs to another table, the function removes only the
-    property. If an earlier DROP published the tombstone and was then interrupted, the function does
+    property. If an earlier DROP was interrupted after it published the tombstone, the function does
     the remaining steps.
 
     Raises:

@@ -38,8 +38,7 @@ def leave_out_dropped(
     """Separates indexes whose column was dropped from the other indexes.
 
     Returns:
-        The indexes whose column the table has; and a dict from the name of each other index to its
-        problem.
+        The indexes whose column exists, and the problem of each other index by its name.
     """
     problems = {index.name: dropped_column(info, index.manifest) for index in indexes}
     return (

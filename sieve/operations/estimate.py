@@ -313,7 +313,7 @@ class _Estimating:
         )
 
     def _seconds(self, steps: _Steps, cuts: int, wanted: IndexOptions) -> float:
-        """Estimates how long CREATE takes to build a run, from how long the same steps took here.
+        """Estimates how long CREATE takes to build a run, from the times of ESTIMATE's own steps.
 
         Building a hash map takes time for each row; building intervals takes time for each cut. The
         number of cuts has a maximum, however many rows a table has. Tasks build parts of an index
@@ -371,7 +371,7 @@ class _Estimating:
 
 
 def _seconds_to_warm_up(few: ColumnProfile, options: IndexOptions, probes: Probes) -> float:
-    """Reads a few files if no ESTIMATE ran before in this application; returns the seconds taken.
+    """Reads a few files if this is the application's first ESTIMATE; returns the seconds taken.
 
     The first reading takes longer than later ones, because it starts Python and compiles code.
     """

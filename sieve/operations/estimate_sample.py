@@ -85,8 +85,8 @@ class FileSample:
         """Scales expected reads of queries from the sampled files to all files.
 
         A probe is a query for one key. A query for a key of a sampled file always reads that file.
-        For all other files, the method assumes that the query reads the same share outside the
-        sample as inside.
+        The method assumes that, apart from this file, the query reads the same share of files
+        inside and outside the sample.
 
         Args:
             expected: the expected reads of queries on the sampled files.

@@ -42,10 +42,10 @@ def orphans(
 ) -> Iterator[Orphan]:
     """Yields the orphans of one database.
 
-    If an existing table has only lost an index's registration, the index is not an orphan, because
-    statements on the table register it again. Such an index is an orphan if another usable index of
-    the table has its name, or if its newest version is damaged. An index that a later release wrote
-    is not an orphan.
+    An index is not an orphan if its table exists and has only lost the registration, because
+    statements on the table register the index again. Such an index is an orphan if another usable
+    index of the table has its name, or if its newest version is damaged. An index that a later
+    release wrote is not an orphan.
 
     Args:
         root: the folder that contains index folders, perhaps also of other databases.

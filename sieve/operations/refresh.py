@@ -141,8 +141,8 @@ def _refreshed(
         environment.check_cancelled()
         if not reused.appended:
             raise
-        # A read of the whole locations can succeed even if a read of only their appended log files
-        # fails.
+        # Even if the appended log files alone cannot be read, a read of the whole locations can
+        # succeed.
         return _refreshed(table, index, base, mode, environment, appended_only=False)
     try:
         environment.changing()
@@ -205,8 +205,8 @@ def _grown(
 ) -> frozenset[str]:
     """Paths of changed locations for which a refresh needs only the appended log files."""
     if not base.runs or any(file.hashes for run in base.runs for file in run.files):
-        # If a location is in several runs, no check can show whether a map has lost a key of the
-        # location.
+        # Hash maps rule this out: if a location is in several runs, no check can show whether a map
+        # has lost one of its keys.
         return frozenset()
     columns = (known.lengths, known.mtimes, known.all_rows)
     facts = zip(*(column.tolist() for column in columns), strict=True)

@@ -56,7 +56,7 @@ class LocationIndex(Protocol):
 
     @property
     def null_proof(self) -> bool:
-        """Whether every query reads as NULL only those values that the build also read as NULL."""
+        """Whether a value that any query reads as NULL was also NULL for the build."""
 
     def keep(self, key_ranges: KeyRanges) -> Flags:
         """Returns, for each location, whether it may contain a value in the key ranges.
@@ -197,8 +197,8 @@ class _Evaluation:
         index = self._indexes[column]
         wanted = _narrow(column, wanted, given)
         if wanted.null and not index.null_proof:
-            # Which rows have NULL in this column depends on the other columns that a query reads.
-            # So the index cannot exclude any location.
+            # A query's other columns decide which rows have NULL in this column. So the index
+            # cannot exclude any location.
             return None
         return Verdict(index.keep(wanted), frozenset((column,)))
 

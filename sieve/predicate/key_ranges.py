@@ -74,7 +74,7 @@ def unite(parts: Iterable[KeyRanges]) -> KeyRanges:
 
 
 def key_ranges(leaf: Leaf, encoder: Encoder) -> KeyRanges:
-    """Returns the values that make a leaf TRUE, and all values that have the same codes as these.
+    """Returns the values that make a leaf TRUE, and all other values with the same codes.
 
     As in Spark, NaN equals NaN, NaN is greater than every other value, and -0.0 equals 0.0.
 
@@ -107,7 +107,7 @@ def _membership(leaf: Membership, encoder: Encoder) -> KeyRanges:
     literals = [encoder.literal(value) for value in leaf.values]
     if not leaf.negated:
         return _any_of(literals, leaf.null)
-    # In Spark, NULL NOT IN () is TRUE, unless Spark's legacy rules for empty lists make it NULL.
+    # In Spark, NULL NOT IN () is TRUE. By Spark's legacy rules for empty lists, it is NULL.
     return _none_of(literals, encoder.exact, leaf.null or not literals)
 
 

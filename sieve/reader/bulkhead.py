@@ -1,10 +1,11 @@
 """Bulkhead: limits how many scans wait for the same unresponsive store.
 
 A store that does not answer must not block every scan of a driver. A scan that waits for longer
-than a second counts as blocked on the root of its indexes. A scan that also waits beyond its
-time-out counts as blocked on its indexes, too. Once two scans are blocked on an index, or eight on
-its root, other scans do not use the index. A hung store therefore delays only two scans of each
-index, by the time-out of 500 ms, and occupies at most 8 of the 32 threads that answer scans.
+than a second for index files counts as blocked on the root of its indexes. A scan that also waits
+beyond its time-out counts as blocked on its indexes, too. Once two scans are blocked on an index,
+or eight on its root, other scans do not use the index. A hung store therefore delays only two scans
+of each index, by the time-out of 500 ms, and occupies at most 8 of the 32 threads that answer
+scans.
 
 Source: the pattern "Bulkheads" in Nygard, "Release It!".
 """

@@ -6,8 +6,8 @@ answer needs one bit per number. Example: version A lists the files x and y, and
 and z. The numbers are x=0, y=1 and z=2, and B's ordinals for these numbers are -1, 0 and 1.
 
 Two versions can cut a large file at different offsets. The numbering cuts the file at the offsets
-of all versions, and gives each resulting range a number. If a version excludes one of its ranges,
-the version also excludes each part of the range.
+of all versions, and gives each resulting range a number. A version that excludes one of its own
+ranges also excludes each part of this range.
 """
 
 from __future__ import annotations
@@ -220,8 +220,8 @@ class FileNumberings:
         except UnreadableIndexError as failed:
             if failed.manifest.id in wanted:
                 raise
-        # The unreadable version is of an unused index, which was perhaps dropped, so the code
-        # numbers only the files of the used versions.
+        # The unreadable version belongs to an index that the scan does not use, and that was
+        # perhaps dropped. So the code numbers only the files of the used versions.
         own = _in_order(used)
         with self._lock:
             self._versions.pop(name, None)

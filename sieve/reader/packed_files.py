@@ -113,8 +113,8 @@ class PackedFiles:
         """Returns whether another list has the same files in the same order."""
         if (self.rows, self.text) != (other.rows, other.text):
             return False
-        # The rows, which are equal here, contain each file's number of cuts, so either both lists
-        # have cuts, or neither has.
+        # The rows are equal here and contain each file's number of cuts. So either both lists have
+        # cuts or neither has.
         return self.cuts is None or other.cuts is None or self.cuts.same(other.cuts)
 
     def to_ranges(self, values: Counts) -> Counts:

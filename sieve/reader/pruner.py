@@ -11,7 +11,8 @@
 - `Pruner._needed`: for a scan with ORDER BY and LIMIT, the files that can hold one of the first
   rows.
 
-If something about an index or a file is unknown, refused or damaged, the scan reads the file.
+An index that Sieve cannot read, or must not read, excludes no file. The scan reads each file that
+no index covers.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ from sieve.storage.interface import Store
 
 @dataclass(slots=True)
 class _Unused:
-    """For each reason, counts the indexes and the parts of a predicate that a scan does not use."""
+    """Counts, by reason, the indexes and the parts of a predicate that a scan does not use."""
 
     reasons: dict[Reason, int] = field(default_factory=dict)
     detail: str = ""
@@ -246,8 +247,8 @@ class Pruner:
     ) -> Flags | None:
         """The ranges of files that a scan with ORDER BY and LIMIT, MIN or MAX needs.
 
-        Returns None if these ranges are unknown, for example at an earlier instant of a Hudi table,
-        or if the scan's files refer to another numbering.
+        Returns None if these ranges are unknown, for example at an earlier instant of a Hudi table.
+        Also returns None if the scan's files refer to another numbering.
 
         Raises:
             UnreadableIndexError: a version is damaged, deleted or unreachable.

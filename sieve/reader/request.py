@@ -25,7 +25,7 @@ class PruneRequest:
         registrations: the registrations in the table's properties; None for each registration that
             is unreadable.
         fingerprints: parts of the reader's fingerprint under the settings of two sessions: the
-            session that resolved the table, and the session that runs the query. In both, the
+            session that resolved the table, and the session that runs the query. Under both, the
             reader must read an index's column as the index's build did.
         instant: the scan reads the table's state at this earlier instant (ISO 8601); None for the
             current state.
@@ -100,8 +100,8 @@ class PruneAnswer:
         reasons: for each reason, the number of indexes or parts of the predicate that the answer
             does not use.
         detail: details of the last reason, as text.
-        functions: for the unused parts of the predicate, the functions that no index can evaluate,
-            or other causes.
+        functions: the functions in the predicate that no index can evaluate, or other causes for
+            which parts of the predicate are unused.
     """
 
     skip: Skip | None

@@ -127,8 +127,8 @@ def parse_run_file(data: bytes, file: RunFileRef) -> RunFile:
     of_map = shape == SHAPE_MAP
     known = of_map | (np.isin(shape, SHAPES) & (payloads[begin + 1] == LAYOUT_VERSION))
     for k in np.flatnonzero(~known).tolist():
-        # `decode` raises the right error: the payload is damaged, or it has a shape or layout of a
-        # later release.
+        # `decode` raises the right error: either the payload is damaged, or a later release wrote
+        # its shape or layout.
         decode(payloads[begin[k] : end[k]].tobytes())
     # Each decoded hash map shares the memory of its payload.
     maps = tuple(
@@ -191,8 +191,8 @@ def describe_run(
 def _ranges_of_files(segments: pa.Table, count: int) -> list[tuple[Range, ...]]:
     """Returns for each file the key ranges that its segments cover, in ascending order.
 
-    Each file has few ranges, because segments of a file share a range if no segment of another file
-    is between them.
+    Segments of a file share a range if no segment of another file is between them, so each file has
+    few ranges.
     """
     segments = segments.sort_by("first")
     file, first, last = (segments[name].to_numpy() for name in ("file", "first", "last"))
@@ -236,7 +236,7 @@ def _check_within(first: Codes, last: Codes, listed: tuple[Range, ...], file: Ru
 
 
 def _chunks(sizes: Codes) -> Places:
-    """Groups segments into chunks by size; returns each chunk's first segment and a final end."""
+    """Groups segments into chunks by size; returns each chunk's first segment, then the end."""
     window = (np.cumsum(sizes) - sizes) // CHUNK_BYTES
     begin = np.flatnonzero(np.append(True, window[1:] != window[:-1])[: len(sizes)])
     return np.append(begin, len(sizes))

@@ -75,8 +75,8 @@ class Run:
 
         Returns:
             bool[locations of the run]: True for all locations with a key in the intervals, and
-            possibly for others. The more precise the index, the fewer locations without such a key
-            are True.
+            possibly for others. A more precise index gives True for fewer locations without such a
+            key.
 
         Raises:
             CorruptError: a file contradicts the manifest.
@@ -230,7 +230,7 @@ class Run:
         return file
 
     def _is_large(self) -> bool:
-        """Returns whether a cache exists that is too small for all decoded entries of the run."""
+        """Returns whether there is a cache, but too small for all decoded entries of the run."""
         # If there is no cache, packed chunks have no advantage.
         return 0 < (self._cache.max_bytes or 0) < self._decoded_bytes
 

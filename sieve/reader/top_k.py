@@ -1,10 +1,10 @@
 """Top-k: finds the locations that can contain one of the first k rows in the order of a column.
 
 A query with ORDER BY and LIMIT k, MIN or MAX needs only these locations. A row is *certain* if the
-scan returns it in any case. Each row belongs to one of three classes: NULL, NaN or key. The query's
-sort order also determines the order of the classes. The function `needed` adds up the certain rows,
-class by class, until it has k rows. The scan needs no class after the class of the k-th row. If the
-k-th row has a key, the scan needs only rows with keys up to a bound.
+index proves that the scan returns it. Each row belongs to one of three classes: NULL, NaN or key.
+The query's sort order also determines the order of the classes. The function `needed` adds up the
+certain rows, class by class, until it has k rows. The scan needs no class after the class of the
+k-th row. If the k-th row has a key, the scan needs only rows with keys up to a bound.
 
 Example: ``ORDER BY x DESC NULLS LAST LIMIT 10`` sorts the classes as NaN, key, NULL. With 3 certain
 NaNs and 100 certain keys, the bound is the 7th greatest key, or a smaller code if `Extents` is
@@ -12,9 +12,9 @@ imprecise. If a location has no NaN, and all keys of the location are below the 
 skip this location. NULLs in the location do not matter.
 
 The bound is a key code. Rows with the same key code are ties, whose values can differ if codes are
-inexact. The scan reads all ties of the bound, because another column of ORDER BY may order them.
-MIN and MAX need only one value. If rows with equal codes always have equal values, MIN and MAX need
-only one location with the value.
+inexact. The scan reads all rows that tie with the bound, because another column of ORDER BY may
+order them. MIN and MAX need only one value. If rows with equal codes always have equal values, MIN
+and MAX need only one location with the value.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ class Order:
         rows: the number of rows that the scan needs, 1 or more.
         ties: whether the query needs all rows with equal values in this column. If `ties` is false,
             one of these rows is enough.
-        against: a predicate that is true for each row that the query's filters exclude. The
-            predicate may be false for rows that the query ignores.
+        against: a predicate that is true for each row that the query's filters exclude. It need not
+            be true for rows that the query ignores.
     """
 
     column: Column

@@ -113,13 +113,13 @@ class VersionCache:
         return tuple(usable if partial else usable[:1])
 
     def _as_of(self, newest: OpenVersion, instant: str, most: int) -> list[OpenVersion]:
-        """Returns the last version up to an instant and later versions, at most ``most`` in total.
+        """Returns an instant's version and later versions, at most ``most`` in total.
 
         A scan of any instant can use any version, because each version identifies its files by
         path, length and time. The version of the instant lists more of the scan's files than other
         versions. If all versions are later than the instant, the first result is the oldest
-        retained version. If the newest version is the only one, or is not later than the instant,
-        the result is empty.
+        retained version. The result is empty if there is only one version, or if the newest version
+        is not later than the instant.
         """
         if newest.manifest.instant <= instant:
             return []

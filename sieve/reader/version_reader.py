@@ -85,7 +85,7 @@ class OpenVersion:
         return placed
 
     def counts(self) -> FileRanges:
-        """The numbers of rows in each location, for queries with ORDER BY and LIMIT.
+        """How many rows each location has, for queries with ORDER BY and LIMIT.
 
         Raises the errors of `open_version`.
         """

@@ -32,12 +32,11 @@ _NEGLIGIBLE_SHARE = 1e-5
 # only estimated.
 _CAUTION = 0.96
 # Four times the price gives about half the bytes. To divide the bytes by a factor, the code
-# therefore multiplies the price by the square of the factor. Bytes can also be the same at two
-# prices, if no gap becomes worthwhile between these prices, so the factors in `_STEPS` grow.
+# therefore multiplies the price by the square of the factor. Two prices can give the same bytes,
+# because no gap becomes worthwhile between them. So the factors in `_STEPS` grow.
 _ELASTICITY = 2.0
 _STEPS = (1.3, 2.0, 4.0, 8.0, 32.0, 128.0, 512.0)
-# If a version uses at least this share of the budget, it is not built again to use the remaining
-# share.
+# A version that uses at least this share of the budget is not built again to use the rest.
 _ENOUGH = 0.9
 _REFINED = 4
 _MARGIN = 0.2
@@ -98,7 +97,7 @@ def within_budget(
     discard: Callable[[Made], None] = lambda _: None,
     lowest: float = 1.0,
 ) -> Made:
-    """Builds at the expected price, and again until the result fits and uses most of the budget.
+    """Builds at several prices until the result fits and uses most of the budget.
 
     Args:
         make: builds at a given multiple of the expected price; returns the result and its size in

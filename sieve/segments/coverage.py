@@ -50,8 +50,8 @@ class Coverage:
         inside = np.cumsum(np.where(last, -1, 1))[:-1]
         first = borders[:-1] + last[:-1]
         end = borders[1:] - ~last[1:]
-        # Two equal borders of the same kind enclose no stretch, even if the sum or difference above
-        # wraps around.
+        # The sum or difference above can wrap around, but two equal borders of the same kind never
+        # enclose a stretch.
         nothing = (borders[:-1] == borders[1:]) & (last[:-1] == last[1:])
         some = (inside > 0) & (first <= end) & ~nothing
         return Coverage(first[some], end[some], inside[some])

@@ -32,7 +32,7 @@ class Ends:
 
     As a rule, the first cell and the last cell of an entry each contain a key of the entry's
     location. But if an entry was split at the border of the segment, the entry's cell at the border
-    may contain no key. Two entries of a location have no key in common.
+    may contain no key. Entries of the same location have no key in common.
 
     Attributes:
         low, first_by: int64[n], the least and the greatest code of each entry's first cell.

@@ -35,7 +35,7 @@ SHORT_RANGE: Final = 0.0005
 LONG_RANGE: Final = 0.01
 RANK_RANGE: Final = 0.001
 # Maximum number of keys in a model. A key takes eight bytes for its code and eight for its row
-# count, so the model that Spark sends to each task has at most 1 MB.
+# count. So Spark sends each task a model of at most 1 MB.
 MOST_KEYS: Final = 1 << 16
 
 
@@ -75,10 +75,10 @@ class _Tables:
     """Precomputed lengths and weights of the spaces between a model's neighbouring keys.
 
     Attributes:
-        start: float64[m - 1], the distance of each space's begin from the least key.
+        start: float64[m - 1], the distance from the least key to the begin of each space.
         step: float64[m - 1], the length of each space.
         keys: the weights if each key has the weight 1.
-        rows: the weights if each key's weight is its number of rows, or None if they equal `keys`.
+        rows: the weights if each key weighs as much as it has rows; None if these equal `keys`.
     """
 
     start: Numbers
@@ -225,10 +225,10 @@ class QueryModel:
         return shares
 
     def density(self, codes: Codes) -> Numbers:
-        """Returns, for each code, the share of queries that an entry gains if it covers the code.
+        """Returns, for each code, the share of queries that an entry attracts by covering it.
 
         Of the single-key queries, kind 0 is spread over keys, kind 1 over rows, and kind 2 over
-        codes. Each kind of range query counts like the most similar kind of single-key query.
+        codes. Each kind of range query has the share of the most similar kind of single-key query.
         """
         at = np.clip(np.searchsorted(self.codes, codes, side="right"), 1, len(self.codes) - 1)
         by_key, by_row, by_code, short, long, rank = self.kinds

@@ -37,8 +37,9 @@ blocks."""
 MOST_OF_TABLE: Final = 10
 """A version has at most one byte per `MOST_OF_TABLE` bytes of the table."""
 
-# For each kind of probe, how many of the query model's six kinds of query it stands for. "range"
-# stands for the three kinds of range, and "present" for the two ways to draw a key that occurs.
+# For each kind of probe, how many of the query model's six kinds of query the probe represents.
+# "range" stands for the three kinds of range, and "present" for the two ways to draw a key that
+# occurs.
 _WEIGHTS: Final[Mapping[str, int]] = {"present": 2, "absent": 1, "range": 3}
 _PRICES: Final = 24
 _LEAST_BYTES: Final = 2048
@@ -117,9 +118,9 @@ class Stop:
 
     Attributes:
         price: the cost per byte: the number of files that each index byte must save per query.
-        little: a small number of bytes. A version of fewer bytes is good enough only if queries
-            read at most `CLOSE` times the files with a match. The comparison with `CLOSE` does not
-            use `served`.
+        little: a small number of bytes. A version with fewer bytes is good enough only if queries
+            read at most `CLOSE` times as many files as have a match. The comparison with `CLOSE`
+            does not use `served`.
         probes: for each of `KINDS`, int64[k, 2], the first and the last key code of each probe;
             both columns ascend.
         least: for each kind that has probes, the mean number of files that contain a match.
@@ -141,7 +142,7 @@ class Stop:
         return np.geomspace(highest, self.price, _PRICES)
 
     def choose(self, trials: Sequence[Callable[[], Trial]]) -> int:
-        """Returns the first price whose version is good enough, else the last within the budget.
+        """Returns the first price whose version is good enough, or else the last within the budget.
 
         If a version of at most `little` bytes is good enough, no larger version replaces it.
 

@@ -103,7 +103,7 @@ class HadoopStore(HadoopFiles):
             stream.close()
 
     def _rename(self, fs: Any, draft: Any, path: Any, uri: str) -> bool:
-        """Renames the draft to `path` unless `path` exists; returns whether this call did so.
+        """Renames the draft to `path` unless `path` exists; returns whether this call renamed it.
 
         If the outcome is unknown, the draft is not deleted.
         """
@@ -167,8 +167,8 @@ def _own_permissions(status: Any) -> Permissions:
 def _was_moved(fs: Any, draft: Any, uri: str) -> bool:
     """Returns whether a rename failed only because an earlier attempt had succeeded.
 
-    After a successful rename, the draft no longer exists, so the function tries to delete the
-    draft, and returns whether there was nothing to delete.
+    After a successful rename, the draft no longer exists. So the function tries to delete the
+    draft, and returns True if there was no draft.
     """
     try:
         return not fs.delete(draft, False)

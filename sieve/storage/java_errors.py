@@ -68,8 +68,8 @@ def answered(error: BaseException) -> bool:
 def conditions(error: BaseException | None) -> frozenset[str]:
     """Returns the error conditions of Sieve and Spark in an error and in all its causes.
 
-    Of a condition with several parts, such as ``FAILED_READ_FILE.NO_HINT``, the result contains
-    only the first part, here ``FAILED_READ_FILE``.
+    If a condition has several parts, such as ``FAILED_READ_FILE.NO_HINT``, the result contains only
+    the first part, here ``FAILED_READ_FILE``.
     """
     found: set[str] = set()
     while error is not None:

@@ -33,9 +33,9 @@ class Permissions:
 def without_acl(permissions: Permissions) -> Permissions:
     """Returns the permissions that a file with an access control list (ACL) certainly grants.
 
-    Of a file with an ACL, only the owner bits are certain: the group bits are the ACL's mask
-    instead of the group's permissions, and the ACL can deny access to a named user. If an index
-    copied the group and other bits, it could give access to the wrong users.
+    If a file has an ACL, only the owner bits are certain. The group bits are the ACL's mask instead
+    of the group's permissions, and the ACL can deny access to a named user. If an index copied the
+    group and other bits, it could give access to the wrong users.
     """
     return replace(permissions, mode=permissions.mode & 0o700)
 

@@ -41,7 +41,7 @@ class RegisteredInfo:
         return key
 
     def key_of(self, name: Sequence[str]) -> tuple[str, ...]:
-        """The key of the indexed column with this name, ignoring case, or else ``name``."""
+        """The key of the indexed column with this name, ignoring case; else ``name``."""
         wanted = [part.lower() for part in name]
         keys = (one.column for one in self.registrations.values())
         return next((key for key in keys if [part.lower() for part in key] == wanted), tuple(name))

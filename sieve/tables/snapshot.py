@@ -79,8 +79,8 @@ def snapshot_since(
     if changes is None:
         return None
     if not all(changes.cover(file.path) for file in changes.files):
-        # The commits and the listing spell the table's folder differently, so a path in the commits
-        # never equals a path in the listing.
+        # The commits and the listing spell the table's folder differently. So no path in the
+        # commits equals a path in the listing.
         return None
     facts = zip(known.paths, known.lengths.tolist(), known.mtimes.tolist(), strict=True)
     others = tuple(DataFile(*fact) for fact in facts if not changes.cover(fact[0]))

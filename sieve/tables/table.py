@@ -183,8 +183,8 @@ class CatalogTable(RegisteredTable):
             kind: the kind of the index, or None to choose the kind by the column's type.
 
         Raises:
-            InvalidInputError, UnsupportedError: as `resolve_column`, or if Sieve cannot index the
-                expression.
+            InvalidInputError, UnsupportedError: for the reasons of `resolve_column`, or because
+                Sieve cannot index the expression.
         """
         shown = sql = expression_of(typed)
         if sql is None:

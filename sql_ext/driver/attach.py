@@ -30,8 +30,8 @@ def remember_names() -> None:
     """Makes py4j cache how it resolved a JVM name such as ``org.apache`` or ``functions``.
 
     Without this cache, py4j asks the JVM for each part of a name, and for each package that PySpark
-    imports. To distinguish a package from a class, Java then searches every jar of Spark. In a
-    build of few rows, these searches took a tenth of the driver's CPU time.
+    imports. Java then searches every jar of Spark to find out whether a name is a package or a
+    class. In a build of few rows, these searches took a tenth of the driver's CPU time.
     """
 
     def remembering(ask: Callable[[Any, str], Any]) -> Callable[[Any, str], Any]:

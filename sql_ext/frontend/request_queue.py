@@ -70,8 +70,8 @@ class Request:
 class RequestQueue:
     """A pool of threads that serve one request queue until the driver ends.
 
-    Each start of a thread takes time in the driver and in the front end, so the pool begins with
-    one thread. When the last idle thread takes a request, the pool starts another thread.
+    Starting a thread takes time in the driver and in the front end, so the pool begins with one
+    thread. When the last idle thread takes a request, the pool starts another thread.
 
     Args:
         gateway: the driver's side of the queue, a py4j object.

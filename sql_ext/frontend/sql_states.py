@@ -1,4 +1,4 @@
-"""The SQLSTATE of each error, found by the error's condition or else by the error's class.
+"""The SQLSTATE of each error, found by its condition, or else by its Python class.
 
 Some clients do not show the condition, and distinguish errors by SQLSTATE. Spark's documentation
 explains all codes in this module.

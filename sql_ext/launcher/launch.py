@@ -160,7 +160,7 @@ def shipped_settings(spark: SparkHome, environ: Mapping[str, str]) -> Settings:
 
 @dataclass(frozen=True, slots=True)
 class Terminal:
-    """How `sieve sql` prints rows, and the steps of statements.
+    """How `sieve sql` prints rows and the steps of statements.
 
     Attributes:
         is_one: True if standard error is a terminal and the arguments contain no ``--silent``.
@@ -270,8 +270,8 @@ def split_arguments(args: Sequence[str], *, stop_at_program: bool) -> tuple[Sett
 
     Returns:
         The settings given by the arguments, as a dict. The key ``--properties-file`` holds that
-        option's value. Also a list of all arguments except those that give list settings, because
-        the launcher merges these settings with Sieve's values.
+        option's value. Also a list of all arguments, without those for list settings, because the
+        launcher merges list settings with Sieve's values.
 
     Raises:
         InvalidInputError: one of ``--hudi``, ``--delta`` and ``--iceberg`` comes after an option of

@@ -115,8 +115,8 @@ class StatementContext:
         if (holder := self.session.catalog().currentCatalog()) != SESSION:
             session.catalog().setCurrentCatalog(holder)
             session.catalog().setCurrentDatabase(self.session.catalog().currentDatabase())
-        # A build shuffles only a few rows per task, so more shuffle partitions than slots would
-        # bring no benefit.
+        # A build shuffles only a few rows per task, so it gains nothing from more shuffle
+        # partitions than slots.
         slots = session.sparkContext().defaultParallelism()
         conf = {**_BUILD_CONF, "spark.sql.shuffle.partitions": str(slots)}
         if jobs:
@@ -178,7 +178,7 @@ def options_of(raw: Mapping[str, commands.OptionValue], base: IndexOptions) -> I
 
 
 def database_of(namespace: commands.Namespace | None, context: StatementContext) -> str:
-    """The database that ``namespace`` names, written like `TableIdentity.namespace`."""
+    """The database that ``namespace`` names, in the form of `TableIdentity.namespace`."""
     catalog = context.session.catalog()
     parts = (str(catalog.currentDatabase()),) if namespace is None else namespace.parts
     holder = str(catalog.currentCatalog()) if len(parts) == 1 else parts[0]

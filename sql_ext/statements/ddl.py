@@ -54,8 +54,8 @@ def create(command: commands.CreateIndex, context: StatementContext) -> list[Row
     present = {name: index for name, index in there.items() if not is_gone(index)}
     replaced = {w.name: there[w.name] for w in wanted if command.replace and w.name in there}
     for old in replaced.values():
-        # If the store of an index does not answer, the index may or may not exist. So CREATE raises
-        # an error instead of replacing the index.
+        # If the store of an index does not answer, Sieve cannot tell whether the index exists. So
+        # CREATE raises an error instead of replacing the index.
         check_reachable(old)
     if command.if_not_exists:
         unchanged = [

@@ -47,7 +47,7 @@ _WORDS = {
 }
 # If the grammar also expects a name, the message omits these literals.
 _LITERALS = {"STRING", "NUMBER", "EXPRESSION"}
-# Maps a word or a punctuation mark to the kind of name that the grammar expects after it.
+# Maps a word or punctuation mark to the kind of name that follows it in the grammar.
 _NAMES = {
     "ON": "a table name",
     "TABLE": "a table name",

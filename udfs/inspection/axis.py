@@ -1,9 +1,9 @@
 """Key axis: maps key codes to positions from 0 (left) to 1 (right) in a picture.
 
-The axis is linear by default. If half of the entries' ends are in a small part of the range, most
-of a linear axis would be empty, so the axis uses quantiles of the ends. Overlapping or adjacent
-entries form a stretch. If there are only a few short stretches, as in a column of few values, the
-width of each is proportional to its number of entries, and the gaps between them are narrow.
+The axis is linear by default. If half of the entries' ends are in a small part of the range, the
+axis uses quantiles of the ends, because most of a linear axis would be empty. Overlapping or
+adjacent entries form a stretch. A column of few values has only a few short stretches. Their widths
+are then proportional to their numbers of entries, with narrow gaps between the stretches.
 """
 
 from __future__ import annotations

@@ -78,8 +78,8 @@ def lay_out(entries: Entries, paths: Sequence[str]) -> FileLayout | None:
 def raster(entries: Entries, axis: KeyAxis, n_files: int, rows: int, columns: int) -> Numbers:
     """Returns for each cell of the raster the share of the cell's area that entries cover.
 
-    If a file's entries touch a column but cover less than the share `_VISIBLE` of it, `_VISIBLE`
-    counts instead, so that single keys are visible.
+    If a file's entries touch a column, the function counts at least the share `_VISIBLE` of the
+    column, so that single keys are visible.
 
     Returns:
         float64[rows, columns], 0 to 1.
@@ -142,8 +142,8 @@ def _columns(
 ) -> tuple[Offsets, Offsets, Numbers, Numbers]:
     """Returns each interval's first and last column, and the covered shares of both columns.
 
-    If an interval is in a single column, it covers this share of the column: the sum of both
-    returned shares minus one.
+    If both columns are the same, the interval's share of this column is the sum of both shares,
+    minus one.
     """
     low, high = (of.low, of.high) if isinstance(of, Entries) else (of.first, of.last)
     start, stop = axis.begin(low) * columns, axis.end(high) * columns

@@ -1,13 +1,12 @@
 """Piecewise linear segmentation of sorted keys with a shrinking cone, for the shape `sieve`.
 
-Each key has a set of locations. Let R(k) be the number of keys up to key k whose set differs from
-the set of the key before. The segmentation approximates R by one line per segment, with a bounded
-error. The line starts at the first key of its segment. At every key of the segment, the line may
-differ from R by at most the error bound. While keys are added to a segment, the *shrinking cone* is
-the range of those slopes with which the line is within the bound at all keys added so far. A
-segment ends before the first key outside its cone. Each segment is divided into blocks of equal
-width. The number of blocks is about the number of times that the location set changes from key to
-key.
+Each key has a set of locations. Let R(k) be the number of changes of this set up to key k: the keys
+whose set differs from the previous key's set. The segmentation approximates R by one line per
+segment, with a bounded error. The line starts at the first key of its segment. At every key of the
+segment, the line may differ from R by at most the error bound. The *shrinking cone* of a segment
+contains the slopes with which the line is within the bound at all keys added so far. A segment ends
+before the first key outside its cone. Each segment is divided into blocks of equal width. The
+number of blocks is about the number of times that the location set changes from key to key.
 
 The error bound affects only how keys are divided into segments and blocks. The index stores for
 each block all locations of the block's keys. Therefore a larger error bound makes the index less
@@ -154,7 +153,7 @@ class _Cutter:
         return at
 
     def _narrow(self, codes: npt.NDArray[np.int64], changes: npt.NDArray[np.int64]) -> int:
-        """Narrows the cone by the given keys; returns how many keys precede the first one outside.
+        """Narrows the cone by the given keys; returns how many keys precede the first key outside.
 
         Each key narrows the cone for the key after it.
         """
@@ -179,8 +178,8 @@ def _segment(pieces: list[Keys], changes: int) -> Segment:
     first, last = int(codes[0]), int(codes[-1])
     width = -(-(last - first + 1) // (changes + 1))
     if width > NO_HOLE:
-        # The segment covers all 2^64 codes, so the width of a single block would not fit into 64
-        # bits, and the segment gets two blocks.
+        # The segment covers all 2^64 codes. It gets two blocks, because the width of a single block
+        # would not fit into 64 bits.
         width = 1 << 63
     n_blocks = (last - first) // width + 1
     numbers = ((_unsigned(codes) - _unsigned(first)) // np.uint64(width)).astype(np.int64)

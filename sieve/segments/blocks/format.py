@@ -33,8 +33,8 @@ from sieve.segments.entries import Ends, Entries
 SHAPE_SIEVE: Final = 1
 LAYOUT_VERSION: Final = 1
 # `MAX_BLOCKS` and `MAX_POSTINGS` limit the memory that a reader allocates for a damaged payload.
-# The payload's length does not limit this memory, because an array of bit width 0 takes no bytes in
-# the payload, however long it is.
+# The payload's length does not limit this memory, because an array of any length takes no bytes in
+# the payload if its bit width is 0.
 MAX_BLOCKS: Final = 1 << 24
 MAX_POSTINGS: Final = 1 << 27
 

@@ -55,8 +55,8 @@ MAX_FINGERPRINT_BITS: Final = 24
 """A cell with a wider fingerprint and a 31-bit value would be too long for bit packing, which
 allows 56 bits."""
 # Limits the memory that a reader allocates for a damaged payload. The payload's length does not
-# limit this memory, because an array of bit width 0 takes no bytes in the payload, however long it
-# is.
+# limit this memory, because an array of any length takes no bytes in the payload if its bit width
+# is 0.
 MAX_POSTINGS: Final = 1 << 25
 
 HEAD: Final = struct.Struct("<BBQQIIIQBQBI")

@@ -1,15 +1,16 @@
 """A binary fuse function: an array of cells that maps a fixed set of hashes to values.
 
 Each hash has three cells, and the XOR of these cells is the hash's value. The construction peels a
-hypergraph: it repeatedly removes every hash that is the only remaining hash of some cell. When no
-hash is left, the construction fills the cells. It begins with the cells of the hashes that it
-removed last. The cells form a row of windows. A hash has one cell in each of three neighbouring
-windows, so large sets need only 1.13 cells per hash. The peeling takes about a thousand rounds; a
-round consists of a few numpy calls, which remove all hashes that can be removed at once.
+hypergraph: it repeatedly removes each hash that shares one of its cells with no other remaining
+hash. When no hash is left, the construction fills the cells. It begins with the cells of the hashes
+that it removed last. The cells form a row of windows. A hash has one cell in each of three
+neighbouring windows, so large sets need only 1.13 cells per hash. The peeling takes about a
+thousand rounds; a round consists of a few numpy calls, which remove all hashes that can be removed
+at once.
 
 The function does not store the hashes themselves, so it also maps each hash outside the set to an
-arbitrary value. The bits above the value are a fingerprint of the hash. For a hash outside the set,
-the probability that its own fingerprint differs from the returned one is ``1 - 2^-bits``.
+arbitrary value. The bits above the value are a fingerprint of the hash. If a hash is not in the
+set, its own fingerprint differs from the returned one with the probability ``1 - 2^-bits``.
 
 Source: Chazelle et al., "The Bloomier Filter"; Graf and Lemire, "Binary Fuse Filters: Fast and
 Smaller Than Xor Filters", which gives the window sizes.

@@ -82,7 +82,7 @@ class MapSegment:
         return indexes[order], locations[order]
 
     def holds(self, hashes: Hashes, location: int) -> npt.NDArray[np.bool_]:
-        """Returns for each hash whether `locations_of` this hash alone would include `location`."""
+        """Returns for each hash whether `locations_of` includes `location` for this hash alone."""
         index, values = self._values(hashes)
         # Each list is searched once, because many hashes can share a long list.
         distinct, which = np.unique(values, return_inverse=True)

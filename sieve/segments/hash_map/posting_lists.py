@@ -114,8 +114,7 @@ def _check(hashes: Hashes, locations: npt.NDArray[np.int32], n_locations: int) -
         raise _refused("are not of one length")
     if len(hashes) == 0:
         return
-    # Whether hashes are in Spark's signed order or in unsigned order, their distances from the
-    # first hash ascend.
+    # The distances from the first hash ascend, both in Spark's signed order and in unsigned order.
     distance = hashes - hashes[0]
     if np.any(distance[1:] < distance[:-1]):
         raise _refused("do not come in order of their hashes")

@@ -32,8 +32,8 @@ def estimate_bytes(
         n_keys: number of distinct hashes.
         n_locations: number of locations of the run.
         n_lists: number of distinct posting lists, each of two locations or more. Callers can pass
-            an upper bound, the number of keys in several locations; then the estimated cells may
-            have too many bits.
+            an upper bound, the number of keys in several locations. With this bound, the estimate
+            may assume cells with too many bits.
         postings: total number of locations in these lists.
     """
     width = fingerprint_bits + value_bits(n_locations, n_lists)
@@ -52,8 +52,8 @@ def fingerprint_for(
 ) -> int | None:
     """Returns the most fingerprint bits, up to MOST_WORTHWHILE, that fit a budget in bytes.
 
-    None if no map fits the budget. Even with 0 fingerprint bits, a query for an indexed key reads
-    only the key's locations, but a query for an absent key reads the locations of an arbitrary
+    None if no map fits the budget. With 0 fingerprint bits, a query for an indexed key still reads
+    only the key's locations. But a query for an absent key reads the locations of an arbitrary
     value.
     """
     return next(
@@ -67,7 +67,7 @@ def fingerprint_for(
 
 
 def _bits_each(mean: float) -> float:
-    """Estimates the mean bits per packed number, if the numbers have the mean `mean`."""
+    """Estimates how many bits a packed number takes on average, given the numbers' mean."""
     # The numbers are assumed to be distributed geometrically, like gaps between random positions.
     # Numbers that need more than the packed bits are stored as exceptions.
     again = mean / (1 + mean)

@@ -1,4 +1,4 @@
-"""Intervals of keys: build tasks divide a location's keys into intervals, cut at gaps between keys.
+"""Cuts at gaps: build tasks divide a location's keys into intervals, at gaps between the keys.
 
 A gap lies between two neighbouring keys of a location. If the intervals are cut at a gap, queries
 that fall wholly into the gap do not read the location. Each cut costs one more interval, and all
@@ -87,8 +87,8 @@ def cut_location(
         rows: int64[k], the number of rows with each code.
         location: the location's number.
         threshold: the skip probability that a gap must exceed, as a share of all queries.
-        most: maximum number of intervals, at least 1. If there are too many gaps, the function cuts
-            at those of highest skip probability.
+        most: maximum number of intervals, at least 1. If more gaps exceed the threshold, the
+            function cuts at the gaps with the highest skip probability.
     """
     skip_probability = query_model.skip_probability(codes[:-1], codes[1:])
     kept = np.flatnonzero(skip_probability > threshold)
@@ -110,7 +110,7 @@ def cut_location(
 
 
 def overprovisioned_threshold(locations: int, budget_bytes: float) -> float:
-    """Returns a threshold for `cut_location` that is so low that later steps need no further cuts.
+    """Returns a threshold for `cut_location` low enough that later steps need no further cuts.
 
     The threshold equals the cost of one byte at the least price. An interval takes at least two
     bytes, so a cut at a gap below the threshold would never be worth its bytes.

@@ -278,7 +278,7 @@ def _steps(ascending: Words) -> Words:
 
 
 def _summed(steps: Words, most: int, more: int) -> Words:
-    """Adds `more` to each of `steps` but the first; returns the cumulative sums of the results.
+    """Adds `more` to each of `steps` except the first; returns the cumulative sums.
 
     Raises CorruptError if a sum exceeds `most`.
     """
@@ -287,7 +287,7 @@ def _summed(steps: Words, most: int, more: int) -> Words:
     sums = np.cumsum(steps, dtype=np.uint64)
     if more:
         sums += np.arange(len(sums), dtype=np.uint64)
-    # Each step is below 2^64, so a sum that wraps around is less than the sum before it.
+    # Each step is below 2^64. So if a sum wraps around, it is less than the previous sum.
     if np.any(sums[1:] < sums[:-1]) or int(sums[-1]) > most:
         raise corrupt_segment("has a cell out of range")
     return sums

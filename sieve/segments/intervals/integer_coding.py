@@ -33,8 +33,8 @@ from sieve.errors import corrupt_segment
 _PACKED, _CLASSES, _BYTES = 0, 1, 2
 _SIZE: Final = struct.Struct("<BI")
 _RAW: Final = -15
-# From any bit position in its first byte on, an 8-byte word contains at least this number of bits.
-# If a number has more low bits, they are read in two parts.
+# An 8-byte word contains at least this number of bits from any bit of its first byte on. If a
+# number has more low bits, they are read in two parts.
 _WINDOW: Final = 56
 # For each class, the highest bit of its numbers, and the mask of all bits below that bit.
 _FIRST: Final[Words] = np.append(np.uint64(0), np.uint64(1) << np.arange(64, dtype=np.uint64))

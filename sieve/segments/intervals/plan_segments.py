@@ -246,11 +246,11 @@ def fitted(planned: Plan, prices: Numbers, budget: float) -> tuple[Plan, float, 
     """Makes segments that use most of a budget; returns the plan, the price and the segments.
 
     At some price, many segments can change to the coding `IN_BLOCKS`, so that their total bytes
-    fall to half. For this reason, it can happen that no price uses much of the budget. Segments
-    without blocks can then be better. Therefore, if any price led to blocks and much of the budget
-    is unused, this function also tries segments without blocks. Example (`bench rivals`): with a
-    budget of 0.3 % for a column of e-mail addresses, queries read about 189 of 200 files with
-    blocks, and about 180 without.
+    fall to half. So possibly no price uses much of the budget. Segments without blocks can then be
+    better. Therefore, if any price led to blocks and much of the budget is unused, this function
+    also tries segments without blocks. Example (`bench rivals`): with a budget of 0.3 % for a
+    column of e-mail addresses, queries read about 189 of 200 files with blocks, and about 180
+    without.
 
     Args:
         planned: the plan of the stretch whose segments share the budget.
@@ -269,7 +269,7 @@ def fitted(planned: Plan, prices: Numbers, budget: float) -> tuple[Plan, float, 
 def _sought(
     planned: Plan, prices: Numbers, budget: float
 ) -> tuple[float, list[Segment], float, bool]:
-    """Returns price, segments and total bytes, and whether any tried price led to blocks."""
+    """Returns price, segments and total bytes; also whether any tried price gave blocks."""
     price, has_blocks = choose_price(prices, planned.curve(prices, budget), budget), False
 
     def made(times: float) -> tuple[tuple[float, list[Segment], float], float]:
@@ -303,7 +303,7 @@ class _Kept:
     last: Codes
 
     def segments(self) -> Iterator[tuple[int, int, Places]]:
-        """Yields two positions and an array of entries for each segment.
+        """Yields for each segment two positions and an array of entries.
 
         The entries between the two positions begin in the segment. The array contains the positions
         of all entries of the segment, including those that begin earlier.

@@ -164,14 +164,14 @@ def _pieces(
 
 
 def _medians(ideal: Numbers, bounds: npt.NDArray[np.intp]) -> npt.NDArray[np.int64]:
-    """Returns, for each piece of a grid, the median ideal shift of the entries' borders in it."""
+    """Returns, for each piece of a grid, the median of its borders' ideal shifts."""
     parts = [np.sort(part) for part in np.split(ideal, bounds[1:])]
     middle = [(part[(len(part) - 1) // 2] + part[len(part) // 2]) / 2 for part in parts]
     return np.array(np.clip(middle, 0, 63), np.int64)
 
 
 def _writable(borders: Words, bounds: npt.NDArray[np.intp]) -> tuple[Words, npt.NDArray[np.intp]]:
-    """Returns pieces that begin at or before the given borders and have widths of few bits.
+    """Returns pieces that begin at or before given borders, and whose widths have few bits.
 
     Returns:
         The start of each piece, and the position of each piece's first border.
@@ -215,8 +215,8 @@ def _free(
     leading = np.append(True, location[1:] != location[:-1])
     trailing = np.append(leading[1:], True)
     # There is a gap before each entry, and after the last entry of each location. If an entry
-    # reaches the end of the code domain, `low - 1` or `high + 1` wraps around; the gap there is
-    # empty and is left out.
+    # reaches an end of the code domain, `low - 1` or `high + 1` wraps around. The gap there is
+    # empty, and `some` excludes it.
     after = np.append(np.int64(part.first), high[:-1] + 1)
     after[leading] = part.first
     begin = np.concatenate([after, high[trailing] + 1])
