@@ -2,12 +2,12 @@
 
 The tables are the demo's two lineitem tables, converted to Delta with statistics. Each table has
 400 files, in order of arrival or of order keys, with 2 % late rows. The demo's queries run on these
-tables with Delta alone and with Sieve. They also run on two rewritten copies of each table, which
-have about the same number of files. One copy is Z-ordered by the queried columns, and the other
-copy is liquid-clustered by them. All ways to skip must return the same rows. For each query, the
-output shows the number of files read, and the number of files with a matching row. A last line
-lists queries that are slower with Sieve than with Delta alone, if the difference exceeds the spread
-of Delta's times.
+tables with Delta alone and with Sieve. These queries also run on two rewritten copies of each
+table, which have about the same number of files. One copy is Z-ordered by the queried columns, and
+the other copy is liquid-clustered by them. All ways to skip must return the same rows. For each
+query, the output shows the number of files read, and the number of files with a matching row. A
+last line lists queries that are slower with Sieve than with Delta alone, if the difference exceeds
+the spread of Delta's times.
 
 Then UPDATE and MERGE statements select rows by order keys and change them. Each statement runs
 without and with the index in turn. After each statement with the index, a REFRESH runs. After each

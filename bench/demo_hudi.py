@@ -2,8 +2,8 @@
 
 A copy-on-write table and a merge-on-read table contain the same orders. In each table, the file
 slices are in order of arrival, and 2 % of the orders arrive late. After each change of a table, the
-same queries run without and with the index. They read the current snapshot, and the snapshot of the
-first commit. Each query must return the same rows without and with the index.
+same queries run without and with the index. The queries read the current snapshot, and the snapshot
+of the first commit. Each query must return the same rows without and with the index.
 """
 
 from __future__ import annotations

@@ -115,8 +115,8 @@ class Large:
         else:
             names = [column.split()[0] for column in SCHEMA.split(", ")]
             table = pv.read_csv(path, pv.ReadOptions(column_names=names))
-            # Sieve divides text files into ranges of 8 MB. So this function divides them in the
-            # same way.
+            # Sieve divides text files into ranges of 8 MB. So this function cuts text files at the
+            # same offsets.
             each = -(-len(table) * (8 << 20) // path.stat().st_size)
             yield from (table.slice(k, each) for k in range(0, len(table), each))
 

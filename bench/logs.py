@@ -123,7 +123,7 @@ def _write(spark: SparkSession, lines: int, files: int, group: int) -> None:
 
 
 def _texts(spark: SparkSession) -> dict[str, str]:
-    """The texts to look for. The first two occur in one of the lines."""
+    """The texts to look for. The first two texts are from the line with the id 424242."""
     row = spark.sql("SELECT line FROM logs WHERE id = 424242").first()
     assert row is not None
     return {

@@ -20,7 +20,7 @@ class PeakMemory:
     """Records the peak resident memory (VmHWM) of this process's descendants, for each role.
 
     When a process ends, the kernel forgets its peak. So this class polls the peaks of running
-    processes. It misses growth between the last poll and the end of a process.
+    processes. The class misses growth between the last poll and the end of a process.
     """
 
     def __init__(self) -> None:

@@ -82,7 +82,10 @@ def main() -> None:
 
 
 class Side:
-    """A Spark application in another process. It plans queries on request and reports the time."""
+    """A Spark application in another process.
+
+    The process plans queries on request and reports the time.
+    """
 
     def __init__(self, name: str, *, iceberg: bool) -> None:
         self._process = subprocess.Popen(

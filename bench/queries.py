@@ -71,7 +71,10 @@ def between(column: str, low: Any, high: Any) -> Condition:
 
 
 def demo_queries(scale: int) -> tuple[Query, ...]:
-    """Point and range queries. Their keys and dates are fixed, and not chosen to favour Sieve."""
+    """Point and range queries.
+
+    The queries' keys and dates are fixed, and not chosen to favour Sieve.
+    """
     day, late_day = date(1995, 3, 15), date(1996, 11, 5)
     orders = ORDERS_PER_SCALE * scale
     spread = [order_key(orders * k // 11) for k in range(1, 11)]

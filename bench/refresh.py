@@ -3,8 +3,8 @@
 The table has 1,000 Parquet files of 20,000 rows (``--rows``). Its only column has ascending 64-bit
 keys, except that 1 % of the rows have a random key. For each number in ``--changed``, the benchmark
 replaces that number of files, and then measures the times of REFRESH and of REFRESH with FULL.
-REFRESH waits until the newest file is stable. Its time includes this wait, which the output also
-shows separately.
+REFRESH waits until the newest file is stable. The time of REFRESH includes this wait, which the
+output also shows separately.
 
 The benchmark also measures commits per second with 1, 4 and 8 writers. Writers are processes that
 publish versions of one index on a local file system, as fast as they can. A commit has three steps:
@@ -12,10 +12,10 @@ planning the version, rendering its manifest, and creating the manifest's file i
 If another writer has published a version first, a writer plans its own version again, based on that
 version.
 
-With ``--locations N``, the benchmark starts no Spark. It only measures how Sieve writes a version's
-list of N files after some of them have changed. The output shows the bytes and the time of two
-kinds of write. One kind of write stores the whole list. The other kind stores a delta, which
-readers apply to the previous list.
+With ``--locations N``, the benchmark starts no Spark. The benchmark then only measures how Sieve
+writes a version's list of N files after some files have changed. The output shows the bytes and the
+time of two kinds of write. The first kind stores the whole list. The second kind stores a delta,
+which readers apply to the previous list.
 """
 
 from __future__ import annotations

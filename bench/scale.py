@@ -1,10 +1,10 @@
 """Measures the costs of indexes of 1,000 to 1,000,000 files: ``make bench-scale``.
 
-The benchmark runs without Spark. It measures each number of files in another process, and each
-process measures its own memory. The first request to the front end opens the index. Later requests
-are for random keys. The front end's cache has its default size. For REFRESH, the benchmark measures
-only work outside of Spark: it reads the list of files, and writes it with new modification times
-for 100 files. ``docs/benchmarks.md`` contains the figures.
+The benchmark runs without Spark. Each number of files is measured in another process, which also
+measures its own memory. The first request to the front end opens the index. Later requests are for
+random keys. The front end's cache has its default size. For REFRESH, the benchmark measures only
+work outside of Spark: it reads the list of files, and writes it with new modification times for 100
+files. ``docs/benchmarks.md`` contains the figures.
 """
 
 from __future__ import annotations

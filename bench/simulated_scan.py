@@ -4,9 +4,9 @@ Spark's `range` generates the rows, and each row contains the number of its file
 exist, and Spark lists no files. All other steps are those of a real build: sampling, reading and
 cutting the column, writing and measuring the run, and storing the list of files. Executors run in
 separate processes, and this process does the front end's work. For each number of files, the output
-shows the seconds of the build, and the CPU milliseconds of all processes per file. It also shows by
-how much this process's peak memory grows during the build, and the driver's live heap before and
-after the build.
+shows the seconds of the build, and the CPU milliseconds of all processes per file. The output also
+shows by how much this process's peak memory grows during the build. It shows the driver's live heap
+before and after the build, too.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Runs TPC-DS and TPC-H in three modes: Spark, Sieve without join keys, and Sieve with them.
+"""Runs TPC-DS and TPC-H in three modes: Spark, Sieve without join keys, and Sieve with join keys.
 
 `bench.tpc_data` describes the fact tables. If a query uses a key column or date column, this column
 is indexed.
@@ -127,7 +127,7 @@ class Suite:
         return Measured(number, turns, scans, unkeyed, fault)
 
     def _differs(self, text: str, modes: Mapping[str, Mapping[str, str]]) -> bool:
-        """Returns whether rows still differ without LIMIT, which may choose among tied rows."""
+        """Returns whether rows also differ without LIMIT; a LIMIT may choose among tied rows."""
         whole = _LIMIT.sub("", text)
         return whole == text or in_turns(self.spark, whole, modes, 0).differing is not None
 

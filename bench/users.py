@@ -2,12 +2,13 @@
 
 The benchmark starts a real metastore and a real Thrift server, as a user would. In each run, 32
 sessions query single keys of a table of 1,000 files for 40 seconds. In the first run, queries do
-not use the index. In the second and third run, queries use it. In the third run, four further
-sessions (writers) create, refresh and drop indexes of the same table. In the first round of these
-runs, each session sends a query every four seconds, as people do, and each writer starts a cycle
-every 20 seconds. In the second round, each session sends its next query as soon as it has received
-an answer. Before both rounds, a run like the third, but four times as long, warms up the server
-without measurement. Without this warm-up, the JVM would spend most of the time on compilation.
+not use the index. In the second and third run, queries use the index. In the third run, four
+further sessions (writers) create, refresh and drop indexes of the same table. In the first round of
+these runs, each session sends a query every four seconds, as people do, and each writer starts a
+cycle every 20 seconds. In the second round, each session sends its next query as soon as it has
+received an answer. Before both rounds, a run like the third, but four times as long, warms up the
+server without measurement. Without this warm-up, the JVM would spend most of the time on
+compilation.
 
 The output shows the queries per second, the milliseconds of a query, and the latency of front-end
 calls according to ``sieve_status()``. The percentiles of this latency cover the last 256 calls. The

@@ -122,7 +122,7 @@ def build(
 
 
 def _stop(query_model, n_files, budget, payback):
-    """The stopping rule of a build whose files have 100 bytes and whose least reads are all 0."""
+    """The stopping rule of a build with files of 100 bytes, in which no query must read a file."""
     points = np.stack([query_model.codes, query_model.codes], axis=1)
     price = Payback(n_files, 100 * n_files, payback).price
     return Stop(price, budget, 0, (points, points, points), dict.fromkeys(KINDS, 0.0))

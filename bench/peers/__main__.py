@@ -107,7 +107,8 @@ def _measure(args: argparse.Namespace, tables: Sequence[Dataset], console: Conso
         spark, asked = start_hudi_session(root), hudi_systems()
     else:
         spark, asked = start(root), systems()
-    # Also keeps the `NEEDED` systems, because the tables of other systems are made from theirs.
+    # Also keeps the `NEEDED` systems, because other systems' tables are made from the tables of
+    # these systems.
     asked = [one for one in asked if args.systems in one.name or one.name in NEEDED]
     report = Report(_SIDES[args.side], [], [], [])
     for table in tables:

@@ -205,7 +205,7 @@ def _is_metadata(path: Path) -> bool:
 
 
 def _sizes(root: Path) -> dict[Path, tuple[int, int]]:
-    """The size and the number of links of each file of tables and indexes below a folder."""
+    """For each file of a table or index below a folder: its size and its number of links."""
     files = (path for path in root.rglob("*") if path.is_file())
     stats = ((path, path.lstat()) for path in files if _METASTORE not in path.parts)
     return {path: (stat.st_size, stat.st_nlink) for path, stat in stats}

@@ -1,4 +1,4 @@
-"""The queries of the comparison. Most of them look for keys that occur in the tables."""
+"""The queries of the comparison. Most queries look for keys that occur in the tables."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Compares index structures of equal size. Each of them returns the files that can hold a key."""
+"""Compares index structures of equal size. Each structure returns the files that can hold a key."""

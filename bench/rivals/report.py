@@ -76,7 +76,7 @@ def _by_kind(kind: str, autos: Sequence[Measured], measured: Sequence[Measured])
 
 
 def _over(kind: str, one: Measured, other: Measured) -> float:
-    """Number of files that `one` reads minus the number that is tolerated, given `other`."""
+    """How many files `one` reads beyond the tolerated number, `_SLACK` times those of `other`."""
     return one.files[kind] - other.files[kind] * _SLACK
 
 

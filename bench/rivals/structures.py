@@ -65,7 +65,8 @@ def truth(column: Column) -> Lists:
     files = np.repeat(np.arange(column.files, dtype=np.int32), [len(k) for k in keys])
     codes = np.concatenate(keys)
     distinct, number = np.unique(codes, return_inverse=True)
-    # Its size is that of an inverted list: all distinct keys, and the files of each key.
+    # The size of this structure is that of an inverted list: all distinct keys, and the files of
+    # each key.
     order = np.lexsort((files, number))
     packed = (
         pack(np.diff(distinct.view(np.uint64), prepend=np.uint64(0))),

@@ -59,7 +59,7 @@ An index tells strings apart by their first bytes only, and does not invert sums
 
 @pytest.mark.parametrize("statistics", [False, True], ids=["index", "both"])
 def test_predicates_of_all_forms(lab: Lab, statistics: bool) -> None:
-    """If Delta's statistics skip the file, so does the index; it serves more predicates."""
+    """The index skips the file whenever Delta's statistics do, and serves more predicates."""
     properties = {} if statistics else NO_STATISTICS
     with lab.database("skipping"), lab.settings(INTERPRETED):
         lab.sql(f"CREATE TABLE s USING delta {given(properties)} AS {TABLE}")

@@ -2,7 +2,7 @@
 
 A test writes the number n to a file, whose path is this program's first argument.
 
-Drivers start this program instead of Python.
+Drivers start this program as their Python interpreter.
 """
 
 from __future__ import annotations

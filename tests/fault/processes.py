@@ -27,8 +27,8 @@ def alive(pid: int) -> bool:
 def stop(pid: int) -> None:
     """Stops a process, and waits until each of its threads stands still.
 
-    The kernel delivers SIGSTOP to one thread, which then stops the others. Until it runs, the
-    others go on.
+    The kernel delivers SIGSTOP to one thread, which then stops the others. Until this thread runs,
+    the other threads go on.
     """
     os.kill(pid, signal.SIGSTOP)
     wait_until(lambda: stopped(pid), f"process {pid} stands still")

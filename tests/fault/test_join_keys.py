@@ -1,4 +1,4 @@
-"""If a failure occurs while a scan waits for join keys, queries return Spark's rows or errors."""
+"""After a failure while a scan waits for join keys, queries have the result of Spark alone."""
 
 from __future__ import annotations
 

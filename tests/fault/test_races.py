@@ -1,4 +1,4 @@
-"""Runs two statements concurrently: one within a call of the other, or both by alternate phases."""
+"""Runs two statements concurrently: one inside a call of the other, or in alternating phases."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ class Statement:
 
     @property
     def only_reads(self) -> bool:
-        """Returns whether the statement only reads, so that other statements work without it."""
+        """Returns whether the statement only reads; if so, a run can omit the statement."""
         return _ROWS.match(self.text) is not None
 
     @property

@@ -30,7 +30,7 @@ def differences(lab: Lab, script: Script, every: int) -> list[str]:
 
 
 def difference(lab: Lab, statement: Statement) -> list[str]:
-    """The differences between what EXPLAIN SIEVE predicts for a statement and what its run does."""
+    """The differences between EXPLAIN SIEVE's prediction for a statement and the actual run."""
     try:
         rows = [row for row in lab.explain(statement.sql) if reasons(row) != {"no-index"}]
     except PySparkException as error:

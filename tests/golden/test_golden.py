@@ -151,7 +151,8 @@ def test_explain_predicts_the_run(
 def regenerated(off: list[Result | None], script: Script, connect: Connect) -> str:
     """The text of an ``.out`` file.
 
-    If a statement runs in the mode ``off``, the text contains its rows from this mode.
+    The rows of a statement are from the mode ``off``, unless the statement does not run in this
+    mode.
     """
     strict = answers(connect(), "strict", script) if None in off else off
     chosen = [one or other or Result(()) for one, other in zip(off, strict, strict=True)]

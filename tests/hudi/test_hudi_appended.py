@@ -22,7 +22,7 @@ ROWS = 100
 
 
 def known(lab: Lab) -> dict[int, tuple[int, int]]:
-    """For each partition's slice: how many of its rows, in how many runs, the index contains."""
+    """For each partition: how many rows of its slice the index counts, and in how many runs."""
     folder = lab.facts("amount_sieve")["path"]
     manifest = newest(LocalStore(), folder)
     assert manifest is not None

@@ -17,7 +17,7 @@ def repack(spark: SparkHome, jar: Path, source: Path, made: Path) -> None:
     """Writes `made`, a copy of the jar with newly compiled classes of one source file.
 
     The function does not compile other classes again, so a changed signature does not affect them.
-    It takes a third of the time in which the whole shim compiles.
+    Compiling one file takes a third of the time of compiling the whole shim.
 
     Raises:
         subprocess.CalledProcessError: the compiler rejects the source file.

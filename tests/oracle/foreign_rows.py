@@ -38,7 +38,7 @@ class Rows:
 
 
 def plain_text(family: str, value: Any) -> str:
-    """The text that Spark's text formats, with default options, read as the given value."""
+    """The text that Spark reads as the given value, in CSV and JSON with default options."""
     if family in _TEXTS:
         return _TEXTS[family](value)
     return str(value).lower() if isinstance(value, bool) else str(value)

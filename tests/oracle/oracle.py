@@ -56,7 +56,7 @@ class Tally:
 
 
 def draw_query(rng: random.Random, table: ForeignTable, probes: Sequence[Probe]) -> Query:
-    """A query with a random projection. Its predicate is random, or selects the row of a probe."""
+    """A query with a random projection. The predicate is random, or selects the row of a probe."""
     columns = [*table.columns, "p"]
     leaves = ["s.a", "s.b"] if "s" in columns else []
     some = rng.sample([*columns, *leaves], k=rng.choice([1, 1, 2, 3]))

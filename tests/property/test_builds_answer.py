@@ -149,9 +149,9 @@ def exact_bounds(encoded):
 
 
 def check_extents(kind, files, built):
-    """Checks each file's least key in ascending and in descending order.
+    """Checks each file's first key in ascending and in descending order.
 
-    In this order, no key of a file precedes the stored key, and no stored count is too high.
+    In each order, no key of a file precedes the stored first key, and no stored count is too high.
     """
     n = len(files)
     keyed = built.rows - built.nulls - built.nans

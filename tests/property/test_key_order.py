@@ -87,7 +87,8 @@ def test_byte_codes_are_ordered_under_any_prefix(values, prefix, offset, start):
 def test_byte_codes_are_ordered_under_any_split_points(data):
     """For any split points and digits, codes keep the order of byte strings.
 
-    Literals and prefixes have the codes of equal values.
+    A literal has the code of an equal value, and a prefix has the codes of the values that begin
+    with it.
     """
     values = data.draw(st.lists(BYTES, min_size=1))
     encoder = data.draw(encoders(st.sampled_from(values)))

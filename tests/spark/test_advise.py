@@ -46,7 +46,7 @@ def tables(lab: Lab) -> Iterator[None]:
 
 
 def recorded(lab: Lab) -> Any:
-    """The driver's record of scans. It is complete: the listener has first received all events."""
+    """The driver's record of scans, after the listener has received all events."""
     lab.spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()
     record = lab.spark._jvm.org.apache.spark.sql.sieve.observe.ScanRecord
     return json.loads(record.json())

@@ -161,7 +161,7 @@ def test_every_projection_gives_the_same_rows(
 @pytest.mark.parametrize("kind", ["json", "csv"])
 @pytest.mark.usefixtures("database")
 def test_check_and_audit_find_a_damaged_record(lab: Lab, tmp_path: Path, kind: str) -> None:
-    """If later damage to a record keeps the file's size and time, CHECK and audits fail."""
+    """CHECK and audits fail if a record is damaged later, and the file keeps its size and time."""
     write(tmp_path, kind)
     for path in sorted(tmp_path.iterdir())[2:]:
         path.unlink()

@@ -48,7 +48,7 @@ LONG = pytest.mark.long
 
 
 def row_of_estimate(lab: Lab, statement: str) -> Row:
-    """The last row of an ESTIMATE. It is about the statement's own budget, or about `auto`."""
+    """The last row of an ESTIMATE, which is for the statement's own budget or for `auto`."""
     rows: list[Row] = lab.spark.sql(statement).collect()
     return rows[-1]
 

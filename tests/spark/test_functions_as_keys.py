@@ -114,7 +114,7 @@ def _lines() -> list[str]:
 
 
 def _accepted() -> list[str]:
-    """The calls in the list. Their types can be indexed, and the calls raise no error."""
+    """The calls in the list. These calls have indexable types, and raise no error."""
     lists = [line.partition(": ")[2] for line in _lines()]
     return [call for line in lists if line.startswith("[") for call in json.loads(line)]
 

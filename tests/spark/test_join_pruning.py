@@ -20,9 +20,9 @@ from spark_session import Lab
 
 
 def _in_turns(kinds: Iterable[str], *turns: tuple[str, ...]) -> list[Any]:
-    """Pairs each kind of query with the modes of one turn. The kinds use the turns alternately.
+    """Pairs each kind of query with the modes of one turn. Successive kinds get successive turns.
 
-    Of the modes of each turn, `make test` runs only the first two.
+    A turn is a list of modes, of which `make test` runs only the first two.
 
     The golden file joinkinds.sql runs each kind of join in all modes. A few modes per kind suffice
     here, because Sieve decides on keys before Spark chooses the join algorithm.

@@ -144,8 +144,8 @@ def test_a_changed_setting_of_hadoop_counts_too(
 ) -> None:
     """If the driver or a session changes a Hadoop setting of the reader, queries ignore the index.
 
-    Before each scan, a scan runs under another value of the setting. The earlier scan's answer must
-    not apply.
+    Before each tested scan, another scan runs under another value of the setting. The answer to
+    this earlier scan must not apply.
     """
     query = f"SELECT * FROM {table} WHERE id = 5"
     tables.check(query, exactly=1)
@@ -183,7 +183,7 @@ def test_a_changed_zone_of_executors_counts_too(tables: Lab, key: str, value: st
     "key", ["parquet.encryption.key.list", "parquet.encryption.key.access.token"]
 )
 def test_manifest_has_only_a_digest_of_a_secret(tables: Lab, key: str) -> None:
-    """A manifest has only a digest of a secret setting, because others can read manifests."""
+    """A manifest has only a digest of a secret setting, because other users can read manifests."""
     with tables.setting(key, "AAECAwQFBgcICQoLDA0ODw"):
         first = parts(tables, "parquet_t")
     with tables.setting(key, "AgECAwQFBgcICQoLDA0ODw"):
@@ -307,7 +307,7 @@ def test_properties_of_sieve_are_no_reader_options(tables: Lab) -> None:
 
 @pytest.mark.parametrize("changed", ["maker", "reader"])
 def test_view_is_pruned_only_if_settings_of_both_sessions_fit(tables: Lab, changed: str) -> None:
-    """A global temporary view skips files only if its creator's and user's settings both fit."""
+    """A global temporary view skips files only if the creator's and the reader's settings fit."""
     maker, reader = Lab(tables.spark.newSession()), Lab(tables.spark.newSession())
     maker.sql("USE fingerprints")
     maker.spark.table("csv_t").createOrReplaceGlobalTempView("both")

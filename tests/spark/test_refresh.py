@@ -48,7 +48,7 @@ def reading(lab: Lab) -> Iterator[list[int]]:
 
 
 def stages(lab: Lab) -> list[Any]:
-    """Spark's records of finished stages. They are complete: listeners have received all events."""
+    """Spark's records of finished stages, after listeners have received all events."""
     context = lab.spark.sparkContext._jsc.sc()
     context.listenerBus().waitUntilEmpty()
     store = context.statusStore()

@@ -357,7 +357,8 @@ def judge(lab: Lab, column: str, functions: Sequence[str], values: pa.Array, pla
         column: a column of `edges`.
         functions: the functions of the column that comparisons contain.
         values: all values of the column.
-        plain: for each value, whether key ranges may contain it only if a comparison is TRUE.
+        plain: for each value, whether key ranges must be exact for it, and contain it only if a
+            comparison is TRUE.
     """
     typed = lab.spark.sql(
         "SELECT {} FROM edges".format(", ".join(f.format(column) for f in functions))

@@ -324,7 +324,7 @@ def _rows(lab: Lab, path: Path, case: Case, options: Mapping[str, str]) -> Any:
     ],
 )
 def test_a_setting_of_a_column(lab: Lab, tmp_path: Path, kind: str, case: Case) -> None:
-    """If a case's setting or option changes, the column has other values in the same file."""
+    """Changing a case's setting or option changes the values that Spark reads from a file."""
     if ".".join(str(lab.spark.version).split(".")[:2]) not in case.lines.split():
         pytest.skip(f"only Spark {case.lines} asks for the setting")
     path = tmp_path / f"x.{kind}"

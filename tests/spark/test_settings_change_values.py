@@ -63,7 +63,7 @@ def test_a_setting_of_text(
     lab: Lab, tmp_path: Path, kind: str, content: str, schema: str, what: str,
     options: dict[str, str], setting: tuple[str, str],
 ) -> None:  # fmt: skip
-    """If a case's setting changes, the same file has other values, under the same options."""
+    """Changing a case's setting changes the values that Spark reads from the same file."""
     if setting in _OF_SPARK_4 and str(lab.spark.version) < "4":
         pytest.skip("the setting came with Spark 4")
     path = tmp_path / f"x.{kind}"

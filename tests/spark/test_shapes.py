@@ -88,7 +88,7 @@ def test_odd_columns(tables: Lab, shape: str) -> None:
     }.items():  # fmt: skip
         query = f"SELECT id FROM odd WHERE {where}"
         if shape == "sieve" and where.startswith("ends"):
-            # A block that is as wide as the type's range separates only the type's limits from
+            # If a block is as wide as the type's range, it separates only the type's limits from
             # other values.
             tables.check(query, at_most=3, known=WITHOUT)
         else:

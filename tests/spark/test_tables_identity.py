@@ -1,4 +1,4 @@
-"""An index belongs to one table. It does not belong to the table's copy, namesake or successor."""
+"""An index belongs to one table, and not to a copy, a namesake or a successor of the table."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ def test_partitions_of_strange_names(lab: Lab) -> None:
         frame.write.insertInto("t")
         assert len(lab.spark.table("t").inputFiles()) == len(values) + 1
         assert lab.sql("CREATE SIEVE INDEX ON t (id)")[0][2] == len(values) + 1
-        # The query has one scan for each value. Its total number of files shows that each scan
+        # The query has one scan for each value. The total number of files shows that each scan
         # reads one file.
         keys = [k * 10 + 5 for k in range(len(values))]
         each = (f"SELECT id, p FROM t WHERE id = {key}" for key in keys)

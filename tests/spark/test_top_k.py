@@ -350,7 +350,7 @@ def test_files_changed_after_the_build_are_read(top: Lab) -> None:
         known = "SELECT min(k), input_file_name() FROM t WHERE k BETWEEN 0 AND 399 GROUP BY 2"
 
         def first_known() -> Path:
-            """The indexed file with the least keys. It makes queries skip the other files."""
+            """The indexed file with the least keys, which makes queries skip all other files."""
             path = Path(min(top.sql(known))[1].removeprefix("file://"))
             path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
             return path

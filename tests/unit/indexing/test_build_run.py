@@ -78,7 +78,7 @@ class Attempts:
         """Replaces `write_within`."""
         run = RunId(f"{len(self.made):032x}")
         LocalStore().mkdirs(run_dir(self.home, run))
-        # As its number of rows, the run stores the number of files read, times a hundred.
+        # In place of its number of rows, the run stores the number of files read, times a hundred.
         return replace(SAMPLE.runs[0], id=run, bytes=what[0], keys=ROWS, rows=round(what[1] * 100))
 
     def build(

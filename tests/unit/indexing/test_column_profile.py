@@ -192,7 +192,7 @@ def test_a_map_finds_each_location_of_a_value() -> None:
 def test_bytes_that_hardly_count() -> None:
     """A saving below a hundredth of the column, or below 8 KB if that is more, is negligible.
 
-    For a sampled part of the domain, the negligible bytes are the part's share.
+    For a sampled part of the domain, the number of negligible bytes is scaled to the part's share.
     """
     assert profile().little == 80_000
     assert profile(rows=1000).little == 8 << 10

@@ -32,7 +32,7 @@ def test_mapping_keeps_order_and_membership(
 ) -> None:
     """The mapping keeps the order of codes, and adds no code.
 
-    It maps different codes to different codes.
+    The mapping maps different codes to different codes.
     """
     domain_sample, _ = zoom_of(sample, share)
     everything = np.unique(np.append(sample, np.array(others, np.int64)).astype(np.int64))
@@ -130,7 +130,7 @@ def test_a_key_of_many_rows_is_always_seen() -> None:
 def test_a_key_is_heavy_from_half_a_stratum_on(others: int, seen: bool) -> None:
     """A key is frequent if at least one row in 64 has the key.
 
-    One row in 64 is half of one of the 32 strata.
+    There are 32 strata, so a key that fills half of a stratum has one row in 64.
     """
     sample = np.append(np.full(1000, 77_777), np.arange(1000 * others) * 1000 + 10**8)
     domain_sample, query_model = zoom_of(sample, 0.01)
@@ -167,7 +167,7 @@ def test_the_outermost_windows_reach_to_the_ends_of_all_codes() -> None:
 
 
 def test_window_model_has_the_shares_of_codes_and_keys() -> None:
-    """The query model of windows has the windows' shares of all codes and of all keys."""
+    """The query model of windows records the windows' shares of all codes and of all keys."""
     query_model = QueryModel.of_sample(np.array([0, 10, 20, 30]))
     seen = DomainSample(np.array([0]), np.array([10]), NOTHING, 0.5).of_mass(query_model)
     assert seen is not None

@@ -36,7 +36,8 @@ def test_sample_gets_its_share_of_the_budget() -> None:
 @pytest.mark.parametrize(
     ("kind", "read", "of_all"),
     [
-        # However large the sample is, existing keys are drawn from one file of the sample.
+        # Each existing key is from one file of the sample, so a query reads at least this file,
+        # whatever the sample's size.
         ("present", 1.0, 1.0), ("present", 20.0, 100.0), ("present", 1.19, 1 + 0.19 * 99 / 19),
         ("value", 20.0, 100.0), ("range", 2.0, 1 + 99 / 19), ("absent", 0.2, 1.0),
         ("absent", 0.0, 0.0),

@@ -47,7 +47,7 @@ OTHER = replace(SAMPLE.table, table="other", location="file:/w/other")
 
 @dataclass(frozen=True)
 class Case:
-    """What an index folder contains, and the state of the index that follows.
+    """What an index folder contains, and the state of the index that results from this content.
 
     Attributes:
         found: the newest version, None, or the error that was raised when it was read.

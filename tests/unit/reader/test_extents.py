@@ -128,7 +128,7 @@ FLAGS = ("", "b", "f", "bf")
 
 
 def at_the_latest(entries: list[Entry], keyed: int, *, falls: bool) -> list[int]:
-    """Returns the codes of a location's rows, where each row is as late as its entry permits.
+    """Returns the codes of a location's rows, if each row has the last code that its entry permits.
 
     If a cell has several codes, its row gets the last of them. All rows that no cell counts get the
     last code of the location. In descending order, all codes are inverted.

@@ -57,7 +57,7 @@ def test_price_is_interpolated_around_the_budget(
 def sizes(*steps: tuple[float, float]) -> Callable[[float], float]:
     """Returns a function that maps a multiple of the price to the bytes of a run.
 
-    Each step is a pair: the greatest multiple for which it holds, and the bytes.
+    Each step is a pair: the greatest multiple for which the step holds, and the bytes.
     """
     return lambda times: next(size for most, size in steps if times <= most)
 

@@ -80,7 +80,7 @@ def missing(
     state: type[Failed | Gone | Ready] = Ready,
     **others: str,
 ) -> MissingIndexes:
-    """Returns the declared indexes that a table lacks; all indexes that it has are in one state."""
+    """Returns the declared indexes that a table lacks; all its existing indexes have this state."""
     table = PlainTable(warehouse, "t", no_fault)
     declared = {"sieve.columns": columns, "sieve.options": options}
     declared |= {f"sieve.{key}": value for key, value in others.items()}

@@ -41,7 +41,7 @@ def test_share_of_files_that_a_scan_still_reads(use: ColumnUse, files: float, sh
 def test_and_keeps_the_narrowest_use() -> None:
     """If two parts of an AND use the same column, the use that reads fewer files counts.
 
-    If parts of an AND use different columns, the AND keeps the use of each column.
+    If the parts of an AND use different columns, each column's use counts.
     """
     narrow = all_of([{ID: ColumnUse(Kind.RANGE)}, {ID: ColumnUse(Kind.EQUALS)}])
     assert narrow == {ID: ColumnUse(Kind.EQUALS)}

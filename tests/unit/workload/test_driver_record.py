@@ -58,7 +58,7 @@ def record(*rows: Any, since: int = 0, driver: str = "d") -> Any:
     ],
 )
 def test_each_leaf_has_its_kind(op: str, kind: Kind) -> None:
-    """Each operator is one kind of use of its column.
+    """Each operator counts as one kind of use of the column that it compares.
 
     A column can be a path.
     """
@@ -88,9 +88,9 @@ def test_constants_are_no_use_of_a_column(tree: Any) -> None:
 
 
 def test_connectives_and_unknown_parts() -> None:
-    """AND has the uses of all its parts; OR adds the numbers of values of the same column.
+    """In an AND, the uses of all parts count; OR adds the numbers of values of the same column.
 
-    An unknown part is a use of each column that it names.
+    An unknown part counts as a use of each column that it names.
     """
     unknown = {"op": "unknown", "names": ["note"]}
     assert tree_uses({"op": "and", "args": [ID, unknown]}) == {
@@ -102,7 +102,7 @@ def test_connectives_and_unknown_parts() -> None:
 
 
 def test_uses_of_substrings() -> None:
-    """A gram's look-up is a use of substrings, unless the column also has a prefix predicate."""
+    """Looking up a gram is a use of substrings, unless the column also has a prefix predicate."""
     gram = {"op": "exists", "args": [{"op": "=", "col": ["", "note", "substring"]}]}
     contains = {("", "note", "substring"): ColumnUse(Kind.CONTAINS)}
     assert tree_uses({"op": "and", "args": [gram, gram]}) == contains
