@@ -123,7 +123,8 @@ def _base_is_worth_it(
     number: npt.NDArray[np.int64], runs: Sequence[RunRef], left: Locations, snapshot: Snapshot
 ) -> bool:
     if not runs:
-        # The version has no run, because no location has a key, so a new base would not help.
+        # No location of the version has a key, so the version has no run, and a new base would also
+        # have no key.
         return True
     in_base = number == 0
     total = sum(file.length for file in snapshot.files)

@@ -8,7 +8,7 @@ counts as deciding unless Spark's reader certainly ignores it for the indexed co
 In CSV and JSON, appending a column to the schema can also affect the values of the other columns.
 Spark treats a record as corrupt if a value cannot be converted to the new column's type, or if a
 CSV record lacks a value for the new column. The other values of some corrupt records differ from
-query to query; neither a build nor CHECK nor an audit can recognise such a record. Example:
+query to query. Builds, CHECK and audits cannot recognise such a record. Example:
 `spark.sql.json.enablePartialResults` is off, and a column `b MAP<STRING, INT>` is added to the
 schema. For the record `{"b":{"k":"x","a":7},"a":1}`, Spark then returns 7 for `a`, because its
 parser continues inside `b`.

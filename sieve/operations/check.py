@@ -188,7 +188,7 @@ def _read(
             np.where(first[some.owners] < 0, -1, first[some.owners] + some.within).tolist()
             for first in firsts
         ]
-        # A file without keys is in no run, and an index of only such files has no run.
+        # A file without keys is in no run. An index that has only such files has no run.
         for rounds in shared_rounds([runs[k] for k in numbers_of_runs]):
             files = len(own)
             environment.describe_job(f"checking {index.manifest.name}, {files} files")

@@ -51,8 +51,8 @@ class Order:
         rows: the number of rows that the scan needs, 1 or more.
         ties: whether the query needs all rows with equal values in this column. If `ties` is false,
             one of these rows is enough.
-        against: a predicate that is true for each row that the query's filters exclude. It need not
-            be true for rows that the query ignores.
+        against: a predicate that is true for each row that the query's filters exclude. The
+            predicate need not be true for rows that the query ignores.
     """
 
     column: Column
@@ -140,8 +140,8 @@ def _classes(
 ) -> Iterator[tuple[Flags, Counts, bool]]:
     """Yields three values for each class of rows.
 
-    They are: which locations contain rows of the class, the number of these rows in each location,
-    and whether the class is ``key``.
+    The three values are: which locations contain rows of the class, the number of these rows in
+    each location, and whether the class is ``key``.
     """
     for name in order.classes():
         if name == "key":

@@ -2,8 +2,8 @@
 
 A look-up of a key reads each location that has an entry covering the key. The function
 `sieve_segments` and the inspection page report the coverage. Example: one location has the entry
-``[0, 9]``, and another has ``[5, 14]``. Their coverage is 1 on ``[0, 4]``, 2 on ``[5, 9]`` and 1 on
-``[10, 14]``.
+``[0, 9]``, and another has ``[5, 14]``. The coverage of these two entries is 1 on ``[0, 4]``, 2 on
+``[5, 9]`` and 1 on ``[10, 14]``.
 """
 
 from __future__ import annotations

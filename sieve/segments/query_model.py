@@ -3,7 +3,7 @@
 If an imprecise index ignores the gap between two keys of a location, every query that falls wholly
 into the gap reads the location without a match. Therefore the model estimates the *skip
 probability* of a gap: the expected share of queries that fall wholly into the gap. Six kinds of
-query have equal weight. They look up these keys or ranges:
+query have equal weight. The queries look up these keys or ranges:
 
 0. a key that occurs; each distinct key is equally likely
 1. a key that occurs; the key of each row is equally likely

@@ -1,7 +1,7 @@
 """The stopping rule of the budget `auto`: decides at which size a build stops adding to an index.
 
-The build stops at the first of three limits: a further byte no longer saves enough reads, queries
-read a near-optimal number of files, or the index has its maximum share of the table's size.
+The build stops at the first of three limits. Either a further byte no longer saves enough reads, or
+queries read a near-optimal number of files, or the index has its maximum share of the table's size.
 
 The first limit is a cost per byte, a Lagrange multiplier as in rate-distortion coding. A byte of
 the index pays back if, within `payback` queries, it saves reading at least one byte of the table.

@@ -34,7 +34,10 @@ from sql_ext.statements.commands import quote
 
 
 class _Commands(click.Group):
-    """The command group `sieve`. It prints Sieve's own errors as one line, not as a stack trace."""
+    """The command group `sieve`.
+
+    The command prints Sieve's own errors as one line, not as a stack trace.
+    """
 
     def invoke(self, ctx: click.Context) -> object:
         try:

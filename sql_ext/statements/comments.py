@@ -6,9 +6,9 @@ import re
 import sys
 from dataclasses import dataclass
 
-# This pattern matches the start of a comment. It also matches quoted tokens as a whole, because no
-# comment can start inside quotes. A quoted token that is never closed extends to the end of the
-# text.
+# This pattern matches the start of a comment. The pattern also matches quoted tokens as a whole,
+# because no comment can start inside quotes. A quoted token that is never closed extends to the end
+# of the text.
 _TOKENS = re.compile(
     r"""
       (?<!\w) r (?: '[^']*'? | "[^"]*"? )
@@ -39,7 +39,8 @@ class Blanked:
     """A statement with blanks in place of its comments. All offsets in the text stay valid.
 
     Attributes:
-        text: the statement's text without comments. Its length and line breaks are unchanged.
+        text: the statement's text without comments. The text's length and line breaks are
+            unchanged.
         unclosed: offset of a ``/*`` whose comment is never closed. ``None`` if every comment is
             closed.
     """

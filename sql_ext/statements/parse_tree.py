@@ -23,7 +23,7 @@ Node = Tree[Token]
 
 @cache
 def grammar() -> Lark:
-    """The parser. Its start rule can be ``start`` or one of `grammar_tables.NAMES`."""
+    """The parser. The start rule can be ``start`` or one of `grammar_tables.NAMES`."""
     return load_grammar()
 
 

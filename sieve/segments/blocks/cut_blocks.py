@@ -178,8 +178,8 @@ def _segment(pieces: list[Keys], changes: int) -> Segment:
     first, last = int(codes[0]), int(codes[-1])
     width = -(-(last - first + 1) // (changes + 1))
     if width > NO_HOLE:
-        # The segment covers all 2^64 codes. It gets two blocks, because the width of a single block
-        # would not fit into 64 bits.
+        # The segment covers all 2^64 codes, so the width of a single block would not fit into 64
+        # bits. The segment gets two blocks.
         width = 1 << 63
     n_blocks = (last - first) // width + 1
     numbers = ((_unsigned(codes) - _unsigned(first)) // np.uint64(width)).astype(np.int64)

@@ -1,6 +1,6 @@
 """Look-up in a map segment: finds the locations that may contain keys with given hashes.
 
-For each hash, a look-up XORs three cells. Their XOR consists of a fingerprint and a value. If the
+For each hash, a look-up XORs three cells. The result consists of a fingerprint and a value. If the
 fingerprint equals that of the hash, the value is a location or refers to a posting list. Like a
 look-up in a Bloom filter, this look-up has false positives, but no false negatives.
 """

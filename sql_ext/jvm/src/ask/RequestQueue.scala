@@ -51,8 +51,8 @@ object RequestQueue {
 }
 
 /**
- * The requests to one front end, and the front end's answers. The front end opens no port. Its threads call `take`
- * through the authenticated gateway, and wait in this call for a request. Scans, statements, functions inside
+ * The requests to one front end, and the front end's answers. The front end opens no port. The front end's threads call
+ * `take` through the authenticated gateway, and wait in this call for a request. Scans, statements, functions inside
  * statements, and background work have separate queues, so that no kind of work delays another.
  */
 final class RequestQueue {

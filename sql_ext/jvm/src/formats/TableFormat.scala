@@ -224,8 +224,8 @@ object TableFormat {
     all.exists(format => format.owns(relation.location) && format.isKnown(relation))
 
   /**
-   * The columns of a scan whose values come from the files. Their metadata contains the declared type of CHAR and
-   * VARCHAR columns, which Spark removes from the columns of a scan that pads CHAR values.
+   * The columns of a scan whose values come from the files. The columns' metadata contains the declared type of CHAR
+   * and VARCHAR columns. Spark removes this metadata from the columns of a scan that pads CHAR values.
    */
   def filesColumns(scan: LogicalRelation): Seq[AttributeReference] = scan.relation match {
     case files: HadoopFsRelation =>

@@ -26,8 +26,7 @@ class RangeTasks(session: SparkSession, isSplitable: Path => Boolean) {
   private type Listed = Seq[(InternalRow, FileStatusWithMetadata)]
 
   /**
-   * Returns the tasks of a scan. Their number is at most the number of tasks that Spark would create for the whole
-   * files.
+   * Returns the tasks of a scan. There are at most as many tasks as Spark would create for the whole files.
    */
   def of(files: Listed): Seq[FilePartition] = {
     val most = Seq(1L,

@@ -50,7 +50,7 @@ private object DistinctGrams {
  * Collects the distinct grams of texts.
  *
  * Most grams of a text occur in earlier texts, too. A small table, in which a later gram replaces an earlier one, finds
- * most of these repetitions. It fits into the cache of a core, unlike the set of all grams.
+ * most of these repetitions. The table fits into the cache of a core, unlike the set of all grams.
  */
 private class DistinctGrams {
   private val recent = new Array[Int](1 << slotBits)
