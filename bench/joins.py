@@ -61,7 +61,8 @@ def main() -> None:
     if args.suite == "star":
         star.measure(console, args.rows, args.runs)
         return
-    # Otherwise PySpark logs each error of a query with the whole query and two stack traces.
+    # Without this line, PySpark logs each error of a query with the whole query and two stack
+    # traces.
     logging.disable()
     modes = MODES | {"Sieve": MODES["Sieve"] | {"spark.sieve.join.pruning": args.pruning}}
     if args.without_constants:

@@ -171,7 +171,7 @@ def map_limit(size: int, keys: int, rows: int, n_files: int) -> Limit | None:
 
 
 def map_left_out(manifest: Manifest) -> Limit | None:
-    """Returns the limit because of which a version has no hash map, or None.
+    """Returns the limit that prevented a hash map in a version, or None.
 
     Returns None if the user has set the budget or the shape, if the version has a map, or if
     queries would not read less with a map.

@@ -72,7 +72,7 @@ def by_runs(runs: Counts) -> Iterator[tuple[list[int], list[int]]]:
 
 
 def ordinals_in(places: Counts, begin: int, end: int) -> Counts:
-    """int64[n], each file's ordinal in the run with the slots `begin` to `end` - 1, or else -1."""
+    """int64[n]: each file's ordinal in the run of slots `begin` to `end` - 1; -1 if it has none."""
     there = (places >= begin) & (places < end)
     ordinals: Counts = np.where(there, places - begin, -1).max(axis=1)
     return ordinals

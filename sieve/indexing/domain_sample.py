@@ -3,7 +3,7 @@
 The size of an index, and the files that queries read, depend on which files have neighbouring keys.
 A sample of rows does not show neighbouring keys, but a window does, because it contains all keys in
 an interval of key codes. The build moves the windows together, without gaps between them. Each
-algorithm for a column therefore also works on the windows. They contain a known share of the
+algorithm for a column therefore also works on the windows. The windows contain a known share of the
 column.
 
 Source: stratified sampling (Cochran, "Sampling Techniques", chapter 5), with one window in each

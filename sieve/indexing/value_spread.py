@@ -20,9 +20,9 @@ def value_spread(
     """Returns the mean number of locations that contain the value of a row; 0 if there are no rows.
 
     Suppose the sample has s rows with a value, in d locations. The function regards locations as
-    boxes into which rows are thrown at random. The function finds the number of boxes of which s
-    throws hit d on average. From this number, the function estimates how many boxes all rows with
-    the value hit. If s equals d, the estimate is d.
+    boxes into which rows are thrown at random. The function finds how many boxes there are if s
+    throws hit d of them on average. From this number, the function estimates how many boxes all
+    rows with the value hit. If s equals d, the estimate is d.
 
     Args:
         hashes: uint64[n], hash of each sampled row's value.
@@ -51,7 +51,7 @@ def _hit(boxes: Numbers, throws: Numbers | Counts) -> Numbers:
 
 
 def _boxes(throws: Counts, hit: Counts) -> Numbers:
-    """Returns the number of boxes of which `throws` random throws hit `hit` on average.
+    """Returns how many boxes there are if `throws` random throws hit `hit` of them on average.
 
     `hit` must be below `throws`.
     """

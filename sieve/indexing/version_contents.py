@@ -53,7 +53,7 @@ def build_contents(
     reused: ReusedRuns = NOTHING,
     before: Stored = NOTHING_STORED,
 ) -> Contents:
-    """Reads and indexes the files for which a refresh reuses no index data.
+    """Reads and indexes the files whose index data a refresh cannot reuse.
 
     No version refers to the result yet. If the build fails, it deletes the run that it has written.
 

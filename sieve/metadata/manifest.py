@@ -307,8 +307,8 @@ def _run_file(fields: Fields) -> RunFileRef:
         hashes=lambda name: fields.ranges(name, MAX_RANGES),
     )
     if not file.codes and not file.hashes:
-        # Look-ups read a file only if one of its ranges contains their key, so no query would find
-        # the keys in a file without ranges.
+        # A look-up reads a file only if one of the file's ranges contains the key. So no query
+        # would find the keys of a file without ranges.
         raise CorruptError("SIEVE_MANIFEST_CORRUPT", f"manifest: {file.name} has no range of keys")
     return file
 

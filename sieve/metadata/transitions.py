@@ -44,7 +44,7 @@ class SetOptions:
 
 @dataclass(frozen=True, slots=True)
 class Refresh:
-    """The change that replaces a version's contents by those of a build or a compaction.
+    """The change that replaces a version's contents by the result of a build or a compaction.
 
     If another writer sets options during the build, the next refresh uses those options.
     """

@@ -73,7 +73,7 @@ class CheckedFile:
 class _Seen:
     """What CHECK counted in a location: rows, NULLs, NaNs, missed keys and damaged records.
 
-    ``missed`` counts the rows for which a look-up of the row's key did not find the row's location.
+    ``missed`` counts the rows whose location a look-up of the row's key did not find.
     """
 
     rows: int = 0

@@ -1,8 +1,8 @@
 """Key ranges: the values that a predicate allows in one column (a search argument, SARG).
 
 Key ranges contain all values for which the predicate can be TRUE. They may also contain other
-values. The key ranges of ``a OR b`` are the union of the key ranges of a and b; those of ``a AND
-b`` are the intersection of the key ranges of a and b.
+values. For ``a OR b``, the key ranges of a and of b are united. For ``a AND b``, they are
+intersected.
 
 Examples for an exact encoder of integers: the key ranges of ``x < 5`` consist of the interval
 ``[LEAST, 4]``. The key ranges of ``x IN (1, 2, 7)`` consist of the intervals ``[1, 2]`` and ``[7,

@@ -1,4 +1,4 @@
-"""Reasons: the closed list of causes for which a scan used no index, or read a file anyway.
+"""Reasons: the closed list of reasons why a scan used no index, or read a file anyway.
 
 The text below each reason says what the reason means, and after ``Do:`` what a user can do.
 ``docs/tables.py`` writes these texts into ``docs/sql.md``. The build of the shim generates the

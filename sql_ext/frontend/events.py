@@ -68,9 +68,9 @@ class _Write:
 
     Attributes:
         replaced: whether one of these writes replaced the table.
-        every: whether one of the writing sessions has set ``spark.sieve.refresh.auto``. If so, the
-            refresh covers all indexes of the table. Otherwise, the refresh covers only indexes
-            whose option ``refresh`` is ``auto``.
+        every: whether one of the writing sessions has set ``spark.sieve.refresh.auto``. The refresh
+            then covers all indexes of the table. Without such a session, the refresh covers only
+            indexes whose option ``refresh`` is ``auto``.
     """
 
     replaced: bool = False

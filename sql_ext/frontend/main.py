@@ -2,7 +2,7 @@
 
 Scans, statements, nested calls, background work and pages each have their own queue and threads. So
 a slow statement cannot delay a scan. A function call inside a statement uses another queue than the
-statement. Otherwise, the call could wait for the statement's own thread (deadlock).
+statement. In the same queue, the call could wait for the statement's own thread (deadlock).
 """
 
 from __future__ import annotations

@@ -303,7 +303,10 @@ Command = (
 
 
 def columns_of(command: Command) -> ResultColumns:
-    """Columns of a statement's result. ESTIMATE with EXTENDED has other columns than ESTIMATE."""
+    """Columns of a statement's result.
+
+    With EXTENDED, ESTIMATE has other columns than without EXTENDED.
+    """
     if isinstance(command, EstimateIndex) and command.extended:
         return command.extended_columns
     return command.result_columns

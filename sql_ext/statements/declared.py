@@ -53,9 +53,9 @@ class MissingIndexes:
     """The declared indexes of a table that do not exist.
 
     Attributes:
-        wanted: those of the indexes that Sieve can build.
+        wanted: the missing indexes that Sieve can build.
         options: options with which Sieve builds them.
-        refused: those of the indexes that Sieve cannot build.
+        refused: the missing indexes that Sieve cannot build.
     """
 
     wanted: tuple[Wanted, ...] = ()

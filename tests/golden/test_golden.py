@@ -29,7 +29,7 @@ Connect = Callable[[], Engine]
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Runs each corpus file in the modes that apply to this file.
 
-    Files with a stored proof do not run without the index.
+    In the mode ``off``, files with a stored proof are omitted.
     """
     if "mode" in metafunc.fixturenames:
         anew = metafunc.config.getoption("regenerate")

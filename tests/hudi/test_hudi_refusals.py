@@ -51,7 +51,7 @@ def test_a_table_without_a_commit(lab: Lab) -> None:
 
 
 def test_base_files_of_another_format(lab: Lab) -> None:
-    """CREATE refuses base files that are not Parquet, because their readers have other settings."""
+    """CREATE refuses base files that are not Parquet, as readers of other formats differ."""
     with lab.database("hudi_orc"):
         tables.create(lab, "cow", parts=True, hoodie__table__base__file__format="ORC")
         with lab.setting("hoodie.table.base.file.format", "ORC"):

@@ -160,7 +160,7 @@ def test_indexes_follow_writes(lab: Lab, name: str) -> None:
 def test_a_cached_table_is_refreshed_in_place(lab: Lab) -> None:
     """SIEVE statements do not replace the table object in the session's cache.
 
-    Otherwise, queries would miss the commit of a concurrent statement, which goes to the old
+    If they did, queries would miss the commit of a concurrent statement, which goes to the old
     object.
     """
     jvm = lab.spark._jvm

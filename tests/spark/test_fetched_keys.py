@@ -193,7 +193,7 @@ def test_keys_are_fetched_up_to_an_eighth_of_the_scan(star: Lab, build: str, cos
 
 
 def test_cost_counts_only_bytes_that_indexes_leave(star: Lab) -> None:
-    """For both sides of the join, the cost counts only the bytes that indexes do not skip.
+    """The cost counts only bytes that indexes do not skip, on both sides of the join.
 
     In the catalog, each of the two joined tables has a size of 1 GB.
     """

@@ -84,7 +84,7 @@ def test_many_keys_become_ranges(star: Lab) -> None:
 
 
 def test_side_without_a_predicate_supplies_no_keys(star: Lab) -> None:
-    """A dimension without a predicate supplies no keys, because such keys would skip no file."""
+    """A dimension without a predicate supplies no keys, because its keys exclude no file."""
     query = (
         "SELECT /*+ BROADCAST(d) */ count(*) FROM fact JOIN range(500, 30000) d ON fact.k = d.id"
     )

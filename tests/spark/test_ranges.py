@@ -240,8 +240,8 @@ def test_bytes_read_have_the_footer_of_each_stretch(lab: Lab, table: str) -> Non
         (of,) = lab.explain(query)
         return of["ranges_read"], of["bytes_read"]
 
-    # For each row group, how many bytes a query for one of its keys reads. Then the row groups at
-    # which the second and the third range begin.
+    # The first line computes, for each row group, how many bytes a query for one of its keys reads.
+    # The next lines find the row groups at which the second and the third range begin.
     singles = [ranges_and_bytes_read(k * ROWS)[1] for k in range(GROUPS)]
     second = next(k for k in range(1, GROUPS) if ranges_and_bytes_read(0, k * ROWS)[0] == 2)
     third = next(

@@ -119,9 +119,9 @@ def test_a_partition_elsewhere_is_indexed_too(lab: Lab, tmp_path: Path) -> None:
 def test_file_in_several_partitions_is_always_read(lab: Lab, tmp_path: Path) -> None:
     """A scan always reads a file that several partitions list.
 
-    If the keys of a file in several partitions bounded a top-k query, low keys of one group would
-    exclude rows of other groups. Several partitions share a location, spelt equally or differently,
-    or one location lies in another.
+    The keys of a file in several partitions must not bound a top-k query, because low keys of one
+    group would exclude rows of other groups. Several partitions share a location, spelt equally or
+    differently, or one location lies in another.
     """
     shared = tmp_path / "shared"
     lab.spark.range(100, 110, 1, 1).toDF("k").write.parquet(str(shared))

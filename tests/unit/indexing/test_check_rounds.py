@@ -219,7 +219,7 @@ def test_number_of_rounds_does_not_change_missed_keys(tmp_path: Path, limit: int
     wrong = [-1, 100, 150, 205, 1000]
     counts = answers(tmp_path, run, limit, sound + wrong)
     assert counts[0] == 9
-    # A key that is missed by code and by hash counts twice: once in each kind of round.
+    # If both the look-up by code and the look-up by hash miss a key, the key counts twice.
     assert counts[3] == (5 if len(rounds) == 1 else 10)
 
 

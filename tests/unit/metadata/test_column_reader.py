@@ -117,7 +117,7 @@ def test_only_the_time_zone_of_the_jvm_matters_in_orc() -> None:
 
 @pytest.mark.parametrize("format_name", ["parquet", "orc"])
 def test_key_provider_of_encrypted_columns_matters(format_name: str) -> None:
-    """A change of the key provider for encrypted columns matters, in each setting that names it.
+    """Each setting that names the key provider of encrypted columns matters.
 
     If a key is missing, ORC returns masked values.
     """

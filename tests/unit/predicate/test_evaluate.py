@@ -195,7 +195,7 @@ def test_limits_make_parts_unknown():
     ],
 )
 def test_exact_leaves_select_exactly_their_values(tree, expected):
-    """For integers, each operator selects exactly those values for which it can be TRUE.
+    """For integers, each operator selects exactly the values that can make it TRUE.
 
     The tested values include both ends of the domain.
     """

@@ -114,8 +114,8 @@ def test_next_price_lies_between_the_prices_of_two_attempts(
 ) -> None:
     """If one attempt fits and another does not, their bytes determine a price between their prices.
 
-    The next price lies between a fifth and four fifths of the way from one price to the other, on a
-    logarithmic scale.
+    On a logarithmic scale, the next price keeps at least a fifth of their distance from both
+    prices.
     """
     tried: list[float] = []
 

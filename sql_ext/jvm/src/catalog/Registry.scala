@@ -56,7 +56,7 @@ object Registry extends Logging {
     table.properties.filter(_._1.startsWith(TableProperties.registrations)).toMap
 
   /**
-   * True if the registration requests automatic refreshes. If so, Sieve refreshes the index after each write to the
+   * True if the registration requests automatic refreshes. Sieve then refreshes the index after each write to the
    * table, whatever the session's setting is.
    */
   def follows(registration: String): Boolean =

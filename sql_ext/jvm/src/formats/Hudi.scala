@@ -73,7 +73,8 @@ object Hudi extends TableFormat {
   }
 
   /**
-   * The instant as of which a reader shows the table. The reader ignores log entries that are later than this instant.
+   * The instant of the table state that a reader shows. The reader ignores log entries that are later than this
+   * instant.
    */
   def instant(relation: HadoopFsRelation): String = field(relation.fileFormat, "queryTimestamp").toString
 

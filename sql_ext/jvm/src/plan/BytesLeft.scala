@@ -42,7 +42,8 @@ class BytesLeft(session: Compat.Session, plan: LogicalPlan) {
 
   /**
    * The reason why no index can prune any of these scans by its key. None if an index might prune at least one scan.
-   * Also None with `spark.sieve.strict` or `spark.sieve.require`, because the scan itself must then raise the error.
+   * Also None if `spark.sieve.strict` or `spark.sieve.require` is set, because the scan itself must then raise the
+   * error.
    */
   def unserved(keys: Seq[(LogicalRelation, Expression)]): Option[Reason] =
     if (Settings.strict(session) || Settings.required(session)) None

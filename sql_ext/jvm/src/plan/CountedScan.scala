@@ -110,8 +110,8 @@ trait CountedScan extends FileSourceScanExec {
   /** The RDD of Spark's own scan, or an RDD of ranges if the listing restricts files to ranges. */
   override lazy val inputRDD: RDD[InternalRow] = {
     val read =
-      // After the files were listed, the user may have allowed readers to omit rows. If so, the scan lists its files
-      // again without the top-k condition.
+      // After the files were listed, the user may have allowed readers to omit rows. In this case, the scan lists its
+      // files again without the top-k condition.
       if (TopK.in(dataFilters).nonEmpty && TopK.mayBeMissing(relation)) withoutBound
       else {
         val files = selectedFiles
