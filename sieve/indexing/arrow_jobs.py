@@ -66,8 +66,8 @@ class _Unchanging(zipimporter):
 
 @functools.cache
 def _freeze_imports() -> None:
-    # Due to `functools.cache`, a worker runs this function only once. To ask `gc.get_freeze_count`
-    # instead would take longer, because it visits each object.
+    # Due to `functools.cache`, a worker runs this function only once. Calling `gc.get_freeze_count`
+    # instead would take longer, because this function visits each object.
     gc.collect()
     gc.freeze()
 

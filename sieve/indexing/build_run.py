@@ -135,7 +135,7 @@ def build_run(
 
 
 def _with_likely_map(profile: ColumnProfile, choice: Choice[RunRef]) -> ColumnProfile:
-    """Returns the profile; if a hash map is likely, it asks for as few cuts as possible."""
+    """Returns the profile, which asks for as few cuts as possible if a hash map is likely."""
     may_map = choice.with_maps and choice.options.shape == "auto"
     return replace(profile, few=may_map and map_is_likely(profile, choice.options))
 

@@ -38,7 +38,7 @@ _WIDER = 8
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Profile:
-    """A column's sizes and a sample of it; computes how large an index the budget allows.
+    """The sizes and a sample of a column; computes how large an index the budget allows.
 
     Attributes:
         sizes: int64[n], size of each location in bytes.

@@ -157,8 +157,8 @@ def changed_parts(column: Sequence[str], then: Parts, now: Parts) -> tuple[str, 
     one, other = deciding_parts(path, then), deciding_parts(path, now)
     changed = (k for k in one.keys() | other.keys() if one.get(k) != other.get(k))
     # After a setting changed, another part, such as Spark's release, can be deciding in only one of
-    # the two fingerprints. If the value of that other part is the same in both, the result omits
-    # it.
+    # the two fingerprints. If the other part has the same value in both fingerprints, the result
+    # omits this part.
     return tuple(sorted(k for k in changed if then.get(k) != now.get(k)))
 
 

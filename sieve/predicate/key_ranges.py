@@ -1,7 +1,7 @@
 """Key ranges: the values that a predicate allows in one column (a search argument, SARG).
 
 Key ranges contain all values for which the predicate can be TRUE. They may also contain other
-values. For ``a OR b``, the key ranges of a and of b are united. For ``a AND b``, they are
+values. For ``a OR b``, the key ranges of a and of b are united. For ``a AND b``, the key ranges are
 intersected.
 
 Examples for an exact encoder of integers: the key ranges of ``x < 5`` consist of the interval

@@ -62,7 +62,7 @@ class Cache(Generic[Key, Value]):
         """Returns the value of a key; loads the value if the cache does not contain it.
 
         Threads that request the same key at the same time wait for one load. If the load fails,
-        each of them gets the error. The cache keeps neither errors nor values larger than
+        each of these threads gets the error. The cache keeps neither errors nor values larger than
         `max_bytes`.
 
         Args:

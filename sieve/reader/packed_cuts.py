@@ -1,10 +1,10 @@
 """Packed cuts: the byte offsets that cut files into ranges, compressed but readable per file.
 
-An answer to a scan needs cuts only of files that the scan reads in part. To find the file of a
-range, the structure stores the first range of each page of files, and the number of ranges of each
-file in the page (a succinct rank structure). Example, with pages of two files: if four files have
-1, 3, 2 and 2 ranges, ``first`` is 0, 4, 8. The second page contains the ranges 4 to 7, and its
-files have two ranges each. In the example, range 6 is the first range of the fourth file.
+An answer to a scan needs cuts only of files that the scan reads in part. A succinct rank structure
+finds the file of a range. It stores the first range of each page of files, and the number of ranges
+of each file in the page. Example, with pages of two files: if four files have 1, 3, 2 and 2 ranges,
+``first`` is 0, 4, 8. The second page contains the ranges 4 to 7, and its files have two ranges
+each. In the example, range 6 is the first range of the fourth file.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """A binary fuse function: an array of cells that maps a fixed set of hashes to values.
 
 Each hash has three cells, and the XOR of these cells is the hash's value. The construction peels a
-hypergraph: it repeatedly removes each hash that shares one of its cells with no other remaining
-hash. When no hash is left, the construction fills the cells, beginning with the cells of the hashes
-that were removed last. The cells form a row of windows. A hash has one cell in each of three
-neighbouring windows, so large sets need only 1.13 cells per hash. The peeling takes about a
+hypergraph: it repeatedly removes each hash that has a cell to itself, that is, a cell of no other
+remaining hash. When no hash is left, the construction fills the cells, beginning with the cells of
+the hashes that were removed last. The cells form a row of windows. A hash has one cell in each of
+three neighbouring windows, so large sets need only 1.13 cells per hash. The peeling takes about a
 thousand rounds; a round consists of a few numpy calls, which remove all hashes that can be removed
 at once.
 

@@ -24,7 +24,7 @@ final class ListedFiles(val relation: HadoopFsRelation) {
 
   /**
    * Replaces the list of files. Returns [path, length, time] of each file or file slice as JSON. The list omits files
-   * without a known state, and files of which readers return only some rows.
+   * without a known state, and files from which readers return only some rows.
    */
   def replace(directories: Seq[PartitionDirectory]): String = {
     appendices = Map.empty
