@@ -18,7 +18,7 @@ class Contents:
         instant: the time of the indexed snapshot of the table, ISO 8601 in UTC with milliseconds.
         type: the column's Catalyst type in the form of ``DataType.simpleString``.
         options: the options of the build.
-        format_name: the table's file format: parquet, orc, csv or json.
+        format_name: the table's format: parquet, orc, csv, json, hudi, delta or iceberg.
         null_proof: whether a query can skip files by their NULL counts; false for text formats.
         fingerprint: SHA-256, in hex, of ``fingerprint_parts``. The hash identifies how the build
             read the table.
@@ -29,7 +29,7 @@ class Contents:
         roots: absolute qualified URIs of the folders to which the paths in the file list are
             relative.
         stats: the statistics of the build.
-        commit: the indexed commit of a Delta table, or None for other tables.
+        commit: the indexed commit of a Delta or Iceberg table, or None for other tables.
     """
 
     instant: str

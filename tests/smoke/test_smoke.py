@@ -48,7 +48,7 @@ def test_explain_sieve_shows_the_files_to_read(lab: Lab, table: str) -> None:
 
 
 def test_functions_return_keys_segments_and_files(lab: Lab, table: str) -> None:
-    """Each of Sieve's three SQL functions returns rows, both alone and in a join with a table."""
+    """Three of Sieve's SQL functions return rows, both alone and in a join with a table."""
     assert lab.sql(f"SELECT max(sieve_key(id)), sieve_key(DATE '1969-12-31') FROM {table}") == [
         (999, -1)
     ]

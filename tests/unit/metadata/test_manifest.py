@@ -325,7 +325,7 @@ def test_option_refresh_can_be_current_and_pending() -> None:
 
 
 def test_only_manifests_of_delta_tables_have_a_commit() -> None:
-    """Only manifests of Delta tables have a commit; an invalid commit makes a manifest corrupt."""
+    """A manifest can have the commit of its table; an invalid commit makes the manifest corrupt."""
     commit = Commit("0b6c", 7)
     told = render_manifest(replace(SAMPLE, commit=commit))
     assert list(json.loads(told)) == ["format", *MEMBERS, "commit", "checksum"]
