@@ -79,8 +79,8 @@ class Built:
         query_cpu: CPU seconds of this query in all processes.
         create: wall-clock seconds of CREATE.
         create_cpu: CPU seconds of CREATE in all processes.
-        steps: seconds of the Spark jobs of each step of CREATE. The entry ``driver`` is the time
-            outside of jobs.
+        steps: for each step of CREATE, the seconds of its Spark jobs. The entry ``driver`` is the
+            time outside of jobs.
         before: for each role, the peak memory of its largest process before CREATE, in MB.
         after: for each role, the peak memory of its largest process after CREATE, in MB.
         told: a dict from property to the number that DESCRIBE returns for it.

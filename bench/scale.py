@@ -51,7 +51,7 @@ _MS = 1e3
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Measurements of an index of one number of files.
+    """Measurements of an index with a certain number of files.
 
     Times are in milliseconds. A name with `cpu` means CPU time, which other load hardly affects.
     All other times are wall-clock times.

@@ -96,7 +96,7 @@ def rows_scanned(frame: DataFrame) -> int:
 
 
 def scan_tasks(frame: DataFrame) -> int:
-    """Number of tasks of the scans of an executed query."""
+    """How many tasks ran the scans of an executed query."""
     return sum(scan.inputRDD().getNumPartitions() for scan in scans_of(frame))
 
 

@@ -218,7 +218,7 @@ class MetastoreFault(PySparkException):
 
 @contextmanager
 def calling(seam: Seam, what: str, of: str) -> Iterator[None]:
-    """Calls the seam before and after each call of a store or a metastore."""
+    """Calls the hook `seam` before and after each call of a store or a metastore."""
     seam(f"before {what} {of}")
     yield
     seam(f"after {what} {of}")
@@ -246,7 +246,7 @@ class PlainTable(CatalogTable):
 
 @dataclass(frozen=True, slots=True)
 class SeamStore(LocalStore):
-    """A local store that reports every call to a seam function."""
+    """A local store that calls the hook `seam` at each of its own calls."""
 
     seam: Seam = no_fault
 

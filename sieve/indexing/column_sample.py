@@ -182,7 +182,7 @@ def _scattered(codes: Codes, locations: Ordinals) -> float:
 
 
 def _width(type_name: str) -> int:
-    """Returns the number of bytes of each value of a fixed-width type."""
+    """Returns how many bytes each value of a fixed-width type has."""
     if type_name.startswith("decimal"):
         return 8 if int(type_name[8:].partition(",")[0]) <= 18 else 16
     return _WIDTHS.get(type_name, 8)

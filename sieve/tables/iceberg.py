@@ -26,7 +26,7 @@ def listed_commit(access: Any) -> Commit | None:
 
 
 def list_changed(access: Any, since: Commit) -> tuple[frozenset[str], str] | None:
-    """The data files whose manifests differ between a snapshot and the listed snapshot.
+    """The data files in manifests that only one of two snapshots has: an earlier or the listed one.
 
     Args:
         since: the commit of the snapshot to compare with.

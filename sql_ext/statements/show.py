@@ -122,7 +122,7 @@ def _looked_at(
 
 
 def _unread(indexes: Sequence[RegisteredIndex], fresh: str) -> list[_Glance]:
-    """One glance for each index of a table whose files Sieve does not list, or cannot list."""
+    """One `_Glance` for each index of a table whose files Sieve does not list, or cannot list."""
     return [_Glance(index.registration.column, fresh) for index in indexes]
 
 
@@ -133,7 +133,7 @@ def _unreadable(error: Exception) -> str:
 def _at_a_glance(
     identity: TableIdentity, indexes: Sequence[RegisteredIndex], context: StatementContext
 ) -> list[_Glance]:
-    """Looks at each index of a table, as closely as it can without a Spark job."""
+    """Returns what SHOW reports about each index, as far as this needs no Spark job."""
     doing = context.background.state(identity.namespace, identity.table)
     if doing or not any(isinstance(index, Ready) for index in indexes):
         return _unread(indexes, doing)

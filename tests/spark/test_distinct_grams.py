@@ -54,7 +54,7 @@ def test_the_rows_of_each_location(lab: Lab) -> None:
 
 @pytest.mark.parametrize(("seed", "letters", "length"), [(1, 2, 12), (2, 6, 40), (3, 256, 3000)])
 def test_drawn_texts(lab: Lab, seed: int, letters: int, length: int) -> None:
-    """In drawn texts, each gram is found once, also if many grams share the slots of the table."""
+    """In random texts, each gram is found once, also if many grams share the slots of the table."""
     drawn = random.Random(seed)
     rows = [
         (bytes(drawn.randrange(letters) for _ in range(drawn.randrange(length))), place)

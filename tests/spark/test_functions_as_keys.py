@@ -92,7 +92,7 @@ def test_list_has_the_calls_that_an_index_accepts(lab: Lab, request: pytest.Fixt
 
 
 def test_a_sample_of_functions_serves_queries(lab: Lab) -> None:
-    """Randomly drawn calls work as keys: an index on a call serves its queries.
+    """Random calls work as keys: an index on a call serves queries for this call.
 
     A failure prints the seed.
     """

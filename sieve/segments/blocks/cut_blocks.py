@@ -173,7 +173,7 @@ class _Cutter:
 
 
 def _segment(pieces: list[Keys], changes: int) -> Segment:
-    """Makes a segment of the given keys, with about one block per change of the location set."""
+    """Makes a segment of these keys; it has about one block per change of the location set."""
     codes = np.concatenate([piece.codes for piece in pieces])
     first, last = int(codes[0]), int(codes[-1])
     width = -(-(last - first + 1) // (changes + 1))

@@ -33,7 +33,7 @@ SEGMENT_OVERHEAD: Final = 40
 # repeated entries. Hence all segments together have at most as many repeated entries as new ones,
 # and long entries need no separate list.
 _LEAST_ENTRIES: Final = 16384
-# The kinds of query that reports show: a key drawn by rows, any code of the domain, and a short
+# The kinds of query that reports show: the key of a random row, any code of the domain, and a short
 # range.
 _SHOWN: Final = [1, 2, 3]
 _FIRST_GUESS: Final = 2.0
@@ -60,9 +60,10 @@ class Segment:
             a stretch have the same locations.
         postings: number of entries.
         payload: the encoded entries; `sieve.segments.payload` decodes them.
-        expected: float64[3], for three kinds of query (a key drawn by rows, any code of the domain,
-            and a short range), the expected weighted number of files that a query reads only
-            because the index is imprecise. The expected numbers of several segments can be added.
+        expected: float64[3], for three kinds of query (the key of a random row, any code of the
+            domain, and a short range), the expected weighted number of files that a query reads
+            only because the index is imprecise. The expected numbers of several segments can be
+            added.
     """
 
     first: int

@@ -60,7 +60,7 @@ class Driver:
         self.waiting.put(f"{number} 1\n{json.dumps({'kind': kind})}")
 
     def take(self, _lane: str, _millis: int) -> str:
-        """Returns the next request of a lane, or an empty string if there is none."""
+        """Returns the next request of a queue, or an empty string if there is none."""
         if self.gone:
             raise Py4JNetworkError("the driver is gone")
         try:
@@ -74,13 +74,13 @@ class Driver:
 
 
 def lane_threads() -> int:
-    """Returns the number of running threads of a lane."""
+    """Returns the number of running threads of a queue."""
     names = [thread.name for thread in threading.enumerate()]
     return sum(name.startswith("sieve-held-") for name in names)
 
 
 def test_one_thread_is_always_idle(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Until the limit of threads is reached, each lane keeps one idle thread.
+    """Until the limit of threads is reached, each queue keeps one idle thread.
 
     Because one thread is idle, no request waits until a thread has started.
     """

@@ -19,7 +19,7 @@ from sieve.metadata.index_options import IndexOptions
 def test_probes_for_absent_keys_with_a_match_are_omitted() -> None:
     """If a location contains a probe's absent key, the stopping rule omits this probe.
 
-    A key that was drawn as absent can exist, because it is drawn from the whole domain.
+    A probe's absent key is a random code of the whole domain, so the key can exist after all.
     """
     profile: Any = SimpleNamespace(
         payback=lambda _: SimpleNamespace(price=0.5),

@@ -60,7 +60,7 @@ def test_each_range_makes_the_map_of_its_pairs() -> None:
 def test_distinct_hashes_are_counted() -> None:
     """A sketch counts distinct hashes: exactly if all hashes fit into it, otherwise within 6 %.
 
-    A hash that occurs more than twice is kept only twice.
+    If a hash occurs more than twice, the sketch contains it only twice.
     """
     for n in (10, SKETCH - 1, SKETCH, 300_000):
         for times in range(1, 6):

@@ -84,7 +84,7 @@ class Table:
         self.invalidate = self.pruner.invalidate
 
     def run_file(self, uuid: IndexUuid, number: int) -> Path:
-        """The path of one of the run files of an index."""
+        """The path of a run file of an index."""
         return self.root / uuid / "runs" / RUN / f"part-{number:05d}.parquet"
 
     def renew(self, uuid: IndexUuid) -> None:

@@ -63,7 +63,7 @@ def test_no_more_intervals_than_allowed():
 
 
 def test_widest_of_many_gaps_are_kept():
-    """Of many gaps, the widest are kept, wherever they are."""
+    """If there are many gaps, intervals are cut at the widest ones, wherever they are."""
     gaps = np.random.default_rng(5).permutation(np.arange(1, 301))
     keys = np.append(0, np.cumsum(gaps))
     even = QueryModel.of_sample(np.arange(keys[-1] + 1))

@@ -61,7 +61,7 @@ def test_byte_must_pay_back_within_its_queries() -> None:
 
 
 def test_each_kind_of_query_must_be_near_its_minimum() -> None:
-    """Reads are near their minimum only if the reads of each kind of query are near theirs.
+    """Reads are near the minimum only if each kind of query is near its own minimum.
 
     If only the mean counted, range queries, which read many files, would hide other kinds. For
     queries for an absent key, reading one file is near the minimum.
