@@ -180,7 +180,7 @@ class Bench:
     def measure(self, query: Query, ways: dict[str, tuple[str, bool]]) -> dict[str, Measured]:
         """Runs a query with each way in turn, after a warm-up round.
 
-        Exits if two ways return different rows.
+        Exits if two ways to skip return different rows.
         """
         measured = {way: Measured() for way in ways}
         rows: dict[str, Counter[str]] = {}

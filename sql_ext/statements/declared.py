@@ -50,7 +50,7 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class MissingIndexes:
-    """The declared indexes of a table that do not exist.
+    """The indexes that a table declares but does not have.
 
     Attributes:
         wanted: the missing indexes that Sieve can build.

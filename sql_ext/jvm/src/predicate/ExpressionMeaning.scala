@@ -41,8 +41,8 @@ private object ExpressionMeaning {
   private val calls = new LruMap[String, Seq[String]](512)
 
   /**
-   * Returns a text that describes everything that determines the value of an expression in a session. If two sessions
-   * compute different values for the expression, their texts differ.
+   * Returns a text that describes everything that determines the value of an expression in a session. Two sessions have
+   * different texts if they compute different values for the expression.
    */
   def of(
       made: Expression, path: Expression => Option[Seq[String]], stored: IndexedExpression.Stored,
