@@ -17,7 +17,7 @@ are JSON values; dates are integers (days), as are timestamps (microseconds) and
 Decimals are strings of the digits of the unscaled value. Strings and binary are base64 strings.
 ``!=`` and ``not in`` have ``"null": true`` if a row with NULL satisfies the condition.
 
-Instead of `values`, ``in`` can have ``packed``: base64 of many keys, each an int64 (little-endian).
+Instead of `values`, ``in`` can have ``packed``: base64 of many ascending int64 (little-endian).
 A packed key is an integer, a date or a timestamp in wire form, or, with ``"hashed": true``, the
 XXH64 hash of a string or binary value (`sieve/encoding/hashing.py`).
 """
@@ -114,7 +114,7 @@ class Membership:
 
 @dataclass(frozen=True, slots=True)
 class PackedKeys:
-    """`column IN keys`, where `keys` has many int64 (little-endian): the values, or their hashes.
+    """`column IN keys`; `keys` has many ascending int64 (little-endian): values, or their hashes.
 
     If `hashed` is set, the condition is TRUE for each value whose XXH64 hash is in `keys`.
     """

@@ -114,9 +114,9 @@ final class KeyBuffer(of: DataType, before: IndexedSeq[(Any, Any)] = IndexedSeq.
 
   /** Adds a copy of a value. The buffer cannot keep the value itself, because Spark reuses the value's memory. */
   def add(value: Any): Unit = if (!fresh.contains(value)) {
+    pack(PackedKeys.of(value, of))
     val own = InternalRow.copyValue(value)
     fresh.add(own)
-    pack(PackedKeys.of(own, of))
     bytes += RunTimeFilters.bytes(own)
     if (fresh.size > RunTimeFilters.mostKeys || bytes > RunTimeFilters.mostBytes) settle(Nil)
   }

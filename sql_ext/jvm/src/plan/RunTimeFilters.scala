@@ -34,10 +34,10 @@ object RunTimeFilters {
    */
   val mostPacked = 1000000
   /**
-   * A filter has packed keys only if the table has this number of bytes for each key. To collect, send and look up a
-   * key takes about as much time as to read these bytes.
+   * A filter has packed keys only if the table has this number of bytes for each key. Collecting, sending and looking up
+   * a key takes about a microsecond. Two cores read these bytes in about twenty microseconds.
    */
-  private val bytesOfPackedKey = 256
+  private val bytesOfPackedKey = 4096
   /**
    * The maximum number of ranges in a filter. Each range needs three nodes of the predicate tree, and the front end
    * accepts at most 10,000 nodes.
@@ -85,7 +85,9 @@ object RunTimeFilters {
     awaited(index, filters).flatMap(valued(_, packable(index)))
 
   /** The maximum number of packed keys in a filter of this table. */
-  def packable(index: SieveFileIndex): Int = math.min(mostPacked, index.sizeInBytes / bytesOfPackedKey).toInt
+  def packable(index: SieveFileIndex): Int =
+    if (Settings.joinAlways(index.executing)) mostPacked
+    else math.min(mostPacked, index.sizeInBytes / bytesOfPackedKey).toInt
 
   /** A filter with its run-time values. None until the values have arrived. */
   private def valued(filter: Expression, packable: Int): Option[Valued] = filter match {
@@ -99,7 +101,8 @@ object RunTimeFilters {
     case DynamicPruningExpression(_) => None
     case AmongKeys(key, keys) => Try(Option(keys.eval()).map { found =>
       val buffer = DistinctKeys.buffer(found.asInstanceOf[InternalRow], key.dataType)
-      among(key, buffer.ranges, buffer.packed.filter(_.length <= packable).map(new PackedKeys(_)))
+      buffer.packed.filter(keys => mostKeys < keys.length && keys.length <= packable)
+        .flatMap(keys => amongPacked(key, new PackedKeys(keys), buffer.ranges)).getOrElse(among(key, buffer.ranges))
     }).toOption.flatten
     case _ => Try(filter.transform {
       case s: ScalarResult => Literal.create(s.eval(), s.dataType)
@@ -160,7 +163,9 @@ object RunTimeFilters {
   def oneOf(key: Expression, values: Array[Any], packable: Int = 0): Valued = {
     val present = values.filter(_ != null)
     val isPacked = mostKeys < present.length && present.length <= packable && PackedKeys.support(key.dataType)
-    among(key, ValueRanges.distinct(present, key.dataType), if (isPacked) Some(PackedKeys.pack(present, key.dataType)) else None)
+    def packed = PackedKeys.pack(present, key.dataType)
+    def ranges = ValueRanges.distinct(present, key.dataType)
+    (if (isPacked) amongPacked(key, packed, ranges) else None).getOrElse(among(key, ranges))
   }
 
   /** Creates the filter `key IN values` with one arbitrary value of the key's type. */
@@ -171,9 +176,8 @@ object RunTimeFilters {
    * Creates the filter `key IN values` from ranges of values.
    *
    * @param ranges sorted ranges without overlaps; each has a first and a last value
-   * @param packed all values, if they may become packed keys of the filter
    */
-  def among(key: Expression, ranges: IndexedSeq[(Any, Any)], packed: Option[PackedKeys] = None): Valued = {
+  def among(key: Expression, ranges: IndexedSeq[(Any, Any)]): Valued = {
     val (column, own) = narrowed(key, ranges)
     val order = TypeUtils.getInterpretedOrdering(column.dataType)
     val isBare = MonotoneFunction.of(column).isEmpty
@@ -185,12 +189,24 @@ object RunTimeFilters {
       else if (isBare && own.size <= mostKeys && isList && own.map(r => bytes(r._1)).sum <= mostBytes) {
         Some(InSet(column, own.map(_._1).toSet))
       } else None
-    def ofRanges = either(ValueRanges.over(own, column.dataType, if (isBare) mostRanges else mostSolved).map {
-      case (first, last) => And(GreaterThanOrEqual(column, literal(first)), LessThanOrEqual(column, literal(last)))
-    })
-    packed.filter(_ => filter.isEmpty && isBare && isSameKey(column.dataType, key.dataType)) match {
-      case Some(keys) => Valued(And(ofRanges, AmongPackedKeys(column, keys)), keys.size, isOfMany = false)
-      case None => Valued(filter.getOrElse(ofRanges), ranges.size, filter.isEmpty)
+    Valued(filter.getOrElse(either(
+      ValueRanges.over(own, column.dataType, if (isBare) mostRanges else mostSolved).map {
+        case (first, last) =>
+          And(GreaterThanOrEqual(column, literal(first)), LessThanOrEqual(column, literal(last)))
+      })), ranges.size, filter.isEmpty)
+  }
+
+  /**
+   * Creates the filter `key IN packed`; None if the indexed column's values have other packed keys than the values of
+   * `key`. A hash says nothing about the order of values, so a filter with hashes also has ranges.
+   */
+  private def amongPacked(key: Expression, packed: PackedKeys, ranges: => IndexedSeq[(Any, Any)]): Option[Valued] = {
+    val (column, _) = narrowed(key, IndexedSeq.empty)
+    if (MonotoneFunction.of(column).nonEmpty || !isSameKey(column.dataType, key.dataType)) None
+    else {
+      val own = AmongPackedKeys(column, packed.within(column.dataType))
+      val filter = if (PackedKeys.isHashed(column.dataType)) And(among(key, ranges).filter, own) else own
+      Some(Valued(filter, packed.size, isOfMany = false))
     }
   }
 

@@ -13,6 +13,16 @@ import org.apache.spark.sql.types._
  */
 final class PackedKeys(sorted: Array[Long]) extends Serializable {
   def size: Int = sorted.length
+
+  /** The keys that are values of an integral type; all keys for any other type. */
+  def within(of: DataType): PackedKeys = of match {
+    case integers: IntegralType =>
+      val own = NumberedValues.of(integers).get
+      val (low, high) = (own.low.toLong, own.high.toLong)
+      new PackedKeys(sorted.filter(key => low <= key && key <= high))
+    case _ => this
+  }
+
   def contains(key: Long): Boolean = java.util.Arrays.binarySearch(sorted, key) >= 0
 
   /** The keys as base64 of little-endian bytes, in the form of the predicate tree. */
