@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import queue
 import threading
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -396,38 +395,6 @@ def test_text_keys_are_copied(star: Lab) -> None:
     )
     with star.settings(FETCHED):
         star.check(query, exactly=2 + 5)
-
-
-@pytest.mark.parametrize(
-    ("key", "rows", "least"),
-    [
-        ("xxhash64(id)", 60_000, 9_000),
-        ("CAST(xxhash64(id) AS DOUBLE) / 7", 60_000, 9_000),
-        ("repeat(md5(CAST(id AS STRING)), 40)", 2_000, 100),
-    ],
-)
-def test_fetched_ranges_cover_all_keys(star: Lab, key: str, rows: int, least: int) -> None:
-    """Fetched ranges cover all keys, even if keys are many, long, or spread over several tasks."""
-    if star.spark.version.startswith("3."):
-        pytest.skip("a column is made of an expression in another way")
-    from pyspark.sql.classic.column import Column
-
-    jvm = star.spark._jvm.org.apache.spark.sql
-    frame = star.spark.range(0, rows, 1, 3).selectExpr(f"{key} AS k")
-    column = frame._jdf.queryExecution().analyzed().output().apply(0)
-    keys = jvm.sieve.plan.DistinctKeys(column, 0, 0).toAggregateExpression()
-    found, packed = frame.agg(Column(jvm.classic.ExpressionUtils.column(keys))).collect()[0][0]
-    firsts, lasts = found[::2], found[1::2]
-    assert least <= len(firsts) <= 10_000
-    assert found == sorted(found)
-    assert sum(len(value) for value in lasts if isinstance(value, str)) <= 500_000
-    values = [row.k for row in frame.collect()]
-    assert all(lasts[bisect_right(firsts, value) - 1] >= value >= firsts[0] for value in values)
-    assert (packed is None) == isinstance(values[0], float)
-    if isinstance(values[0], int):
-        assert packed == b"".join(
-            value.to_bytes(8, "little", signed=True) for value in sorted(values)
-        )
 
 
 def test_last_keys_of_a_long_list_become_one_range(star: Lab) -> None:
