@@ -117,6 +117,19 @@ def test_keys_of_a_type_without_packed_keys_become_ranges(many: Lab) -> None:
     assert many.sql(TOO_MANY) == [(before + 1,)]
 
 
+def test_many_keys_of_a_table_of_unknown_size_become_ranges(many: Lab) -> None:
+    """If Spark does not know the size of a partitioned table, the scan looks up ranges."""
+    many.sql("CREATE TABLE parts USING parquet PARTITIONED BY (p) AS SELECT k, id, 1 AS p FROM two")
+    many.sql("CREATE SIEVE INDEX ON parts (k)")
+    ((before,),) = many.sql(TOO_MANY)
+    with many.settings({"spark.sql.autoBroadcastJoinThreshold": "1g"}):
+        many.check(
+            "SELECT count(*) FROM parts JOIN (SELECT k FROM two WHERE part + 1 > 0) d "
+            "ON parts.k = d.k"
+        )
+    assert many.sql(TOO_MANY) == [(before + 1,)]
+
+
 def test_more_keys_than_the_table_is_worth_become_ranges(many: Lab) -> None:
     """If the table has less than 4096 bytes for each key, looking up all keys is too slow."""
     ((before,),) = many.sql(TOO_MANY)

@@ -147,6 +147,23 @@ def test_joins_by_a_pair(keys_of: Lab, query: str, files: int) -> None:
     assert keys_of.check(query).files == files
 
 
+STRUCTS = (
+    "struct(t.tenant, t.id) = struct(d.tenant, d.id)",
+    "named_struct('a', t.tenant, 'b', t.id) = named_struct('a', d.tenant, 'b', d.id)",
+    "struct(t.tenant, t.id) <=> struct(d.tenant, d.id)",
+    "struct(struct(t.tenant, t.id)) = struct(struct(d.tenant, d.id))",
+)
+
+
+@pytest.mark.parametrize("on", STRUCTS)
+def test_structs_with_null_in_a_field_can_be_equal(keys_of: Lab, on: str) -> None:
+    """A join on structs finds rows with NULL in a field, so the index on the tuple is not used."""
+    keys = "(SELECT DISTINCT tenant, id FROM t WHERE tenant IS NULL OR id IS NULL OR id = 42)"
+    found = keys_of.check(f"SELECT t.*, d.id AS other FROM t JOIN {keys} d ON {on}")
+    assert any("None" in row for row in found.rows)
+    keys_of.check(f"SELECT * FROM t WHERE EXISTS (SELECT 1 FROM {keys} d WHERE {on})")
+
+
 def test_side_filled_with_null_gets_keys_from_a_job(orders: Lab) -> None:
     """If an outer join fills a side with NULL, a separate job supplies keys for this side."""
     orders.sql(f"CREATE OR REPLACE TEMPORARY VIEW wanted AS {KEYS}")

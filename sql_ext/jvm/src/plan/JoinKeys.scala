@@ -10,7 +10,7 @@ import org.apache.spark.sql.catalyst.trees.TreePattern.DYNAMIC_PRUNING_SUBQUERY
 import org.apache.spark.sql.execution.columnar.InMemoryRelation
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation
-import org.apache.spark.sql.sieve.predicate.{IndexedColumns, Tuple}
+import org.apache.spark.sql.sieve.predicate.IndexedColumns
 import org.apache.spark.sql.sieve.base.Reason.Reason
 import org.apache.spark.sql.sieve.base.{Compat, Reason, Settings}
 import org.apache.spark.sql.sieve.catalog.Registry
@@ -91,7 +91,7 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
     val before = beyondExchange.size
     val probe = source.keys.zipWithIndex.foldLeft(source.probe) { case (side, (key, at)) =>
       def filter(scan: LogicalRelation, key: Expression, shuffled: Boolean) = {
-        reached += scan -> Tuple.key(key)
+        reached += scan -> key
         val made = source.filter(key, at)
         if (shuffled) beyondExchange += made
         made
@@ -339,7 +339,7 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
   private def bare(key: Expression): Expression = RunTimeFilters.withoutNormalization(key)
 
   private def isPruned(scan: LogicalRelation, key: Expression): Boolean =
-    indexed(scan).exists(_.contains(Tuple.key(bare(key))))
+    indexed(scan).exists(_.contains(bare(key)))
 
   private def indexed(scan: LogicalRelation): Option[IndexedColumns] = (scan.relation, scan.catalogTable) match {
     case (fs: HadoopFsRelation, Some(table)) if !scan.isStreaming && TableFormat.isKnown(fs) =>

@@ -19,11 +19,14 @@ import org.apache.spark.sql.sieve.formats.TableFormat
 final case class KeySource(
     side: BuildSide, probe: LogicalPlan, build: LogicalPlan, pairs: Seq[(Expression, Expression)],
     isShared: Boolean, tuples: Seq[Seq[Int]] = Nil) {
-  /** The keys that can select rows: each single key, and each tuple of keys that has an index. */
+  /**
+   * The keys that can select rows: each single key, and the hash of each tuple of keys that has an index. A single key
+   * that is a struct is no tuple, because structs with NULL in a field can be equal.
+   */
   lazy val keys: Seq[Expression] = places.map(together(_, pairs.map(_._1)))
   private def places = pairs.indices.map(Seq(_)) ++ tuples
   private def together(places: Seq[Int], all: Seq[Expression]): Expression =
-    if (places.size == 1) all(places.head) else CreateStruct.create(places.map(all))
+    if (places.size == 1) all(places.head) else Tuple.key(CreateStruct.create(places.map(all)))
 
   /** The build side as a job reads it a second time: without the functions that count rows for a command's metrics. */
   lazy val uncounted: LogicalPlan =
@@ -35,12 +38,12 @@ final case class KeySource(
    */
   lazy val collected: ScalarSubquery = DistinctKeys.of(uncounted.transformAllExpressions {
     case partitions: DynamicPruningSubquery if !partitions.onlyInBroadcast => Literal.TrueLiteral
-  }, places.map(at => Tuple.key(together(at, pairs.map(_._2)))))
+  }, places.map(together(_, pairs.map(_._2))))
 
   /** Creates a filter that restricts a scan to the values of the key at position `at` of `keys`. */
   def filter(key: Expression, at: Int): Expression =
     if (isShared) {
-      val own = if (places(at).size == 1) key else BroadcastTuple(Tuple.columns(key), places(at))
+      val own = if (places(at).size == 1) key else BroadcastTuple(Tuple.hashed(key), places(at))
       Compat.pruning(own, build, pairs.map(_._2), places(at).head)
-    } else AmongKeys(Tuple.key(key), GetStructField(collected, at))
+    } else AmongKeys(key, GetStructField(collected, at))
 }

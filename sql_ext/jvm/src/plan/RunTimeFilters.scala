@@ -87,6 +87,8 @@ object RunTimeFilters {
   /** The maximum number of packed keys in a filter of this table. */
   def packable(index: SieveFileIndex): Int =
     if (Settings.joinAlways(index.executing)) mostPacked
+    // For a partitioned table of unknown size, Spark assumes this size.
+    else if (index.sizeInBytes >= index.executing.sessionState.conf.defaultSizeInBytes) 0
     else math.min(mostPacked, index.sizeInBytes / bytesOfPackedKey).toInt
 
   /** A filter with its run-time values. None until the values have arrived. */

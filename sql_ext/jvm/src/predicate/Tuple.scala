@@ -38,9 +38,15 @@ object Tuple {
     case other => other
   }
 
+  /** The columns of the tuple with this key. */
+  def hashed(key: Expression): Seq[Expression] = key match {
+    case If(_, _, XxHash64(columns, _)) => columns
+    case _ => Nil
+  }
+
   /** The SQL of a key as users write it, such as `(a, b)` for a tuple. */
   def sql(key: Expression): String = key match {
-    case If(_, _, XxHash64(columns, _)) => columns.map(_.sql).mkString("(", ", ", ")")
+    case tuple if hashed(tuple).nonEmpty => hashed(tuple).map(_.sql).mkString("(", ", ", ")")
     case other => other.sql
   }
 
