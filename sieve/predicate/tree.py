@@ -36,7 +36,8 @@ from sieve.index_key import expression_of
 MAX_DEPTH: Final = 200
 MAX_NODES: Final = 10_000
 MAX_VALUES: Final = 200_000
-MAX_PACKED_KEYS: Final = 4_000_000
+MAX_PACKED_KEYS: Final = 1_000_000
+"""The shim sends at most this number (`mostPacked` in `plan/RunTimeFilters.scala`)."""
 KEY_BYTES: Final = 8
 MAX_NAME_PARTS: Final = 100
 

@@ -143,12 +143,12 @@ def _tuples(replay: Replay) -> list[tuple[TableName, Column]]:
     return by_bytes(replay.workload)[:_MOST_TUPLES]
 
 
-def _record_of_tuple(table: TableName, tuple_: Column) -> Mapping[str, str]:
+def _record_of_tuple(table: TableName, column: Column) -> Mapping[str, str]:
     return {
         "table": spelled(table),
-        "column": listed(tuple_),
-        "test": estimate_statement(table, tuple_),
-        "statement": create_statement(table, tuple_),
+        "column": listed(column),
+        "test": estimate_statement(table, column),
+        "statement": create_statement(table, column),
     }
 
 

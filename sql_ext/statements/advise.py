@@ -93,17 +93,19 @@ def _wanted(
     tests = {key: test for key in indexed if (test := context.tests.get(key))}
     most = len(tests) + MOST_TESTED
     while len(tests) < most:
-        suggested = suggest(groups, indexed, tests, untested)
-        one = next((one for one in suggested if (one.table, one.column) in untested), None)
-        if one is None:
+        for one in suggest(groups, indexed, tests, untested):
+            key = (one.table, one.column)
+            if key not in untested:
+                continue
+            untested.remove(key)
+            try:
+                context.tests[key] = tests[key] = _test(one, context)
+                break
+            except (SieveError, Py4JError, PySparkException) as error:
+                context.environment.check_cancelled()
+                log.info("%s of %s is not tested: %s", one.column, one.table, error)
+        else:
             break
-        key = (one.table, one.column)
-        untested.remove(key)
-        try:
-            context.tests[key] = tests[key] = _test(one, context)
-        except (SieveError, Py4JError, PySparkException) as error:
-            context.environment.check_cancelled()
-            log.info("%s of %s is not tested: %s", one.column, one.table, error)
     return suggest(groups, indexed, tests)
 
 

@@ -120,7 +120,7 @@ object FrontendClient {
     case _ => Long.MaxValue
   }
 
-  /** The number of characters in a long request that the front end receives and processes in a millisecond, at least. */
+  /** The front end receives and processes at least this number of characters of a long request in a millisecond. */
   private val charactersAMilli = 4000
 
   /**

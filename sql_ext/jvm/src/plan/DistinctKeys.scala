@@ -75,7 +75,7 @@ case class DistinctKeys(
 object DistinctKeys {
   /**
    * Creates a subquery that returns one struct. For each of `keys`, a field of the struct contains the key's values in
-   * the rows of `build`, as ranges.
+   * the rows of `build`, as `DistinctKeys` returns them.
    */
   def of(build: LogicalPlan, keys: Seq[Expression]): ScalarSubquery = {
     val fields = keys.zipWithIndex.flatMap { case (key, at) =>
@@ -101,7 +101,8 @@ object DistinctKeys {
  * Collects values as ranges and as packed keys. Merges ranges if there are too many, and drops the packed keys if there
  * are too many.
  */
-final class KeyBuffer(of: DataType, before: IndexedSeq[(Any, Any)] = IndexedSeq.empty, keys: Option[Array[Long]] = Some(Array.empty)) {
+final class KeyBuffer(
+    of: DataType, before: IndexedSeq[(Any, Any)] = IndexedSeq.empty, keys: Option[Array[Long]] = Some(Array.empty)) {
   private val order = TypeUtils.getInterpretedOrdering(of)
   private val fresh = new java.util.HashSet[Any]
   private var bytes = 0L
