@@ -18,7 +18,7 @@ LEAST, GREATEST = -(1 << 63), (1 << 63) - 1
     st.integers(0, 1 << 32),
 )
 def test_numbers_are_read_back_in_any_order(n: int, bits: list[int], seed: int) -> None:
-    """If the frames of a column have different widths, its numbers are still read in any order."""
+    """The numbers of a column are read in any order, even if its frames have different widths."""
     rng = np.random.default_rng(seed)
     values = np.concatenate(
         [rng.integers(-(1 << b) // 2, -(-(1 << b) // 2), FRAME, endpoint=True)
@@ -52,7 +52,7 @@ def test_the_ends_of_all_integers() -> None:
 
 
 def test_columns_are_the_same_in_all_frames() -> None:
-    """`same` tells at which positions two columns have equal numbers, in every frame."""
+    """`same` returns true only if two columns have equal numbers in every frame."""
     one = FramedColumn.of(np.array([5, 7]))
     assert one.same(FramedColumn.of(np.array([5, 7])))
     for other in ([5, 8], [6, 8], [5, 300], [5], [5, 7, *[7] * FRAME]):

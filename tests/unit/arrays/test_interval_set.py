@@ -49,7 +49,7 @@ def test_merging_keeps_the_integers(intervals: list[Pair], touching: bool) -> No
 
 @given(st.lists(st.tuples(extremes, extremes), max_size=6))
 def test_ends_of_the_domain_do_not_overflow(intervals: list[Pair]) -> None:
-    """At the ends of int64, where additions overflow, `merge` and `locate` are still right."""
+    """`merge` and `locate` are right even at the ends of int64, where additions overflow."""
     sound = [pair for pair in intervals if pair[0] <= pair[1]]
     for touching in (False, True):
         made = merge(array(intervals), touching=touching)
@@ -61,7 +61,7 @@ def test_ends_of_the_domain_do_not_overflow(intervals: list[Pair]) -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 3), few, st.integers(0, 4)), max_size=14))
 def test_each_owner_is_merged_separately(rows: list[tuple[int, int, int]]) -> None:
-    """Only intervals of the same owner are merged; `starts` finds where each result begins."""
+    """Only intervals of the same owner are merged; `starts` finds where each merged one begins."""
     rows = sorted((owner, first, first + more) for owner, first, more in rows)
     owner, first, last = np.array(rows, np.int64).reshape(-1, 3).T
     begin = starts(first, last, owner.astype(np.int32))
@@ -83,7 +83,7 @@ def test_intersection_of_two_sets_is_a_merged_set(one: list[Pair], other: list[P
 
 @given(anywhere, anywhere)
 def test_intervals_that_meet_a_set(one: list[Pair], other: list[Pair]) -> None:
-    """`meeting` returns exactly the intervals that share an integer with a range."""
+    """`meeting` returns, for each range, exactly the intervals that share an integer with it."""
     asked, ranges = merge(array(one)), merge(array(other))
     begin, end = meeting(asked, ranges[:, 0], ranges[:, 1])
     for k, (first, last) in enumerate(ranges.tolist()):

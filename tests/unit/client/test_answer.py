@@ -70,7 +70,7 @@ class Tags(HTMLParser):
 def test_records_have_the_columns_of_their_statements(record: Any, command: Any) -> None:
     """A record has the columns of its statement, in order.
 
-    If a column is drawn as a bar, its total is another existing column.
+    For each column that is drawn as a bar, another column of the record contains the total.
     """
     columns = getattr(command, "result_columns", command)
     assert Answer(record, []).columns == tuple(name for name, _ in columns)
@@ -96,7 +96,7 @@ def test_html_loads_nothing() -> None:
 
 
 def test_bars_show_shares() -> None:
-    """A bar shows a share of files, ranges or bytes; an unknown total, or 0, has no bar."""
+    """A bar shows a share of files, ranges or bytes; an unknown or zero total gives no bar."""
     widths = re.findall(r"width:([\d.]+)%", Answer(answer_columns.Scan, [scan()])._repr_html_())
     assert widths == ["25.0", "30.0", "50.0"]
     unknown = scan(
@@ -114,9 +114,9 @@ def test_bars_show_shares() -> None:
 
 @pytest.mark.parametrize(("action", "width"), [("create", "60.0"), ("keep", "37.5")])
 def test_bars_of_advice_show_the_saved_bytes(action: str, width: str) -> None:
-    """The bar of a suggested index shows how much of the scanned bytes the index would save.
+    """The bar of a suggested index shows which share of the scanned bytes the index would save.
 
-    The bar of an existing index is a share of the bytes that scans read or saved.
+    For an existing index, the bar compares the saved bytes with all bytes that were read or saved.
     """
     advised = answer_columns.Advised(
         action, "shop", "t", "id", None, "= 2", 2.0, 10.0, 2.0, 1000, 600, "CREATE ...", None
@@ -156,7 +156,7 @@ def test_terminals_get_plain_text() -> None:
 def test_terminals_get_no_control_characters() -> None:
     """In a terminal, line breaks and control characters of a cell are escaped.
 
-    If a line break or control character stayed, a constant could change the terminal's colours.
+    An unescaped control character in a query's constant could change the terminal's colours.
     """
     text = "note = 'a\nb\x1b[31m é\\'"
     _, row = repr(Answer(answer_columns.Scan, [scan(predicate=text)])).splitlines()

@@ -45,7 +45,7 @@ def test_builder_gets_the_lines_of_sieve_conf() -> None:
 
 
 def test_configure_keeps_the_settings_of_the_user(tmp_path: Path) -> None:
-    """If the builder or spark-defaults.conf sets a list, `configure` appends Sieve to it.
+    """If the builder or spark-defaults.conf sets a list, `configure` appends Sieve to this list.
 
     `configure` does not change any other setting.
     """
@@ -60,7 +60,7 @@ def test_configure_keeps_the_settings_of_the_user(tmp_path: Path) -> None:
 
 
 def test_second_configure_changes_nothing() -> None:
-    """A second call of `configure`, as when a notebook cell runs again, changes nothing more."""
+    """A second call of `configure`, as when a notebook cell runs again, has no effect."""
     builder = sieve.configure(sieve.configure(FakeBuilder()))
     assert builder._options == wiring(JAR)
 

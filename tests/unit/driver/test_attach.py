@@ -30,7 +30,7 @@ def test_only_converters_of_numpy_values_are_left_out(monkeypatch: pytest.Monkey
 
 
 def test_name_is_looked_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The name of a package or class is looked up only once, since it never changes.
+    """Each name of a package or class is looked up only once, because its meaning never changes.
 
     A name that denotes no package or class is looked up whenever it is used. A second call of
     `remember_names` changes nothing.

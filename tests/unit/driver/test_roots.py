@@ -1,4 +1,4 @@
-"""Roots, that is, the folders in which the indexes of a database can be."""
+"""Roots: the folders that can contain the indexes of a database."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def settings(**given: str) -> Settings:
     "root", ["file:/w/d.db/.sieve", "file:///w/d.db//.sieve/", "file:/start", "file:/b", "file:/c"]
 )
 def test_a_root_that_every_session_knows_is_allowed(root: str) -> None:
-    """Allowed roots are the database's, the driver's at its start, and roots listed in a setting.
+    """A root is allowed if it is the database's, the driver's initial root, or listed in a setting.
 
     Different spellings of a root's URI are equal.
     """
@@ -71,7 +71,7 @@ def test_create_refuses_a_root_of_one_session() -> None:
 def test_new_index_is_in_session_folder_or_database_folder(path: str | None, root: str) -> None:
     """A new index is in the folder that the session sets.
 
-    If the session sets none, the index is in the folder of its database. As in Spark, a path
+    If the session sets no folder, the index is in the folder of its database. As in Spark, a path
     without a scheme refers to the default file system.
     """
     given = settings() if path is None else settings(path=path)
@@ -82,15 +82,15 @@ def test_new_index_is_in_session_folder_or_database_folder(path: str | None, roo
     ("path", "root"), [(None, "file:/w/d.db/.sieve"), ("/mine//x/", "hdfs://nn/mine/x")]
 )
 def test_sessions_cannot_change_the_root_of_the_driver(path: str | None, root: str) -> None:
-    """Outside of sessions, the root from the driver's start is used; no session can change it."""
+    """Outside of sessions, the driver uses its initial root, which no session can change."""
     roots = Roots(DRIVER, path=path, file_system="hdfs://nn/")
     assert roots.of_driver("d", session) == root
 
 
 def test_the_folder_of_a_database_is_read_once_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The folder of a database is read again after a minute.
+    """The location of a database is looked up again after a minute.
 
-    Within a minute of a reading, scans use the folder that was read.
+    For a minute after a look-up, scans use the location that the look-up returned.
     """
     asked: list[tuple[Any, str]] = []
     now, own = [1000.0], session()

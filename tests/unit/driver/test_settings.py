@@ -27,7 +27,7 @@ def test_valid_values_are_accepted() -> None:
 
 
 def test_invalid_values_are_refused_by_name() -> None:
-    """The error names the key, the value and the allowed values.
+    """The error for an invalid setting names its key, its value, and the allowed values.
 
     Work that must not fail uses the default instead of an invalid value.
     """

@@ -1,4 +1,4 @@
-"""Tests codes of keys and literals: their order, their exactness, and what is refused."""
+"""Tests codes of keys and literals: their order, their exactness, and the refusal of others."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_integers_are_their_own_codes(spark_type, arrow_type):
     [("float", pa.float32(), 32), ("double", pa.float64(), 64)],
 )
 def test_floats_are_in_total_order(spark_type, arrow_type, bits):
-    """Codes of floats rise from -inf over subnormals to inf; literals get the same codes."""
+    """Codes of floats ascend from -inf through subnormals to inf; literals get the same codes."""
     numpy_type = np.float32 if bits == 32 else np.float64
     tiny = np.nextafter(numpy_type(0), numpy_type(1))
     values = np.array([-np.inf, -1e30, -1.5, -tiny, 0, tiny, 1.5, 1e30, np.inf], numpy_type)
@@ -191,7 +191,7 @@ def test_strings_in_any_arrow_form_slice_and_chunk_are_equal(arrow_type):
     ],
 )
 def test_empty_and_null_columns_are_encoded(spark_type, arrow_type):
-    """Empty arrays, arrays of NULLs, and columns without chunks have flags of the right length."""
+    """`encode` accepts empty arrays, arrays of NULLs, and columns without chunks."""
     encoder = Encoder(spark_type)
     assert len(encoder.encode(pa.array([], arrow_type)).codes) == 0
     assert len(encoder.encode(pa.chunked_array([], arrow_type)).valid) == 0
@@ -422,7 +422,7 @@ def test_encoders_that_give_other_codes_are_not_equal():
 @pytest.mark.parametrize("shift", [0, 1, 8, 63, 64])
 @pytest.mark.parametrize("low", [0, 1, -1, -(1 << 70), (1 << 64) - 1, 10**38 - 1, 1 - 10**38])
 def test_window_ends_have_the_codes_of_their_literals(low, shift):
-    """In the window of a decimal encoder, one step can span both 64-bit words of a decimal.
+    """Codes in a decimal's window are right, even if a step spans both 64-bit words of a decimal.
 
     Values beyond the window's last step have the greatest code.
     """

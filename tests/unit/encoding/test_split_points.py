@@ -1,4 +1,4 @@
-"""Split points: the codes of values, the stored form, and split points that are invalid."""
+"""Split points: the codes that they give to values, their stored form, and their validation."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_code_does_not_depend_on_bytes_behind_the_value():
 
 
 def test_points_that_share_many_bytes_have_right_codes():
-    """Codes are right even if split points share bytes, begin with other points or have zeros."""
+    """Codes are right even if split points share bytes, extend each other, or have zero bytes."""
     starts = [b"", b"\0\0\0\0\0\0\0\0\1", b"\0\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0\0\2", b"abcdefgh"]
     starts += [b"abcdefgh\0\0\0\0\0\0\0\0\1", b"abcdefgha", b"abcdefghb", b"abcdefghbcdefghij"]
     encoder = Encoder("binary", splits=Splits(tuple(Point(s, 0) for s in sorted(starts))))
@@ -101,7 +101,7 @@ def test_a_prefix_spans_the_values_that_begin_with_it(start, among):
 
 
 def test_a_span_is_no_wider_than_its_points():
-    """The span of a prefix excludes other values of the same point."""
+    """The span of a prefix excludes codes of other values that have the same split point."""
     low, high = ENCODER.starting_with(wire(b"www.b.org/img/a"))
     assert codes(ENCODER, [b"www.b.org/img/0"])[0] < low
     assert high < codes(ENCODER, [b"www.b.org/img/b"])[0]
@@ -117,7 +117,7 @@ def test_codes_are_shown_as_their_least_value():
 
 
 def test_stored_point_omits_bytes_of_the_previous_point():
-    """The stored form of a split point omits the first bytes that the previous point shares."""
+    """A stored split point omits the first bytes that it shares with the previous split point."""
     assert HOSTS.to_bytes() == (
         b"\x00\x06a.com/\x06" b"\x00\x0ab.org/img/\x0a" b"\x00\x01c\x00"
     )  # fmt: skip
@@ -180,14 +180,14 @@ GOOD = {"type": "string", "splits": wire(b"\x00\x03abc\x01\x02\x01d\x03"), "alph
     ],
 )
 def test_damaged_splits_are_corrupt(damage):
-    """Split points whose JSON is truncated, unordered or of another type are reported as damage."""
+    """Split points are reported as damaged if their JSON is truncated, unordered, or mistyped."""
     assert Encoder.from_json(GOOD).splits == Splits((Point(b"abc", 1), Point(b"abd", 3)))
     with pytest.raises(CorruptError):
         Encoder.from_json(GOOD | damage)
 
 
 def test_splits_without_their_alphabet_are_corrupt():
-    """If split points lack the member `alphabet`, they are corrupt, because codes depend on it."""
+    """Split points without their alphabet are corrupt, because codes depend on the alphabet."""
     with pytest.raises(CorruptError):
         Encoder.from_json({"type": "string", "splits": GOOD["splits"]})
 

@@ -70,7 +70,7 @@ def folders(warehouse: Warehouse) -> set[str]:
 
 
 def test_failed_drop_of_one_index_does_not_stop_the_other(warehouse: Warehouse) -> None:
-    """If the store refuses to drop one index of a dropped table, the other is still deleted.
+    """If the store refuses to drop one index of a dropped table, the other index is still deleted.
 
     Later, VACUUM SIEVE INDEXES deletes the index that was not dropped.
     """
@@ -136,7 +136,7 @@ def test_only_the_failed_index_is_remembered(warehouse: Warehouse) -> None:
 
 
 def test_late_event_of_a_dropped_table_creates_no_index(warehouse: Warehouse) -> None:
-    """A late event of a write to a dropped table does not build its indexes for the new table."""
+    """A dropped table's write event that arrives late builds no indexes for the new table."""
     auto_refresh = AutoRefresh()
     waited = table_info(warehouse, event="written", replaced="false")
     drop(warehouse, auto_refresh, Session(warehouse))
@@ -174,7 +174,7 @@ def test_dropped_index_does_not_stop_the_refresh_of_others(
 ) -> None:
     """If one index is dropped during an automatic refresh, the other indexes are still refreshed.
 
-    A REFRESH statement reports the drop.
+    A REFRESH statement, in contrast, fails with an error that reports the drop.
     """
 
     def dropped_meanwhile(call: str) -> None:

@@ -18,7 +18,7 @@ def test_parts_are_sent_once() -> None:
 
 
 def test_least_recently_used_fingerprint_is_forgotten() -> None:
-    """Above a limit, the least recently used fingerprint is removed."""
+    """If there are too many fingerprints, the least recently used one is removed."""
     known = Fingerprints()
     known.of(["first"], {"first": ONE})
     for k in range(_MAX_FINGERPRINTS - 1):

@@ -120,9 +120,9 @@ def test_each_index_has_a_row(warehouse: Warehouse) -> None:
 
 
 def test_state_is_the_same_as_in_show(warehouse: Warehouse) -> None:
-    """A row shows an index's state: ready, disabled, or the last background refresh's result.
+    """A row shows an index's state: ready, disabled, or the result of the last background refresh.
 
-    If a background refresh failed, the row does not show its message.
+    If a background refresh failed, the row does not show the error message.
     """
     pages = Pages(warehouse)
 

@@ -11,7 +11,7 @@ from sql_ext.frontend.service import StatementService
 
 
 def test_code_is_sent_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first statement that needs the code on executors sends it there.
+    """The first statement that needs the front end's code on executors sends the code there.
 
     If sending the code fails, the next statement sends it again.
     """
