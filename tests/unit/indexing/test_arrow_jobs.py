@@ -27,7 +27,7 @@ class Own(zipimporter):
 def importers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
     """Replaces this process's cached importers with importers of one folder and five archives.
 
-    Of the archives, one is Sieve's, two are Spark's, and two are the user's.
+    One archive is Sieve's, two archives are Spark's, and two are the user's.
     """
     names = ("sieve.zip", "pyspark.zip", "spark.jar", "user.zip", "own.zip")
     found: dict[str, object] = {str(tmp_path): "a folder"}
@@ -65,7 +65,7 @@ def test_archives_of_spark_and_sieve_are_listed_once(importers: dict[str, object
 
 
 def test_modules_are_frozen_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """After a collection, a process calls `gc.freeze` once, to exempt its imported modules."""
+    """A process calls `gc.freeze` once, so that later garbage collections skip imported modules."""
     calls: list[str] = []
     monkeypatch.setattr(gc, "collect", lambda: calls.append("collect"))
     monkeypatch.setattr(gc, "freeze", lambda: calls.append("freeze"))

@@ -86,7 +86,7 @@ def test_automatic_map_has_limits(
 def test_scattered_keys_are_likely_to_get_a_map(
     options: IndexOptions, scattered: float, keys: int, table_bytes: int, likely: bool
 ) -> None:
-    """A map of scattered keys counts as likely if it may pay back, and stays below all limits.
+    """A map of scattered keys counts as likely if it may pay back and stays below all limits.
 
     A map that the user chose always counts as likely.
     """

@@ -66,7 +66,7 @@ def test_pairs_have_a_part_for_each_possible_map(
 ) -> None:
     """A build divides the pairs into one part per possible map, and assumes one pair per row.
 
-    Rows of a location that was read only in part become no pairs.
+    A location that was read only in part adds no pairs.
     """
     asked: list[Any] = []
     monkeypatch.setattr(build_hash_map, "_PAIRS_PER_MAP", 20)

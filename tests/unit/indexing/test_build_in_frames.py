@@ -168,7 +168,7 @@ def ranges_of(cluster: Cluster) -> str:
 def check(
     build: Build, options: IndexOptions, jobs: str, size: int, files: int, reads: float
 ) -> None:
-    """Checks what holds for every build, and the expected figures of this build."""
+    """Checks the properties that every build has, and the expected figures of this build."""
     run = build.built.run
     assert run is not None
     keys = [sum(v is not None and str(v) != "nan" for v in values) for values in build.rows]
@@ -218,9 +218,9 @@ def test_a_small_table_is_indexed_without_executors(
     column: Drawn,
     jobs: str,
 ) -> None:
-    """Without executors, the front end writes the rows that executors write, after the same jobs.
+    """Without executors, the front end writes the same rows as executors do, after the same jobs.
 
-    A location that was read in part is in neither of the two runs.
+    Both runs omit a location that was read only in part.
     """
     short = [BYTES] * FILES
     counted = frame(table(column)[:-1], TYPES[column][1], Cluster())

@@ -49,7 +49,7 @@ class Attempts:
         tiling: how the files are divided into ranges.
         locations: for each attempt, the number of locations.
         trial: for the cheapest intervals, their bytes and the number of files read for a key.
-        scattered: which share of the sample's keys are scattered.
+        scattered: the share of the sample's keys that are scattered.
         collects: for each reading of the column, true if it also collects the pairs of a map.
         fewest: for each reading, true if it returns the fewest cuts.
     """
@@ -258,7 +258,7 @@ def test_pairs_of_a_likely_map_are_collected_while_reading(
     added: Sequence[int],
     collects: bool,
 ) -> None:
-    """If a map is likely, a build collects its pairs while it reads the column for few cuts."""
+    """If a map is likely, one reading of the column collects the map's pairs and a few cuts."""
     attempts = Attempts([(MANY, 1.0)], trial=(FEW, 150.0), scattered=scattered)
     attempts.build(monkeypatch, tmp_path, IndexOptions(), added)
     assert (attempts.collects, attempts.fewest) == ([collects], [collects])
@@ -290,9 +290,9 @@ def test_omitted_map_causes_a_second_reading_of_cuts(
 def test_more_cuts_are_read_if_they_may_save_reads(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, second: tuple[int, float], kept: int
 ) -> None:
-    """If more cuts may save reads, the column is read again, for eight times as many cuts.
+    """If more cuts may save reads, a second reading of the column collects eight times as many.
 
-    If a column was read twice, the build keeps the cheaper of the two runs.
+    After two readings, the build keeps the cheaper of the two runs.
     """
     attempts = Attempts([(FEW, 150.0), second], cuts=1 << 30)
     built = attempts.build(monkeypatch, tmp_path, IndexOptions(), added=[3])
@@ -348,7 +348,7 @@ def test_ranges_or_files(
 ) -> None:
     """If files are cut into ranges, whole files are tried only if their index could cost less.
 
-    Of the two runs, the build keeps the cheaper one.
+    The build keeps the cheaper of the two runs.
     """
     cut = Tiling(np.full(FILES, 400), ((100, 200, 300),) * FILES, np.zeros(FILES, np.int64))
     attempts = Attempts(script, tiling=cut)

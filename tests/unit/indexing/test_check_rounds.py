@@ -39,7 +39,7 @@ FILES = run_ref(
     file_ref(1, [(10, 19)], [(5, 9)]),
     file_ref(2, [(20, 39)], [(-9, 4)]),
     # The last file overlaps the codes of another file. No build writes a run whose files overlap,
-    # but CHECK must not lose a key because of it.
+    # but CHECK must not lose a key in such a run.
     file_ref(3, [(45, 60)], []),
 )
 
@@ -102,7 +102,7 @@ def segment(codes: np.ndarray, location: int) -> Row:
 def answers(tmp_path: Path, run: RunRef, limit: int, values: list[int | None]) -> np.ndarray:
     """Checks values; returns the last round's numbers of rows, NULLs and NaNs, and all missed rows.
 
-    In the run, the only location has the number 1; its keys are `values`.
+    The run has a single location, with the number 1; its keys are `values`.
     """
     batch = pa.RecordBatch.from_arrays(
         [pa.array(values, pa.int64()), pa.array([0] * len(values), pa.int32())], ["v", "location"]
@@ -224,7 +224,7 @@ def test_number_of_rounds_does_not_change_missed_keys(tmp_path: Path, limit: int
 
 
 def test_files_of_several_runs_are_looked_up_together() -> None:
-    """A location has one run, several runs, or none; its keys are looked up in all of these."""
+    """A location has one run, several runs, or none; its keys are looked up in each of its runs."""
     begins = [0, 4, 6, 9]
     places = np.array([[0, -1], [1, 5], [-1, -1], [3, 8], [4, -1], [2, -1]])
     runs = np.array([[0, -1], [0, 1], [-1, -1], [0, 2], [1, -1], [0, -1]])

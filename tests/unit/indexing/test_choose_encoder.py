@@ -112,7 +112,7 @@ def test_stray_bytes_do_not_widen_the_digits():
 
 
 def test_no_byte_beyond_the_front_affects_a_code():
-    """If values differ only after the longest split point and its digits, they have one code."""
+    """If values differ only after the longest split point and its digits, their codes are equal."""
     point = Point(b"p" * 128, 128)
     encoder = Encoder("string", b"s" * 1024, Splits((point,), b"01"))
     value = "s" * 1024 + "p" * 128 + "0" * 24
@@ -162,7 +162,7 @@ def test_decimals_of_all_magnitudes_have_no_window():
     [(1 - 10**38, 10**38 - 1), (10**38 - 2, 10**38 - 1), (1 - 10**38, 2 - 10**38), (0, 0)],
 )
 def test_a_window_over_the_ends_of_decimals(least: int, greatest: int) -> None:
-    """If a window contains the extreme decimals, both of its ends have different codes."""
+    """A window that contains the extreme decimals gives different codes to its two ends."""
     window = Window.around(least, greatest)
     codec = DecimalCodec(38, 0, window)
     values = pa.array([Decimal(least), Decimal(greatest)], pa.decimal128(38, 0))

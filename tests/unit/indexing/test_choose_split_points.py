@@ -97,7 +97,7 @@ def test_too_many_bytes_give_no_split_points() -> None:
 
 
 def test_a_point_is_128_bytes_long_at_most() -> None:
-    """A split point has at most 128 bytes, so values that differ only later have the same code."""
+    """A split point has at most 128 bytes; values that differ only after these share a code."""
     found = made([b"p" * 200 + b"%03d" % k for k in range(50)], 4, 0)
     assert found == Splits((Point(b"p" * 128, 128),), b"p")
 
@@ -128,7 +128,7 @@ def test_the_rarest_bytes_are_no_digits(text: bytes, strays: float, alphabet: by
 def test_one_value_in_two_hundred_may_have_an_odd_byte(odd: int, alphabet: bytes) -> None:
     """A byte is left out of the alphabet if only one of 200 values has it.
 
-    If two values have it, the alphabet contains the byte.
+    If two of 200 values have a byte, the alphabet contains this byte.
     """
     plain = [bytes(b"ab"[k >> bit & 1] for bit in range(8)) for k in range(200 - odd)]
     found = made(sorted([*plain, b"~aaaaaaa", b"~bbbbbbb"][:200]), 1, 0)
@@ -137,7 +137,7 @@ def test_one_value_in_two_hundred_may_have_an_odd_byte(odd: int, alphabet: bytes
 
 
 def test_group_is_split_amid_its_most_similar_values() -> None:
-    """If several positions are equally good, a group is split at the one nearest to its middle."""
+    """If several positions are equally good, a group is split nearest to the group's middle."""
     steps = [9, 9, 2, 9, 2, 9, 9, 9, 2]
     for first in (0, 3):
         fronts: Any = SimpleNamespace(shared=np.array([0] * first + steps))

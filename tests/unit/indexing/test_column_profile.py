@@ -119,7 +119,7 @@ def test_second_reading_has_a_larger_budget_if_it_can_pay(
 def test_a_likely_map_reads_the_cuts_of_a_small_column(share: float, allowed: int) -> None:
     """If a map is likely, the first reading collects only as many cuts as for a small column.
 
-    If there is a second reading of the column, it has the usual budget.
+    A second reading of the column has the usual budget.
     """
     found = profile(rows=10_000_000, share=share, few=True)
     assert found.intervals_budget(AUTO, "auto") == allowed
@@ -162,7 +162,7 @@ def test_at_least_one_cut_is_allowed() -> None:
 def test_more_cuts_are_read_once_and_within_the_budget(
     options: IndexOptions, rows: int, wide: bool, more: bool
 ) -> None:
-    """With the budget `auto`, a build can read a second time for more cuts, but only once."""
+    """With the budget `auto`, a build can read the column once more to collect more cuts."""
     found = profile(rows=rows, wide=wide)
     wider = found.wider(options)
     assert (wider is not None) == more

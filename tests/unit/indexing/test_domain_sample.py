@@ -30,7 +30,7 @@ def zoom_of(
 def test_mapping_keeps_order_and_membership(
     sample: np.ndarray, share: float, others: list[int]
 ) -> None:
-    """The mapping keeps the order of codes, and adds no code.
+    """The mapping keeps the order of the codes within windows, and drops all other codes.
 
     The mapping maps different codes to different codes.
     """
@@ -175,7 +175,7 @@ def test_window_model_has_the_shares_of_codes_and_keys() -> None:
 
 
 def test_a_window_begins_at_the_least_code_of_its_share() -> None:
-    """`_code_at` returns the least code up to which the model has the given share of keys."""
+    """`_code_at` returns the least code up to which the model expects this share of queries."""
     for sample in (np.arange(0, 10**6, 7), np.array([LEAST, -5, 0, 1 << 40, GREATEST])):
         query_model = QueryModel.of_sample(sample)
         share = np.array([0.01, 0.3, 0.5, 0.77, 0.99])

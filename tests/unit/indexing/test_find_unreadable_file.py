@@ -60,7 +60,7 @@ def test_the_file_that_fails_is_named(monkeypatch: pytest.MonkeyPatch, bad: int)
 
 
 def test_error_without_a_bad_file_is_raised_unchanged(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If an error names a file, is transient, or is no read error, it is raised unchanged."""
+    """If an error names a file, is transient, or is not a read error, it is raised unchanged."""
     Reads(monkeypatch, bad=[])
     with pytest.raises(PySparkException, match="transient"):
         read("transient")

@@ -50,9 +50,9 @@ def test_the_model_of_intervals(monkeypatch: pytest.MonkeyPatch, shape: str, wei
 def test_intervals_are_tried_before_they_are_written(
     monkeypatch: pytest.MonkeyPatch, cuts: int, few: bool, tried: bool
 ) -> None:
-    """If several tasks make the intervals, the build first makes an estimate at the lowest price.
+    """If several tasks make the intervals, the build first estimates their bytes and reads.
 
-    If one task makes the intervals, the build makes an estimate only if a map is likely.
+    If one task makes the intervals, the build estimates them only if a map is likely.
     """
     asked: list[float] = []
     monkeypatch.setattr(build_tasks, "CUTS_PER_TASK", 10)

@@ -38,7 +38,7 @@ def pairs(n: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def test_each_range_makes_the_map_of_its_pairs() -> None:
-    """For each range of signed hashes, one map is made, with the pairs of all tasks."""
+    """For each range of signed hashes, one map is made of the pairs from all tasks."""
     hashes, locations = pairs(5_000)
     batches = [packed(hashes[at::2], locations[at::2], 3) for at in (0, 1)]
     for batch in batches:

@@ -1,4 +1,4 @@
-"""Partition keys: Spark's hash partitioning moves each of these numbers to its own partition."""
+"""Partition keys: numbers, each of which Spark's hash partitioning moves to its own partition."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ def test_probes_of_columns_with_many_keys_per_row_ignore_frequency() -> None:
 
 
 def test_least_reads_of_a_stopping_rule_are_bytes() -> None:
-    """A stopping rule's least reads are a number of bytes, divided by the mean size of a file."""
+    """In a stopping rule, the least reads are bytes, divided by the mean size of a file."""
     of = profile()
     probes = make_probes(of.sample)
     hits = np.ones((2, len(probes.kinds)), np.int64)
@@ -120,7 +120,7 @@ def test_map_finds_the_file_of_the_value() -> None:
     near = [Expected("present", 1.2, 1.1, 4.0, 95 * MB, 94.5 * MB)]
     assert not map_may_pay(vague, near, 1_000_000, 1 << 30)
     assert plan_map(vague, IndexOptions(), near, 1_000, 100) is None
-    # The number of files read is the same, but the large file mostly has no match.
+    # The queries read as many files as those above, but the large file mostly has no match.
     far = [Expected("present", 1.2, 1.1, 4.0, 95 * MB, 2 * MB)]
     assert map_may_pay(exact, far, 1_000_000, 1 << 30)
     assert plan_map(exact, IndexOptions(), far, 1_000, 100) is not None
@@ -163,7 +163,7 @@ def test_map_narrows_the_reads_of_probes_for_one_key(
 ) -> None:
     """For a probe of one key, a map excludes locations by hash before reads are counted.
 
-    For a probe of a range, reads are all locations that the intervals find.
+    For a probe of a range, each location that the intervals find counts as a read.
     """
     monkeypatch.setattr("sieve.indexing.probes._FLAG_BYTES", 10 * together)
     points = np.array([[7, 7], [3, 3], [5, 5], [2, 6]], np.int64)

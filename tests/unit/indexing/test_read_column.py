@@ -54,7 +54,7 @@ def test_distinct_keys_are_counted_in_any_order(order):
 def test_damaged_record_is_counted_but_not_as_a_row():
     """A damaged record is counted as damaged, and not as a row.
 
-    In the input, the number of a damaged record is -1 minus its location's number.
+    The input marks a damaged record by the number -1 minus its location's number.
     """
     rows = pa.RecordBatch.from_arrays(
         [pa.array([5, 6, None, 7]), pa.array([0, 0, -3, 1], pa.int32())], names=["v", "location"]
@@ -104,7 +104,7 @@ def test_probes_count_matching_locations_and_their_bytes():
 def test_pairs_are_collected_in_the_same_reading(type_name: str, monkeypatch: pytest.MonkeyPatch):
     """Pairs of hash and location that the reading collects equal the pairs of a separate step.
 
-    NULLs and damaged records become no pairs.
+    NULLs and damaged records add no pairs.
     """
     monkeypatch.setattr(cut_tasks, "_HELD", 3)
     text, encoder = type_name == "string", Encoder.for_type(type_name)

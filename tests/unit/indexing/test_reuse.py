@@ -28,7 +28,7 @@ LENGTH = 1000
 
 
 def version(*sizes: int) -> tuple[Manifest, Locations]:
-    """A version whose runs have these numbers of locations; file k has slot k and time k."""
+    """A version whose runs have `sizes` locations; file k has slot k and modification time k."""
     (sample,) = SAMPLE.runs
     runs: list[RunRef] = [
         dataclasses.replace(sample, id=RunId(f"{number:032x}"), locations=size)
@@ -98,7 +98,7 @@ def test_grown_file_keeps_its_slots_and_counts() -> None:
 
 
 def test_grown_files_are_read_again_with_many_deltas() -> None:
-    """With too many delta runs, a refresh reads every file again that has a slot in a delta run."""
+    """With too many delta runs, a refresh reads again every file that has a slot in a delta run."""
     base, known = version(100, *([1] * MOST_DELTAS))
     also = np.full((100 + MOST_DELTAS, 1), -1)
     also[:2, 0] = [100, 101]
@@ -168,7 +168,7 @@ def test_version_is_current_until_a_young_file_is_stable() -> None:
 def test_one_run_without_removed_locations_needs_no_compaction() -> None:
     """If a version has one run and no removed locations, OPTIMIZE changes nothing.
 
-    OPTIMIZE does not change a version without keys, either.
+    OPTIMIZE also changes nothing if a version has no keys.
     """
     base, known = version(5)
     assert is_one_run(base, known)

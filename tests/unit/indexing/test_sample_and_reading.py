@@ -114,7 +114,7 @@ def test_a_large_column_is_drawn_from_evenly(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_the_profile_counts_rows_by_file_before_it_samples() -> None:
-    """Before it draws a sample, a profile counts the rows of each file, even of a cut file."""
+    """Before a sample is drawn, a profile counts the rows of each file, even of a cut file."""
     tiling = Tiling(np.array([100, 50, 70]), ((40,), (), ()), np.zeros(3, np.int64))
     of_ranges = Frame(
         {"id": pa.int32(), LOCATION: pa.int32()},
@@ -188,7 +188,7 @@ EXACT = [4, 2, 0, 1, 1, 3, 0]
 
 
 def test_every_kind_of_row_is_counted() -> None:
-    """For each location, the rows, NULLs and NaNs are counted, and the bounds are recorded.
+    """For each location, rows, NULLs and NaNs are counted; its least and greatest key are recorded.
 
     For each probe, the matching locations are counted, and so are their bytes.
     """
@@ -268,7 +268,7 @@ def test_pairs_are_read_with_the_cuts(type_name: str) -> None:
 
 
 def test_scattered_keys_have_neighbours_elsewhere() -> None:
-    """The share of scattered keys: the share of neighbouring keys that have no common location.
+    """The share of scattered keys is the share of neighbouring keys without a common location.
 
     Each key counts once; if there is only one key, the share is 0.
     """

@@ -108,7 +108,7 @@ def test_text_whose_lines_depend_on_splits_is_not_cut(parts: dict[str, str], is_
 def test_counts_of_a_file_are_those_of_its_ranges() -> None:
     """The counts of a cut file are the sums of its ranges' counts.
 
-    An unproven file keeps its ranges and slots, but counts no rows.
+    An unproven file keeps its ranges and slots, but its row count is 0.
     """
     some = files(3, 1, 2)
     tiling = Tiling(
