@@ -1,4 +1,4 @@
-"""The number of locations that contain a value, as estimated from sampled rows."""
+"""Estimates, from sampled rows, how many locations contain a value."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LOCATIONS = 50
 
 
 def spread(values: np.ndarray, places: np.ndarray, share: float) -> float:
-    """Draws a random sample of these rows, and returns the estimate."""
+    """Draws a random sample of these rows; returns the estimated number of locations per value."""
     drawn = np.random.default_rng(7).random(len(values)) < share
     hashes = values[drawn].astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     return value_spread(hashes, places[drawn].astype(np.int32), share)

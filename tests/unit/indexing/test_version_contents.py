@@ -33,7 +33,7 @@ OLD = 1_600_000_000_000
 
 
 class Listed:
-    """A table that returns another listing at each call, and records which files are read."""
+    """A table that returns a different listing at each call, and records which files are read."""
 
     write_file = None
 
@@ -72,7 +72,7 @@ def data_file(name: str, length: int = 10, mtime: int = OLD) -> DataFile:
 
 @contextlib.contextmanager
 def building(monkeypatch: pytest.MonkeyPatch, rows: Sequence[int]) -> Iterator[None]:
-    """Replaces the reading: it finds this many rows in each file; -1 means an unproven file."""
+    """Replaces the reading of files: each file has this many rows; -1 means an unproven file."""
 
     def build_run(_: Any, __: Any, tiling: Tiling, *_args: Any, **_words: Any) -> BuiltRun:
         assert len(tiling.owners) == len(rows)
@@ -159,7 +159,7 @@ def test_file_deleted_during_the_build_is_not_listed(
 ) -> None:
     """If a file disappeared during the build, it is not listed.
 
-    If a file that had disappeared returns, the next refresh reads it.
+    If a deleted file appears again, the next refresh reads it.
     """
     before = [data_file("a"), data_file("b"), data_file("c")]
     after = [data_file("a"), data_file("c")]
@@ -182,7 +182,7 @@ def test_a_file_read_in_part_proves_nothing(
 ) -> None:
     """If a build read a file only in part, the file is unproven.
 
-    A partly read file has fewer rows in the build than its metadata reports, or no rows.
+    The build then counts fewer rows than the file's metadata reports, or no rows.
     """
     files = [data_file("a"), data_file("b")]
     made, locations = build(monkeypatch, tmp_path, Listed(files), [-1, 4])
@@ -202,8 +202,8 @@ def test_text_without_a_row_in_the_first_range_is_unproven(
 ) -> None:
     """A CSV file whose first range has no row is unproven.
 
-    The header of a CSV file can end in a later range than the first. A scan that reads only the
-    later range would take the header for a row.
+    The header of a CSV file can end after the first range. A scan that skips the first range would
+    take the end of the header for a row.
     """
     table = Listed([data_file("a", 24 << 20), data_file("b", 24 << 20)], format="csv x")
     table.info.format_name = "csv"
@@ -240,7 +240,7 @@ def test_a_table_without_files_has_an_empty_version(
 def test_build_fails_if_the_reader_changes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """If the fingerprint of the reader changes during a build, the build fails.
 
-    Some rows may have been read under other settings than the fingerprint shows.
+    Some rows may have been read with settings that differ from the fingerprint.
     """
     table = Listed([data_file("a")])
     table.fingerprints = ["1" * 64]
@@ -269,9 +269,9 @@ def listed(numbers: Sequence[int], counts: Sequence[int], places: Sequence[int])
 
 
 def test_grown_file_has_the_counts_of_both_readings() -> None:
-    """If rows were appended to a file, its counts are the sums of both readings.
+    """If rows were appended to a file, its counts are sums: old rows plus appended rows.
 
-    If a file was read in part or read again, its counts are those of one reading.
+    If a file was read in part or read again, the counts of its earlier reading are not added.
     """
     known = listed([0, 1, 2, 3], [1, 3, 5, 7], [0, 1, -1, 3])
     news = listed([1, 2, 3, 9], [1, 1, 1, 1], [4, 5, 6, 7])

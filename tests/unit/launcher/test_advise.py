@@ -1,4 +1,4 @@
-"""The report that `sieve advise` makes of event logs; Spark 3.5 recorded one of these logs."""
+"""The report of `sieve advise` on event logs, one of which Spark 3.5 recorded."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def test_the_last_plan_of_a_query_counts(tmp_path: Path) -> None:
 
 
 def test_a_log_that_ends_in_a_query(tmp_path: Path) -> None:
-    """A query without an end event is counted; its reads are those that the log contains."""
+    """If a log lacks the end of a query, the query counts, with the reads that the log contains."""
     write(tmp_path / "app", started(1, 0, plan()), measured(1, 2, 30))
     replay = replayed(tmp_path / "app")
     assert (replay.executions, replay.scans) == (1, 1)
@@ -172,7 +172,7 @@ def test_days_are_those_from_the_first_query_to_the_last(tmp_path: Path) -> None
 
 
 def test_report_counts_unreadable_parts_by_cause(tmp_path: Path) -> None:
-    """The report counts what it could not read, for each cause (damage, paths, other catalogs)."""
+    """The report counts unreadable events, logs and scans by cause, such as damage."""
     write(
         tmp_path / "app",
         started(1, 0, plan(":(")),

@@ -173,7 +173,7 @@ def test_commands_accept_the_options_for_table_formats() -> None:
 
 @pytest.mark.usefixtures("shim")
 def test_properties_file_replaces_the_defaults(spark_home: Path, tmp_path: Path) -> None:
-    """As with spark-submit, --properties-file is read instead of spark-defaults.conf."""
+    """As in spark-submit, the file of --properties-file is read instead of spark-defaults.conf."""
     (tmp_path / "mine.conf").write_text("spark.jars /m.jar\n")
     args = ["--properties-file", str(tmp_path / "mine.conf")]
     command = launch.submit_command(inspect(spark_home), {}, args, launch.SPARK_SQL_CLASS)
@@ -315,7 +315,7 @@ def test_an_unknown_database_is_refused() -> None:
 
 
 def test_locked_derby_database_is_refused(tmp_path: Path) -> None:
-    """A Derby database that another process has locked is refused; a stale lock file is ignored."""
+    """A Derby database that another process has locked is refused; stale lock files are ignored."""
     lock = tmp_path / "metastore_db" / "dbex.lck"
     lock.parent.mkdir()
     lock.touch()
@@ -413,7 +413,7 @@ def test_existing_class_archive_is_loaded(spark_home: Path, tmp_path: Path) -> N
 def test_new_class_archive_replaces_the_old_one(
     cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """To replace a class archive, a session that has not loaded the old archive writes a new one.
+    """To replace a class archive, Sieve runs a session that does not load the old archive.
 
     The session that writes a class archive runs in a temporary folder of its own.
     """

@@ -49,7 +49,7 @@ def test_a_server_that_ends_is_reported_with_its_reason(port: int) -> None:
 
 
 def test_a_server_that_ends_at_once_is_not_running(port: int) -> None:
-    """If a server ends before `start` has recorded its start time, `stop` ends no process."""
+    """If a server ends before `start` has recorded the server's start, `stop` ends no process."""
     process = subprocess.Popen([sys.executable, "-c", ""])
     process.wait()
     gone = servers.Server("metastore", port, process.pid, "")
@@ -62,7 +62,7 @@ def test_a_server_that_ends_at_once_is_not_running(port: int) -> None:
 
 
 def test_start_fails_if_another_program_has_the_port(port: int) -> None:
-    """If another program listens on the port, `start` fails, and names this cause."""
+    """If another program listens on the port, `start` fails with an error that says so."""
     with (
         socket.create_server(("localhost", port)),
         pytest.raises(ConflictError, match=str(port)),

@@ -44,7 +44,7 @@ def test_only_the_expression_and_its_columns_matter(
 
 
 def test_expressions_do_not_matter_for_a_column() -> None:
-    """If an index on an expression is created or dropped, indexes on columns stay usable."""
+    """Creating or dropping an index on an expression does not affect indexes on columns."""
     bare = {k: v for k, v in parts().items() if k[:4] != "expr"}
     assert changed_parts(("a",), parts(), bare) == ()
     assert changed_parts(("a",), bare, parts("other")) == ()

@@ -73,7 +73,7 @@ def test_changes_that_affect_a_column(now: dict[str, str]) -> None:
 
 
 def test_lines_of_spark_that_read_alike() -> None:
-    """Spark 3.5 and 4.1 read plain columns of some types alike, so the version does not matter."""
+    """For some types, Spark 3.5 and 4.1 read plain columns alike, so Spark's version is ignored."""
     date = field("t", "timestamp")
     then, now = parts("parquet", A, date, spark="3.5"), parts("parquet", A, date, spark="4.1")
     assert changed_parts(("a",), then, now) == changed_parts(("a",), now, then) == ()
@@ -119,7 +119,7 @@ def test_only_the_time_zone_of_the_jvm_matters_in_orc() -> None:
 def test_key_provider_of_encrypted_columns_matters(format_name: str) -> None:
     """Each setting that names the key provider of encrypted columns matters.
 
-    If a key is missing, ORC returns masked values.
+    If an encryption key is missing, ORC returns masked values.
     """
     key = "hadoop.security.key.provider.path"
     for scope in ("option", "hadoop", "conf.spark.hadoop"):
@@ -247,7 +247,7 @@ def test_every_column_matters_with_a_custom_merger(merger: dict[str, str]) -> No
 
 @pytest.mark.parametrize("format_name", ["csv", "json"])
 def test_every_column_matters_in_text(format_name: str) -> None:
-    """In CSV and JSON, every column matters, because all of them decide if a record is valid.
+    """In CSV and JSON, every column matters, because each column decides if a record is valid.
 
     Settings that only other formats use do not matter.
     """

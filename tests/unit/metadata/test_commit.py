@@ -175,7 +175,7 @@ def test_unchanged_plan_publishes_nothing(index: str) -> None:
 def test_overtaken_writer_plans_from_the_newest_version(index: str) -> None:
     """A writer that starts from an old version plans again from the newest one.
 
-    So neither writer's change is lost.
+    Because the plan is repeated, neither writer's change is lost.
     """
     old = publish(LocalStore(), index, None, plan)
     for _ in range(3):
@@ -207,7 +207,7 @@ def test_reply_lost_after_the_effect(index: str) -> None:
 
 
 def test_reply_lost_before_the_effect(index: str) -> None:
-    """If a create has no effect and its reply is lost, `publish` repeats it, and succeeds."""
+    """If a create has no effect and its reply is lost, `publish` succeeds with a second create."""
     store = FaultyStore(script=[(unknown, None), (unknown, None)])
     made = publish(store, index, None, plan)
     assert chain(index) == [made]
@@ -241,7 +241,7 @@ def test_lost_reply_is_resolved_below_a_newer_version(index: str) -> None:
 
 
 def test_another_version_after_a_lost_reply_is_a_failure(index: str) -> None:
-    """After a lost reply, a writer can find another writer's version under its number.
+    """After a lost reply, a writer can find that another writer has published the same number.
 
     The writer then takes the next number.
     """
@@ -307,7 +307,7 @@ def test_damaged_newest_version_is_reported(index: str) -> None:
 
 
 def test_version_of_a_later_release_is_not_overwritten(index: str) -> None:
-    """`publish` reports a newest version of a later release, and does not overwrite it."""
+    """If a later release wrote the newest version, `publish` fails, and overwrites no file."""
     data = render_manifest(SAMPLE)
     newer = data.replace(b'"format":%d' % FORMAT, b'"format":%d' % (FORMAT + 1), 1)
     body = newer[: newer.rindex(b',"checksum"')] + b"}"

@@ -1,8 +1,8 @@
 """Tests all orders of three writers and a foreign tool, with lost requests and lost replies.
 
 The modelled steps are the production code (`sieve.metadata.commit_protocol`, `transitions`). The
-model supplies the store, the table's property, and the last steps of a statement. A killed writer
-is one that never runs again, so the explored orders include every kill.
+model supplies the store, the table's property, and the last steps of a statement. In some explored
+orders, a writer never runs again after one of its steps, as if its process were killed there.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class Model:
         rule: the function that decides the next step of a writer.
         if_absent: true if the store's create fails for a file that exists.
         keep_unknown: true if a writer with an unknown outcome keeps its files.
-        keep_shared: true if a writer keeps files that an earlier version names, too.
+        keep_shared: true if a writer keeps those of its files that an earlier version also names.
         tombstone: true if DROP publishes a tombstone before it removes the table's property.
     """
 
@@ -138,7 +138,7 @@ class Model:
         return name
 
     def _told_apart(self, state: State) -> State:
-        """Returns the state without those details that cannot affect later states."""
+        """Removes the details of a state that cannot affect later states."""
         flying = state.flying
         if flying and self._if_absent:
             free = {n for n in flying if self._versions[n].version > len(state.chain)}
@@ -287,7 +287,7 @@ def _part_of(number: int) -> str:
 
 @pytest.mark.parametrize("kinds", ["rrd", "rod"])
 def test_no_order_breaks_the_chain(kinds: str) -> None:
-    """Two writers and a drop, with six calls each, break no rule in any order and with any fault.
+    """Two writers and a drop make six calls each; no order and no fault breaks a rule.
 
     The rules: no version is missing from the chain. Every reported version stays, and no abandoned
     version ever appears. If a version, or a writer with an unknown outcome, names a part, the part

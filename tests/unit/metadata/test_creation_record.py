@@ -57,7 +57,7 @@ def test_index_with_a_mark_of_life_was_not_dropped(tmp_path: Path, marks: tuple[
 
 @pytest.mark.parametrize("error", [None, KeyError()])
 def test_files_written_after_a_drop_are_deleted(tmp_path: Path, error: Exception | None) -> None:
-    """If the index was dropped, the statement says so, and deletes what it wrote after the drop."""
+    """If the index was dropped, the statement fails, and deletes the files that it wrote later."""
     directory = written(tmp_path / "i", "runs/1/part")
     with pytest.raises(ConflictError, match="index v was dropped") as told:
         end(directory, error)

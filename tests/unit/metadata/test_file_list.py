@@ -109,7 +109,7 @@ def test_list_is_written_whole_after_many_removals(tmp_path: Path) -> None:
 
 
 def test_new_folder_keeps_the_numbers_of_known_folders(tmp_path: Path) -> None:
-    """A new folder does not change the numbers of known folders, to which older parts refer.
+    """A new folder does not change the numbers of known folders, because older parts use them.
 
     A complete list names only folders that contain locations.
     """
@@ -189,7 +189,7 @@ def test_a_part_with_a_value_missing_is_corrupt(column: str) -> None:
 
 
 def test_new_version_reads_only_its_new_part(tmp_path: Path) -> None:
-    """For a new version, a scan reads only the new part of the list; older parts are cached."""
+    """For a new version, a scan reads only the list's new part, because older parts are cached."""
     version, directory = three_parts(tmp_path), f"file:{tmp_path}"
     store, cache = CountingStore(), Cache(1 << 24)
     open_version(store, directory, version, cache)
@@ -205,7 +205,7 @@ def test_new_version_reads_only_its_new_part(tmp_path: Path) -> None:
 def test_later_part_does_not_change_an_old_list(tmp_path: Path) -> None:
     """If a list gets a new part, older lists do not change.
 
-    The new part contains removed paths, with the state `REMOVED`.
+    The new part lists removed paths with the state `REMOVED`.
     """
     version, directory = three_parts(tmp_path), f"file:{tmp_path}"
     older = replace(version, locations=LocationsRef(version.locations.parts[:1], 64))
@@ -290,7 +290,7 @@ def test_refresh_of_few_files_writes_few_bytes(tmp_path: Path) -> None:
 def test_number_of_roots_in_a_list_is_limited(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Even if partitions with their own roots come and go, a list has a limited number of roots."""
+    """The number of roots in a list is limited, even if each partition has its own root."""
     n, most = 60, 64
     monkeypatch.setattr("sieve.indexing.write_file_list.MAX_ROOTS", most)
 
@@ -319,7 +319,7 @@ def test_number_of_roots_in_a_list_is_limited(
 def test_changed_part_has_all_rows_of_a_path_listed_twice(
     before: list[int], now: list[int]
 ) -> None:
-    """If a path occurs twice and one of its rows changes, the part contains both of its rows."""
+    """If a path has two rows and one row changes, the list's new part contains both rows."""
 
     def listed(times: list[int]) -> Locations:
         one = plain_locations(len(times))
@@ -352,8 +352,8 @@ def test_state_of_a_file_is_stored_as_a_negative_length() -> None:
 def test_invalid_list_is_not_written() -> None:
     """A path that is below no root is not stored.
 
-    A path that has both several slots and ranges is not stored, either. If a list has too many
-    slots for a path, it is refused.
+    A path with several slots cannot also have ranges. A list with too many slots for a path is
+    refused.
     """
     some = plain_locations(2)
     with pytest.raises(ValueError, match="lies below none of"):

@@ -36,7 +36,7 @@ def ints(*numbers: int) -> npt.NDArray[np.int64]:
 
 
 def listed() -> Locations:
-    """A list of three files: a has three ranges, b has one, and c, unproven, has two."""
+    """A list of three files: a has three ranges, b has one, and the unproven file c has two."""
     return Locations(
         (f"{ROOT}/a", f"{ROOT}/b", f"{ROOT}/c"),
         np.array([FileState.READ, FileState.READ, FileState.UNPROVEN], np.int8),
@@ -96,7 +96,7 @@ def test_a_list_without_ranges_has_none() -> None:
 
 
 def test_parts_are_merged_by_file() -> None:
-    """If a file changed, the next part contains all its new ranges, however many it had before."""
+    """If a file changed, the list's next part contains all new ranges of the file."""
     first, b = listed(), np.array([False, True, False])
     cut = replace(
         first.chosen(b),
@@ -123,7 +123,7 @@ def test_file_that_gains_or_loses_ranges_is_changed() -> None:
 
 @pytest.mark.parametrize("column", ["starts", "rows", "nulls", "nans", "footers"])
 def test_a_range_that_differs_is_a_change(column: str) -> None:
-    """If any value of a single range changes, its file counts as changed."""
+    """If any value of a single range changes, the range's file counts as changed."""
     now = listed()
     assert now.ranges is not None
     values = getattr(now.ranges, column).copy()
@@ -148,8 +148,8 @@ def test_a_range_that_differs_is_a_change(column: str) -> None:
 def test_ranges_that_do_not_tile_their_file_are_damage(column: str, k: int, value: int) -> None:
     """The offsets of a file's ranges must ascend within the file.
 
-    A list is also damaged if the ranges' counts do not add up to the file's, or the footer exceeds
-    the file.
+    A list is also damaged if the sum of the ranges' counts differs from the file's count, or if the
+    footer is longer than the file.
     """
     now = listed()
     assert now.ranges is not None

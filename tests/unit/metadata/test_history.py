@@ -61,7 +61,7 @@ def test_a_gap_is_damage(tmp_path: Path) -> None:
 def test_the_newest_vacuumed_version_is_the_greatest_mark(tmp_path: Path) -> None:
     """The greatest mark file names the newest vacuumed version.
 
-    If there is no mark file, the result is 0. Files that are no mark files are ignored.
+    If there is no mark file, the result is 0. Other files in the folder are ignored.
     """
     index = f"file:{tmp_path}"
     assert vacuumed(LocalStore(), index) == 0

@@ -77,7 +77,7 @@ def test_ends_of_the_range(text: str, value: int) -> None:
     "text", ["0", "-1", "1000001", "1.0", "1e2", "1_0", "", "ten", "\u0661", "9" * 5000, "0x10"]
 )
 def test_error_out_of_range(text: str) -> None:
-    """If the value of `error` is no integer in its range, the message names the range."""
+    """If the value of `error` is not an integer in the valid range, the message names the range."""
     with pytest.raises(InvalidInputError, match="from 1 to 1000000"):
         parse_options({"error": text})
 

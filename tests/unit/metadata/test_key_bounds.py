@@ -1,4 +1,4 @@
-"""The least and greatest key of each location: storing, merging, and comparison with ranges."""
+"""Bounds are the least and the greatest key of each location: they are stored, merged, compared."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_file_with_changed_bounds_counts_as_changed() -> None:
 
 
 def test_lists_with_and_without_bounds_are_joined() -> None:
-    """If only one of two joined lists has bounds, the bounds of the other list are unknown."""
+    """If two lists are joined and only one has bounds, the bounds of the other list are unknown."""
     both = concat(plain_locations(1), cut(), bounded((1, 2)))
     assert pairs(both.key_bounds) == [UNKNOWN, (3, 4), UNKNOWN, (LEAST, GREATEST), (1, 2)]
     some = both.chosen(np.array([True, False, True, True]))
@@ -143,7 +143,7 @@ def test_range_meets_bounds_if_they_share_a_key(
 
 
 def test_rows_in_two_parts_have_the_bounds_of_both() -> None:
-    """If two runs have rows of a location, its bounds include the keys of both.
+    """If two runs have rows of a location, the location's bounds include the keys of both runs.
 
     If a run has keys of a location but unknown bounds, the location's bounds are unknown.
     """

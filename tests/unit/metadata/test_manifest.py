@@ -222,7 +222,7 @@ def many_ranges(manifest: dict[str, Any], count: int) -> None:
 def test_a_manifest_may_reach_its_limits(
     change: Callable[[dict[str, Any], int], object], most: int
 ) -> None:
-    """A manifest whose values are exactly at their limits is valid: releases write such manifests.
+    """A manifest whose values are exactly at their limits is valid, since releases can write it.
 
     If a value exceeds its limit, the manifest is reported as damaged.
     """
@@ -264,7 +264,7 @@ def test_a_manifest_beyond_the_limits_is_not_written() -> None:
 
 
 def test_an_empty_comment_is_kept() -> None:
-    """An empty comment is read back as such, and not as a missing comment."""
+    """An empty comment is read back as an empty comment, and not as a missing one."""
     assert parse_manifest(render_manifest(replace(SAMPLE, comment=""))).comment == ""
 
 

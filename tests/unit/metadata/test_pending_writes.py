@@ -1,4 +1,4 @@
-"""Pending writes: each names a run or a list part, and no version names this run or part yet."""
+"""A pending write names a run or a list part that no version names yet."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Killed(BaseException):
 def test_pending_write_names_the_rest_of_a_discarded_file(
     tmp_path: Path, kind: str, death: int
 ) -> None:
-    """If a writer dies while it deletes a run, a pending write names the files that remain."""
+    """If a writer dies while it deletes a run or list part, a pending write still names it."""
     home, store = f"file:{tmp_path}", LocalStore()
     target = run_dir(home, RUN) if kind == "run" else locations_file(home, LIST)
     for folder in (pending_writes_dir(home), run_dir(home, RUN), f"{home}/locations"):

@@ -1,4 +1,4 @@
-"""The scan history: each driver has a file in the root, and any user may have written a file."""
+"""In the scan history, each driver has a file in the root, to which any user can add files."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def saved(root: str, at: int = NOW) -> SavedRecords:
 
 
 def test_a_driver_has_one_file(root: str) -> None:
-    """A driver keeps only its latest file; the file's number rises even if the clock goes back."""
+    """A driver keeps only its latest file; its files' numbers rise even if the clock goes back."""
     assert saved(root) == SavedRecords((), 0)
     save(root, record(OTHER, 1))
     save(root, record(OTHER, 2))
@@ -180,7 +180,7 @@ def test_another_users_file_cannot_be_deleted(root: str) -> None:
 def test_a_long_record_keeps_the_sums_of_most_bytes(root: str) -> None:
     """A file has at most 256 KiB.
 
-    If the sums need more, only the sums with the most bytes are saved.
+    If the record's sums need more than 256 KiB, only the sums with the most bytes are saved.
     """
     assert FILE_BYTES == 256 << 10
     many: Any = [record(OTHER, k, "c" * 1000).sums[0] for k in range(400)]

@@ -69,7 +69,7 @@ def test_change_without_an_effect_makes_no_version(change: Change) -> None:
 
 
 def test_options_wait_for_the_refresh() -> None:
-    """Options from ALTER INDEX stay pending until a refresh uses or ALTER INDEX undoes them."""
+    """Options from ALTER INDEX are pending until a refresh uses them or ALTER INDEX undoes them."""
     assert next_version(SAMPLE, REFRESH, ID, BY).next_options is None
     assert next_version(SAMPLE, SetOptions(SAMPLE.options), ID, BY).next_options is None
     other = Refresh(replace(MADE, options=IndexOptions("sieve", error=7)))
@@ -142,7 +142,7 @@ def test_a_broken_chain_is_refused() -> None:
 def test_an_index_follows_its_table(moved: bool) -> None:
     """If a table is renamed, the next version of its index has the table's new name.
 
-    If the files moved, the next version has the new root, and keeps the commit of a Delta table.
+    If the files moved, too, the next version has the new root and keeps a Delta table's commit.
     """
     old, new = SAMPLE.table.location, "file:/w/renamed"
     base = replace(SAMPLE, roots=(old, "file:/elsewhere"), commit=Commit("0b6c", 7))
