@@ -61,7 +61,7 @@ class Table:
         self.expected: tuple[Expected, ...] = ()
 
     def files(self) -> tuple[DataFile, ...]:
-        """Returns the next of the given listings in new records; repeats the last listing."""
+        """Returns the files of the next listing; at the end, repeats the last listing."""
         listing = self.listings.pop(0) if len(self.listings) > 1 else self.listings[0]
         return tuple(map(replace, listing))
 

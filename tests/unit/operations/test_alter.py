@@ -52,7 +52,7 @@ RENAMED = replace(WAS, table="renamed", location="file:/w/renamed")
 def follow(
     tmp_path: Path, now: TableIdentity, *there: TableIdentity, state: str = "ready"
 ) -> tuple[str | None, TableIdentity, tuple[str, ...]]:
-    """Lets an index follow its table.
+    """Lets an index follow its renamed or moved table.
 
     Returns the result, and the newest version's table and roots.
     """
@@ -113,7 +113,7 @@ def test_an_index_follows_its_table(
 def test_index_does_not_follow_without_evidence(
     tmp_path: Path, now: TableIdentity, there: tuple[TableIdentity, ...]
 ) -> None:
-    """If the other table is a different one, or could be, the index keeps its own table."""
+    """If the other table is not certainly the same table, the index keeps its own table."""
     assert follow(tmp_path, now, *there)[:2] == (None, WAS)
 
 

@@ -75,7 +75,7 @@ WHOLE = [(str(k), OK, "") for k in range(3)]
 def test_check_reports_only_keys_that_the_index_lacks(
     tmp_path: Path, parts: Sequence[Sequence[int]], options: IndexOptions, type_: str
 ) -> None:
-    """CHECK reports exactly the key whose code or hash the index lacks.
+    """CHECK reports the one key whose code or hash the index lacks, and no other key.
 
     The index that CHECK reads has one run or several runs.
     """
@@ -197,7 +197,7 @@ def test_a_share_of_the_files_is_drawn(tmp_path: Path, percent: float, n: int) -
 
 
 def opened(rows: int, nulls: int, nans: int, null_proof: bool) -> Any:
-    """Opens a version whose second location has these counts."""
+    """Makes an opened version whose second location has these counts."""
     of = SimpleNamespace(
         rows=np.array([0, rows]), nulls=np.array([0, nulls]), nans=np.array([0, nans])
     )
@@ -232,9 +232,9 @@ def opened(rows: int, nulls: int, nans: int, null_proof: bool) -> Any:
 def test_counts_that_are_too_small_lose_rows(
     seen: _Seen, listed: tuple[int, int, int], null_proof: bool, loss: str
 ) -> None:
-    """If a file has more rows, NULLs or NaNs than the index counts, a row is lost.
+    """If a file has more rows, NULLs or NaNs than the index counts, CHECK reports a loss.
 
-    If the counts of a location say that no row has a key, all keys of the location are lost.
+    If the counts of a location imply that no row has a key, CHECK reports every key as lost.
     """
     assert _loss(opened(*listed, null_proof), 1, seen) == loss
 
@@ -280,7 +280,7 @@ def test_nan_is_a_row_without_a_key(tmp_path: Path) -> None:
 def test_file_with_keys_but_too_low_counts_has_a_loss(
     seen: tuple[int, int, int], listed: tuple[int, int, int], lost: bool
 ) -> None:
-    """If the index counts no keys for a file that has keys, CHECK reports a lost key.
+    """If the index's counts imply that a file has no keys, but it has some, CHECK reports a loss.
 
     A file without keys cannot lose a key.
     """

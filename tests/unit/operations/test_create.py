@@ -91,7 +91,7 @@ def test_invalid_create_writes_nothing(tmp_path: Path) -> None:
 def test_name_is_taken_in_any_letter_case(tmp_path: Path) -> None:
     """CREATE refuses a name that another index has, in any letter case.
 
-    The other index with the name exists already, or is created by the same statement.
+    The other index can exist already, or the same statement can create it.
     """
     warehouse = Warehouse(tmp_path)
     warehouse.create_table("t", [[1]])

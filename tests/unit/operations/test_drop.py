@@ -1,4 +1,4 @@
-"""DROP deletes the files of its table's index, and the files of no other index."""
+"""DROP deletes only the files of its own table's index."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ HERE: Any = SimpleNamespace(changing=lambda: None, software=CreatedBy("9", "4.1"
 
 
 def found(root: Path, kind: type[HalfDropped | Failed | Gone]) -> RegisteredIndex:
-    """Opens an index of the first table; the index has no usable version."""
+    """Opens an index of the table `FIRST`; the index has no usable version."""
     index(root, FIRST, None)
     return kind("v", Registration(SAMPLE.index, ("v",), f"file:{root}"), "problem", STORE)
 
@@ -145,7 +145,7 @@ def test_drop_of_a_gone_index_only_removes_the_registration(tmp_path: Path) -> N
 def test_drop_keeps_a_damaged_index_of_a_later_release(tmp_path: Path) -> None:
     """If a later release wrote a damaged index, DROP keeps the index's files.
 
-    Only a later release can tell to which table its damaged index belongs.
+    This release cannot tell to which table such an index belongs.
     """
     one = found(tmp_path, Failed)
     path = tmp_path / SAMPLE.index / "versions" / "1.json"

@@ -15,7 +15,7 @@ from tests.unit.metadata.manifest_sample import SAMPLE
 
 
 def test_a_column_is_found_by_its_name_in_files(tmp_path: Path) -> None:
-    """A renamed column is found, and a later column with the old name is not found."""
+    """A renamed column is found by its name in files; a later column with the old name is not."""
     warehouse = Warehouse(tmp_path / "shop")
     warehouse.create_table("t", [[1]])
     info = PlainTable(warehouse, "t", no_fault).info

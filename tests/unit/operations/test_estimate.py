@@ -1,4 +1,4 @@
-"""ESTIMATE: how it predicts an index before the build, on frames that replace Spark's."""
+"""Tests how ESTIMATE predicts an index before the build, on frames that replace Spark's."""
 
 from __future__ import annotations
 

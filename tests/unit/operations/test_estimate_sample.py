@@ -21,7 +21,7 @@ def test_small_tables_are_read_whole() -> None:
 
 
 def test_sample_gets_its_share_of_the_budget() -> None:
-    """If a budget is an absolute size, the sample still gets only a share of this size."""
+    """Even if a budget is an absolute size, a sample gets only its share of this size."""
     some = sample_files([10] * 100, every=False)
     assert some.of_all(FILES) == 100
     assert some.scaled_budget(IndexOptions(budget="50%"), 1_000_000).budget == "500000B"

@@ -44,7 +44,7 @@ def test_only_substrings_are_judged_by_texts() -> None:
 
 
 def test_substring_index_is_never_useless() -> None:
-    """If almost all sequences are in all files, queries for a rare word can still skip files."""
+    """If almost all 4-byte sequences are in all files, queries for a rare word still skip files."""
     everywhere = Expected("present", 99.9, 99.9, 100.0, 999.0, 999.0)
     assert benefit([everywhere], 100, 1000) is Benefit.CANNOT
     assert benefit([everywhere], 100, 1000, kind=SUBSTRING) is Benefit.SCATTERED

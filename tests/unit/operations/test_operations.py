@@ -37,14 +37,14 @@ class Commits:
     Attributes:
         slices: all slices of the table.
         written: the names of the folders that commits wrote to; None if these are unknown.
-        spelt: how the commits spell the table's folder.
+        spelt: the path of the table's folder, as the commits spell it.
         listings: how often the whole table was listed.
         read: the paths that were read.
         added: the numbers of those slices whose appended part can be read alone.
         appended_only: the numbers of those slices of which only the appended part was read.
         empty: true if reading finds no rows.
         broken: true if reading an appended part fails.
-        asked: the slices whose appended files the refresh asked for.
+        asked: the slices for which the refresh requested only the appended files.
         at: the commit of the Delta table that was listed.
     """
 
@@ -126,7 +126,7 @@ def slices(*names: str, mtime: int = 0) -> list[DataFile]:
 def version(
     folder: Path, known: Sequence[DataFile], runs: Sequence[int], *, maps: bool = False
 ) -> tuple[Ready, Manifest]:
-    """Builds an index of these slices; each number states how many slices a run has."""
+    """Builds an index of these slices; `runs` has the number of slices in each run."""
     file = replace(SAMPLE.runs[0].files[0], hashes=((0, 9),) if maps else ())
     n = len(known)
     tens = np.full(n, 10)
@@ -292,7 +292,7 @@ def test_only_appended_files_of_a_slice_are_read(tmp_path: Path) -> None:
 def test_index_with_a_map_reads_whole_slices(tmp_path: Path) -> None:
     """If the index has a map, a refresh reads whole slices.
 
-    If another run contained a key that the map lacks, CHECK could not detect the lack.
+    Otherwise, another run could contain a key that the map lacks, and CHECK would not report it.
     """
     found, _ = version(tmp_path, BEFORE, [6], maps=True)
     table = Commits([*slices("a/1", mtime=5), *BEFORE[1:]], {"a"}, added=frozenset({0}))
@@ -314,7 +314,7 @@ def test_too_many_grown_slices_are_read_whole(
 ) -> None:
     """If too many slices have appended files, a refresh reads these slices whole.
 
-    The driver would take long to open the appended files of many slices.
+    Opening the appended files of many slices would take the driver too long.
     """
     monkeypatch.setattr("sieve.operations.refresh.MOST_ASKED", 1)
     found, _ = version(tmp_path, BEFORE, [6])
@@ -347,7 +347,7 @@ def test_unproven_slice_outside_the_folders_is_copied() -> None:
 
 
 def test_slices_that_grow_in_turn_keep_their_slots(tmp_path: Path) -> None:
-    """If slices grow at different refreshes, each slice keeps its slots and gets one more slot."""
+    """If slices grow in turn, each slice keeps its slots and gets one more slot per refresh."""
     found, _ = version(tmp_path, BEFORE, [6])
     first = [BEFORE[0], *slices("a/2", mtime=5), *BEFORE[2:]]
     refreshed(Commits(first, {"a"}, added=frozenset({1})), found)

@@ -44,7 +44,7 @@ def test_newest_readable_version_names_the_table(
 
 
 def test_index_that_can_be_read_again_is_not_damaged(tmp_path: Path) -> None:
-    """If a second attempt can read a damaged index, the error blames the store's first answer."""
+    """If an index seems damaged but a second attempt can read it, the error blames the store."""
     with pytest.raises(UnavailableError, match="is readable now"):
         owner_of_damaged(STORE, index(tmp_path, FIRST, LATER))
 
@@ -78,7 +78,7 @@ def test_index_that_only_lost_its_registration_is_no_orphan(tmp_path: Path) -> N
 def test_index_is_an_orphan_if_its_name_has_a_usable_index(
     tmp_path: Path, versions: list[TableIdentity], why: list[str]
 ) -> None:
-    """An unregistered index is an orphan only if the registered index of its name is usable."""
+    """If a usable index with the same name is registered, an unregistered index is an orphan."""
     index(tmp_path, FIRST)
     index(tmp_path, *versions, uuid=OTHER)
     there = Registration(OTHER, SAMPLE.column, f"file:{tmp_path}")
@@ -157,7 +157,7 @@ def test_dropped_index_makes_no_other_index_an_orphan(tmp_path: Path) -> None:
 
 
 def test_index_with_unreadable_versions_is_no_orphan(tmp_path: Path) -> None:
-    """An index is no orphan if its versions cannot be read, or only at a second attempt."""
+    """An index is no orphan if its versions are unreadable, or were unreadable at first."""
     folder = index(tmp_path, FIRST)
     read: list[str] = []
 

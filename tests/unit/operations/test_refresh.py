@@ -1,4 +1,4 @@
-"""The files that a refresh leaves if it fails, is overtaken by another writer, or starts again."""
+"""Tests which files a refresh leaves if it fails, or if another writer overtakes it."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def test_always_overtaken_refresh_fails(tmp_path: Path) -> None:
 def test_refresh_fails_if_the_table_is_renamed(tmp_path: Path) -> None:
     """If the table is renamed during a refresh, the refresh fails.
 
-    During a rename, a refresh may have read rows of another table.
+    Before the rename was noticed, the refresh may have read rows of another table.
     """
     found, base = version(tmp_path, BEFORE, [6])
 
@@ -170,7 +170,7 @@ def test_vanished_index_is_not_created_again(tmp_path: Path) -> None:
 def test_greater_commit_number_is_the_later_version(
     newest_at: tuple[str, Commit | None], made_at: tuple[str, Commit | None], later: bool
 ) -> None:
-    """If two versions are of one Delta table, the version with the greater commit is later.
+    """Of two versions of a Delta table, the version with the greater commit number is later.
 
     Versions of any other table are compared by time.
     """

@@ -47,7 +47,7 @@ OTHER = replace(SAMPLE.table, table="other", location="file:/w/other")
 
 @dataclass(frozen=True)
 class Case:
-    """What an index folder contains, and the state of the index that results from this content.
+    """The content of an index folder, and the state that an index with this content has.
 
     Attributes:
         found: the newest version, None, or the error that was raised when it was read.

@@ -89,7 +89,7 @@ def test_lost_index_with_a_name_in_use_is_not_registered(
 ) -> None:
     """A registered index can have the name of a lost index.
 
-    The lost index is then registered only if the registered index is gone.
+    The lost index is then registered only if the registered index is gone or half dropped.
     """
     named(tmp_path, 0, "v")
     there = Registration(UUIDS[1], ("v",), f"file:{tmp_path}")

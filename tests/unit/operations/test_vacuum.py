@@ -1,4 +1,4 @@
-"""VACUUM deletes unneeded files and keeps all others; a file's age and name decide this."""
+"""VACUUM deletes unneeded files, which it recognises by their age and name."""
 
 from __future__ import annotations
 
