@@ -263,7 +263,7 @@ def test_inexact_inequality_excludes_no_code():
 
 
 def test_starts_with_selects_a_span():
-    """LIKE 'ab%' selects the codes from "ab" to the last string that begins with "ab"."""
+    """LIKE 'ab%' selects the codes of all strings from "ab" to the last string with this prefix."""
     tree = {"op": "starts with", "col": ["x"], "value": base64.b64encode(b"ab").decode()}
     ((first, last),), null, nan = key_ranges_of(tree, Encoder("string"))
     assert (first + (1 << 63)).to_bytes(8, "big") == b"ab\0\0\0\0\0\0"
@@ -281,7 +281,7 @@ def test_range_needs_one_key_within_both_bounds():
 
 
 def test_range_narrows_the_or_below_it():
-    """A range of a column under AND also narrows that column in an OR below the AND."""
+    """A range in an AND also narrows comparisons of the same column in an OR within the AND."""
     tree = both(compare(">", 1), any_of(compare("<", 5), compare("=", 2, "y")))
     assert kept_locations(tree, x=Listed([0, 9], [3], [9]), y=Listed([0], [0], [2])) == [1, 2]
     inner = any_of(
@@ -300,7 +300,7 @@ def test_ors_of_one_column_become_one_look_up():
 
 
 def test_columns_are_combined():
-    """AND keeps a location with matches for both columns; OR keeps a location with one match."""
+    """AND keeps a location if both columns have a match; OR keeps it if one column has a match."""
     x, y = Listed([1], [1], [0]), Listed([0], [1], [1])
     assert kept_locations(both(compare("=", 1), compare("=", 1, "y")), x=x, y=y) == [1]
     assert kept_locations(any_of(compare("=", 1), compare("=", 1, "y")), x=x, y=y) == [0, 1, 2]
@@ -404,7 +404,7 @@ def test_a_constant_of_another_type_is_an_error():
 
 
 def nested(depth):
-    """A comparison below AND nodes; the given depth counts the comparison, too."""
+    """A comparison nested in AND nodes; the depth counts these nodes and the comparison."""
     tree = compare("=", 1)
     for _ in range(depth - 1):
         tree = both(tree)

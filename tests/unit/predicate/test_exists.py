@@ -36,7 +36,7 @@ def leaf(op, value, column=TAGS):
 
 
 def exists(*args):
-    """A predicate of one element, in its wire form."""
+    """A predicate on one element of an array, in its wire form."""
     return {"op": "exists", "args": list(args)}
 
 

@@ -1,4 +1,4 @@
-"""Key ranges of predicates: how the key ranges of leaves are united and intersected."""
+"""Tests how the key ranges of a predicate's leaves are united and intersected."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NULL = KeyRanges(np.empty((0, 2), np.int64), null=True)
 
 @pytest.mark.parametrize("parts", [(POINTS, RANGE), (RANGE, POINTS), (POINTS, NULL, RANGE)])
 def test_union_with_a_range_has_no_hashes(parts: tuple[KeyRanges, ...]) -> None:
-    """The union of a point and a range has no hashes, as values in the range can have any hash."""
+    """The union of points and a range has no hashes, as values in the range can have any hash."""
     both = unite(parts)
     assert both.intervals.tolist() == [[1, 9]]
     assert hashes_of(both) is None

@@ -64,7 +64,7 @@ def test_hashes_of_texts_can_have_any_code(type_: str) -> None:
 
 @pytest.mark.parametrize("keys", [(2, 1), (1, 1), (1, 3, 2)])
 def test_unsorted_or_repeated_keys_are_refused(keys: tuple[int, ...]) -> None:
-    """Packed keys ascend, so that a look-up need not sort them."""
+    """Packed keys must ascend, so that a look-up need not sort these keys."""
     with pytest.raises(InvalidInputError, match="an ascending key was expected"):
         key_ranges(leaf(*keys), Encoder("bigint"))
 
@@ -96,7 +96,7 @@ def test_malformed_keys_are_refused(wrong: dict[str, object]) -> None:
 
 
 def test_too_many_keys_are_not_understood(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With more keys than the limit, any row can match."""
+    """If a leaf has more packed keys than the limit, it becomes unknown, so any row can match."""
     monkeypatch.setattr(tree, "MAX_PACKED_KEYS", 2)
     assert isinstance(parse({"op": "in", "col": ["k"], "packed": packed(1, 2)}), PackedKeys)
     many = parse({"op": "in", "col": ["k"], "packed": packed(1, 2, 3)})
@@ -104,5 +104,5 @@ def test_too_many_keys_are_not_understood(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_no_key_matches_no_row() -> None:
-    """Without keys, no location can match."""
+    """If a leaf has no packed keys, no location can match."""
     assert key_ranges(leaf(), Encoder("bigint")).intervals.tolist() == []

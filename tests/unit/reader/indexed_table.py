@@ -103,7 +103,7 @@ class Table:
     def prune(
         self, predicate: Mapping[str, Any], as_of: Mapping[str, Any] | None = None, **settings: str
     ) -> Mapping[str, Any]:
-        """Returns the answer to a scan; `as_of` adds members to the request, such as an instant."""
+        """Sends a scan's request; `as_of` adds members to the request, such as an instant."""
         table = dataclasses.asdict(self.versions[0].table)
         registrations = {
             f"sieve.index.{version.name}": json.dumps(

@@ -1,4 +1,4 @@
-"""Limits waiting scans: if some scans wait too long for an index, others do not use it."""
+"""The bulkhead: if some scans wait too long for an index, other scans do not use this index."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_third_scan_does_not_wait_for_a_slow_index(clock: list[float]) -> None:
 
 
 def test_ninth_scan_does_not_wait_for_a_slow_root(clock: list[float]) -> None:
-    """If eight scans wait too long for indexes of a root, a further scan uses no index of the root.
+    """If eight scans wait too long for indexes of a root, a ninth scan uses no index of this root.
 
     For a root, a wait of more than a second is too long, whatever the time-out.
     """

@@ -230,7 +230,7 @@ def test_old_value_is_returned_during_its_reload(
 def test_failed_reload_is_repeated_after_the_usual_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """After a failed reload, the next reload waits as long as it would after a successful one."""
+    """The time until the next reload is the same after a failed and after a successful reload."""
     reloads, cache = Reloads(monkeypatch), Cache[str, int](max_entries=2)
     assert cache.get_fresh("k", lambda _: 1, 30.0) == 1
     reloads.now += 31
@@ -248,7 +248,7 @@ def test_failed_reload_is_repeated_after_the_usual_time(
 
 
 def test_invalidated_value_is_loaded_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If a key is invalidated while it loads, only the callers of that load get the value."""
+    """If a key is invalidated while its value loads, only callers of this load get the value."""
     reloads, cache = Reloads(monkeypatch), Cache[str, int](max_entries=2)
 
     def load(_: int | None) -> int:

@@ -71,7 +71,7 @@ def test_look_up_finds_the_locations_of_all_intervals(run):
 
 
 def test_distant_points_skip_the_locations_between_them(run):
-    """If two distant points are looked up, the locations between the points are not found."""
+    """A look-up of two distant points skips locations whose keys are all between the points."""
     assert found(run, (0, 0), (105, 105)) == [0, 3]
 
 

@@ -1,4 +1,4 @@
-"""Extents: each location's least code, and how many rows certainly have at most a given code."""
+"""Tests extents: each location's least code, and its certain number of rows up to a code."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from sieve.segments.entries import Ends
 Entry = tuple[int, int, int, int, int, str]
 """An entry of a location, as a tuple.
 
-Its parts: the first and last code of the first cell, the first and last code of the last cell, the
-location, and flags. The flag `b` means that the first cell has a key, and `f` that the last cell
-has a key.
+The parts of the tuple are: the first and last code of the first cell, the first and last code of
+the last cell, the location, and flags. The flag `b` means that the first cell has a key; the flag
+`f` means that the last cell has a key.
 """
 
 
@@ -62,9 +62,9 @@ def test_last_cell_counts_the_remaining_rows() -> None:
 
 
 def test_key_of_a_wide_cell_counts_at_its_end() -> None:
-    """If a cell has several codes, its key is counted at the last of them.
+    """If a cell has several codes, its key is counted at the last code of the cell.
 
-    If an entry has only one cell, only one key is certain.
+    In an entry with only one cell, only one key is certain.
     """
     found = made(
         [(0, 7, 24, 31, 0, "bf"), (40, 47, 40, 47, 0, "bf"), (50, 57, 50, 57, 0, "bf")], [9]
@@ -130,8 +130,8 @@ FLAGS = ("", "b", "f", "bf")
 def at_the_latest(entries: list[Entry], keyed: int, *, falls: bool) -> list[int]:
     """Returns the codes of a location's rows, if each row has the last code that its entry permits.
 
-    If a cell has several codes, its row gets the last of them. All rows that no cell counts get the
-    last code of the location. In descending order, all codes are inverted.
+    If a cell has several codes, its row gets the last code of the cell. All rows that no cell
+    counts get the last code of the location. In descending order, all codes are inverted.
     """
     rows = []
     for low, first_by, last_from, high, _, known in entries:
@@ -176,13 +176,13 @@ STEPS = Steps(np.array([1, 2, 2, 5, 9]), np.array([0, 1, 2, 0, 1]), np.array([1,
 def test_a_bound_is_the_first_step_that_reaches_the_rows(
     wanted: int, code: int, location: int
 ) -> None:
-    """A bound is the first code up to which all locations together certainly have enough rows."""
+    """A bound is the smallest code such that all locations surely have enough rows up to it."""
     codes, locations = bounds(STEPS, np.zeros(3, np.int64), np.array([wanted]))
     assert (codes.tolist(), locations.tolist()) == ([code], [location])
 
 
 def test_each_group_has_a_separate_bound() -> None:
-    """If a group of locations has enough rows, the group has a bound of its own."""
+    """Each group of locations has its own bound, if the group has enough rows."""
     codes, locations = bounds(STEPS, np.array([2, 0, -1]), np.array([2, 1, 5]))
     assert (codes.tolist(), locations.tolist()) == ([9, GREATEST, 5], [1, -1, 0])
     codes, locations = bounds(STEPS, np.array([0, 1, 1]), np.array([6, 5]))

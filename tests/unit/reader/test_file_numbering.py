@@ -1,4 +1,4 @@
-"""How the ranges of a table's files are numbered if scans use several index versions."""
+"""Tests how the ranges of a table's files are numbered if scans use several index versions."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ class Version:
 
 
 def test_partly_indexed_file_with_hidden_rows_is_read() -> None:
-    """If a scan may see rows that a version did not index, it reads the file of these rows."""
+    """If a file may have rows that no version has indexed, a scan reads the file."""
     one: Any = Version("a", 0, [True, False, True])
     two: Any = Version("b", 2, [False, True, True])
     none = np.zeros(4, np.int64)
@@ -202,7 +202,7 @@ def test_partly_indexed_file_with_hidden_rows_is_read() -> None:
 
 
 def test_numbering_with_all_requested_versions_is_reused(tmp_path: Path) -> None:
-    """The most recent numbering with all requested versions is reused.
+    """The most recent numbering that contains all requested versions is reused.
 
     If a numbering is reused, the driver need not read another list of files.
     """
@@ -289,7 +289,7 @@ def test_whole_files_of_one_version_are_unknown_to_the_other(tmp_path: Path) -> 
 
 
 def test_versions_of_equal_lists_share_the_numbering_of_one(tmp_path: Path) -> None:
-    """If versions have equal lists, they share one numbering, without additional memory.
+    """Versions with equal lists share one numbering, which needs no additional memory.
 
     If a third version's list has one more cut, all three share a numbering with this cut.
     """

@@ -1,4 +1,4 @@
-"""Gather maps flags from one numbering to another; it stores positions as runs or an array."""
+"""`Gather` maps flags from one numbering to another; it stores positions as runs or as an array."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_the_positions_of_one_list_are_one_stretch() -> None:
 
 
 def test_stretches_are_used_from_512_flags_on() -> None:
-    """Two runs of positions with less than 512 flags are stored as an array."""
+    """Two runs of positions are stored as an array if they have fewer than 512 positions."""
     for n, stretches in ((512, True), (511, False)):
         made = check([*range(7, 7 + n - 1), 3], 600)
         assert (made.lengths is not None) == stretches

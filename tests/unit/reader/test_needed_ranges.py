@@ -1,4 +1,4 @@
-"""Which ranges a query with ORDER BY and LIMIT, MIN or MAX must read."""
+"""Tests which ranges a query must read if it has MIN, MAX, or ORDER BY with LIMIT."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_equal_codes_of_unequal_values_are_ties(type_: str) -> None:
 def test_the_ends_of_a_run_are_read_without_its_maps(tmp_path: Path) -> None:
     """To compute extents, a reader needs the segments of a run, and not its hash maps.
 
-    If a run names a location number beyond its number of locations, the run is damaged.
+    If a run contains a location number that exceeds the run's count, the run is damaged.
     """
     block = CSR(np.array([0, 1]), np.array([3], np.int32), np.ones(1, np.int64))
     segment = ("sieve", 0, 9, 1, 1, 1, encode_segment(Segment(0, 9, 10, block)))

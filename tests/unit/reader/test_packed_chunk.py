@@ -31,7 +31,7 @@ def flags(chunk: Chunk | PackedChunk, asked: list[tuple[int, int]], n: int) -> l
 def test_packed_and_unpacked_look_ups_are_equal(
     drawn: list[Cells], block: int, at_once: int, data: st.DataObject
 ) -> None:
-    """For random entries, look-ups and `holds` return the same, whether packed or not."""
+    """For random entries, look-ups and `holds` return the same in packed and unpacked chunks."""
     shape = data.draw(st.sampled_from([IN_CELLS, IN_BLOCKS]))
     payloads = [encode(cells, shape) for cells in drawn]
     plain = assemble(map(decode, payloads))
@@ -73,7 +73,7 @@ def of(begin: list[int], end: list[int], location: list[int], last: int = GREATE
 
 
 def test_records_have_as_few_bytes_as_their_parts() -> None:
-    """If all entries are equal, a packed entry needs no byte.
+    """If all entries of a chunk are equal, a packed entry needs no bytes.
 
     A packed entry of 8 bits needs one byte, and one of 9 bits needs two bytes.
     """

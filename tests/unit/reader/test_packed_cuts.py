@@ -22,7 +22,7 @@ FILES = st.lists(
 
 
 def columns(files: list[tuple[int, list[int]]]) -> tuple[Counts, Counts, Counts]:
-    """Makes the columns of files: the numbers of cuts, the footers, and the cuts."""
+    """Makes three arrays: each file's number of cuts, each file's footer, and all files' cuts."""
     cuts = [cut for _, own in files for cut in own]
     counts, footers = [len(own) for _, own in files], [footer for footer, _ in files]
     return np.array(counts), np.array(footers), np.array(cuts, np.int64)
@@ -64,7 +64,7 @@ def _counts(files: list[tuple[int, list[int]]]) -> list[int]:
 
 @pytest.mark.parametrize(("cuts", "bits"), [(254, 8), (255, 16)])
 def test_counts_up_to_255_need_one_byte(cuts: int, bits: int) -> None:
-    """If a file has up to 255 ranges, this number takes one byte; a greater number takes more."""
+    """A file's number of ranges needs one byte up to 255 ranges, and more bytes above 255."""
     packed = PackedCuts.of(*columns([(0, list(range(1, cuts + 1))), (0, [])]))
     assert packed.counts.dtype == f"uint{bits}"
     none = np.zeros(cuts + 2, np.bool_)
@@ -77,7 +77,7 @@ def test_counts_up_to_255_need_one_byte(cuts: int, bits: int) -> None:
 
 @pytest.mark.parametrize("kept", [20, 4000])
 def test_few_ranges_and_many(kept: int) -> None:
-    """`skipped` is right for few and for many kept ranges, for which its algorithms differ."""
+    """`skipped` is right for few and for many kept ranges; it has an algorithm for each case."""
     n = 3 * packed_cuts.PAGE + 5
     packed = PackedCuts.of(np.full(n, 1), np.arange(n), np.arange(n) + 1)
     skip = np.ones(2 * n, np.bool_)

@@ -34,7 +34,7 @@ def made(files: list[Any]) -> Files:
 
 @given(st.lists(FILE, max_size=8), st.integers(0, 3))
 def test_unpacked_files_equal_the_original_files(files: list[Any], first: int) -> None:
-    """Unpacking returns the packed files, whether they were a whole list or a part of a list."""
+    """Unpacking returns the files that were packed, from a whole list or from a part of a list."""
     of = made(files)
     of = replace(of, paths=PathList.of(["?"] * first + list(of.paths))[first:])
     packed = of.packed()

@@ -1,4 +1,4 @@
-"""Scans with ORDER BY and LIMIT: which rows give a bound, and which do not."""
+"""Tests which rows give a bound for scans with ORDER BY and LIMIT."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_order_skips_no_file_before_file_numbers_are_known(table: Table) -> None
 
 
 def test_listed_files_bound_the_others(table: Table) -> None:
-    """Rows of listed files give a bound: in both directions, per group, and for several orders.
+    """Rows of listed files give a bound, in both directions, for each group, and for each order.
 
     If a file is not listed, its rows give no bound.
     """
@@ -187,7 +187,7 @@ def test_text_formats_give_no_bound(table: Table, format_name: str, files: list[
 
 
 def test_slices_with_log_files_give_no_bound(tmp_path: Path) -> None:
-    """Log files of a Hudi slice can hide rows, so such a slice gives no bound, and is read."""
+    """Log files can hide rows, so a Hudi slice with log files gives no bound, and is read."""
     listed = plain_locations(N)
     times = np.array([7, 7, *[0] * (N - 2)])
     table = of_format(Table(tmp_path, dataclasses.replace(listed, mtimes=times)), "hudi")

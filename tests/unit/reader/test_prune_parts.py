@@ -1,4 +1,4 @@
-"""Answers about cut files, which a scan reads in full, skips, or reads in part."""
+"""Tests answers to scans of cut files: a scan reads a file in full or in part, or skips it."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ def test_index_is_opened_only_if_a_predicate_names_its_column(table: Table) -> N
 
 
 def test_replaced_unused_index_keeps_the_dictionary(table: Table) -> None:
-    """If an index is replaced, scans that do not use it keep their dictionary."""
+    """If an index is replaced, scans that do not use this index keep their dictionary."""
     table.prune(equals("x", 31))
     first = table.prune(equals("y", 31))["dictionary"]
     assert table.prune(equals("x", 31))["dictionary"] == first
@@ -85,7 +85,7 @@ def test_replaced_unused_index_keeps_the_dictionary(table: Table) -> None:
 
 
 def test_other_index_is_used_after_a_drop(table: Table) -> None:
-    """If one of two indexes is dropped, scans use the other one, with a new dictionary."""
+    """If one of two indexes is dropped, scans use the other index, with a new dictionary."""
     table.prune(equals("y", 31), cache_bytes="0")
     first = table.prune(equals("x", 31), cache_bytes="0")["dictionary"]
     shutil.rmtree(table.root / RIGHT)
@@ -139,7 +139,7 @@ def test_scan_reports_a_file_damaged_after_opening(table: Table, gone: bool) -> 
     """A scan that needs a damaged or missing file of an index reports a reason.
 
     A scan that cannot use a damaged index still uses its other indexes. Scans that do not need a
-    damaged file are not affected by it.
+    damaged file work as before.
     """
     reason = "index-gone" if gone else "index-corrupt"
     assert table.files_read(equals("x", 5)) == [0]
@@ -165,7 +165,7 @@ def test_scan_reports_a_file_damaged_after_opening(table: Table, gone: bool) -> 
 def test_failed_file_is_read_again_in_the_background(table: Table) -> None:
     """A file that could not be read is read again in the background, with its version.
 
-    No scan waits for a file that is read again in the background.
+    No scan waits for this second reading.
     """
     path = table.run_file(LEFT, 1)
     data = path.read_bytes()
@@ -349,7 +349,7 @@ def test_is_not_null_does_not_count_as_narrowing(
 
 
 def test_unusable_index_is_a_reason(table: Table) -> None:
-    """If an index is outside of the roots, or is for another reader, the scan reports this."""
+    """A scan reports an index that is outside of the roots, or was built for another reader."""
     roots = Roots(None)
     roots._databases["sales"] = ("file:/w/.sieve", time.monotonic())
     table.service = PruneService(roots, table.pruner)
@@ -444,7 +444,7 @@ def test_each_group_of_versions_can_exclude_files(
 def test_other_index_is_used_if_one_is_blocked(
     table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If the bulkhead blocks one index, a scan uses the other one, and reports an error."""
+    """If the bulkhead blocks one index, a scan uses the other index, and reports an error."""
     monkeypatch.setattr(Bulkhead, "blocked", lambda _self, wanted, _timeout: set(wanted[:1]))
     answer = table.prune(both(equals("x", 25), equals("y", 25)))
     assert answer["used"] == ["y@1"]

@@ -1,4 +1,4 @@
-"""Look-ups in runs: which files they read, how often, and what damage to a file affects."""
+"""Tests which files look-ups in runs read, how often, and which look-ups fail after damage."""
 
 from __future__ import annotations
 
@@ -208,7 +208,7 @@ def test_run_too_large_for_the_cache_is_packed(
 def test_segments_that_cannot_be_packed_are_decoded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If segments have a shape that cannot be packed, they are decoded.
+    """Segments whose shape cannot be packed are decoded.
 
     If a file names a location that the run does not have, the file is damaged.
     """
@@ -426,7 +426,7 @@ def altered(rows: list[Row], number: int, payload: bytes) -> tuple[bytes, RunFil
 def test_neighbouring_segments_form_one_range() -> None:
     """Neighbouring segments of a file form one range in the manifest.
 
-    If a segment of another file lies between two segments of a file, these are in two ranges.
+    If a segment of another file lies between two segments, the two segments are in two ranges.
     """
     first = run_file_bytes([segment(0, 9, 0), segment(20, 29, 0), segment(60, 69, 0)])
     other = run_file_bytes([segment(50, 51, 0), segment(-5, -5, 0), segment(40, 49, 0)])
@@ -465,7 +465,7 @@ def test_hashes_outside_the_ranges_are_corrupt() -> None:
     "ends", [[(0, 9), (9, 12)], [(-9, -3), (0, 5), (5, 12)], [(-9, 0), (0, 5), (6, 12)]]
 )
 def test_overlapping_segments_are_corrupt(ends: list[tuple[int, int]]) -> None:
-    """If segments of a file overlap, they are corrupt: a look-up would search only one of them."""
+    """Overlapping segments of a file are corrupt: a look-up would search only one of the two."""
     data, _ = described_run_file(
         [segment(first, last, k % 2) for k, (first, last) in enumerate(ends)]
     )

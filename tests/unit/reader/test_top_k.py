@@ -1,4 +1,4 @@
-"""Top-k: which locations can contain a row of ORDER BY with LIMIT, by class and by group."""
+"""Tests which locations can contain one of the first rows of a query with ORDER BY and LIMIT."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ TIED = [(5, 5), (5, 9), (4, 6), (5, 5)]
 def test_second_location_of_the_bound_is_not_needed(
     ties: bool, one_value: bool, locations: list[int]
 ) -> None:
-    """If ties do not matter, a scan needs only one of the locations whose least key is the bound.
+    """If several locations have the bound as least key, a scan without ties needs only one of them.
 
     The bound of the query is the key 5, which one location certainly contains.
     """

@@ -1,4 +1,4 @@
-"""Which versions of an index a scan uses: the newest, those of an earlier instant, or none."""
+"""Tests which versions of an index a scan uses: the newest, earlier versions, or none."""
 
 from __future__ import annotations
 
@@ -132,9 +132,10 @@ def test_earlier_versions_are_read_once(tmp_path: Path) -> None:
 
 
 def test_other_versions_are_used_if_one_is_damaged(tmp_path: Path) -> None:
-    """If a version is damaged, a scan uses the undamaged versions after the scan's instant.
+    """If a version is damaged, a scan of an earlier instant uses the other versions.
 
-    If the version of the instant itself is damaged, the scan uses the newest version.
+    If the search for the version of an instant reads a damaged version, the scan uses the newest
+    version.
     """
     other = Index(tmp_path / "other", 5)
     other.path(3).write_bytes(b"?")

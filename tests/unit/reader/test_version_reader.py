@@ -53,7 +53,7 @@ def opened(version: Manifest, folder: Path) -> OpenVersion:
 
 
 def answer(version: Manifest, folder: Path) -> list[bool]:
-    """Reads all files again, and returns what a look-up of key 23 finds."""
+    """Reads all files again; returns, for each location, whether a look-up of key 23 finds it."""
     return opened(version, folder).keep(KEY_23).tolist()
 
 
@@ -106,7 +106,7 @@ def test_every_file_with_a_flipped_bit_is_corrupt(
 
 @pytest.mark.parametrize("number", [0, 1])
 def test_a_missing_file_is_gone(version: Manifest, tmp_path: Path, number: int) -> None:
-    """A missing file raises another error than a damaged file."""
+    """The error for a missing file differs from the error for a damaged file."""
     files(tmp_path)[number].unlink()
     with pytest.raises(GoneError):
         answer(version, tmp_path)
@@ -171,7 +171,7 @@ def test_range_over_all_runs_counts_as_all_keys(version: Manifest, tmp_path: Pat
 def test_each_run_is_searched_for_its_own_locations(tmp_path: Path) -> None:
     """A look-up searches each run for the run's own locations.
 
-    If a range contains all keys of one run, it need not contain all keys of the version.
+    A range that contains all keys of one run need not contain all keys of the version.
     """
     runs = [run_of(tmp_path, 0), run_of(tmp_path, N, RunId("ee" * 16))]
     index = opened(write_version(tmp_path, runs, plain_locations(2 * N)), tmp_path)
