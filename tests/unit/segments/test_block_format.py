@@ -1,4 +1,4 @@
-"""The bytes of a segment of blocks: how they are decoded, a stored sample, and damage."""
+"""The bytes of a segment of blocks: decoding, a stored sample, and damage."""
 
 from __future__ import annotations
 

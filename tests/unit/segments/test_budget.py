@@ -11,7 +11,7 @@ from sieve.segments.budget import choose_price, least_price, prices_for, within_
 
 
 def test_prices_fall_from_the_highest_possible_one() -> None:
-    """At the lowest price, the whole budget must save a query only a thousandth of a file.
+    """At the lowest price, the whole budget must save only a thousandth of a file per query.
 
     All prices are evenly spaced on a logarithmic scale. The highest price is four times the number
     of files, divided by the budget in bytes. With few files, the lowest price is lower than with
@@ -112,10 +112,10 @@ def test_attempts_continue_until_the_bytes_are_right(
 def test_next_price_lies_between_the_prices_of_two_attempts(
     small: float, large: float, dear: float, between: float
 ) -> None:
-    """If one attempt fits and another does not, their bytes determine a price between their prices.
+    """If one attempt fits the budget and another does not, the next price is between their prices.
 
-    On a logarithmic scale, the next price keeps at least a fifth of their distance from both
-    prices.
+    On a logarithmic scale, the distance of the next price to each of the two prices is at least a
+    fifth of the distance between the two prices.
     """
     tried: list[float] = []
 

@@ -23,7 +23,7 @@ def _entries(spans: list[tuple[int, int, int]]) -> Entries:
 
 @given(SPANS)
 def test_coverage_counts_each_location_once_a_key(spans: list[tuple[int, int, int]]) -> None:
-    """For each code, a coverage counts the locations that have an entry with this code."""
+    """A coverage has, for each code, the number of locations that have an entry with this code."""
     coverage = Coverage.of(_entries(spans))
     assert np.all(coverage.first <= coverage.last)
     assert np.all(coverage.last[:-1] < coverage.first[1:])

@@ -48,7 +48,7 @@ def test_blocks_are_as_many_as_changes_plus_one():
 
 
 def test_width_is_rounded_up_and_no_block_is_left_over():
-    """The width of the blocks is rounded up, so no empty block follows the last key.
+    """The width of blocks is rounded up, so that no empty block follows the last key.
 
     Ten keys with five changes give the width ceil(10/6) = 2, and therefore five blocks.
     """
@@ -125,7 +125,7 @@ def test_segment_ends_if_the_pace_of_change_changes():
 
 
 def test_the_whole_domain_is_one_segment():
-    """If a segment covers all 2^64 codes, block numbers are exact.
+    """If a segment covers all 2^64 codes, each key is still in the right block.
 
     The difference of two codes can exceed an int64.
     """
@@ -210,7 +210,7 @@ def test_pairs_that_would_lose_rows_are_refused(chunks):
     ],
 )
 def test_set_is_compared_with_the_previous_set(sets, previous, changed):
-    """A key's set of locations is compared with the previous key's, even across chunks."""
+    """A key's set of locations is compared with the set of the previous key, even across chunks."""
 
     def keys(some):
         offsets = np.cumsum([0, *map(len, some)])

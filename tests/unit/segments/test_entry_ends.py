@@ -33,7 +33,7 @@ def test_ends_are_the_first_and_the_last_cell_of_an_entry(shape):
 
 
 def test_a_block_has_a_key_of_each_of_its_locations():
-    """In a segment of blocks, each entry is one block, and its key can be anywhere in the block."""
+    """In a segment of blocks, an entry is one block, and the key can be anywhere in the block."""
     blocks = CSR(np.array([0, 2, 3]), np.array([1, 4, 1], np.int32), np.ones(3, np.int64))
     ends = decode_ends(encode_segment(Segment(10, 25, 8, blocks)))
     assert (ends.low.tolist(), ends.first_by.tolist()) == ([10, 10, 18], [17, 17, 25])

@@ -82,7 +82,7 @@ def test_unique_keys_take_few_bytes_and_reads(n_locations, most_bytes):
 
 
 def test_hashes_of_other_segments_find_nothing():
-    """Hashes below the map's first or above its last find nothing, even without fingerprints."""
+    """A look-up of a hash outside of a map's range finds nothing, even without fingerprints."""
     hashes, locations = draw(1000, 8)
     hashes += np.uint64(10)
     segment = decode_map(build_map(hashes[100:-100], locations[100:-100], 8, 0))

@@ -1,4 +1,4 @@
-"""How the integers of a segment of intervals are coded."""
+"""Tests how the integers of a segment of intervals are encoded and decoded."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sieve.segments.intervals.grid import short_widths
 
 
 def test_numbers_that_repeat_far_apart_are_decoded():
-    """If deflated numbers repeat after 30,000 bytes, they are decoded.
+    """Deflated numbers are decoded even if they repeat only after 30,000 bytes.
 
     Deflate can refer to bytes up to 32 KB earlier, so the reader needs a window of 32 KB.
     """
@@ -52,7 +52,7 @@ def test_widths_of_pieces_have_six_significant_bits():
 
 
 def test_a_class_is_of_64_bits_at_most():
-    """Numbers of up to 64 bits are decoded; if the stored length is 65 bits, it is corrupt."""
+    """Numbers of up to 64 bits are decoded; a stored length of 65 bits makes a payload corrupt."""
     for bits in (64, 65):
         payload = struct.pack("<BI", 1, 8) + b"\1\3\0\xfc\xff" + bytes([bits] * 3) + bytes(24)
         if bits == 64:

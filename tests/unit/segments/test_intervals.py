@@ -43,7 +43,7 @@ MASS = QueryModel.of_sample(np.arange(1001))
 
 
 def test_the_most_valuable_gaps_are_kept():
-    """A location is cut at each gap whose value exceeds the threshold; no key or row is lost."""
+    """Intervals end at each gap whose value exceeds the threshold; no key or row is lost."""
     assert rows_of(cut_location(KEYS, ROWS, 7, MASS, 0.1)) == [
         (1, 11, 7, 4, 10),
         (500, 500, 7, 1, 5),
@@ -63,7 +63,7 @@ def test_no_more_intervals_than_allowed():
 
 
 def test_widest_of_many_gaps_are_kept():
-    """If there are many gaps, intervals are cut at the widest ones, wherever they are."""
+    """If there are many gaps, intervals end at the widest gaps, wherever these are."""
     gaps = np.random.default_rng(5).permutation(np.arange(1, 301))
     keys = np.append(0, np.cumsum(gaps))
     even = QueryModel.of_sample(np.arange(keys[-1] + 1))
@@ -151,7 +151,7 @@ def test_empty_list_is_merged_to_an_empty_list():
 
 
 def test_a_piece_within_another_does_not_shorten_it():
-    """If a piece lies within a longer one, the merged interval ends where the longer one ends."""
+    """If one piece lies within another, the merged interval ends where the longer piece ends."""
     nested = made((0, 100, 0, 5, 5), (2, 3, 0, 1, 1), (90, 95, 0, 1, 1), (200, 201, 0, 2, 2))
     assert rows_of(united(nested)) == [(0, 100, 0, 7, 7), (200, 201, 0, 2, 2)]
 

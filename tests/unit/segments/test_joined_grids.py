@@ -1,4 +1,4 @@
-"""A joined grid has the cells of several segments, and cells for the gaps between these."""
+"""A joined grid has the cells of several segments, and cells for the gaps between segments."""
 
 from __future__ import annotations
 

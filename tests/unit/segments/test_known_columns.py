@@ -93,7 +93,7 @@ def test_budget_leads_to_known_sizes(
 ) -> None:
     """For each column and budget, the plan has a known number of bytes, entries and blocks.
 
-    The expected number of files that queries read without a match is known, too.
+    The expected number of files that queries read without a match is also known.
     """
     one, _ = planned(make(np.random.default_rng(3)), budget, even=even)
     _, _, segments = fitted(one, prices_for(FILES, budget), budget)

@@ -1,4 +1,4 @@
-"""Grids of segments: pieces with cells of equal width, blocks, and bytes."""
+"""Tests the grids of segments: pieces with cells of equal width, blocks, and estimated bytes."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ from tests.unit.segments.test_shapes import column, random_files
 def test_width_of_cells_is_the_median_over_the_borders(
     asked: list[float], bounds: list[int], shifts: list[int]
 ) -> None:
-    """Each border of an entry has its best cell width; a piece uses the median of these widths.
+    """Each border of an entry has a best cell width; a piece of a grid uses the median of these.
 
     If the number of widths is even, the median is the mean of the middle two, rounded down.
     """
@@ -65,7 +65,7 @@ def cells(pieces: int) -> Cells:
 
 @pytest.mark.parametrize("shape", [IN_CELLS, IN_BLOCKS])
 def test_estimated_size_without_arrays_is_exact(shape: int) -> None:
-    """The sizes of a segment's head and pieces are known exactly. Only its arrays are estimated.
+    """The sizes of a segment's head and pieces are exact; only its arrays' sizes are estimated.
 
     The head has 32 bytes, and each piece has three bytes.
     """
@@ -95,8 +95,7 @@ def long_segments() -> Plan:
 def test_a_trial_encodes_some_segments_of_many(monkeypatch: pytest.MonkeyPatch) -> None:
     """A trial of many segments encodes at most three of them, at equal distances.
 
-    A trial encodes only some segments, and estimates the bytes and entries of all segments from
-    these.
+    From these segments, a trial estimates the bytes and entries of all segments.
     """
     planned = long_segments()
     price = 1e-12
@@ -122,7 +121,7 @@ def test_a_trial_encodes_some_segments_of_many(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_trial_of_a_few_segments_is_exact() -> None:
-    """If a plan has up to three segments, a trial encodes all, so its estimate is exact."""
+    """A trial of a plan with up to three segments encodes all of them, so its estimate is exact."""
     planned = plan(*column(random_files(10, 50)), codings=(IN_CELLS,))
     segments = list(planned.emit(1e-12))
     assert len(segments) <= 3
@@ -175,7 +174,7 @@ def test_blocks_are_the_stretches_between_distinct_borders(
 
 
 def named(low: np.ndarray, high: np.ndarray, location: np.ndarray, asked: np.ndarray) -> float:
-    """Returns how many locations, on average, have an entry that overlaps a range."""
+    """Returns the mean number of locations with an entry that overlaps a queried range."""
     found = 0
     for number in np.unique(location):
         own = location == number

@@ -1,4 +1,4 @@
-"""The query model: which share of six kinds of queries falls into a gap between keys."""
+"""Tests the query model: for each of six kinds of queries, the share that falls into a gap."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_neighbours_have_no_gap():
 
 
 def test_domain_contains_all_queries_of_each_kind():
-    """For each kind of query, the shares of the 64-bit domain and of the column are 1."""
+    """The whole 64-bit domain, and a column's range of keys, contain all queries of each kind."""
     for sample in (codes(LEAST, GREATEST), codes(5), codes(-3, 8, 9), np.arange(200_000)):
         query_model = QueryModel.of_sample(sample)
         ends = codes(LEAST, sample.min()), codes(GREATEST, sample.max())

@@ -1,4 +1,4 @@
-"""Segments of intervals: their bytes, their price, and columns with extreme values."""
+"""Tests segments of intervals: their bytes, their price, and columns with extreme values."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_lower_price_leads_to_fewer_reads(codings):
 
 
 def test_best_shape_of_each_segment_costs_no_more():
-    """If each segment gets its better shape, the cost is no higher than with one shape for all.
+    """If each segment has its cheaper shape, the cost is no higher than with one shape for all.
 
     The cost of segments is the reads without a match, plus the bytes times the price.
     """
@@ -313,7 +313,7 @@ def test_the_last_cell_of_a_piece_ends_before_the_next_piece(second):
 
 @pytest.mark.parametrize("locations", [1, 2, 3, 4])
 def test_entries_are_decoded_beyond_64_bits(locations):
-    """If location and cell together need more than 64 bits, entries are still decoded right.
+    """Entries are decoded correctly even if location and cell together need more than 64 bits.
 
     Entries with so many bits are stored without a joint order of location and cell.
     """

@@ -73,7 +73,7 @@ def test_each_kind_of_query_must_be_near_its_minimum() -> None:
 
 
 def test_rule_stops_at_the_first_of_three_limits() -> None:
-    """The rule stops near the minimum of reads, at the budget's end, or at the last price."""
+    """The rule stops near the minimum of reads, at the end of the budget, or at the last price."""
     far, close = (9.0, 9.0, 9.0), (1.04, 1.0, 2.0)
     assert chosen(stop(), (1, far), (20, far), (50, close), (100, close), (900, close)) == 2
     assert chosen(stop(), (1, far), (20, far), (900, far), (1100, close)) == 2
@@ -86,7 +86,7 @@ def test_rule_stops_at_the_first_of_three_limits() -> None:
 
 
 def test_negligible_bytes_are_spent_for_absent_keys() -> None:
-    """For a tiny index, the stopping rule goes on until reads for absent keys are minimal, too.
+    """For a tiny index, the rule stops only when reads for absent keys are minimal, too.
 
     For a larger index, the rule stops as soon as the mean reads are near the minimum.
     """
@@ -96,7 +96,7 @@ def test_negligible_bytes_are_spent_for_absent_keys() -> None:
 
 
 def test_bytes_of_one_block_do_not_count() -> None:
-    """Bytes up to one block of the store are free, so the rule does not stop below a block."""
+    """Bytes up to one block of the store are free, so the rule does not stop below this size."""
     exact = (1.0, 0.0, 2.0)
     trials = (1, exact), (3, exact), (6, exact), (9, exact)
     assert chosen(stop(), *trials) == 0
@@ -220,9 +220,9 @@ def test_too_expensive_map_is_not_built_automatically() -> None:
 
 
 def test_more_cuts_are_read_only_once_if_they_can_save_reads() -> None:
-    """If more cuts can save reads, a build reads the column a second time, but only once.
+    """If more cuts can save reads, a build reads the column once more.
 
-    More cuts save nothing if reads are near their minimum, or if all allowed cuts were read.
+    More cuts are not read if reads are near their minimum, or if all allowed cuts were read.
     """
     of, options = profile(5_000_000, 200), IndexOptions()
     allowed = of.intervals_budget(options, "auto")
@@ -294,7 +294,7 @@ def test_map_left_out_names_the_limit() -> None:
     ],
 )
 def test_each_of_six_kinds_of_query_counts_the_same(reads: dict[str, float], mean: float) -> None:
-    """The mean weighs six kinds of query equally.
+    """The mean number of reads weighs six kinds of query equally.
 
     Of the six kinds, two look for present keys, one for absent keys, and three for ranges.
     """

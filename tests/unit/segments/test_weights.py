@@ -1,4 +1,4 @@
-"""Weights of locations: an index spends its bytes where they save the most bytes of reads."""
+"""With weights of locations, an index spends its bytes where queries save the most bytes."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def part_of(cuts: Intervals, weights: Weights | None) -> Part:
 def test_shares_between_entries_count_by_weight() -> None:
     """The share of queries that fall between entries is summed over all locations.
 
-    In the sum over locations, each location's share is multiplied by its weight.
+    Each location's share is multiplied by the location's weight.
     """
     cuts, model = column([np.arange(5) * 900, np.array([7]), np.array([50, 4000]), np.arange(9)])
     weights = np.array([0.5, 2, 4, 8], np.float32)
