@@ -39,9 +39,9 @@ def _advice(
 def test_index_with_keys_in_most_files_gets_advice(
     expected: float, total: int, judged: str, much: str
 ) -> None:
-    """If a key is in most files, an index helps little.
+    """If a key is in most files, the advice says that an index helps little.
 
-    If a key is in all files, no index can help.
+    If a key is in all files, the advice says that no index can help.
     """
     words = _advice(expected, total) or ""
     assert f"this index {judged}: " in words
@@ -50,7 +50,7 @@ def test_index_with_keys_in_most_files_gets_advice(
 
 
 def test_advice_on_substrings_names_what_helps() -> None:
-    """If almost all sequences are in all files, the advice says which texts still skip files."""
+    """If almost all 4-byte sequences are in all files, advice says which texts still skip files."""
     everywhere = Expected("present", 99.9, 99.9, 100.0, 999.0, 999.0)
     words = advice([everywhere], 100, 1000, kind=SUBSTRING) or ""
     assert "helps little: a text of 12 bytes is in 99.9 of 100 files" in words

@@ -29,7 +29,7 @@ COLUMNS = [
 
 @pytest.fixture(autouse=True)
 def tests(monkeypatch: pytest.MonkeyPatch) -> dict[str, ColumnTest]:
-    """Replaces the test of a column by a result for each table.
+    """Replaces the test of a column's data by a fixed result for each table.
 
     By default, each value is in one of ten files.
     """
@@ -141,7 +141,7 @@ def test_column_that_an_index_cannot_help_is_not_suggested(
 def test_rank_follows_the_results_of_the_tests(
     session: Session, tests: dict[str, ColumnTest]
 ) -> None:
-    """Test results decide the rank.
+    """The results of tests decide the rank of suggested indexes.
 
     A column is first if each of its values is in one file.
     """
@@ -262,7 +262,7 @@ def test_unused_index_has_no_row(session: Session) -> None:
 def test_rows_are_in_order(session: Session) -> None:
     """ADVISE returns indexes to create first, then indexes to drop, then indexes to keep.
 
-    Each of these groups is sorted by savings.
+    The rows of each action are sorted by savings.
     """
     for table in ("t", "u"):
         session.sql(f"CREATE SIEVE INDEX ON {table} (id) OPTIONS (error = 1)")
@@ -304,7 +304,7 @@ def test_hidden_tables_and_columns_have_no_row(
 
 
 def test_the_function_gives_the_rows_of_the_statement(session: Session) -> None:
-    """`sieve_advice` returns these rows for the current database, or for a given database."""
+    """`sieve_advice` returns the rows of ADVISE for the current database, or for a given one."""
     scanned(session, "t")
     function = FUNCTIONS["sieve_advice"]
     rows = session.sql("ADVISE SIEVE INDEXES")

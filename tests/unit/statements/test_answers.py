@@ -1,4 +1,4 @@
-"""What CREATE, REFRESH and OPTIMIZE return: the change, the seconds and the advice."""
+"""Tests the columns that CREATE, REFRESH and OPTIMIZE return: change, seconds and advice."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ CREATE_AGAIN = "CREATE SIEVE INDEX IF NOT EXISTS ON t (id)"
 
 
 def test_answer_counts_files_that_are_always_read(warehouse: Warehouse) -> None:
-    """The advice counts files that every query reads, such as a file with a future time."""
+    """The advice counts the files that every query reads, such as files with a future time."""
     future = time.time() + 3600
     os.utime(warehouse.folder / "t" / "00003.txt", (future, future))
     ((_, change, advice),) = answers(warehouse, CREATE)

@@ -1,4 +1,4 @@
-"""Tables that declare indexes: when REFRESH and writes build the indexes, and what DROP does."""
+"""Tables that declare indexes: REFRESH and writes build the indexes, and DROP removes them."""
 
 from __future__ import annotations
 
@@ -210,7 +210,7 @@ def test_refresh_builds_the_declared_index(warehouse: Warehouse) -> None:
 
 @pytest.mark.parametrize("which", ["id_sieve ON t", "ON t (ID)"])
 def test_refresh_of_one_index_builds_only_this_one(warehouse: Warehouse, which: str) -> None:
-    """If REFRESH names a declared index or its column, it builds only this index."""
+    """If REFRESH names a declared index or its column, REFRESH builds only this index."""
     declare(warehouse, "id, nope")
     with pytest.raises(InvalidInputError, match="SIEVE_UNKNOWN_INDEX"):
         Session(warehouse).sql("REFRESH SIEVE INDEX other ON t")
@@ -237,7 +237,7 @@ def test_write_builds_the_declared_index(warehouse: Warehouse) -> None:
 
 @pytest.mark.parametrize("by", ["statement", "write"])
 def test_declared_index_that_was_dropped_is_built_again(warehouse: Warehouse, by: str) -> None:
-    """If only a dropped index is registered, the declared index is built again."""
+    """A declared index is built again if its registration refers to a dropped index."""
     declare(warehouse, "id", "error = 1")
     Session(warehouse).sql("REFRESH SIEVE INDEX ON t")
     before = warehouse.properties("t")
@@ -292,7 +292,7 @@ def test_refresh_has_advice_for_each_wrong_declaration(warehouse: Warehouse) -> 
 
 
 def test_drop_removes_the_index_from_the_declaration(warehouse: Warehouse) -> None:
-    """DROP also removes its index from the declaration, so that it is not built again."""
+    """DROP also removes the index from the declaration, so that no write builds the index again."""
     declare(warehouse, "`x,y`, id, nope", "error = 1")
     Session(warehouse).sql("REFRESH SIEVE INDEX ON t")
     Session(warehouse).sql("DROP SIEVE INDEX id_sieve ON t")

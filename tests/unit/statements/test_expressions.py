@@ -1,4 +1,4 @@
-"""Expressions in lists of columns: which text is passed to Spark, and which is refused."""
+"""Tests which expressions in a list of columns are passed to Spark, and which are refused."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_each_statement_takes_an_expression() -> None:
     "typed", ["a b", "'a'", "", "lower(a", "a,", "!", "`a", "a.", "lower(a)) (b", "a, 'b'"]
 )
 def test_invalid_expression_is_a_syntax_error(typed: str) -> None:
-    """If a text cannot be an expression, it is a syntax error."""
+    """A text that cannot be an expression causes a syntax error."""
     with pytest.raises(InvalidInputError, match="SIEVE_SYNTAX_ERROR"):
         parse_statement(f"CREATE SIEVE INDEX ON t ({typed})")
 

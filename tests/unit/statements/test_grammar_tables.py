@@ -1,4 +1,4 @@
-"""The parser's stored tables: the parser uses them like computed tables, or refuses them."""
+"""The parser uses its stored tables like computed tables; it refuses unsuitable tables."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def parsed(parser: Any, text: str) -> Any:
 
 
 def test_stored_tables_parse_as_computed_ones() -> None:
-    """Stored and computed tables give the same trees and errors, for statements and rules."""
+    """Stored and computed tables give equal trees and errors, for statements and their parts."""
     stored, computed = from_tables(encode_tables()), compute_grammar()
     assert stored is not None
     for text in TEXTS:

@@ -1,4 +1,4 @@
-"""Unreadable tables and malformed registrations: how SHOW, REFRESH, CREATE and DROP work."""
+"""Tests statements on tables that are unreadable or have malformed registrations."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_malformed_registration_next_to_others_is_repaired(warehouse: Warehouse)
 
 
 def test_dropping_a_malformed_registration_ends_its_index(warehouse: Warehouse) -> None:
-    """If a malformed registration has an index, DROP deletes it; no REFRESH registers it again."""
+    """DROP deletes the index of a malformed registration, and no REFRESH registers it again."""
     replace_registration(warehouse)
     replace_registration(warehouse, "x", f"{PREFIX}never")
     session = Session(warehouse)

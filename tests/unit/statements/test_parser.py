@@ -151,7 +151,7 @@ def test_caret_is_below_the_wrong_word() -> None:
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 def test_lines_are_counted_as_editors_count_them(end: str) -> None:
-    """To state the position of an error, LF, CR LF and CR each count as one end of line."""
+    """In the position of an error, LF, CR LF and CR each count as one end of line."""
     with pytest.raises(InvalidInputError, match=r"^\[SIEVE_SYNTAX_ERROR\] line 3, column 2: "):
         parse_statement(f"SHOW SIEVE{end}INDEXES{end} wrong")
     with pytest.raises(InvalidInputError, match=r"^\[SIEVE_SYNTAX_ERROR\] line 2, column 12: "):

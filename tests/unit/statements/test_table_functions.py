@@ -86,7 +86,7 @@ def test_a_function_gives_the_rows_of_its_statement(
 
 
 def test_another_detail_than_extended_is_refused(warehouse: Warehouse) -> None:
-    """The only detail that `sieve_describe` accepts is 'extended'; the error says so."""
+    """`sieve_describe` accepts only the detail 'extended', and the error for any other says so."""
     with pytest.raises(InvalidInputError, match=r"takes 'extended' as its third .* not 'all'"):
         rows(statement(warehouse), "sieve_describe", table=["t"], index="v", detail="all")
 

@@ -57,7 +57,7 @@ class StoreContract:
     def test_create_does_not_make_folders(self, store: Store, folder: str) -> None:
         """`create` makes no folder.
 
-        If it did, a paused writer could restore a dropped index's folder.
+        If `create` made folders, a paused writer could restore the folder of a dropped index.
         """
         with pytest.raises(GoneError):
             store.create(join(folder, "gone", "1.json"), b"x")

@@ -78,7 +78,7 @@ def test_only_the_owner_has_access_during_restrict(
 ) -> None:
     """While `restrict` changes permissions, only the owner can open the file.
 
-    `restrict` removes access control lists; if a file system ignores modes, it is refused.
+    `restrict` removes access control lists; it refuses a file system that ignores modes.
     """
     calls: list[Any] = []
     mode = [0o777]

@@ -108,7 +108,7 @@ def test_raised_in_finds_a_class_on_the_stack_of_a_cause() -> None:
 
 
 def test_only_one_check_searches_the_message_of_an_error() -> None:
-    """The code searches an error's message in one place only, to see if it names a file."""
+    """Only one place in the code searches an error's message: it looks for the name of a file."""
     search = re.compile(r"\bin (str\((error|failure|failed)\)|(error|failed)\.(message|args))")
     for folder in ("sieve", "sql_ext", "udfs"):
         for path in (CODE / folder).rglob("*.py"):

@@ -114,7 +114,7 @@ def test_create_syncs_file_and_folder(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_folder_that_cannot_be_synced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """If the folder cannot be synced, the outcome is unknown: a crash can remove the name."""
+    """If the folder cannot be synced, the outcome is unknown: a crash can remove the new file."""
     monkeypatch.setattr("sieve.storage.local._sync", failing(errno.EIO))
     with pytest.raises(UnknownOutcomeError):
         LocalStore().create(f"file:{tmp_path}/f", b"x")
@@ -142,7 +142,7 @@ def test_delete_removes_a_link_and_not_its_target(tmp_path: Path) -> None:
 @pytest.mark.skipif(os.getuid() != 0, reason="only root may give files away")
 @pytest.mark.parametrize("owner", ["nobody", "daemon"])
 def test_restrict_sets_owner_and_group(tmp_path: Path, owner: str) -> None:
-    """If the user is allowed to, `restrict` sets the owner and the group of the table.
+    """If the user has the right, `restrict` sets the owner and the group of the table.
 
     The test sets the user daemon, whose id is 1.
     """
@@ -218,7 +218,7 @@ def test_access_control_list_leaves_only_the_owner() -> None:
 
 
 def test_folder_of_another_group_limits_permissions() -> None:
-    """If a file's folder has another group than the file, the file's group counts as others."""
+    """If a file's folder has a different group, the folder treats the file's group as others."""
     file = Permissions("a", "g", 0o755)
     for other in ("f", "h"):
         assert behind(file, Permissions("a", other, 0o750)).mode == 0o700

@@ -1,4 +1,4 @@
-"""Conditional puts to object stores, also on servers that ignore the condition."""
+"""Tests conditional puts to object stores, even to servers that ignore the condition."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sieve.storage.s3 import PAUSES, S3Store
 def test_a_bucket_is_probed_by_two_puts_of_one_name(
     monkeypatch: pytest.MonkeyPatch, second: bool, lack: str
 ) -> None:
-    """A probe puts two objects under the same name, and then deletes what it put.
+    """A probe puts two objects under the same name, and then deletes the object.
 
     A server that accepts both puts of a probe ignores the condition.
     """

@@ -1,4 +1,4 @@
-"""The calls that a put makes to Hadoop's S3A, and its outcome for each reply."""
+"""Tests which calls a put makes to Hadoop's S3A, and the put's outcome for each reply."""
 
 from __future__ import annotations
 
@@ -206,9 +206,9 @@ def test_pauses_after_collisions_grow(bucket: Bucket) -> None:
 
 @pytest.mark.parametrize("answer", [500, 400, 410, 411, 413])
 def test_other_errors_are_an_unknown_outcome_at_once(bucket: Bucket, answer: int) -> None:
-    """After any error but a collision, a put is not repeated.
+    """A put is repeated only after a collision.
 
-    After any error but a collision, the outcome of a put is unknown.
+    After any other error, the outcome of the put is unknown.
     """
     s3._lacks["s3a://bucket"] = ""
     bucket.answers = [answer]
