@@ -158,7 +158,7 @@ def test_every_member_of_a_manifest_is_described() -> None:
     "date timestamp timestamp_ntz string binary".split(),
 )
 def test_every_type_is_described(type_name: str) -> None:
-    """For each indexable type, docs/format.md describes the key codes, and sql.md has its name."""
+    """docs/format.md describes the key codes of each indexable type, and docs/sql.md names it."""
     assert Encoder.for_type(type_name).type == type_name
     assert f"`{type_name}`" in _section("Key codes", FORMAT_PAGE)
     assert type_name in _section("Predicates")

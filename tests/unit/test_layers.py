@@ -1,4 +1,4 @@
-"""If a package is declared to need no Spark, it can be imported without Spark."""
+"""A package that is declared as pure can be imported without Spark."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ print(sum(name.startswith("sieve.") for name in sys.modules))
 
 @pytest.fixture(scope="module")
 def without_spark(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """Makes a virtual environment without packages, and a folder of packages that it may import."""
+    """Makes an empty virtual environment, and a folder of the packages that tests may import."""
     top = tmp_path_factory.mktemp("bare")
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", top / "venv"], check=True)
     installed = top / "installed"

@@ -1,4 +1,4 @@
-"""The table of planted faults: each fault suits the current code, and names a test."""
+"""Each fault in the table of planted faults suits the current code, and names a test."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which files of a Delta table changed, according to its log; the log can be incomplete."""
+"""Tests which files of a Delta table changed according to the table's log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""File status: which files of a table have not changed since the build of a version."""
+"""The status of a file tells whether the file has changed since a version was built."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ STATES: dict[str, tuple[FileState, FileStatus, FileStatus]] = {
     "unproven": (FileState.UNPROVEN, "unproven", "unproven"),
     "racy": (FileState.RACY, "racy", "racy"),
 }
-"""For each state: the status of a file of the same length, and of a file of another length.
+"""For each state of a listed file: the statuses of a file with equal and with different length.
 
-Both files have the time that the list contains.
+Both files have the time of the listed file.
 """
 
 
@@ -39,7 +39,7 @@ def test_file_is_unchanged_only_with_the_same_length_and_time(
 ) -> None:
     """A file counts as changed if its length or time differs, even if it is now shorter or older.
 
-    For example, a backup restores an older time.
+    For example, a file that is restored from a backup can have an older time.
     """
     _, same, other = STATES[path]
     expected = "changed" if later_ms else same if length == 10 else other

@@ -1,4 +1,4 @@
-"""Tables and options for which a build is refused."""
+"""Tests which tables and options a build refuses, and which files are cut into ranges."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_text_is_read_whole_if_lines_depend_on_splits(
 
 
 def test_only_some_formats_are_cut_into_ranges() -> None:
-    """An index can have ranges of the files of Parquet, ORC and Iceberg tables."""
+    """Only files of Parquet, ORC, Iceberg, CSV and JSON tables can be cut into ranges."""
     parts = {"option.multiline": "true", "option.encoding": "UTF-16LE"}
     cut = {name for name in INDEXED if not reads_whole_files(name, {})}
     assert cut == {"parquet", "orc", "csv", "json", "iceberg"}

@@ -68,7 +68,7 @@ def test_tables_of_other_layouts_are_refused(more: Mapping[str, str], refused: s
 def test_records_are_whole_only_in_a_standard_merge_mode(
     more: Mapping[str, str], whole: bool
 ) -> None:
-    """Only if merge mode and payload class are standard, each record is from a single write."""
+    """Each record comes from a single write only if merge mode and payload class are standard."""
     assert takes_whole_records(PARTS | more) == whole
 
 
@@ -129,7 +129,7 @@ def test_actions_that_keep_the_rows_change_no_partition(actions: Sequence[Any]) 
 
 @pytest.mark.parametrize("at", [AT + 1, None])
 def test_partitions_of_later_commits_changed(at: int | None) -> None:
-    """If a commit is after the instant or has no completion time, its partitions have changed."""
+    """A commit after the instant, or without a completion time, has changed its partitions."""
     found = changed_partitions(
         Timeline(("deltacommit", True, 5), OWN, ("deltacommit", True, at)), AT
     )
@@ -178,7 +178,7 @@ def test_timeline_within_its_limits_shows_the_changes(timeline: Timeline) -> Non
 
 
 BASE, ONE, TWO = (100, 1), (110, 2), (120, 3)
-"""Length and time of a slice: with its base file, one log file, and two log files."""
+"""The length and time of a slice with no log file, with one log file, and with two log files."""
 
 
 class Slices:
@@ -232,7 +232,7 @@ class Slices:
 
 
 def appended(access: Slices, state: tuple[int, int] = BASE, *, all_rows: bool = False) -> bool:
-    """Asks to read only the slice's new log files; returns whether this is possible."""
+    """Returns whether a refresh can read only the new log files of the slice."""
     found = find_appended(access, {7: (*state, all_rows)}, PARTS)
     assert access.closed == len(access.read)
     assert bool(found) == bool(access.appends)
@@ -261,7 +261,7 @@ def test_only_newer_log_files_are_read_if_all_rows_are_known() -> None:
 
 @pytest.mark.parametrize("state", [TWO, (100, 2), (101, 1)])
 def test_slice_without_an_earlier_state_is_read_whole(state: tuple[int, int]) -> None:
-    """A slice is read whole if it has no earlier state, or if its state did not change."""
+    """A slice is read whole if the indexed state is not one of the slice's earlier states."""
     assert not appended(Slices(), state, all_rows=True)
 
 
@@ -279,7 +279,7 @@ def test_slice_without_an_earlier_state_is_read_whole(state: tuple[int, int]) ->
     ids=["gone", "much", "deletes", "deletes at last", "partial", "compacted", "failure"],
 )
 def test_slice_with_deleting_log_blocks_is_read_whole(access: Slices) -> None:
-    """If log blocks of a slice delete rows, are partial, or were compacted, it is read whole.
+    """A slice is read whole if its log blocks delete rows, are partial, or were compacted.
 
     A slice is also read whole if its log files are large or unreadable.
     """

@@ -1,4 +1,4 @@
-"""Which files changed according to an Iceberg table's metadata; a snapshot can be missing there."""
+"""Tests which files changed according to an Iceberg table's metadata."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Access:
 
 @pytest.mark.parametrize("snapshots", [[3, 5], [3], [5, 3]], ids=["later", "same", "rolled back"])
 def test_changes_are_the_paths_in_changed_manifests(snapshots: list[int]) -> None:
-    """If the metadata has the snapshot, the changes are the paths that the shim returns."""
+    """If the metadata has the commit's snapshot, the shim's paths are the changes since then."""
     access = Access(snapshots)
     changed = iceberg.list_changed(access, Commit(TABLE, 3))
     assert changed == (frozenset({"file:/t/a", "file:/t/b"}), LISTED)

@@ -1,4 +1,4 @@
-"""Names of tables: unknown tables, refused tables, and stale listings, without Spark."""
+"""Tests, without Spark, names of unknown and of refused tables, and cached listings."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_error_suggests_at_most_three_names() -> None:
 
 
 def test_other_errors_of_spark_are_raised_unchanged() -> None:
-    """Any other error of Spark is raised unchanged: a table without permission is not "missing"."""
+    """Other errors of Spark, such as a missing permission for a table, are raised unchanged."""
     with pytest.raises(AnalysisException):
         open_table(driver(None, "OTHER"), None, Session(), ["t"])  # type: ignore[arg-type]
 
@@ -135,7 +135,7 @@ def test_a_table_of_files_is_opened(format_name: str) -> None:
     ],
 )
 def test_a_table_of_another_layout_is_refused(driver: Any, told: str) -> None:
-    """A table of an unsupported layout is refused, with the table's name as the user typed it."""
+    """The error for a table of an unsupported layout has the table's name as the user typed it."""
     with pytest.raises(UnsupportedError, match=rf"shop\.orders {told}"):
         open_table(driver, None, Session(), ["shop", "orders"])  # type: ignore[arg-type]
 

@@ -39,7 +39,7 @@ class Clocked:
         self.now += round(seconds * 1000)
 
     def snapshot(self, *listings: Sequence[DataFile], driver: int | None = None) -> Snapshot:
-        """Takes a snapshot of a table that has another listing at each call."""
+        """Takes a snapshot of a table whose listing differs at each call."""
         left = iter(listings)
         return stable_snapshot(
             lambda: next(left),
@@ -131,7 +131,7 @@ def test_another_file_system_has_another_clock() -> None:
 
 
 def test_clock_of_the_file_system_decides() -> None:
-    """If the file system has a clock, this clock counts, even if the driver's clock is far off."""
+    """If the file system has a clock, this clock decides, even if the driver's clock is wrong."""
     disk = Clocked()
     day = NOW + 86_400_000
     files = [aged(0)]
@@ -189,7 +189,7 @@ class Committed:
 
 
 def _since(found: Changes | None) -> Snapshot | None:
-    """The snapshot of a table that contained `FILES` at commit 3."""
+    """Takes a snapshot of a table that contained `FILES` at commit 3."""
     table: Any = Committed(found)
     ones = np.ones(len(FILES), np.int64)
     known = Locations(
@@ -202,7 +202,7 @@ def _since(found: Changes | None) -> Snapshot | None:
 
 
 def test_commit_of_a_table_is_that_of_its_listing() -> None:
-    """The files are listed first, because the listing determines the instant and the commit."""
+    """A snapshot lists the files first; the instant and the commit are those of this listing."""
     table: Any = Committed()
     assert snapshot_of(table, None, INDEX) == Snapshot(FILES, (True,) * 4, 77, commit=COMMIT)  # type: ignore[arg-type]
     assert table.calls == ["files", "instant", "commit"]

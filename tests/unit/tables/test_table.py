@@ -1,4 +1,4 @@
-"""A table in a session without Spark: its changes, its frames and its registrations."""
+"""Tests a table without Spark: its changes, its frames and its registrations."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_files_are_in_the_order_of_the_listing(tmp_path: Path) -> None:
 
 
 def test_a_table_of_plain_files_has_no_commits(tmp_path: Path) -> None:
-    """A table of plain files has neither changes nor commits, so it is read whole."""
+    """A table of plain files has neither changes nor commits, so all its files are listed."""
     found = catalog_table(tmp_path, "orc", instant=lambda: -1)
     assert found.changes("2025-03-01T12:00:00.000Z") is None
     assert (found.instant_ms(), found.commit()) == (None, None)

@@ -110,7 +110,7 @@ class Refusing(Access):
 
 
 def test_unregister_removes_only_its_own_registration(tmp_path: Path) -> None:
-    """`unregister` removes only its own registration, and a missing one is no error."""
+    """`unregister` removes only the given registration; a missing registration is no error."""
     warehouse = Warehouse(tmp_path / "shop")
     warehouse.create_table("t", [[1]])
     table = PlainTable(warehouse, "t", no_fault)

@@ -74,7 +74,7 @@ def test_the_whole_domain_can_be_drawn() -> None:
 
 
 def test_crowded_keys_are_spread() -> None:
-    """If one key is far from all others, the others still get most of the picture's width."""
+    """If one key is far from all others, the other keys still get most of the picture's width."""
     layout = _layout([(k, k, 0) for k in range(100)] + [(10**15, 10**15, 1)], 2)
     assert not layout.axis.even
     assert layout.covered()[0] > 0.9
@@ -82,7 +82,7 @@ def test_crowded_keys_are_spread() -> None:
 
 @pytest.mark.parametrize("apart", [10**15, 1 << 61])
 def test_a_column_of_few_values_is_mostly_dark(apart: int) -> None:
-    """If each file contains each value, the gaps get little of the picture's width.
+    """If each file contains each value, gaps between values get little of the picture's width.
 
     Codes of texts can span so wide a range that a float cannot distinguish adjacent codes.
     """
@@ -92,7 +92,7 @@ def test_a_column_of_few_values_is_mostly_dark(apart: int) -> None:
 
 
 def test_labels_are_keys_that_occur() -> None:
-    """Each axis label is a key that occurs, as other codes may not be readable text."""
+    """Each axis label is a key that occurs, because other codes may not be readable text."""
     layout = _layout([(10**15 * k, 10**15 * k, file) for k in range(4) for file in range(3)], 3)
     figure = draw(layout, [], str, {})
     labels = [label.get_text() for label in figure.axes[2].get_xticklabels()]

@@ -31,7 +31,7 @@ ID, DAY = ("id",), ("day",)
     ],
 )
 def test_share_of_files_that_a_scan_still_reads(use: ColumnUse, files: float, share: float) -> None:
-    """With an index, one file is read per value; for ranges, Selinger's selectivities apply.
+    """With an index, a scan reads one file per value; for ranges, Selinger's selectivities apply.
 
     If an index does not help a scan, the scan reads all files.
     """
@@ -90,5 +90,5 @@ def test_or_of_other_columns_helps_none() -> None:
 
 
 def test_negation_counts_as_inequality() -> None:
-    """NOT counts as inequality, whatever it negates, so a scan reads all files."""
+    """NOT counts as inequality, whatever predicate NOT negates, so a scan reads all files."""
     assert negated({ID: ColumnUse(Kind.IN, 4)}) == {ID: ColumnUse(Kind.UNEQUAL)}

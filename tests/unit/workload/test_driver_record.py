@@ -102,7 +102,7 @@ def test_connectives_and_unknown_parts() -> None:
 
 
 def test_uses_of_substrings() -> None:
-    """Looking up a gram is a use of substrings, unless the column also has a prefix predicate."""
+    """A look-up of grams is a use of substrings, unless the column also has a prefix predicate."""
     gram = {"op": "exists", "args": [{"op": "=", "col": ["", "note", "substring"]}]}
     contains = {("", "note", "substring"): ColumnUse(Kind.CONTAINS)}
     assert tree_uses({"op": "and", "args": [gram, gram]}) == contains

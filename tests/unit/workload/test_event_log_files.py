@@ -16,7 +16,7 @@ TEXT = b"".join(LINES)
 
 
 def lz4(text: bytes, size: int = 32_768) -> bytes:
-    """Compresses as LZ4BlockOutputStream does; the second block is raw, and the last empty."""
+    """Compresses as LZ4BlockOutputStream does; the second block is raw, and the last is empty."""
     out = b""
     for n, start in enumerate(range(0, len(text), size)):
         block = text[start : start + size]

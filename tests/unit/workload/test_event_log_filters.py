@@ -76,7 +76,7 @@ def test_pushed_filters(pushed: str, expected: dict[str, ColumnUse]) -> None:
     ],
 )  # fmt: skip
 def test_expressions(data: str, expected: dict[str, ColumnUse]) -> None:
-    """If an expression of one column is compared, this is a use of the expression."""
+    """A comparison of an expression on one column is a use of the expression."""
     assert uses("[]", data) == {("", sql): use for sql, use in expected.items()}
 
 
@@ -130,7 +130,7 @@ def test_elements(data: str, expected: dict[str, ColumnUse]) -> None:
     ],
 )
 def test_parts_of_texts(pushed: str, data: str, column: str | None) -> None:
-    """A predicate on a part of at least four bytes is a use of an index on substrings."""
+    """A predicate on at least four bytes of a text is a use of an index on substrings."""
     expected = {} if column is None else {("", column, "substring"): ColumnUse(Kind.CONTAINS)}
     assert uses(pushed, data) == expected
 
@@ -222,12 +222,12 @@ def test_column_beyond_a_truncated_schema_needs_a_filter() -> None:
     ],
 )
 def test_functions_of_a_column_are_ranges(data: str, kind: Kind | None) -> None:
-    """Spark does not push down monotone functions of a column; they count as ranges."""
+    """Spark does not push down monotone functions of a column; these functions count as ranges."""
     assert uses("[]", data) == ({} if kind is None else {("ts",): ColumnUse(kind)})
 
 
 def test_a_cast_of_a_string_is_no_range() -> None:
-    """Numbers sort differently as strings, so a cast from string to number is no range.
+    """A cast from string to number is no range, because numbers sort differently as strings.
 
     If the schema is truncated before a column, the column's type is unknown.
     """

@@ -145,20 +145,20 @@ def join(text: str, *, filtered: bool = True, partition: str = "[]") -> dict[str
     ],
 )  # fmt: skip
 def test_keys_of_joins(text: str, expected: ColumnUse | None) -> None:
-    """If a join broadcasts a filtered side, its keys are a use of the other side's column."""
+    """If a join broadcasts a filtered side, its keys are a use of the column on the other side."""
     orders = next(one for one in scans_of(join(text)) if one.table == ("shop", "orders"))
     assert orders.uses == ({} if expected is None else {CUSTOMER: expected})
 
 
 def test_each_key_of_a_join_is_a_use_of_its_column() -> None:
-    """If a join has two keys, it is a use of both columns."""
+    """A join with two keys is a use of both columns."""
     text = "BroadcastHashJoin [customer#11L, id#10L], [id#20L, x#22L], Inner, BuildRight, false"
     orders = next(one for one in scans_of(join(text)) if one.files == 1)
     assert orders.uses == {CUSTOMER: JOIN, ID: JOIN}
 
 
 def test_a_side_without_a_filter_picks_no_files() -> None:
-    """If the broadcast side has no filter, the join is no use: all its keys probably match.
+    """A join is not a use of a column if the broadcast side has no filter: its keys probably match.
 
     A filter on partitions counts as a filter.
     """

@@ -22,7 +22,7 @@ from sql_ext.statements.parser import parse_statement
     ],
 )
 def test_names_are_quoted_only_if_necessary(parts: tuple[str, ...], text: str) -> None:
-    """Names are quoted unless they are plain words and no keywords."""
+    """Names are quoted unless they are plain words and not keywords."""
     assert spelled(parts) == text
 
 

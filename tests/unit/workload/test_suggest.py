@@ -27,7 +27,7 @@ def test_scans_with_the_same_columns_form_one_group() -> None:
 
 
 def test_files_are_those_of_one_scan() -> None:
-    """If several scans are added at once, each is expected to read one file per value."""
+    """If several scans are added at once, each scan is expected to read one file per value."""
     work = Workload()
     work.add(ORDERS, {ID: EQUALS}, 1000, 40, scans=4)
     (group,) = work
@@ -108,7 +108,7 @@ def test_ties_are_in_the_order_of_names() -> None:
 
 
 def test_result_of_a_test_replaces_the_estimate() -> None:
-    """A test's result replaces the estimate; if there was no test, nothing is suggested.
+    """The result of a column's test replaces the estimate; an untested column is not suggested.
 
     If a test finds a value in three of twenty files, the suggestion expects 1.5 of ten files.
     """
@@ -128,7 +128,7 @@ def test_result_of_a_test_replaces_the_estimate() -> None:
 
 
 def test_untested_columns_are_suggested_by_their_bounds() -> None:
-    """A column of `untested` needs no test; another column without a test is not suggested."""
+    """A column in `untested` needs no test; any other column without a test is not suggested."""
     work = Workload()
     work.add(ORDERS, {ID: EQUALS, DAY: EQUALS}, 1000, 10)
     tests = {(ORDERS, DAY): ColumnTest(Benefit.CANNOT, 10, 10.0, 10.0)}
@@ -143,7 +143,7 @@ def test_scans_before_an_index_count_as_they_would_read_today(
 ) -> None:
     """If scans did not consult a newer index, its test shows how much they would read today.
 
-    With the index on `id`, the scans read 750 of 1000 bytes; with one on `day`, 500.
+    The scans read 750 of 1000 bytes with the index on `id`, and 500 with an index on `day`.
     """
     work = Workload()
     work.add(ORDERS, {ID: EQUALS, DAY: EQUALS}, 1000, 10, used=used)

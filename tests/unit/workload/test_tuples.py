@@ -43,7 +43,7 @@ def test_tuples_of_columns_that_scans_compare(
 
 
 def test_tuple_serves_scans_that_compare_more_columns() -> None:
-    """A group of scans uses the tuples of other groups of the same table."""
+    """A group of scans also uses the tuples that other groups of the same table compare."""
     work = Workload()
     work.add(ORDERS, {A: EQUALS, B: EQUALS, C: EQUALS}, 1000, 10)
     work.add(ORDERS, {A: EQUALS, B: EQUALS}, 50, 10)
