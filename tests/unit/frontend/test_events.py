@@ -280,7 +280,7 @@ def test_replaced_table_gets_back_indexes_with_refresh_auto(warehouse: Warehouse
 def test_declared_refresh_auto_builds_the_index(warehouse: Warehouse) -> None:
     """If a declared index has `refresh = 'auto'`, a write to the table builds the index.
 
-    Without `refresh = 'auto'`, only REFRESH or a session with the setting builds the index.
+    Without `refresh = 'auto'`, a write builds the index only if the session refreshes all indexes.
     """
     Session(warehouse).sql("DROP SIEVE INDEX ON t (id)")
     declared = {"sieve.columns": "id"}

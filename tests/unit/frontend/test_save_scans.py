@@ -77,7 +77,7 @@ def test_databases_of_one_root_share_a_history_file(tmp_path: Path) -> None:
 def test_driver_without_new_scans_writes_no_file(tmp_path: Path) -> None:
     """A driver without new scans does not write its file again.
 
-    A driver that has not scanned has no file.
+    A driver that has scanned no table has no file.
     """
     driver = Scanned(tmp_path)
     driver.writer.save_if_changed()

@@ -87,7 +87,7 @@ def test_one_more_point_splits_the_group_of_most_equal_codes() -> None:
 def test_too_many_bytes_give_no_split_points() -> None:
     """The split points of a column may have exactly the allowed number of bytes.
 
-    If split points need one more byte, the column gets none.
+    If the split points need one byte more than allowed, the column gets no split points.
     """
     three = made(HOSTS, 3, 20)
     assert three is not None

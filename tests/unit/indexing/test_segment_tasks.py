@@ -41,7 +41,7 @@ def test_a_row_counts_the_keys_rows_and_blocks_of_its_segment() -> None:
 @pytest.mark.parametrize("order", [[0, 0, 1, 1, 1, 2], [5, 3, 3, 3, 4, 4]])
 @pytest.mark.parametrize("cut", [0, 2, 3, 5])
 def test_a_stretch_has_its_pieces_from_all_batches(order: list[int], cut: int) -> None:
-    """For each part of the domain, a task collects the intervals of all batches.
+    """For each part of the domain, a task collects the part's intervals from all batches.
 
     A batch can end in the middle of a part.
     """

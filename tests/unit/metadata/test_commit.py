@@ -109,7 +109,7 @@ def test_no_version(index: str) -> None:
 
 
 def test_versions_follow_each_other(index: str) -> None:
-    """Each publish creates the next version, and readers find the newest one from any start."""
+    """Each publish creates the next version; from any version, readers find the newest version."""
     base = None
     for number in range(1, 12):
         base = publish(LocalStore(), index, base, plan)

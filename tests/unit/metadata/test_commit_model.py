@@ -300,7 +300,7 @@ def test_no_order_breaks_the_chain(kinds: str) -> None:
 
 
 def instead(answer: Answer, of: type[Create | ReadBack], then: Step | End) -> Rule:
-    """Returns the production rule, except that another step follows this result of this call."""
+    """Returns the production rule with one change: this result of this call leads to `then`."""
     return lambda step, came: (
         then if came is answer and isinstance(step, of) else next_step(step, came)
     )

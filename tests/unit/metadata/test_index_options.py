@@ -52,7 +52,7 @@ def test_option_error_implies_the_shape_sieve() -> None:
     ],
 )
 def test_a_budget_is_a_share_or_a_size(text: str, kept: str, of_a_gigabyte: int) -> None:
-    """A budget is a size, or a share of the table of at least 64 KB."""
+    """A budget is a size, or a share of the table; a share means at least 64 KB."""
     options = parse_options({"budget": text})
     assert options.budget == kept
     assert options.budget_bytes(10**9) == of_a_gigabyte

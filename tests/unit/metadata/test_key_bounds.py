@@ -1,4 +1,4 @@
-"""Bounds are the least and the greatest key of each location: they are stored, merged, compared."""
+"""Tests bounds, the least and greatest key of a location: storing, merging and comparing them."""
 
 from __future__ import annotations
 

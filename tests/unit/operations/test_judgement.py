@@ -51,7 +51,7 @@ def test_substring_index_is_never_useless() -> None:
 
 
 def test_judgement_allows_an_error() -> None:
-    """An index that barely helps is judged not to help if its expected reads may be too low."""
+    """If expected reads may be underestimated, an index that barely helps is judged not to help."""
     just = Expected("present", 48.0, 48.0, 100.0, 480.0, 480.0)
     assert benefit([just], 100, 1000) is Benefit.HELPS
     assert benefit([just], 100, 1000, error=0.1) is Benefit.SCATTERED

@@ -176,7 +176,7 @@ STEPS = Steps(np.array([1, 2, 2, 5, 9]), np.array([0, 1, 2, 0, 1]), np.array([1,
 def test_a_bound_is_the_first_step_that_reaches_the_rows(
     wanted: int, code: int, location: int
 ) -> None:
-    """A bound is the smallest code such that all locations surely have enough rows up to it."""
+    """A bound is the smallest code up to which the rows of all locations are certainly enough."""
     codes, locations = bounds(STEPS, np.zeros(3, np.int64), np.array([wanted]))
     assert (codes.tolist(), locations.tolist()) == ([code], [location])
 

@@ -12,7 +12,7 @@ from sieve.reader.flag_slices import NOWHERE, Gather, gather
 
 
 def check(positions: list[int], source: int) -> Gather:
-    """Checks that a gather of these positions maps random flags as indexing an array does."""
+    """Checks that a `Gather` with these positions maps random flags as array indexing does."""
     made = gather(np.array(positions, np.int64))
     assert made.positions().tolist() == positions
     draw = np.random.default_rng(len(positions))

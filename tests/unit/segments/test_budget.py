@@ -1,4 +1,4 @@
-"""The price (reads per byte), and how a build finds a price that suits its budget."""
+"""Tests how a build finds a price, in reads per byte, that suits its budget."""
 
 from __future__ import annotations
 

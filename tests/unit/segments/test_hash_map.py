@@ -335,5 +335,5 @@ def test_the_estimate_of_sets_is_close(each, most):
     [(0, 0, 0), (1, 0, 0), (2, 0, 1), (4, 0, 2), (3, 1, 2), (4, 1, 3), (5, 0, 3), (5, 4, 4)],
 )
 def test_values_have_just_the_bits_for_each_location_and_list(n_locations, n_lists, bits):
-    """A map's value has just as many bits as all locations and lists need."""
+    """A value in a map has just enough bits to number all locations and lists."""
     assert value_bits(n_locations, n_lists) == bits

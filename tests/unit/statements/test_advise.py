@@ -253,7 +253,7 @@ def test_drop_is_suggested_if_an_index_cannot_help(
 
 
 def test_unused_index_has_no_row(session: Session) -> None:
-    """An index that no scan of this driver used has no row."""
+    """ADVISE has no row for an index that no scan of this driver used."""
     session.sql("CREATE SIEVE INDEX ON t (id) OPTIONS (error = 1)")
     scanned(session, "t", op="!=")
     assert advice(session) == []

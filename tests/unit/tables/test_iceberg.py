@@ -50,7 +50,7 @@ class Access:
 
 @pytest.mark.parametrize("snapshots", [[3, 5], [3], [5, 3]], ids=["later", "same", "rolled back"])
 def test_changes_are_the_paths_in_changed_manifests(snapshots: list[int]) -> None:
-    """If the metadata has the commit's snapshot, the shim's paths are the changes since then."""
+    """If the metadata has the commit's snapshot, the changed paths come from the shim."""
     access = Access(snapshots)
     changed = iceberg.list_changed(access, Commit(TABLE, 3))
     assert changed == (frozenset({"file:/t/a", "file:/t/b"}), LISTED)
