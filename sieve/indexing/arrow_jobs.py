@@ -1,9 +1,9 @@
 """Arrow jobs: run a build step over record batches on executors, with little work per task.
 
 A Python worker of Spark runs many tasks. Before each task, Spark invalidates all import caches, so
-importers reread the file lists of archives. After each task, Spark's garbage collection visits all
-imported modules. With this module, a worker neither rereads these lists nor visits these modules
-between tasks.
+Python reads the file lists of archives again. After each task, Spark's garbage collection visits
+all imported modules. This module caches the archives' file lists, and excludes imported modules
+from garbage collection.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ class _Unchanging(zipimporter):
 
 @functools.cache
 def _freeze_imports() -> None:
-    # Due to `functools.cache`, a worker runs this function only once. Calling `gc.get_freeze_count`
-    # instead would take longer, because this function visits each object.
+    # Due to `functools.cache`, a worker runs this function only once. A check with
+    # `gc.get_freeze_count` would take longer, because `gc.get_freeze_count` visits each object.
     gc.collect()
     gc.freeze()
 
@@ -81,7 +81,8 @@ def spare_next_task() -> None:
     loaders = (getattr(sys.modules.get(name), "__loader__", None) for name in ("pyspark", "sieve"))
     archives = {loader.archive for loader in loaders if isinstance(loader, zipimporter)}
     for path, importer in list(sys.path_importer_cache.items()):
-        # No task changes these archives. Archives that users add keep their importers.
+        # Tasks do not change JAR files, or the archives of PySpark and Sieve. Other archives that
+        # users add keep their importers.
         if type(importer) is zipimporter and (
             importer.archive in archives or importer.archive.endswith(".jar")
         ):

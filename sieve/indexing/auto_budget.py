@@ -21,10 +21,11 @@ from sieve.segments.stopping_rule import FREE_BYTES, KINDS, NEAR, Stop, Trial, n
 MOST_MAP_BYTES: Final = 1 << 30
 """Maximum size in bytes of a hash map that the user has not asked for."""
 MOST_MAP_TIMES: Final = 3
-"""Maximum build time of such a map, as a multiple of the build time of the index without it."""
+"""Maximum build time of a hash map that the user has not asked for. The unit is the build time of
+the index without the map."""
 
-# Build times in seconds on two cores: for a build with few keys, and in addition for each file, for
-# each row with scattered keys, and for each key in a hash map.
+# Build times in seconds on two cores: `_BUILD_SECONDS` is the time of a build with few keys. Each
+# file, each row with scattered keys, and each key in a hash map takes additional time.
 _BUILD_SECONDS: Final = 6.0
 _FILE_SECONDS: Final = 2e-3
 _ROW_SECONDS: Final = 7e-7
@@ -35,8 +36,8 @@ _KEY_SECONDS: Final = 1.5e-6
 _SHARED: Final = 3
 
 _SCATTERED: Final = 0.5
-"""If at least this share of neighbouring keys is in different locations, intervals are rarely
-enough."""
+"""If at least this share of pairs of neighbouring keys is split between different locations,
+queries with intervals alone usually read too much."""
 
 Limit = Literal["bytes", "seconds"]
 
@@ -158,7 +159,7 @@ def map_is_likely(profile: Profile, options: IndexOptions) -> bool:
 def map_limit(size: int, keys: int, rows: int, n_files: int) -> Limit | None:
     """Returns the limit that a hash map exceeds, or None.
 
-    The limits are for maps that the user has not asked for.
+    The limits apply only to maps that the user has not asked for.
 
     Args:
         keys: number of distinct keys in each location, summed over all locations.

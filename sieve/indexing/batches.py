@@ -1,4 +1,4 @@
-"""Batches: the type of a build step's input and output; needs no PySpark."""
+"""`Batches`: the type of a build step's input and output. This module does not import PySpark."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Batches: TypeAlias = Iterator[pa.RecordBatch]
 
 
 def together(batch: pa.RecordBatch, column: int) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Yields each value of a column with the consecutive rows that have the value."""
+    """Yields each value of a column, with consecutive rows of the same value as one batch."""
     if batch.num_rows == 0:
         return
     runs = pc.run_end_encode(batch.column(column))

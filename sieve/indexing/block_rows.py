@@ -12,8 +12,8 @@ from sieve.reader.run_file import SCHEMA
 
 _PAIRS_PER_TASK: Final = 4_000_000
 _HOLES_PER_SPAN: Final = 100
-"""A gap that exceeds the keys' span divided by this number ends a segment (Tong et al., PVLDB
-2023)."""
+"""A segment ends at each gap that is longer than the keys' span divided by this number (Tong et
+al., PVLDB 2023)."""
 
 
 def block_rows(cuts: Rows, n: int, span: int, error: int) -> Rows:

@@ -50,7 +50,8 @@ class SharedPairs:
     """The pairs of key hash and location, from which one or more runs with hash maps are made.
 
     Args:
-        values: all rows: the column as ``v``, and the `LOCATION`; see `value_columns`.
+        values: all rows, with the columns ``v`` (the indexed column) and `LOCATION`; see
+            `value_columns`.
         sample: a sample of the column.
         seen: the counts of the reading step.
         collected: the pairs that the reading step has collected. If None, the first call of
@@ -90,12 +91,12 @@ class SharedPairs:
         return CollectedPairs(pairs.persist(StorageLevel.MEMORY_AND_DISK), parts)
 
     def map_rows(self, budget: int, worth: float = math.inf) -> Rows:
-        """Returns the rows of a run, one for each map; they are valid until the `with` block ends.
+        """Returns a run's rows, one for each map. The rows are valid until the `with` block ends.
 
         Args:
             budget: maximum size of all maps together, in bytes.
-            worth: the maximum bytes of fingerprints that are justified if a query for an absent key
-                then reads one location less.
+            worth: the maximum number of bytes that fingerprints may take to save a query for an
+                absent key one location.
 
         Raises:
             InvalidInputError: the budget is too small for so many keys. The message names a budget
@@ -119,7 +120,7 @@ class SharedPairs:
 
 
 def parts_of(rows: int) -> int:
-    """The number of hash ranges for pairs, which is the maximum number of hash maps of a run."""
+    """Returns the number of hash ranges for pairs; a run has at most this many hash maps."""
     return max(1, math.ceil(rows / _PAIRS_PER_MAP))
 
 
@@ -137,17 +138,16 @@ def fit_maps(
     """Returns the number of maps, and the number of bits per fingerprint that the budget allows.
 
     If a map has no fingerprints, a look-up of an absent key returns the locations of some other
-    key. Each fingerprint bit halves the probability of such a wrong result. The cost model counts
-    at least one location for an absent key.
+    key. Each fingerprint bit halves the probability that a look-up of an absent key returns
+    locations. The cost model assumes that a query for an absent key reads at least one location.
 
     Args:
         pairs: number of pairs of key and location.
         keys: approximate number of distinct keys.
         n_files: number of locations.
         budget: maximum size of all maps together, in bytes.
-        worth: the maximum bytes of fingerprints that are justified if a query for an absent key
-            then reads one location less. If ``worth`` is infinite, only the budget limits the
-            fingerprints.
+        worth: the maximum number of bytes that fingerprints may take to save a query for an absent
+            key one location. If ``worth`` is infinite, only the budget limits the fingerprints.
 
     Raises:
         InvalidInputError: the budget is too small for so many keys. The message names a budget that

@@ -3,8 +3,8 @@
 By default, a build reads the column twice. The first reading draws a sample, from which the build
 estimates how often queries lie in each gap between keys. The second reading reads all rows, and
 divides each location's keys at those gaps that are worth one more interval. Even for a large table,
-the intermediate data is only a few times as large as the budget, except for the shape `sieve`,
-which needs every key.
+the intermediate data is only a few times as large as the budget. The shape `sieve` needs more
+intermediate data, because it stores every key.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ from sieve.tables.column import Column
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BuiltRun:
-    """A run, and the numbers that its build has counted.
+    """A run, and the counts of rows from its build.
 
     Attributes:
         run: the run; None if no location has a key.
         tiling: the locations of the run.
-        rows, nulls, nans: int64[n], counts for each location; rows is -1 if every query must read
-            the location's file.
+        rows, nulls, nans: int64[n], counts for each location; ``rows`` is -1 if every query must
+            read the location's file.
         width: mean size of the column's values in bytes.
         bounds: the least and greatest key of each location; None if the build read no files.
     """
@@ -83,12 +83,12 @@ def build_run(
     Args:
         frame: all rows of some files, read as a query reads them, and the `LOCATION` of each row.
         whole: the same rows, with whole files as `LOCATION`.
-        counting: the number of rows of each file, or the same rows, which Spark counts without
-            reading a column; None if Spark cannot do so. If the build reads fewer or more rows of a
-            file than counted, every query must read the file.
+        counting: the number of rows of each file, or a data frame of the same rows, which Spark
+            counts without reading a column; None if Spark cannot count the rows in this way. If the
+            build reads fewer or more rows of a file than counted, every query must read the file.
         encoder: the encoder of the runs that the version reuses; None if it reuses no run.
         added: bool[n], whether the build reads only appended rows of a file. Other runs contain the
-            earlier rows of such a file. If there is such a file, the build chooses no hash map.
+            earlier rows of such a file. If any flag is true, the build chooses no hash map.
         write_file: writes the files of a small run in this process.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Stretches: ranges of key codes that together cover the domain; a task writes each stretch."""
+"""Stretches: ranges of key codes that together cover the domain; one task writes each stretch."""
 
 from __future__ import annotations
 

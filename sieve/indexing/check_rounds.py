@@ -24,7 +24,7 @@ _ALL: Final = (LEAST, GREATEST)
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """The run files that executors load in one round, and the keys that they look up.
+    """The run files that executors load in one round of CHECK, and the keys to look up in them.
 
     Attributes:
         run: the run, restricted to the files that can contain keys of the round.
@@ -72,7 +72,7 @@ def by_runs(runs: Counts) -> Iterator[tuple[list[int], list[int]]]:
 
 
 def ordinals_in(places: Counts, begin: int, end: int) -> Counts:
-    """int64[n]: each file's ordinal in the run of slots `begin` to `end` - 1; -1 if it has none."""
+    """Returns each file's ordinal in the run with the slots `begin` to `end` - 1, or -1 if none."""
     there = (places >= begin) & (places < end)
     ordinals: Counts = np.where(there, places - begin, -1).max(axis=1)
     return ordinals

@@ -1,4 +1,4 @@
-"""Tasks of CHECK on executors: look up each key of a file as queries do. Need no PySpark."""
+"""Executor tasks of CHECK: they look up each key of a file as queries do, and need no PySpark."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def _missed_by(
 
 
 def _lost(words: Integers, judged: Range | None, holds: Callable[[Integers], Flags]) -> Flags:
-    """Returns bool[n]: True for a word if it is in the range `judged`, and `holds` is False."""
+    """Returns bool[n]: whether each word is in the range `judged`, but `holds` is False for it."""
     if judged is None:
         return np.zeros(len(words), np.bool_)
     distinct = np.unique(words)

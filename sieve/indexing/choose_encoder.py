@@ -24,8 +24,8 @@ _VALUES_A_POINT: Final = 8
 """Minimum mean number of sampled values per split point. Fewer values would not show their common
 bytes."""
 _SHARE_OF_COLUMN: Final = 1000
-"""The size of the split points is at most 1/1000 of the column's size, which is a tenth of a budget
-of 1 %."""
+"""The split points take at most 1/1000 of the column's size. With a budget of 1 %, this is a tenth
+of the budget."""
 _ALWAYS_ALLOWED: Final = 1024
 """Split points with up to this many bytes are negligible compared with the other contents of a
 manifest."""
@@ -71,7 +71,7 @@ def choose_encoder(type_name: str, values: pa.ChunkedArray, rows: int, size: int
 
 
 def _spare_bits(values: pa.ChunkedArray, rows: int) -> float:
-    """Estimates how many bits a code needs in addition to distinguish also unsampled values."""
+    """Estimates how many more bits a code needs to distinguish unsampled values, too."""
     # The share of sampled values that occur once estimates the share of rows whose value the sample
     # does not contain (Good, "The population frequencies of species").
     counts = pc.value_counts(values).field("counts")

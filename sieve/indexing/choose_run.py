@@ -55,8 +55,8 @@ class Attempt(Generic[R]):
     """A run that `Choice` has made, and the cost by which `Choice` compares it with other runs.
 
     Attributes:
-        cost: the number of bytes that queries read; with the budget `auto`, plus the price of the
-            index's size. The run with the lower cost is better.
+        cost: the number of bytes that queries read. With the budget `auto`, the price of the
+            index's size is added. The run with the lower cost is better.
         more_may_pay: whether a run with more cuts could cost less.
     """
 
@@ -179,8 +179,8 @@ class Choice(Generic[R]):
     ) -> tuple[Attempt[R] | None, bool]:
         """Makes a run with a hash map first, if a trial shows that intervals cost more.
 
-        Returns the run or None, and whether the run costs so much less than the trial's intervals
-        that the caller need not make intervals.
+        Returns the run (or None), and whether the caller can omit the run with intervals alone. The
+        caller can omit it if the trial's intervals cost clearly more than the returned run.
         """
         if self.options.shape != "auto" or not self.with_maps:
             return None, False

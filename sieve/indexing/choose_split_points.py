@@ -21,8 +21,8 @@ from sieve.encoding.split_points import (
 
 _WIDTH: Final = LONGEST_POINT + MOST_DIGITS
 STRAYS: Final = 1 / 200
-"""This share of the values may get codes that do not distinguish them, so that other codes
-improve."""
+"""Up to this share of the values may get ambiguous codes, so that more of the other values get
+distinct codes."""
 
 
 class Fronts:
@@ -50,8 +50,8 @@ class _Group(NamedTuple):
     """A group of consecutive values with a common prefix: from `first` to `stop` - 1.
 
     Attributes:
-        unresolved: the number of values whose code equals the next value's code, negated, so that a
-            heap yields the group with the most equal codes first.
+        unresolved: minus the number of values whose code equals the next value's code. The number
+            is negative so that a heap yields the group with the most equal codes first.
     """
 
     unresolved: int
@@ -64,7 +64,7 @@ def split(fronts: Fronts, count: int, spare: float, most: int) -> Splits | None:
     """Returns at most `count` split points, or None if they have more than `most` bytes.
 
     Each step divides the group with the most equal codes. The step divides the group between the
-    neighbours with the shortest common prefix, because only then the two new groups have longer
+    neighbours with the shortest common prefix, because only then both new groups have longer common
     prefixes.
 
     Args:
@@ -88,7 +88,7 @@ def split(fronts: Fronts, count: int, spare: float, most: int) -> Splits | None:
         return None
     skipped = np.repeat([g.shared for g in groups], [g.stop - g.first for g in groups])
     # The number of digits and the alphabet's size depend on each other, so the second call uses the
-    # number of digits from the first.
+    # number of digits from the first call.
     guess = Splits(tuple(points), _digits_of(fronts, skipped, int(room / math.log2(fronts.radix))))
     return Splits(tuple(points), _digits_of(fronts, skipped, guess.digits))
 

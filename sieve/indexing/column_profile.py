@@ -27,18 +27,18 @@ from sieve.tables.table import LOCATION, PLACE, CatalogTable
 
 _SHARE_BESIDE_MAP = 20
 _LITTLE = 100
-"""The size of an index is negligible up to 1/100 of the column's size, and up to `_LEAST_LITTLE`
-bytes."""
+"""An index is negligibly small up to 1/100 of the column's size. An index of up to `_LEAST_LITTLE`
+bytes is always negligibly small."""
 _LEAST_LITTLE = 8 << 10
 _ALLOWED = 320 << 10
-"""A build makes enough cuts for at least this many bytes of intervals. One task can process so many
-cuts."""
+"""A build makes enough cuts for at least this many bytes of intervals. One task can process all
+these cuts."""
 _WIDER = 8
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Profile:
-    """The sizes and a sample of a column; computes how large an index the budget allows.
+    """The sizes and a sample of a column, from which a build computes the allowed size of an index.
 
     Attributes:
         sizes: int64[n], size of each location in bytes.
@@ -151,7 +151,8 @@ class ColumnProfile(Profile):
     """The profile of a column in some files, with all rows of the column.
 
     Attributes:
-        values: all rows: the column as ``v``, and the `LOCATION`; see `value_columns`.
+        values: all rows, with the columns ``v`` (the indexed column) and `LOCATION`; see
+            `value_columns`.
         owners: int64[n], for each location, the position of its file among the files.
         counted: int64, number of rows of each file, counted without reading a column; None if the
             format has no row counts.
@@ -221,7 +222,7 @@ def column_profile(
 def rows_to_count(
     table: CatalogTable, files: Sequence[DataFile], whole: DataFrame, column: Column
 ) -> DataFrame | Counts | None:
-    """The argument `counting` of `column_profile` for some files of a table.
+    """Returns the argument `counting` of `column_profile` for some files of a table.
 
     Args:
         whole: all rows of the files, with whole files as `LOCATION`.

@@ -41,18 +41,18 @@ class Sample:
         hashes: uint64[n], hash of each sampled value.
         rows: number of rows of the column, counted or estimated.
         width: mean size of a value in bytes.
-        shown: number of rows in the windows; equal to `rows` if there are no windows.
-        spread: mean number of locations that contain the value that a query looks up; 0 if key
-            codes distinguish all values.
-        scattered: if the sampled keys are sorted, the share of pairs of neighbours whose two keys
-            are in different locations. The share is about 0 if each location has its own range of
-            keys.
+        shown: number of rows in the windows of `domain_sample`; equal to `rows` if there are no
+            windows.
+        spread: mean number of locations that contain a looked-up value; 0 if key codes distinguish
+            all values.
+        scattered: the share of pairs of neighbouring sampled keys, in sorted order, whose keys are
+            in different locations. The share is about 0 if each location has its own range of keys.
         domain_sample: the windows of the domain to which `query_model`, `codes` and `hashes` are
             restricted; None for the whole domain.
-        by_key: whether queries look up each distinct key with the same probability. Otherwise the
-            probability of a key grows with its number of rows. True for an index that can have
-            several values per row. Nobody looks up the most frequent values of arrays and texts,
-            such as the text ``http``.
+        by_key: true if queries look up each distinct key with the same probability; false if a
+            key's probability grows with its number of rows. `by_key` is true for indexes that can
+            have several values per row, because nobody looks up the most frequent values of arrays
+            and texts, such as the text ``http``.
         drawn: if the sample consists of all rows, these rows; otherwise None. The columns of
             `drawn` are ``v`` (the value or its leading bytes), `LOCATION`, and the value's hash.
     """
@@ -72,7 +72,7 @@ class Sample:
 
     @property
     def share(self) -> float:
-        """The share of queries for a single key whose key is in the windows."""
+        """The share of single-key queries whose key is in the windows of the domain."""
         return 1.0 if self.domain_sample is None else self.domain_sample.share
 
 
@@ -124,7 +124,7 @@ def take_sample(
     """Draws a uniform random sample of a column's rows from all files.
 
     Args:
-        values: all rows: the column as ``v``, and the `LOCATION`.
+        values: all rows, with the columns ``v`` (the indexed column) and `LOCATION`.
         counted: number of rows of the column; None if the format's metadata has no row counts.
         encoder: the encoder of the values; None to choose it by the sample.
     """

@@ -32,18 +32,18 @@ FILE = pa.struct(
     + [(name, pa.int64()) for name in ("n_cuts", "keys", "first", "last")]
     + [("cuts", pa.binary())]
 )
-"""The fields for a location: its numbers of rows and corrupt records, and its packed cuts."""
+"""The fields of a location: the counts of its rows and corrupt records, and its packed cuts."""
 PROBE = pa.struct([("number", pa.int32()), ("locations", pa.int64()), ("bytes", pa.int64())])
-"""The fields for a probe: the number and the bytes of those locations of a task that contain a key
-of the probe."""
+"""The fields of a probe: how many of a task's locations contain a key of the probe, and the bytes
+of these locations."""
 LINES = pa.schema([("file", FILE), ("probe", PROBE), ("pairs", pa.struct(hash_map_tasks.PACKED))])
-"""The columns of the step's output lines. Each line has a value in one column, and NULL in the
+"""The columns of the reading step's output. Each line has a value in one column, and NULL in the
 others."""
 _HELD = 1 << 22
 """After buffering this many codes (32 MB), a task sorts them and makes cuts."""
 _ORDERED = 16
-"""Codes count as mostly sorted if fewer than the fraction ``1 / _ORDERED`` of them are below the
-code before them."""
+"""Codes count as mostly sorted if less than ``1 / _ORDERED`` of the codes are below their
+predecessor."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,8 +53,9 @@ class Cutting:
     Attributes:
         sizes: int64[n], size of each location in bytes.
         query_model: the expected queries. If None, every key is a cut.
-        threshold: the minimum bytes per expected query that a cut at a gap must save. The cut
-            saves the location's bytes, times the probability that a query lies in the gap.
+        threshold: the least number of bytes per expected query that the division of a cut must
+            save. A division at a gap saves the location's bytes, times the probability that a query
+            lies in the gap.
         budget: maximum size of the run's intervals in bytes.
     """
 
@@ -65,7 +66,7 @@ class Cutting:
     rows: int = 0
 
     def of(self, codes: Codes, rows: npt.NDArray[np.int64], location: int) -> Intervals:
-        """The cuts of a location, given its distinct keys in ascending order."""
+        """Returns the cuts of a location, given its distinct keys in ascending order."""
         if self.query_model is None:
             place = np.full(len(codes), location, np.int32)
             return Intervals(codes, codes, place, np.ones_like(rows), rows)
@@ -91,9 +92,9 @@ def read_column(
         cutting: how finely to divide keys into cuts.
         probes: int64[k, 2], intervals of key codes. For each interval, the step counts the
             locations that have a key in it.
-        parts: number of hash ranges into which the step packs pairs for hash maps; None to yield no
-            pairs, as with a domain sample. If the encoder is not exact, the step needs the JVM's
-            hash in a third column to make pairs.
+        parts: number of hash ranges into which the step packs pairs for hash maps. If ``parts`` is
+            None, the step yields no pairs; with a domain sample, ``parts`` must be None. If the
+            encoder is not exact, the step needs the JVM's hash in a third column to make pairs.
     """
 
     def run(batches: Batches) -> Batches:
@@ -134,7 +135,7 @@ def members(kind: str, names: Sequence[str]) -> Callable[[Batches], Batches]:
 
 
 def with_cuts(whole: Sequence[int] | None) -> Callable[[Batches], Batches]:
-    """Returns a step that selects rows with cuts: of locations in `whole`, or of all if None."""
+    """Returns a step that selects rows with cuts: those of locations in `whole`, or all if None."""
 
     def run(batches: Batches) -> Batches:
         for batch in batches:

@@ -36,7 +36,7 @@ class DomainSample:
         last: int64[w], last code of each window, not below its first.
         asked: int64[k, 2], ranges of key codes of a query, ascending and disjoint. A key in such a
             range, but between two windows, gets the last code of the lower window.
-        share: the approximate share of queries for a single key whose key is in the windows.
+        share: the approximate share of single-key queries whose key is in the windows.
     """
 
     first: Codes
@@ -45,7 +45,7 @@ class DomainSample:
     share: float
 
     def of_mass(self, query_model: QueryModel) -> QueryModel | None:
-        """The query model restricted to the windows; None if they contain no key."""
+        """Returns the query model restricted to the windows; None if the windows contain no key."""
         inside = np.flatnonzero(self.within(query_model.codes))
         if len(inside) == 0:
             return None
@@ -108,7 +108,7 @@ class DomainSample:
 
 
 def windows(query_model: QueryModel, share: float, asked: CodeIntervals) -> DomainSample:
-    """Chooses windows for about `share` of all queries for single keys, one in each stratum.
+    """Chooses one window in each stratum, for about `share` of all single-key queries.
 
     Args:
         query_model: a model in which at least one key is not heavy.
@@ -147,7 +147,7 @@ def _heavy(query_model: QueryModel) -> npt.NDArray[np.intp]:
 
 
 def _code_at(query_model: QueryModel, share: Numbers) -> Codes:
-    """The least code up to which the model expects at least this share of queries."""
+    """Returns the code up to which the model expects at least this share of all queries."""
     low = np.full(len(share), int(query_model.codes[0]), np.int64)
     high = np.full(len(share), int(query_model.codes[-1]), np.int64)
     for _ in range(_BISECTIONS):

@@ -1,4 +1,4 @@
-"""Finds the unreadable data file of a failed build; Spark 3.5 does not name Parquet files."""
+"""Finds the data file that made a build fail, because Spark 3.5 does not name Parquet files."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from sieve.tables.table import CatalogTable
 
 _FAILURES = (Py4JJavaError, PySparkException)
 _READER: Final = "FileScanRDD"
-"""If a task fails to read a file, this class is in the stack trace. If a job is cancelled, it is
-not."""
+"""If a task fails to read a file, this class is in the stack trace. If a job is cancelled, this
+class is not in the stack trace."""
 
 
 @contextmanager

@@ -89,7 +89,7 @@ def run_maker(
     stop: Stop | None = None,
     worth: float = math.inf,
 ) -> Make | None:
-    """Returns a function that makes a run's rows, given a factor of the cost per byte.
+    """Returns a function that makes a run's rows; its argument is a factor for the cost per byte.
 
     Returns None if the column has no key. The caller must use the rows before the block of
     `shared_by_runs` ends.
@@ -98,8 +98,8 @@ def run_maker(
         shared: the data from `shared_by_runs`.
         stop: the stop criterion for intervals; None to use the whole budget. If the run has a hash
             map, only the criterion's price applies.
-        worth: the maximum bytes of a hash map's fingerprints that are justified if a query for an
-            absent key then reads one location less.
+        worth: the maximum number of bytes that a hash map's fingerprints may take to save a query
+            for an absent key one location.
 
     Raises:
         InvalidInputError: the budget is too small for a hash map.
@@ -173,7 +173,7 @@ def _priced(
 def trial_of_least_cost(
     pieces: Rows, seen: Seen, column_profile: ColumnProfile, stop: Stop
 ) -> Trial | None:
-    """Estimates the size and the reads of those intervals whose last byte just pays back.
+    """Estimates the size and the reads of intervals at the stop criterion's cost per byte.
 
     Returns None if there are no cuts. Also returns None if one task processes all cuts and a hash
     map is unlikely, because making the intervals then takes little more time than a trial.

@@ -1,7 +1,7 @@
 """Tasks on executors that build hash maps from Arrow record batches; they need no PySpark.
 
-A row packs a task's pairs (hash, location) in one range of hashes into two byte arrays. If each
-pair were a row of its own, Spark would take about twenty times as long as numpy.
+Each row packs the pairs (hash, location) of one task and one range of hashes into two byte arrays.
+If each pair were a row of its own, Spark would take about twenty times as long as numpy.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ PACKED: Final = pa.schema(
 )
 SKETCHES: Final = pa.schema([("pairs", pa.int64()), ("smallest", pa.binary())])
 SKETCH: Final = 4_096
-"""A sketch keeps this many smallest hashes, and estimates distinct hashes with an error of 1.6
-%."""
+"""A sketch keeps this many of the smallest hashes. The error of its estimate of the number of
+distinct hashes is 1.6 %."""
 _HELD: Final = 1 << 20
 """After buffering this many pairs (12 MB), a task packs them."""
 _SIGN: Final = np.uint64(1 << 63)
@@ -149,7 +149,7 @@ def packed(hashes: Hashes, locations: Ordinals, parts: int) -> pa.RecordBatch:
 
 
 def _smallest(hashes: Hashes) -> Hashes:
-    """Returns the `SKETCH` smallest distinct hashes; a hash that is not unique appears twice."""
+    """Returns the `SKETCH` smallest hash values: repeated hashes twice, all other hashes once."""
     signed, few = hashes.view(np.int64), 4 * SKETCH
     if few < len(signed):
         copies, ranks = _at_most_twice(np.sort(np.partition(signed, few)[:few]))
@@ -210,7 +210,7 @@ def distinct(pairs: int, smallest: bytes) -> int:
 def write_maps(n_locations: int, fingerprint_bits: int) -> Callable[[Batches], Batches]:
     """Returns a step that builds hash maps from packed pairs, and yields rows of a run.
 
-    Each number in the column ``part`` gets one map.
+    Each distinct number in the column ``part`` gets one map.
 
     Args:
         n_locations: number of locations of the run.

@@ -93,7 +93,7 @@ Rows: TypeAlias = DataFrame | LocalRows
 
 
 def both(one: Rows, other: Rows) -> Rows:
-    """Returns the rows of two arguments of one schema; the result is local if both are local."""
+    """Concatenates rows of the same schema; the result is local if both arguments are local."""
     if isinstance(one, LocalRows):
         if isinstance(other, LocalRows):
             return replace(one, batches=[*one.batches, *other.batches])

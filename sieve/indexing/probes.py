@@ -24,8 +24,8 @@ EACH: Final = 400
 twentieth of the standard deviation."""
 _FLAG_BYTES: Final = 64 << 20
 """Maximum bytes of the flags (one for each probe and location) of a batch of probes."""
-# A hash map saves nothing if queries with intervals read at most this many times as many locations
-# as contain a match.
+# A hash map saves nothing if queries with intervals read at most this multiple of the number of
+# locations that contain a match.
 _CLOSE: Final = 1.01
 
 
@@ -80,7 +80,7 @@ def make_probes(sample: Sample) -> Probes:
 def expectations(
     probes: Probes, run: Run, sizes: Counts, hits: Counts, least: Counts, greatest: Counts
 ) -> Iterator[Expected]:
-    """Yields how much queries of each kind read: with the index, an exact index, and min/max.
+    """Yields what each kind of query reads with the index, an exact index, and min/max statistics.
 
     Args:
         probes: k probes.
@@ -144,7 +144,7 @@ def least_read(expected: Sequence[Expected], location_bytes: float) -> dict[str,
 
 
 def with_value(expected: Sequence[Expected], profile: Profile) -> tuple[Expected, ...]:
-    """Adds the kind `VALUE`, whose exact reads are the locations that contain the value itself.
+    """Adds the kind `VALUE`, whose exact reads count only locations that contain the value itself.
 
     Several values can have the same key code. For the kind ``present``, an exact index then finds
     the locations of the code; for `VALUE`, it finds only the locations of the value.

@@ -56,7 +56,8 @@ def read_cuts(
     """Reads the column once, and persists the results until the block ends.
 
     Args:
-        probes: the probes; for each, the step counts the locations that contain one of its keys.
+        probes: the probes. For each probe, the step counts the locations that contain one of the
+            probe's keys.
         may_be_empty: bool[n], whether queries can skip a location in which the build finds no rows;
             None if queries must read every such location.
         with_pairs: whether to collect pairs for hash maps, too; False for the shape ``sieve``.
@@ -129,7 +130,7 @@ def _cutting(column_profile: ColumnProfile, options: IndexOptions) -> cut_tasks.
 
 
 def _sums(lines: Rows, names: Sequence[str]) -> Iterable[Sequence[Any]]:
-    """Yields for each location and probe a row: number, summed counts and extreme codes."""
+    """Yields a row for each location and each probe: number, summed counts and extreme codes."""
     if isinstance(lines, LocalRows):
         return cut_tasks.counts_of(lines.batches, names)
     grouped = lines.groupBy("file.location", "probe.number").agg(

@@ -24,8 +24,8 @@ from sieve.tables.file_status import AS_IT_WAS, file_statuses
 from sieve.tables.snapshot import Snapshot
 
 MOST_DELTAS: Final = 8
-"""Maximum number of deltas. A refresh that would exceed it reads the deltas' files again, into one
-delta (minor compaction).
+"""Maximum number of deltas. A refresh that would exceed this number reads the files of all deltas
+again, and makes one delta (minor compaction).
 """
 LEAST_BASE: Final = 0.5
 """The base must cover at least this share of the table's bytes, and at least this share of its own
@@ -138,7 +138,7 @@ def _base_is_worth_it(
 def _left(
     base: Manifest, left: Locations, number: npt.NDArray[np.int64], appended: frozenset[str]
 ) -> ReusedRuns:
-    """Selects the runs that contain valid locations, and numbers the slots by these runs alone."""
+    """Selects the runs that contain valid locations, and renumbers the slots for these runs."""
     used = [k for k in range(len(base.runs)) if np.any(number == k)]
     before = np.cumsum([0, *(run.locations for run in base.runs)])
     now = np.cumsum([0, *(base.runs[k].locations for k in used)])

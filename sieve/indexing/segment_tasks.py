@@ -1,9 +1,8 @@
 """The later steps of a build on executors: make segments from cuts, as rows of a run.
 
-The domain is divided into stretches (ranges of key codes). The first of these steps splits cuts
-into pieces at the borders between stretches. One task gets all pieces of a stretch, estimates
-segments for several costs per byte, and makes the segments for the chosen cost. The steps need no
-PySpark.
+The domain is divided into stretches (ranges of key codes). The first step splits cuts into pieces
+at the borders between stretches. One task gets all pieces of a stretch, estimates segments for
+several costs per byte, and makes the segments for the chosen cost. The steps need no PySpark.
 """
 
 from __future__ import annotations
@@ -33,7 +32,8 @@ CURVE = pa.schema([("price", pa.int32()), ("bytes", pa.float64())])
 TRIAL = pa.schema([(name, pa.float64()) for name in ("bytes", *KINDS)])
 
 Planner = Callable[[Intervals], Plan]
-"""The function `plan` with all arguments but the intervals. Spark sends it with every task."""
+"""The function `plan` with all its arguments except the intervals. Spark sends this function with
+every task."""
 
 _FITTED = 0.98
 """Payloads get this share of a budget. The remainder is for page headers, and for payloads that
@@ -126,7 +126,7 @@ def write_stretches(planner: Planner, price: float) -> Callable[[Batches], Batch
 def write_whole(
     planner: Planner, prices: Numbers, budget: float, times: float
 ) -> Callable[[Batches], Batches]:
-    """Returns a step that makes all rows of a run, at a cost per byte at which they fit the budget.
+    """Returns a step that makes all rows of a run, and finds the cost per byte for the budget.
 
     Args:
         prices: float64[p], the costs per byte, descending.
@@ -161,7 +161,7 @@ def _stretches(batches: Batches) -> Iterator[Intervals]:
 
 
 def only_if_seen(witness: str, failure: str) -> Callable[[Batches], Batches]:
-    """Returns a step that passes rows on; fails if the executor does not see a file of the driver.
+    """Returns a step that passes rows on, but fails if the executor sees no file of the driver.
 
     Args:
         witness: URI of the file that the driver has written.

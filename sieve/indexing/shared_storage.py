@@ -39,7 +39,7 @@ def seen_by_all(rows: DataFrame, witness: str) -> DataFrame:
 
 def surely_shared(path: str, context: SparkContext) -> bool:
     """Returns whether executors certainly see the driver's files at a path."""
-    # Only with the local file system can a path lead to other files on another machine.
+    # A path names different files on different machines only in a local file system.
     return split(path)[0] != "file" or on_this_machine(context)
 
 

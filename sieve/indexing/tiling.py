@@ -21,11 +21,11 @@ from sieve.tables.table import CatalogTable
 
 LEAST_RANGE: Final = 1 << 20
 """The minimum size of a range in bytes; a range consists of neighbouring row groups or stripes. If
-`range_bytes` is smaller, that number applies. To read a range, a query must open the file and read
-its footer, so smaller ranges would not be worthwhile."""
+`range_bytes` is smaller than this constant, `range_bytes` applies. To read a range, a query must
+open the file and read its footer, so smaller ranges would not be worthwhile."""
 
 _LEAST_OF_TEXT: Final = 100
-"""The minimum size of a range of a text file in bytes, even if the setting is smaller."""
+"""The minimum size of a range of a text file in bytes, even if `range_bytes` is smaller."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -149,7 +149,7 @@ def locations_of(
     """Returns the rows of the file list for the files that a build read.
 
     Args:
-        counts: numbers of rows, NULLs and NaNs in each range.
+        counts: the counts of rows, NULLs and NaNs in each range.
         proven: bool[n], whether the build read a file completely and the file did not change
             meanwhile.
         first_slot: the slot of the first range; None if the files are in no run.

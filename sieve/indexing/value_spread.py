@@ -11,7 +11,7 @@ import numpy as np
 from sieve.arrays.dtypes import Counts, Hashes, Numbers, Ordinals
 
 _STEPS = 60
-"""How often the bisection that finds the number of locations halves its interval."""
+"""The number of steps of the bisection that finds the number of locations."""
 
 
 def value_spread(
@@ -20,9 +20,9 @@ def value_spread(
     """Returns the mean number of locations that contain the value of a row; 0 if there are no rows.
 
     Suppose the sample has s rows with a value, in d locations. The function regards locations as
-    boxes into which rows are thrown at random. The function finds how many boxes there are if s
-    throws hit d of them on average. From this number, the function estimates how many boxes all
-    rows with the value hit. If s equals d, the estimate is d.
+    boxes into which rows are thrown at random. The function finds the number of boxes for which s
+    throws hit d boxes on average. From this number, the function estimates how many boxes all rows
+    with the value hit. If s equals d, the estimate is d.
 
     Args:
         hashes: uint64[n], hash of each sampled row's value.
@@ -51,7 +51,7 @@ def _hit(boxes: Numbers, throws: Numbers | Counts) -> Numbers:
 
 
 def _boxes(throws: Counts, hit: Counts) -> Numbers:
-    """Returns how many boxes there are if `throws` random throws hit `hit` of them on average.
+    """Returns the number of boxes for which `throws` random throws hit `hit` boxes on average.
 
     `hit` must be below `throws`.
     """

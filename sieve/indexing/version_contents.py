@@ -58,8 +58,9 @@ def build_contents(
     No version refers to the result yet. If the build fails, it deletes the run that it has written.
 
     Args:
-        reused: the runs and locations that the new version reuses from an earlier one. The build
-            reads a reused location only if writers have appended log files, and then only these.
+        reused: the runs and locations that the new version reuses from an earlier one. If writers
+            have appended log files to a reused location, the build reads only these log files. The
+            build reads no other reused locations.
         before: the file list of the earlier version, whose parts the new list can reuse.
 
     Raises:
@@ -178,7 +179,7 @@ def _unchanged(
     *,
     is_text: bool,
 ) -> Locations:
-    """Returns the file list of the files read; files that changed meanwhile count as unproven.
+    """Returns the list of the read files; files that changed during the build count as unproven.
 
     The result omits files that no longer exist. A rename of the table could make such a file exist
     again, with a new path and its old time. If the list contained the file, no refresh would read
@@ -222,7 +223,7 @@ def _with_appended(reused: ReusedRuns, read: Locations) -> Locations:
 
 
 def _keyed(locations: Locations) -> Counts:
-    """Returns int64[n]: the number of rows in each file that have a key."""
+    """Returns int64[n]: the number of rows with a key in each file."""
     return locations.rows - locations.nulls - locations.nans
 
 

@@ -33,7 +33,7 @@ def write_within(
     """Writes a run; if it exceeds the budget, writes it again with a higher cost per byte.
 
     Args:
-        make: makes the rows of the run, given a factor of the estimated cost per byte.
+        make: makes the rows of the run; its argument is a factor for the estimated cost per byte.
     """
 
     def write(times: float) -> tuple[RunRef, float]:
