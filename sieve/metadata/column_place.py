@@ -89,7 +89,7 @@ def kind_of(kind: Any) -> str:
 
 @lru_cache(_MAX_SCHEMAS)
 def without_remarks(schema: str) -> str:
-    """Removes, from a schema in Spark's JSON form, the metadata that no reader looks up."""
+    """Removes the metadata that no reader looks up from a schema in Spark's JSON form."""
     return json.dumps(_clean(json.loads(schema)))
 
 

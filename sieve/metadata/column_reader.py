@@ -42,8 +42,9 @@ _OF_TEXT: Final = (
     *("mapreduce.input.", "io.", "spark.sql.execution.datasources.hadooplinerecord"),
     "spark.sql.files.supportsecondoffsetformat",
 )
-"""Prefixes of settings that only readers of text formats look up. Some are for codecs: each Parquet
-and ORC file names its own codec, so their readers need no such setting."""
+"""Prefixes of settings that only readers of text formats look up. Some of these settings choose a
+codec. Readers of Parquet and ORC need no such setting, because each Parquet and ORC file names its
+own codec."""
 
 _BASE: Final[Mapping[str, str]] = {
     "parquet": "parquet",
@@ -75,8 +76,9 @@ _OF_KINDS: Final[Mapping[str, frozenset[str]]] = {
 }
 """Settings and options that affect only columns of certain kinds, with these kinds.
 
-There are none for ORC: its reader can convert a file's types to the table's types, for example
-dates to text or instants to numbers. So the kind of a column does not show which settings matter.
+No setting of ORC is listed. ORC's reader can convert a file's types to the table's types, for
+example dates to text or instants to numbers. So the kind of a column does not show which settings
+of ORC affect the column.
 """
 
 _OF_SCHEMAS: Final = frozenset(
@@ -87,8 +89,8 @@ _OF_SCHEMAS: Final = frozenset(
         *("spark.sql.parquet.binaryasstring", "spark.sql.parquet.infertimestampntz.enabled"),
     }
 )
-"""Settings and options that Spark uses only to infer a schema from files. They do not affect a
-table, which has a schema."""
+"""Settings and options that Spark uses only to infer a schema from files. These settings do not
+affect a table, because a table has a schema."""
 
 _OF_FOUND_TYPES: Final = frozenset(
     {"spark.sql.parquet.int96astimestamp", "spark.sql.legacy.parquet.nanosaslong"}
@@ -102,8 +104,8 @@ _CONVERTS: Final = "spark.sql.parquet.int96timestampconversion"
 zone."""
 
 _KEYS: Final = ("hadoop.security.key.",)
-"""Prefixes of settings and options for decrypting columns. Without a column's key, Spark reads
-other values from the column."""
+"""Prefixes of settings and options for decrypting columns. Without a column's decryption key, Spark
+reads other values from the column."""
 
 _OF_DEFAULTS: Final = (
     *("spark.sql.legacy.", "spark.sql.defaultcolumn.", "spark.sql.variant."),
@@ -118,7 +120,7 @@ _OF_LITERALS: Final = tuple(
 )
 """Prefixes of settings that affect only the default value of an indexed column in a text format.
 
-One of these settings also affects values of CHAR columns, but Sieve cannot index these.
+One of these settings also affects values of CHAR columns, but Sieve cannot index CHAR columns.
 """
 
 _WHOLE_RECORDS: Final = frozenset({"COMMIT_TIME_ORDERING", "EVENT_TIME_ORDERING"})
@@ -135,7 +137,8 @@ _MERGERS: Final = ("payload", "merge", "partial", "delete")
 records."""
 
 _EXPRESSION: Final = "expression."
-"""The name of an indexed expression's part consists of this prefix and the expression's SQL."""
+"""The fingerprint has a part for each indexed expression. The part's name is this prefix and the
+expression's SQL."""
 
 
 def changed_parts(column: Sequence[str], then: Parts, now: Parts) -> tuple[str, ...]:
@@ -156,14 +159,13 @@ def changed_parts(column: Sequence[str], then: Parts, now: Parts) -> tuple[str, 
     then, now = _of_columns(then), _of_columns(now)
     one, other = deciding_parts(path, then), deciding_parts(path, now)
     changed = (k for k in one.keys() | other.keys() if one.get(k) != other.get(k))
-    # After a setting changed, another part, such as Spark's release, can be deciding in only one of
-    # the two fingerprints. If the other part has the same value in both fingerprints, the result
-    # omits this part.
+    # A changed setting can make another part, such as Spark's release, deciding in only one of the
+    # two fingerprints. The result omits such a part if its value is the same in both fingerprints.
     return tuple(sorted(k for k in changed if then.get(k) != now.get(k)))
 
 
 def _changed_of_expression(sql: str, then: Parts, now: Parts) -> tuple[str, ...]:
-    """Returns the changed parts of an expression: its own part, or those of its columns."""
+    """Returns the changed parts of an expression: its own part, or the parts of its columns."""
     name = _EXPRESSION + sql
     own = then.get(name)
     if own is None or own != now.get(name):
@@ -180,7 +182,8 @@ def _of_columns(parts: Parts) -> Parts:
 def deciding_parts(column: tuple[str, ...], parts: Parts) -> Parts:
     """Returns the deciding parts, which can affect a column's values.
 
-    The result contains only the content of these parts that can affect the column.
+    If only some content of a deciding part can affect the column, the result omits the part's other
+    content.
     """
     format_name = parts.get("format", "").partition(" ")[0]
     if format_name in TEXT_FORMATS:

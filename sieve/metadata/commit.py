@@ -26,7 +26,8 @@ from sieve.metadata.transitions import check_successor
 from sieve.storage.interface import GoneError, Store, base_name
 
 ATTEMPTS = 32
-"""Maximum number of times that a writer plans its version; each time, another writer came first."""
+"""Maximum number of times that a writer plans its version. A writer plans again if another writer
+publishes first."""
 
 
 def newest(store: Store, index_dir: str, hint: int = 0) -> Manifest | None:
@@ -109,9 +110,9 @@ def publish(
     Args:
         index_dir: the folder of the index, which contains ``versions/``.
         base: the newest version that the caller knows, or None if the index has no version yet.
-        make: given the newest version or None, plans the next version, with a new id. If no change
-            is needed, `make` returns its argument. `publish` can call `make` several times, and
-            does not catch exceptions of `make`.
+        make: a function that plans the next version, with a new id. The function's argument is the
+            newest version or None. If no change is needed, `make` returns its argument. `publish`
+            can call `make` several times, and does not catch exceptions of `make`.
         attempts: maximum number of calls of `make`.
 
     Returns:

@@ -24,7 +24,7 @@ class Answer(Enum):
     TAKEN = auto()
     """Answer to a create request: the file exists.
 
-    Perhaps an earlier request of this writer created it.
+    Perhaps an earlier request of this writer created the file.
     """
     NO_REPLY = auto()
     """No answer to a create request.
@@ -35,15 +35,15 @@ class Answer(Enum):
     """Answer to a create request: the request did not create the file, and never will."""
 
     OURS = auto()
-    """Answer to a read back: the file contains the id of this writer's version."""
+    """Answer to a read request: the file contains the id of this writer's version."""
     OTHERS = auto()
-    """Answer to a read back: the file contains the id of another version."""
+    """Answer to a read request: the file contains the id of another version."""
     ABSENT = auto()
-    """Answer to a read back: the file does not exist at present."""
+    """Answer to a read request: the file does not exist at present."""
     UNREADABLE = auto()
-    """No answer to a read back."""
+    """No answer to a read request."""
     DAMAGED = auto()
-    """Answer to a read back: the file is damaged, so it does not show who wrote it."""
+    """Answer to a read request: the file is damaged, so it does not show who wrote it."""
 
 
 class End(Enum):
@@ -54,7 +54,7 @@ class End(Enum):
     LOST = auto()
     """Another writer's version has the number, so this writer's version never becomes visible."""
     REFUSED = auto()
-    """No request of this writer created the file, and none will."""
+    """No request of this writer has created the file, or can still create it."""
     DAMAGED = auto()
     """A damaged file of another writer has the version number."""
     UNKNOWN = auto()

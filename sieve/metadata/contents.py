@@ -12,7 +12,7 @@ from sieve.metadata.records import BuildStats, Commit, LocationsRef, RunRef
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contents:
-    """The result of a build: the indexed data of a version, and how it was read.
+    """The result of a build: a version's index data, and how the build read the table.
 
     Attributes:
         instant: the time of the indexed snapshot of the table, ISO 8601 in UTC with milliseconds.

@@ -99,8 +99,8 @@ def delete_index(store: Store, index_dir: str) -> None:
 
     The function first deletes the file ``registered``, so the index counts as abandoned from then
     on. The function then deletes version 1, before any other file that a running writer may need.
-    So `report_if_dropped` recognises the drop. The function deletes the creation record last,
-    because a later statement finds the folder by this record.
+    This order lets `report_if_dropped` recognise the drop. The function deletes the creation record
+    last, because a later statement finds the folder by this record.
 
     Raises:
         UnavailableError: the store refuses a request, or does not answer.
@@ -141,9 +141,9 @@ def report_if_dropped(name: str, store: Store, index_dir: str) -> Iterator[None]
 def _remove_ghost(store: Store, index_dir: str) -> bool:
     """Returns whether an index was dropped or is being dropped; if so, also deletes its folder.
 
-    A writer that runs during the drop can recreate folders of the index, which no table would ever
-    find. An existing index has a manifest of version 1 and the file ``registered``. If only one of
-    the manifest and ``registered`` is missing, the index is damaged, not dropped.
+    A writer that runs during the drop can recreate folders of the index, to which no table would
+    ever refer. An existing index has a manifest of version 1 and the file ``registered``. If only
+    one of the manifest and ``registered`` is missing, the index is damaged, not dropped.
     """
     marks = (version_file(index_dir, 1), join(index_dir, REGISTERED))
     try:
@@ -158,7 +158,7 @@ def _remove_ghost(store: Store, index_dir: str) -> bool:
 
 
 def creation_record_of(store: Store, folder: str) -> CreationRecord | None:
-    """Returns the creation record of an index's folder, or None without a valid record."""
+    """Returns the creation record of an index's folder, or None if no valid record exists."""
     try:
         members = {entry.name: entry for entry in store.list(folder)}
         if CREATION_RECORD not in members:

@@ -37,7 +37,7 @@ from sieve.metadata.path_list import PathList, concat_paths
 class FileState(IntEnum):
     """The state of a file in a version.
 
-    In place of the state `READ`, a stored list contains the file's length.
+    For a file in the state `READ`, a stored list contains the file's length instead of the state.
     """
 
     READ = 0
@@ -158,7 +158,7 @@ class Locations:
 
     @property
     def all_rows(self) -> npt.NDArray[np.bool_]:
-        """Whether the index contains all rows of each location, also hidden ones, bool[n].
+        """Whether the index contains all rows of each location, including hidden rows, bool[n].
 
         True for a location with several positions. A location gets a second position only if each
         build read all rows that the location had at that time.
@@ -224,7 +224,7 @@ def _widened(also: Counts, width: int) -> Counts:
 
 
 def merge(parts: Sequence[Locations]) -> Locations:
-    """Merges parts to one list; if several parts contain a path, the last one's entry is valid."""
+    """Merges parts to one list; if several parts contain a path, the last entry is valid."""
     latest: list[Locations] = []
     later: list[PathList] = []
     for part in reversed(parts):

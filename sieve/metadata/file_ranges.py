@@ -119,7 +119,7 @@ class FileRanges:
 
 
 def whole_files(rows: Counts, nulls: Counts, nans: Counts) -> FileRanges:
-    """Returns the ranges of n files of one range each, with the given row counts, int64[n]."""
+    """Returns the ranges of n files, one range per file, with the given row counts, int64[n]."""
     ones, zeros = np.ones(len(rows), np.int64), np.zeros(len(rows), np.int64)
     return FileRanges(ones, zeros, zeros, rows, nulls, nans)
 
@@ -162,7 +162,7 @@ def parse_ranges(
         footers: the column `FOOTER`.
         lengths: int64[n], the length of each file in bytes, or the greatest 64-bit integer if the
             length is unknown.
-        counts: for each name in `COUNTED`, this count of each file, int64[n].
+        counts: one array, int64[n], for each name in `COUNTED`, with this count of each file.
 
     Returns:
         The decoded ranges, or None if each file is one location.

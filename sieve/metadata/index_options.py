@@ -23,7 +23,8 @@ MAP_BUDGET = "50%"
 """The default budget of the shape ``map``: up to four bytes per key for keys of eight bytes."""
 
 SMALLEST_SHARE = 64 << 10
-"""The minimum of a budget in percent, in bytes. A smaller index would not be worth its savings."""
+"""The minimum size, in bytes, of a budget that is given in percent. A smaller index would save too
+little space to be worthwhile."""
 
 _INTEGER = re.compile(r"[+-]?[0-9]{1,18}", re.ASCII)
 _BUDGET = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,6})?)\s*(%|[kmgt]?b)", re.ASCII | re.IGNORECASE)

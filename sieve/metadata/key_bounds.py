@@ -29,9 +29,9 @@ class KeyBounds:
     """The key bounds of m locations.
 
     Attributes:
-        least, greatest: int64[m], the least and the greatest key code of each location. If a
-            location has no keys or its bounds are unknown, ``least`` is GREATEST and ``greatest``
-            is LEAST.
+        least, greatest: int64[m], the least and the greatest key code of each location. A location
+            without keys, or with unknown bounds, has reversed bounds: ``least`` holds the constant
+            GREATEST, and ``greatest`` the constant LEAST.
     """
 
     least: Codes
@@ -64,7 +64,7 @@ class KeyBounds:
         return KeyBounds(self.least[which], self.greatest[which])
 
     def only(self, which: Flags) -> KeyBounds:
-        """Returns a copy in which the bounds of locations without a flag are unknown."""
+        """Returns a copy in which the bounds are unknown where the flag in ``which`` is false."""
         least, greatest = self.least, self.greatest
         return KeyBounds(np.where(which, least, GREATEST), np.where(which, greatest, LEAST))
 
@@ -97,7 +97,7 @@ class KeyBounds:
         return np.logical_and.reduceat(equal, firsts) if len(counts) else equal
 
     def meet(self, intervals: CodeIntervals, some: Places) -> Flags:
-        """Returns, for each location in ``some``, whether an interval can contain its keys."""
+        """Returns, for each location in ``some``, whether any interval can contain keys of it."""
         bounds = self.chosen(some)
         start, stop = meeting(merge(intervals), bounds.least, bounds.greatest)
         return (start < stop) | ~bounds.known
@@ -107,8 +107,8 @@ class KeyBounds:
 
         Args:
             other: the bounds of the second set of rows.
-            keyed: two arrays, for the first and for the second set of rows: in each location, the
-                number of rows with a key, int64[m].
+            keyed: two arrays, int64[m], one for each set of rows: the number of rows with a key in
+                each location.
         """
         pairs = zip((self, other), keyed, strict=True)
         known = np.logical_and.reduce([one.known | (rows == 0) for one, rows in pairs])

@@ -1,6 +1,6 @@
-"""Pending writes: records that a writer is about to write certain files of an index.
+"""Pending writes: each one announces that a writer is about to write a file of an index.
 
-VACUUM uses these records to find files that a dead writer left behind.
+VACUUM uses pending writes to find files that a dead writer left behind.
 
 A pending write is an empty file ``intents/<kind>-<name>``. A writer creates the pending write
 before it creates the file ``<name>``. When a published version names the file, the writer deletes
@@ -27,12 +27,12 @@ _CLAIM = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class PendingWrite:
-    """A record that a writer is about to write a run or a part of a file list.
+    """The announcement that a writer is about to write a run or a part of a file list.
 
     Attributes:
-        uri: URI of the record itself.
+        uri: URI of the pending write itself.
         target: URI of the run or of the part.
-        mtime_ms: the time at which the record was written, ms since the epoch.
+        mtime_ms: the time at which the pending write was created, ms since the epoch.
     """
 
     uri: str
@@ -41,7 +41,7 @@ class PendingWrite:
 
 
 def note_run(store: Store, index_dir: str, run: RunId) -> str:
-    """Records that the caller is about to write a run; returns the record's URI.
+    """Announces that the caller is about to write a run; returns the pending write's URI.
 
     Raises UnavailableError.
     """
@@ -51,7 +51,7 @@ def note_run(store: Store, index_dir: str, run: RunId) -> str:
 
 
 def note_file_list(store: Store, index_dir: str, name: str) -> None:
-    """Records that the caller is about to write a part of a file list. Raises UnavailableError."""
+    """Announces that the caller will write a part of a file list. Raises UnavailableError."""
     store.create(join(pending_writes_dir(index_dir), f"locations-{name}"), b"")
 
 
@@ -61,8 +61,8 @@ def release(store: Store, index_dir: str, version: Manifest) -> None:
     named |= {f"locations-{part.name}" for part in version.locations.parts}
     claims = pending_writes_dir(index_dir)
     with contextlib.suppress(SieveError):
-        # Most of these files belong to earlier versions too, so most of their pending writes are
-        # already deleted.
+        # Most files of a version belong to earlier versions, too, so the pending writes of most
+        # files are already deleted.
         for claim in store.list(claims):
             if claim.name in named:
                 store.delete(join(claims, claim.name))

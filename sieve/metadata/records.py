@@ -36,8 +36,8 @@ class TableIdentity:
         database: name of the database.
         table: name of the table.
         create_time_ms: the table's creation time in the catalog, in milliseconds since the epoch
-            (the Hive metastore stores whole seconds). For Iceberg, a number derived from the
-            table's UUID.
+            (the Hive metastore stores whole seconds). In Iceberg, the attribute is a number derived
+            from the table's UUID.
         location: absolute qualified URI of the table's folder.
     """
 
@@ -184,9 +184,9 @@ class Expected:
             ``absent`` is an equality with a key that does not occur; ``range`` is a range of 0.05 %
             of the domain. If several values of the column can share a key code, then ``exact`` and
             ``exact_bytes`` of the kind ``present`` count the locations of all rows with the value's
-            key code. In this case there is also the kind ``value``, with the queries of
-            ``present``. Its ``exact`` and ``exact_bytes`` count only the locations of the value
-            itself.
+            key code. Such a column also has the kind ``value``, with the queries of ``present``.
+            The attributes ``exact`` and ``exact_bytes`` of the kind ``value`` count only the
+            locations of the value itself.
         files: the number of locations that the query reads with the index.
         exact: the number of locations with a matching row, which is the lower bound for any index.
         minmax: the number of locations that the query would read with min/max statistics of each
@@ -218,7 +218,7 @@ class BuildStats:
         files_total: the number of the table's files when ``expected`` was measured.
         ranges_total: the number of locations when ``expected`` was measured; a location is a file
             or a range of a large file.
-        bytes_total: the total size of these locations when ``expected`` was measured.
+        bytes_total: the total size of all locations when ``expected`` was measured.
     """
 
     rows: int

@@ -32,6 +32,6 @@ class Retention:
             now_ms: the current time, by the clock of ``published_ms``.
         """
         floor = now_ms - self.hours * HOUR_MS
-        # The hours of a version count from the publication of the next version.
+        # The hours for which VACUUM keeps a version count from the publication of the next version.
         old = sum(1 for after in published_ms[1:] if after < floor)
         return max(0, min(old, len(published_ms) - self.versions))

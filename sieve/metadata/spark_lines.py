@@ -23,7 +23,7 @@ KINDS: Final[Mapping[str, frozenset[str]]] = {"parquet": _PLAIN, "orc": _PLAIN}
 
 
 def alike(line: str, files: str, kind: str) -> str:
-    """Returns the release lines that read a column like the line ``line``, joined by " or ".
+    """Returns all release lines that read a column as ``line`` does, joined by " or ".
 
     Args:
         line: a release line of Spark, such as 4.1.

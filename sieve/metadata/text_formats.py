@@ -43,8 +43,8 @@ _OPTIONS: Final = {
 """The options that Spark's CSV and JSON readers look up, in lower case."""
 
 _OF_WRITERS: Final = ("compression", "codec", "mergeschema")
-"""Options that these readers ignore: a file's name shows its codec, and text has no schemas to
-merge.
+"""Options that Spark's CSV and JSON readers ignore. The name of a text file shows its codec, and
+text has no schemas to merge.
 """
 
 
