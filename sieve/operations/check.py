@@ -40,8 +40,8 @@ from sieve.tables.table import CatalogTable
 
 OK, STALE, GONE, LOST = "ok", "stale", "gone", "missing key"
 """The possible results for a file. `OK`: the index finds each key of the file. `STALE`: CHECK did
-not judge the file, because queries always read it. `GONE`: the table no longer contains the file.
-`LOST`: some query for a row of the file would skip the file."""
+not read the file, because queries always read the file. `GONE`: the table no longer contains the
+file. `LOST`: some query for a row of the file would skip the file."""
 
 CHANGED: Final = "changed since the index was built"
 OTHER_READER: Final = "the index was built for another reader, so this session reads every file"
@@ -54,7 +54,8 @@ _WHY: Final[Mapping[FileStatus, str]] = {
     "record does",
     "changed": CHANGED,
 }
-"""For each status, the reason why queries always read the file; empty if they can skip it."""
+"""For each status of a file, the reason why queries always read the file; empty if queries can skip
+the file."""
 _NAMED: Final = 10
 """The maximum number of files that an error message about lost rows names."""
 
@@ -96,13 +97,13 @@ def check_index(
     """Looks up every key of the chosen files, and reports the keys that the index lacks.
 
     Args:
-        percent: the percentage of the index's files that CHECK reads, above 0. CHECK reads at least
-            one file.
-        draw: chooses the files that CHECK reads.
+        percent: the percentage, above 0, of the files that CHECK reads. Stale files do not count.
+            If any file is not stale, CHECK reads at least one file.
+        draw: chooses the files that CHECK reads among the files that are not stale.
 
     Returns:
-        One result for each of these files, sorted by path: files that CHECK read, stale files, and
-        files that the table no longer contains.
+        One result for each file that CHECK read, each stale file, and each file of the index that
+        the table no longer contains, sorted by path.
 
     Raises:
         UnsupportedError: a later release of Sieve wrote the index.

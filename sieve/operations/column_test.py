@@ -19,8 +19,9 @@ from sieve.workload.benefit import Benefit
 from sieve.workload.suggest import ColumnTest
 
 _ERROR: Final = 0.1
-"""ADVISE suggests an index only if it would also help if queries read this share more. So CREATE,
-whose sample differs, does not say that the values are in most files."""
+"""ADVISE suggests an index only if the index would help even if queries read this share more than
+estimated. Otherwise CREATE, whose sample differs, could report that the values are in most
+files."""
 
 
 def column_test(table: CatalogTable, column: Column, environment: Environment) -> ColumnTest:

@@ -165,8 +165,8 @@ def _begin(
         ) from error
     index = _Begun(one, registration, store, directory)
     try:
-        # Sets permissions while the folder is still empty. So users without access to the table can
-        # never read its keys in the index.
+        # Sets permissions while the folder is still empty, so that users without access to the
+        # table can never read the table's keys in the index.
         tables = environment.open_store(info.identity.location)
         store.restrict(directory, tables.permissions(info.identity.location))
         write_creation_record(store, directory, one.name, info.identity)
@@ -256,7 +256,7 @@ def _undo(
 
 
 def _sweep(table: CatalogTable, environment: Environment) -> None:
-    """Deletes this table's index folders that earlier CREATEs left when their process died."""
+    """Deletes index folders of the table that an earlier CREATE left because its process died."""
     root = environment.root_for_new(table.info.database_location)
     known = {registration.uuid for registration in table.info.registrations.values()}
     # If this deletion fails, CREATE still creates the new index.

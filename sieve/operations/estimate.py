@@ -73,7 +73,7 @@ _LEAST_CUTS: Final = 64
 _PER_CHANGE: Final = 4
 """The expected number of cuts for each pair of neighbouring sampled keys in different locations.
 
-It is above 1, because keys between these two can be in further locations.
+This number is above 1, because keys between both sampled keys can be in further locations.
 """
 _warm: Final[set[str]] = set()
 """The Spark applications in which ESTIMATE has already read a column.
@@ -387,7 +387,7 @@ def _seconds_to_warm_up(few: ColumnProfile, options: IndexOptions, probes: Probe
 
 
 def _rows(make: Make, of: ColumnProfile, options: IndexOptions) -> tuple[list[Row], int]:
-    """Makes a run's rows within the budget, as a build does; returns them and their total bytes."""
+    """Makes a run's rows within the budget, as a build does; returns the rows and their bytes."""
 
     def collect(times: float) -> tuple[tuple[list[Row], int], float]:
         rows = make(times).collect()

@@ -52,7 +52,7 @@ class Reads:
 
 
 def ends(asked: Asked | None, column: Column, of: ColumnProfile) -> npt.NDArray[np.int64]:
-    """The intervals of key codes that a query would look up in an index on the column."""
+    """Returns the intervals of key codes that a query would look up in an index on the column."""
     gathered = _Gathered(of.sample.encoder, of.counted is not None, of.n_files)
     if asked is not None:
         evaluate(asked.predicate, {column.key: gathered}, of.n_files)
@@ -61,7 +61,7 @@ def ends(asked: Asked | None, column: Column, of: ColumnProfile) -> npt.NDArray[
 
 
 class _Gathered:
-    """Replaces an index during evaluation, and records the key ranges that a query looks up."""
+    """Replaces an index in the evaluation of a predicate, and records the looked-up key ranges."""
 
     def __init__(self, encoder: Encoder, null_proof: bool, n: int) -> None:
         self.encoder = encoder
@@ -76,7 +76,7 @@ class _Gathered:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Shown:
-    """Replaces an index during evaluation, and answers look-ups from a sample of the column."""
+    """Replaces an index in the evaluation of a predicate, and looks up keys in a run in memory."""
 
     sample: Sample
     null_proof: bool

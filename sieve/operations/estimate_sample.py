@@ -1,4 +1,4 @@
-"""The sample of a table's files that ESTIMATE reads; scales results from it to all files."""
+"""The sample of a table's files that ESTIMATE reads; its methods scale results to all files."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _OF_STEP: Final = 0.3
 """Seconds that a build takes to make a run or a hash map if the application is warm and the column
 has few keys."""
 _READINGS: Final = 1.5
-"""A build reads the column with two jobs. This is the time of both jobs, divided by the time of the
-second.
+"""A build reads the column with two jobs. This number is the time of both jobs, divided by the time
+of the second job.
 
 The first job takes the sample; the second job makes the cuts.
 """
@@ -85,13 +85,13 @@ class FileSample:
         """Scales expected reads of queries from the sampled files to all files.
 
         A probe is a query for one key. A query for a key of a sampled file always reads that file.
-        The method assumes that, apart from this file, the query reads the same share of files
-        inside and outside the sample.
+        The method assumes that the query reads the same share of all other files, inside and
+        outside the sample.
 
         Args:
             expected: the expected reads of queries on the sampled files.
             locations: number of locations in the sampled files.
-            location_bytes: mean size of these locations in bytes.
+            location_bytes: mean size of the locations in bytes.
         """
         if self.is_all:
             return tuple(expected)

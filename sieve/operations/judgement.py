@@ -13,7 +13,8 @@ from sieve.metadata.records import VALUE, Expected
 from sieve.workload.benefit import Benefit, benefit_of
 
 TEXT_BYTES: Final = 12
-"""A substring index is judged by queries for texts of this length, like a part of a UUID."""
+"""A substring index is judged by queries for texts of this length. Example: the last part of a
+UUID."""
 
 
 def benefit(
@@ -24,7 +25,7 @@ def benefit(
     kind: str | None = None,
     error: float = 0.0,
 ) -> Benefit | None:
-    """The benefit of an index with these expected reads; None if the column has no key.
+    """Returns the benefit of an index with the given expected reads; None if the column has no key.
 
     The benefit of a substring index is never `Benefit.CANNOT`. Queries look for rare words, even if
     the texts consist almost wholly of sequences that are in all files, such as the digits of a

@@ -22,8 +22,8 @@ class Orphan:
 
     Attributes:
         folder: URI of the folder.
-        table: the table for which CREATE built the index, or its latest name and location if it
-            moved.
+        table: the table for which CREATE built the index; if the table moved, its latest name and
+            location.
         why: the reason why the folder is an orphan, as text for users.
     """
 
@@ -42,10 +42,10 @@ def orphans(
 ) -> Iterator[Orphan]:
     """Yields the orphans of one database.
 
-    An index is not an orphan if its table exists and has only lost the registration, because
-    statements on the table register the index again. Such an index is an orphan if another usable
-    index of the table has its name, or if its newest version is damaged. An index that a later
-    release wrote is not an orphan.
+    An unregistered index is usually not an orphan if its table exists, because statements on the
+    table register the index again. The index is an orphan if a usable index with the same name is
+    registered in the table, or if the newest version of the unregistered index is damaged. An index
+    that a later release wrote is not an orphan.
 
     Args:
         root: the folder that contains index folders, perhaps also of other databases.
@@ -95,7 +95,7 @@ def _orphan(
 def _wrecked(
     store: Store, record: CreationRecord, tables: Mapping[TableIdentity, Mapping[str, Registration]]
 ) -> Orphan | None:
-    """Returns the orphan for a damaged index, which no statement can register again."""
+    """Returns a damaged index as an orphan, because no statement can register the index again."""
     try:
         owner = owner_of_damaged(store, record.folder)
     except SieveError:

@@ -11,12 +11,12 @@ from sieve.tables.column import Column
 from sieve.tables.table_info import TableInfo
 
 _MAX_SHOWN = 60
-"""A message shows the old and the new value of a changed part only if neither has more characters
-than this."""
+"""A message shows the old and the new value of a changed part only if both values have at most this
+many characters."""
 
 
 def reader_problem(info: TableInfo, manifest: Manifest) -> str | None:
-    """Why this session's queries do not use a ready version, and a remedy; None if they use it.
+    """Returns why this session's queries ignore a ready version, and a remedy; None if they use it.
 
     Args:
         info: the table as this session resolves it, with the column that the version indexes.

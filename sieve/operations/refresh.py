@@ -1,7 +1,7 @@
 """REFRESH: indexes the changes of a table and publishes a new version.
 
-REFRESH reuses the runs of unchanged files, and reads new and changed files into a new run. If the
-runs become many, REFRESH merges them (see `sieve.indexing.reuse`).
+REFRESH reuses the runs of unchanged files, and reads new and changed files into a new run. If there
+are many runs, REFRESH merges the runs (see `sieve.indexing.reuse`).
 """
 
 from __future__ import annotations
@@ -54,11 +54,11 @@ class RefreshMode(Enum):
     """The part of the table that a refresh reads."""
 
     INCREMENTAL = auto()
-    """New and changed files."""
+    """The refresh reads new and changed files."""
     COMPACT = auto()
-    """All files, unless the index already is one run in which every location is still valid."""
+    """The refresh reads all files, unless the index is one run without invalid locations."""
     FULL = auto()
-    """All files."""
+    """The refresh reads all files."""
 
 
 class _OvertakenError(Exception):
@@ -205,8 +205,9 @@ def _grown(
 ) -> frozenset[str]:
     """Paths of changed locations for which a refresh needs only the appended log files."""
     if not base.runs or any(file.hashes for run in base.runs for file in run.files):
-        # Hash maps rule this out: if a location is in several runs, no check can show whether a map
-        # has lost one of its keys.
+        # If the index has hash maps, a refresh reads changed locations completely. If a location
+        # were in several runs, no check could show whether a hash map has lost one of the
+        # location's keys.
         return frozenset()
     columns = (known.lengths, known.mtimes, known.all_rows)
     facts = zip(*(column.tolist() for column in columns), strict=True)

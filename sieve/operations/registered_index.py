@@ -286,7 +286,7 @@ def select(
     name: str | None,
     column: Sequence[str] | None,
 ) -> list[RegisteredIndex]:
-    """The indexes that a statement selects: by name, by column, or all of the table.
+    """Returns the indexes that a statement selects by name or by column, or all indexes of a table.
 
     Args:
         table: the table's name in messages.

@@ -31,7 +31,7 @@ class Vacuumed:
         versions: number of versions that expired: queries of earlier table states can no longer use
             these versions.
         files: number of files that VACUUM deleted.
-        bytes: total size of these files in bytes.
+        bytes: total size of the deleted files in bytes.
     """
 
     versions: int
