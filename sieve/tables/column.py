@@ -16,7 +16,8 @@ class Column:
     """A column, a leaf of a struct, or an expression of columns.
 
     Attributes:
-        path: names in the table, in exact case. The path of an expression is only its SQL.
+        path: the column's names in the table, in exact case. The path of an expression has one
+            element, the expression's SQL.
         type: Catalyst type of the indexed values.
         stored: the key by which an index identifies the column (`sieve.index_key`): the column's
             names in the data files. Empty if the key equals the path.

@@ -14,9 +14,10 @@ class DataFile:
     Attributes:
         path: absolute qualified path, as in Spark's listing; for a slice, the path of the base
             file, or of the first log file if there is no base file.
-        length: bytes; for a slice, the sum over all its files.
-        mtime: modification time, ms since the epoch; for a slice, a number from 0 to 2^63 - 1 that
-            is derived from the names and lengths of the log files, or 0 if there are none.
+        length: length in bytes; for a slice, the sum over all its files.
+        mtime: modification time, ms since the epoch. For a slice, ``mtime`` is a number from 0 to
+            2^63 - 1 that is derived from the names and lengths of the slice's log files; for a
+            slice without log files, 0.
     """
 
     path: str

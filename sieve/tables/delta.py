@@ -20,7 +20,7 @@ _MOST_COMMITS: Final = 200
 
 
 def listed_commit(access: Any) -> tuple[Commit, int]:
-    """The commit of the last listing, or else the newest commit; and the commit's time in ms."""
+    """Returns the commit of the last listing, or else the newest commit, and its time in ms."""
     told = json.loads(access.history().commit())
     return Commit(told["table"], told["version"]), told["time_ms"]
 
@@ -31,7 +31,7 @@ def list_changed(access: Any, since: Commit) -> tuple[frozenset[str], str] | Non
     A commit that changes no data, such as OPTIMIZE, also counts.
 
     Args:
-        since: a commit.
+        since: the commit after which changes count.
 
     Returns:
         The paths of all these files, and the current files as JSON in the form of

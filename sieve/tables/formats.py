@@ -1,4 +1,4 @@
-"""Supported formats; errors, with remedies, for tables that Sieve cannot index."""
+"""Supported formats, and the errors (with remedies) for tables that Sieve cannot index."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def refuse_kind(name: str, kind: str) -> SieveError:
 
 
 def refuse_names(name: str, columns: Sequence[str]) -> SieveError | None:
-    """The error for a table with a column name that builds reserve.
+    """Returns the error for a table with a column name that is reserved for builds.
 
     Args:
         columns: the table's top-level columns, including partition columns.

@@ -46,7 +46,7 @@ _MOST_LOGGED: Final = 0.25
 # Number of threads that read headers of log files; the threads mostly wait for the store.
 _LOG_READERS: Final = 16
 
-# The list omits delete blocks, because only a full read shows how many rows a delete block hides.
+# This list omits delete blocks, because only a full read shows how many rows a delete block hides.
 _ROW_BLOCKS: Final = frozenset({"AVRO_DATA_BLOCK", "PARQUET_DATA_BLOCK", "HFILE_DATA_BLOCK"})
 # The first header marks records of a MERGE that lack unassigned columns. The second header marks
 # blocks that replace earlier blocks.
@@ -84,8 +84,8 @@ def takes_whole_records(parts: Mapping[str, str]) -> bool:
 
     Args:
         parts: the parts of the reader's fingerprint: the table's properties, and the reader's
-            settings and options. The result is False if settings and properties merge records
-            differently.
+            settings and options. The result is False if the settings and the properties define
+            different ways to merge records.
     """
     table = {k.removeprefix("hudi."): v for k, v in parts.items() if k.startswith("hudi.")}
     read_with = {
@@ -111,8 +111,8 @@ def changed_partitions(access: Any, instant_ms: int) -> frozenset[str] | None:
         instant_ms: ms since the epoch.
 
     Returns:
-        None if the timeline no longer contains that commit, if too many later commits or other
-        actions follow, or if the table has no partitions.
+        The partitions. None if the timeline no longer contains the commit at ``instant_ms``, if too
+        many later commits or other actions follow, or if the table has no partitions.
     """
     timeline = list(enumerate(json.loads(access.history().timeline())))
     own = [action for _, (action, done, at) in timeline if done and at == instant_ms]

@@ -19,21 +19,21 @@ def listed_commit(access: Any) -> Commit | None:
     """The table's id and the sequence number of the listed snapshot.
 
     Returns:
-        None for a table without a snapshot or of format version 1, which has no sequence numbers.
+        None if the table has no snapshot, or uses format version 1, which has no sequence numbers.
     """
     told = access.history().commit()
     return None if told is None else Commit(**json.loads(told))
 
 
 def list_changed(access: Any, since: Commit) -> tuple[frozenset[str], str] | None:
-    """The data files in manifests that only one of two snapshots has: an earlier or the listed one.
+    """Returns the data files of the manifests that only one of two snapshots contains.
 
     Args:
-        since: the commit of the snapshot to compare with.
+        since: the commit of the earlier snapshot, which is compared with the listed snapshot.
 
     Returns:
-        The paths of these files, and those files that the listed snapshot contains, as JSON in the
-        form of ``access.list()``; None if a full listing is necessary.
+        The paths of the data files; and those of the data files that the listed snapshot contains,
+        as JSON in the form of ``access.list()``. None if a full listing is necessary.
     """
     newest = listed_commit(access)
     if newest is None or newest.table != since.table:

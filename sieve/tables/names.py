@@ -18,7 +18,7 @@ def quoted(parts: Sequence[str]) -> str:
 def spelled(parts: Sequence[str]) -> str:
     """A qualified name for people, with quotes only around parts that need quotes.
 
-    Spark reads some of these names as literals, such as ``null``.
+    Spark reads some of the returned names, such as ``null``, as literals.
     """
     return ".".join(part if _PLAIN.fullmatch(part) else quoted([part]) for part in parts)
 

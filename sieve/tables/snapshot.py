@@ -23,7 +23,7 @@ from sieve.tables.table import CatalogTable
 
 RACY_MS = 2000
 FINE_RACY_MS = 1000
-"""How long a file is racy if its time has a fraction of a second."""
+"""The number of ms for which a file is racy if its modification time has a fraction of a second."""
 FOREIGN_CLOCK_MS = 60_000
 """Assumed maximum skew between the driver's clock and the clock of a file system that Sieve cannot
 query."""
@@ -73,7 +73,7 @@ def snapshot_since(
         commit: the commit of the version; None for a table without numbered commits.
 
     Returns:
-        None if the table's commits do not show which files changed.
+        The snapshot; None if the table's commits do not show which files changed.
     """
     changes = table.changes(instant, commit)
     if changes is None:

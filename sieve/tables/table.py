@@ -66,7 +66,7 @@ class CatalogTable(RegisteredTable):
             instant: instant of an index version, ISO 8601.
 
         Returns:
-            None if the commits are incomplete, or the table has no commits.
+            The changes; None if the commits are incomplete, or the table has no commits.
         """
         listed = None
         if self.info.format_name == "hudi":
@@ -142,10 +142,10 @@ class CatalogTable(RegisteredTable):
         ``cuts``, the position of the row's range among all ranges. For files in ``appended_only``,
         the frame reads only the appended log files. In CSV and JSON, a plan with `LOCATION` reads
         all columns of a record. A corrupt record becomes one row with the location -1 - p, and ends
-        the reading of the file or range. A row for which an expression fails also gets -1 - p. If
-        the column contains arrays, the frame has one row for each element; an array without
-        elements gives one row with NULL. For the kind `SUBSTRING`, the frame has one row for each
-        location, with an array of all distinct substrings of the location's texts.
+        the reading of the file or range. A row for which an expression fails also gets the location
+        -1 - p. If the column contains arrays, the frame has one row for each element; an array
+        without elements gives one row with NULL. For the kind `SUBSTRING`, the frame has one row
+        for each location, with an array of all distinct substrings of the location's texts.
 
         Args:
             numbers: numbers of the files.

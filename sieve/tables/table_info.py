@@ -23,7 +23,7 @@ class TableInfo(RegisteredInfo):
         columns: the data columns in order, including struct leaves.
         partition_columns: names of the partition columns.
         fingerprint: hash of all settings and facts that affect how a reader interprets the files.
-        fingerprint_parts: the input of the hash.
+        fingerprint_parts: the settings and facts from which the fingerprint is computed.
         case_sensitive: whether the session compares names case-sensitively.
         corrupt_column: name of the column for corrupt records.
         persistent: whether the catalog outlives the session, as a Hive metastore does.
