@@ -22,7 +22,7 @@ from sieve.segments.hash_map.size import estimate_bytes, fingerprint_for
 from sieve.tables.table import LOCATION
 
 _PAIRS_PER_MAP = 1 << 19
-"""Number of pairs in a map, which one task builds. With so many pairs, the arrays of the
+"""Number of pairs in a map, which one task builds. With this number of pairs, the arrays of the
 construction ("peeling") fit into a core's cache. Compared with four times as many pairs, peeling
 takes a third less time, and the maps have 1.4 % more bytes."""
 # If a key is in several files, the size of a map is only an estimate, so the build plans maps for
@@ -99,8 +99,8 @@ class SharedPairs:
                 absent key one location.
 
         Raises:
-            InvalidInputError: the budget is too small for so many keys. The message names a budget
-                that is large enough.
+            InvalidInputError: the budget is too small for the number of keys. The message names a
+                budget that is large enough.
         """
         if self._pairs is None:
             packed = self._packed()
@@ -150,8 +150,8 @@ def fit_maps(
             key one location. If ``worth`` is infinite, only the budget limits the fingerprints.
 
     Raises:
-        InvalidInputError: the budget is too small for so many keys. The message names a budget that
-            is large enough.
+        InvalidInputError: the budget is too small for the number of keys. The message names a
+            budget that is large enough.
     """
     parts = max(1, math.ceil(pairs / _PAIRS_PER_MAP))
     keys = min(keys, pairs)

@@ -88,7 +88,7 @@ def build_run(
             build reads fewer or more rows of a file than counted, every query must read the file.
         encoder: the encoder of the runs that the version reuses; None if it reuses no run.
         added: bool[n], whether the build reads only appended rows of a file. Other runs contain the
-            earlier rows of such a file. If any flag is true, the build chooses no hash map.
+            file's earlier rows. If any flag is true, the build chooses no hash map.
         write_file: writes the files of a small run in this process.
 
     Raises:

@@ -1,8 +1,8 @@
 """Chooses the shape, price and granularity of a run, in CREATE, REFRESH and ESTIMATE.
 
-A choice makes up to five runs and keeps the run of least cost. In addition to intervals, it tries
-those alternatives that can pay back: a hash map, more cuts, and whole files instead of ranges. A
-`Maker` reads the column and makes the runs: in storage for a build, in memory for ESTIMATE.
+A choice makes up to five runs and keeps the run of least cost. A choice tries intervals, and each
+alternative that can pay back: a hash map, more cuts, and whole files instead of ranges. A `Maker`
+reads the column and makes the runs: in storage for a build, in memory for ESTIMATE.
 """
 
 from __future__ import annotations
@@ -179,8 +179,8 @@ class Choice(Generic[R]):
     ) -> tuple[Attempt[R] | None, bool]:
         """Makes a run with a hash map first, if a trial shows that intervals cost more.
 
-        Returns the run (or None), and whether the caller can omit the run with intervals alone. The
-        caller can omit it if the trial's intervals cost clearly more than the returned run.
+        Returns the run (or None), and whether the caller can omit the run with intervals alone.
+        That run is unnecessary if the trial's intervals cost clearly more than the returned run.
         """
         if self.options.shape != "auto" or not self.with_maps:
             return None, False

@@ -113,8 +113,8 @@ class Profile:
     def most(self, options: IndexOptions) -> float:
         """The size in bytes above which a build makes the run again, but smaller.
 
-        The size is infinite for a run with every key, which has no budget, and for a run with a
-        hash map, whose bits per key already fit the budget.
+        The size is infinite for a run with every key, because it has no budget. The size is also
+        infinite for a run with a hash map, because the map's bits per key already fit the budget.
         """
         return math.inf if options.every_key or options.shape == "map" else self.budget(options)
 

@@ -34,8 +34,8 @@ class DomainSample:
     Attributes:
         first: int64[w], first code of each window, ascending.
         last: int64[w], last code of each window, not below its first.
-        asked: int64[k, 2], ranges of key codes of a query, ascending and disjoint. A key in such a
-            range, but between two windows, gets the last code of the lower window.
+        asked: int64[k, 2], ranges of key codes of a query, ascending and disjoint. A key that is in
+            a range of the query, but between two windows, gets the last code of the lower window.
         share: the approximate share of single-key queries whose key is in the windows.
     """
 

@@ -17,8 +17,8 @@ from pyspark.sql import DataFrame, Row
 from sieve.indexing.batches import Batches
 
 MOST: Final = 8_192
-"""Maximum number of local rows. The steps for so many rows take up to 0.3 s of CPU time, on a core
-that also answers scans."""
+"""Maximum number of local rows. The steps for this number of rows take up to 0.3 s of CPU time, on
+a core that also answers scans."""
 
 
 class WriteFile(Protocol):

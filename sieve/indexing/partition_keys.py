@@ -1,8 +1,8 @@
 """Partition keys: numbers by which Spark puts each stretch of a domain into its own partition.
 
 `DataFrame.repartition(n, column)` hashes the column. If the numbers of two stretches were 0 and 1,
-both could be in the same partition, and a core would be idle. `repartitionByRange` would read the
-rows once more to sample them.
+both stretches could be in the same partition, and a core would be idle. `repartitionByRange` would
+read the rows once more to sample them.
 """
 
 from __future__ import annotations

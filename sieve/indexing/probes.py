@@ -20,10 +20,10 @@ from sieve.segments.query_model import SHORT_RANGE
 from sieve.segments.stopping_rule import KINDS
 
 EACH: Final = 400
-"""The number of probes of each kind. The standard error of a mean over so many probes is a
+"""The number of probes of each kind. The standard error of a mean over this number of probes is a
 twentieth of the standard deviation."""
 _FLAG_BYTES: Final = 64 << 20
-"""Maximum bytes of the flags (one for each probe and location) of a batch of probes."""
+"""Maximum size of a batch of probes in bytes: a batch has one flag for each probe and location."""
 # A hash map saves nothing if queries with intervals read at most this multiple of the number of
 # locations that contain a match.
 _CLOSE: Final = 1.01
@@ -146,8 +146,9 @@ def least_read(expected: Sequence[Expected], location_bytes: float) -> dict[str,
 def with_value(expected: Sequence[Expected], profile: Profile) -> tuple[Expected, ...]:
     """Adds the kind `VALUE`, whose exact reads count only locations that contain the value itself.
 
-    Several values can have the same key code. For the kind ``present``, an exact index then finds
-    the locations of the code; for `VALUE`, it finds only the locations of the value.
+    Several values can have the same key code. For the kind ``present``, an exact index finds all
+    locations of the value's key code. For the kind `VALUE`, the exact index finds only the
+    locations of the value.
     """
     found = list(expected)
     present = next((one for one in expected if one.kind == "present"), None)

@@ -1,4 +1,4 @@
-"""The later steps of a build on executors: make segments from cuts, as rows of a run.
+"""The later steps of a build on executors, which make segments (rows of a run) from cuts.
 
 The domain is divided into stretches (ranges of key codes). The first step splits cuts into pieces
 at the borders between stretches. One task gets all pieces of a stretch, estimates segments for
@@ -177,6 +177,6 @@ def only_if_seen(witness: str, failure: str) -> Callable[[Batches], Batches]:
 
 
 def run_row(shape: str, numbers: Sequence[int], payload: bytes) -> pa.RecordBatch:
-    """Returns a row of a run file; the numbers are first key, last key, keys, rows and blocks."""
+    """Returns a run's row; `numbers`: first key, last key, counts of keys, rows and blocks."""
     columns = [pa.array([shape]), *(pa.array([number], pa.int64()) for number in numbers)]
     return pa.RecordBatch.from_arrays([*columns, pa.array([payload], pa.binary())], schema=SCHEMA)

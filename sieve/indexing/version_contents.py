@@ -181,9 +181,9 @@ def _unchanged(
 ) -> Locations:
     """Returns the list of the read files; files that changed during the build count as unproven.
 
-    The result omits files that no longer exist. A rename of the table could make such a file exist
-    again, with a new path and its old time. If the list contained the file, no refresh would read
-    it.
+    The result omits files that no longer exist. A rename of the table could make a missing file
+    exist again, with a new path and its old time. If the list contained the file, no refresh would
+    read it.
     """
     now = {file.path: (file.length, file.mtime) for file in after}
     same = np.array([now.get(f.path) == (f.length, f.mtime) for f in files], np.bool_)

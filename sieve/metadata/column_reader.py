@@ -8,7 +8,7 @@ counts as deciding unless Spark's reader certainly ignores it for the indexed co
 In CSV and JSON, appending a column to the schema can also affect the values of the other columns.
 Spark treats a record as corrupt if a value cannot be converted to the new column's type, or if a
 CSV record lacks a value for the new column. The other values of some corrupt records differ from
-query to query. Builds, CHECK and audits cannot recognise such a record. Example:
+query to query. Builds, CHECK and audits cannot recognise these corrupt records. Example:
 `spark.sql.json.enablePartialResults` is off, and a column `b MAP<STRING, INT>` is added to the
 schema. For the record `{"b":{"k":"x","a":7},"a":1}`, Spark then returns 7 for `a`, because its
 parser continues inside `b`.
@@ -95,9 +95,9 @@ affect a table, because a table has a schema."""
 _OF_FOUND_TYPES: Final = frozenset(
     {"spark.sql.parquet.int96astimestamp", "spark.sql.legacy.parquet.nanosaslong"}
 )
-"""Settings that affect only a file's columns whose names are not in the table's schema: Spark 3.5's
-Parquet reader chooses their types by these settings. In plain tables, the reader reads such a
-column only if it finds columns by field id."""
+"""Settings that affect only those columns of a file that the table's schema lacks. Spark 3.5's
+Parquet reader chooses the types of these columns by these settings. In plain tables, the reader
+reads a column that the schema lacks only if it finds columns by field id."""
 
 _CONVERTS: Final = "spark.sql.parquet.int96timestampconversion"
 """If this setting is on, Spark's Parquet reader converts INT96 timestamps with the session's time
@@ -160,7 +160,8 @@ def changed_parts(column: Sequence[str], then: Parts, now: Parts) -> tuple[str, 
     one, other = deciding_parts(path, then), deciding_parts(path, now)
     changed = (k for k in one.keys() | other.keys() if one.get(k) != other.get(k))
     # A changed setting can make another part, such as Spark's release, deciding in only one of the
-    # two fingerprints. The result omits such a part if its value is the same in both fingerprints.
+    # two fingerprints. The result omits a deciding part whose value is the same in both
+    # fingerprints.
     return tuple(sorted(k for k in changed if then.get(k) != now.get(k)))
 
 

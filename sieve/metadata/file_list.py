@@ -161,7 +161,7 @@ class Locations:
         """Whether the index contains all rows of each location, including hidden rows, bool[n].
 
         True for a location with several positions. A location gets a second position only if each
-        build read all rows that the location had at that time.
+        build read all rows that the location had then.
         """
         several: npt.NDArray[np.bool_] = np.count_nonzero(self.places >= 0, axis=1) > 1
         return several
@@ -240,7 +240,7 @@ def diff(before: Locations, now: Locations) -> Locations:
     was, paths = before.path_list, now.path_list
     place = paths.places_in(was)
     # If two partitions share a folder, Spark lists each file of the folder twice. A part must
-    # contain both or neither of such a file's entries.
+    # contain both entries of a file that is listed twice, or neither entry.
     place[paths.within(concat_paths([was.repeated(), paths.repeated()]))] = -1
     same = place >= 0
     for name in COLUMNS:

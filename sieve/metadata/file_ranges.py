@@ -168,8 +168,8 @@ def parse_ranges(
         The decoded ranges, or None if each file is one location.
 
     Raises:
-        ValueError: the ranges of a file overlap or do not cover it, their counts do not add up to
-            the file's count, or a footer is longer than its file.
+        ValueError: the ranges of a file overlap or do not cover the file, the ranges' counts do not
+            add up to the file's count, or a footer is longer than its file.
     """
     cuts = lists["cuts"]
     n_cuts = cuts.value_lengths().to_numpy(zero_copy_only=False).astype(np.int64)

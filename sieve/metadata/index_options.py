@@ -113,7 +113,7 @@ def stored_options(raw: Mapping[str, str]) -> IndexOptions:
     """Parses a manifest's options, which may include options that do not apply to the shape.
 
     Raises:
-        InvalidInputError: as `parse_options`.
+        InvalidInputError: for the same reasons as in `parse_options`.
     """
     return _read(_known(raw), IndexOptions())
 

@@ -1,4 +1,4 @@
-"""Key bounds: the least and greatest key code of each location; indexes of all shapes have them.
+"""Key bounds: the least and greatest key code of each location; indexes of all shapes have bounds.
 
 Some shapes store the keys of a location inexactly: they widen the keys to whole cells, or to one
 interval. The bounds are exact: some row of the location has the least code, and some row has the

@@ -180,7 +180,7 @@ class Expected:
     Each number is the mean over the sampled queries (probes) of this kind.
 
     Attributes:
-        kind: the kind of query: ``present`` is an equality with a key that occurs in the table;
+        kind: the kind of query. ``present`` is an equality with a key that occurs in the table;
             ``absent`` is an equality with a key that does not occur; ``range`` is a range of 0.05 %
             of the domain. If several values of the column can share a key code, then ``exact`` and
             ``exact_bytes`` of the kind ``present`` count the locations of all rows with the value's

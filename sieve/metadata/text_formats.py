@@ -51,8 +51,8 @@ text has no schemas to merge.
 def is_unread_option(files: str, key: str, line: str) -> bool:
     """Returns whether Spark's reader of a text format certainly ignores an option.
 
-    The result is False for a name with a dot, because it may be a Hadoop setting, and for an
-    unknown release line, because its readers may look up further options.
+    The result is False for a name with a dot, because it may be a Hadoop setting. The result is
+    also False for an unknown release line, because its readers may look up further options.
 
     Args:
         files: ``csv`` or ``json``.

@@ -28,7 +28,7 @@ def column_test(table: CatalogTable, column: Column, environment: Environment) -
     """Estimates how many files queries read with an index on a column with default options.
 
     Raises:
-        As `estimate_index`.
+        The same errors as `estimate_index`.
     """
     (estimate,) = estimate_index(table, column, [IndexOptions()], None, environment)
     return _test(estimate.expected, estimate.files, estimate.bytes_total, _ERROR)

@@ -35,7 +35,7 @@ def dropped_column(info: TableInfo, manifest: Manifest) -> str | None:
 def leave_out_dropped(
     info: TableInfo, indexes: Sequence[Usable]
 ) -> tuple[list[Usable], dict[str, str]]:
-    """Separates indexes whose column was dropped from the other indexes.
+    """Separates the indexes on dropped columns from all other indexes.
 
     Returns:
         The indexes whose column exists, and the problem of each other index by its name.

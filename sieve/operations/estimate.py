@@ -78,7 +78,7 @@ This number is above 1, because keys between both sampled keys can be in further
 _warm: Final[set[str]] = set()
 """The Spark applications in which ESTIMATE has already read a column.
 
-In such an application, ESTIMATE does no warm-up, which would add 0.3 s to 1.5 s.
+In these applications, ESTIMATE omits the warm-up, which would take 0.3 s to 1.5 s.
 """
 
 

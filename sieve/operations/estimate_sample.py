@@ -84,9 +84,8 @@ class FileSample:
     ) -> tuple[Expected, ...]:
         """Scales expected reads of queries from the sampled files to all files.
 
-        A probe is a query for one key. A query for a key of a sampled file always reads that file.
-        The method assumes that the query reads the same share of all other files, inside and
-        outside the sample.
+        A query for a key of a sampled file always reads that file. The method assumes that the
+        query reads the same share of all other files, inside and outside the sample.
 
         Args:
             expected: the expected reads of queries on the sampled files.

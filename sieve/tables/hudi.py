@@ -83,9 +83,9 @@ def takes_whole_records(parts: Mapping[str, str]) -> bool:
     A record can hide another record of the same key, but Hudi never combines the two.
 
     Args:
-        parts: the parts of the reader's fingerprint: the table's properties, and the reader's
-            settings and options. The result is False if the settings and the properties define
-            different ways to merge records.
+        parts: the parts of the reader's fingerprint, which contains the table's properties, and the
+            reader's settings and options. The result is False if the settings and the properties
+            define different ways to merge records.
     """
     table = {k.removeprefix("hudi."): v for k, v in parts.items() if k.startswith("hudi.")}
     read_with = {

@@ -70,7 +70,7 @@ def open_registered(
         parts: the parts of the name as typed.
 
     Raises:
-        InvalidInputError, UnsupportedError, Py4JError, PySparkException: as `open_table`.
+        InvalidInputError, UnsupportedError, Py4JError, PySparkException: as in `open_table`.
     """
     try:
         access = driver.tables().registered(session, list(parts))
