@@ -1,1 +1,1 @@
-"""The front end's access to the running driver: the driver's JVM, settings, roots and executors."""
+"""Gives the front end access to the running driver: its JVM, settings, roots and executors."""

@@ -1,7 +1,7 @@
 """Attaches the front end to the driver's JVM without side effects on the driver.
 
 If PySpark set up the context itself, it would replace the JVM's default session, open a port for
-accumulators, and cancel all jobs on SIGINT. This module prevents these three effects on a user's
+accumulators, and cancel all jobs on SIGINT. This module prevents all three effects on a user's
 driver.
 """
 
@@ -27,11 +27,11 @@ class _Unstoppable(JavaObject):  # type: ignore[misc]  # py4j has no types
 
 
 def remember_names() -> None:
-    """Makes py4j cache how it resolved a JVM name such as ``org.apache`` or ``functions``.
+    """Makes py4j remember whether a JVM name, such as ``org.apache``, is a package or a class.
 
-    Without this cache, py4j asks the JVM for each part of a name, and for each package that PySpark
+    By default, py4j asks the JVM for each part of a name, and for each package that PySpark
     imports. Java then searches every jar of Spark to find out whether a name is a package or a
-    class. In a build of few rows, these searches took a tenth of the driver's CPU time.
+    class. In a build of few rows, such searches took a tenth of the driver's CPU time.
     """
 
     def remembering(ask: Callable[[Any, str], Any]) -> Callable[[Any, str], Any]:
@@ -97,7 +97,7 @@ def _make_context(gateway: Any) -> SparkContext:
     finally:
         accumulators._start_update_server = start
     made._javaAccumulator = gateway.entry_point.accumulator()
-    # PySpark replaces the JVM's default session unless it finds an instantiated session.
+    # If PySpark found no instantiated session, it would replace the JVM's default session.
     SparkSession._instantiatedSession = SimpleNamespace(_sc=made)
     SparkSession._instantiatedSession = wrap_session(made, gateway.entry_point.defaultSession())
     return made

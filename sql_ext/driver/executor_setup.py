@@ -67,8 +67,9 @@ def _zipped(package: Path) -> bytes:
 def check_executors(context: SparkContext) -> None:
     """Raises UnavailableError, with a list of modules, if an executor's Python lacks modules.
 
-    The check runs one small task per slot of the executors. If no such task reaches an executor
-    that lacks modules, the build's task on this executor fails with the same message.
+    The check runs one small task per slot of the executors. If an executor without the modules
+    receives none of these tasks, the build's first task on this executor fails with the same
+    message.
     """
     needed = (*_NEEDED, segment_tasks.__name__)
 

@@ -97,8 +97,8 @@ class Roots:
             known = self._databases.get(database)
             old = known is not None and time.monotonic() - known[1] > REMEMBERED_S
             if known is not None and old:
-                # The caller uses the cached root even if it is too old. A background thread then
-                # looks up the current root (stale-while-revalidate).
+                # This call returns the cached root although the root is too old. A background
+                # thread then looks up the current root (stale-while-revalidate).
                 self._databases[database] = (known[0], time.monotonic())
         if known is None:
             return self._read(database, session())

@@ -34,7 +34,7 @@ class Settings:
         path: folder for new indexes. If the value is None, new indexes are in ``.sieve`` in the
             database's own folder.
         roots: further folders that may contain indexes. The administrator sets this list.
-        prune_timeout_s: maximum seconds that a scan waits for the front end's answer.
+        prune_timeout_s: maximum time in seconds that a scan waits for the front end's answer.
         registry_ttl_s: seconds after which Sieve checks whether a cached index version is still the
             newest.
         cache_bytes: maximum size of the front end's cache of index files, in bytes.
@@ -105,7 +105,7 @@ def _switch(conf: Mapping[str, str], key: str) -> bool:
 
 
 def _parts(conf: Mapping[str, str], key: str) -> tuple[str, ...]:
-    """Matches a setting's value with the pattern of its form. Returns the groups in lower case."""
+    """The parts of a setting's value in lower case, such as number and unit."""
     match = _PATTERNS[_LIST["settings"][key]["form"]].fullmatch(_text(conf, key))
     return tuple((part or "").lower() for part in match.groups()) if match is not None else ()
 

@@ -69,8 +69,8 @@ class _Write:
     Attributes:
         replaced: whether one of these writes replaced the table.
         every: whether one of the writing sessions has set ``spark.sieve.refresh.auto``. The refresh
-            then covers all indexes of the table. Without such a session, the refresh covers only
-            indexes whose option ``refresh`` is ``auto``.
+            then covers all indexes of the table. If no writing session has set it, the refresh
+            covers only indexes whose option ``refresh`` is ``auto``.
     """
 
     replaced: bool = False
@@ -92,7 +92,7 @@ class AutoRefresh:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        # Maps each table that a thread is refreshing to the writes since this refresh began.
+        # For each table that a thread is refreshing: the writes since the refresh began.
         self._missed: dict[Table, _Write | None] = {}
         self._failed: OrderedDict[Table, str] = OrderedDict()
         self._dropped: OrderedDict[Table, list[_Definition]] = OrderedDict()
@@ -192,13 +192,13 @@ class AutoRefresh:
         key = _key(identity)
         with self._lock:
             if key in self._missed:
-                # The thread that is refreshing this table reports this write to the shim in its
-                # answer. The shim then sends another event.
+                # Another thread is refreshing this table. The answer of that thread reports this
+                # write to the shim, which then sends another event.
                 self._missed[key] = write | (self._missed[key] or _Write())
                 return None
             self._missed[key] = None
             # Only a write that replaced the table uses the definitions of dropped indexes. Writes
-            # before the drop do not use them.
+            # before the drop do not use the definitions.
             dropped = self._dropped.pop(key, []) if write.replaced else []
             ended = [one for one in dropped if write.refreshes(one.options)]
             if len(ended) < len(dropped):
@@ -207,8 +207,8 @@ class AutoRefresh:
         try:
             _catch_up(identity, ended, write, context)
         except Exception as error:
-            # No user waits for this refresh, so `state` shows its error instead. With a stale
-            # index, queries still return the right rows.
+            # No user waits for this refresh, so `state` shows the refresh's error instead. With a
+            # stale index, queries still return the right rows.
             of = error_report(error)
             what = f"[{of.condition}] {of.message}".partition("\n")[0][:500]
             if _OVERTAKEN & conditions(error):
@@ -241,8 +241,8 @@ def _catch_up(
     """Refreshes a table's indexes after writes, and builds its missing indexes.
 
     Args:
-        ended: definitions of dropped indexes, which the function creates on the new table. The
-            function removes each processed definition from the list.
+        ended: definitions of dropped indexes. The function creates these indexes on the new table,
+            and removes each processed definition from the list.
         write: group of writes since the previous refresh.
     """
     name = commands.TableName(identity.name)

@@ -2,7 +2,7 @@
 
 Scans, statements, nested calls, background work and pages each have their own queue and threads. So
 a slow statement cannot delay a scan. A function call inside a statement uses another queue than the
-statement. In the same queue, the call could wait for the statement's own thread (deadlock).
+statement. If both used one queue, the call could wait for the statement's own thread (deadlock).
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ def main() -> None:
     """Serves requests until the driver ends. The end of the driver closes this process's stdin."""
     # Leaves the process group of the user's shell, so that only the driver receives Ctrl-C. The
     # imports of most modules take a second, and Ctrl-C during that second would end this process.
-    # So `_serve` imports these modules after this line.
+    # So `_serve` imports these modules after the call of `setpgid`.
     os.setpgid(0, 0)
     _serve()
 
 
 def _serve() -> None:
     # By default, a computing thread holds the interpreter lock for up to 5 ms, and scans wait that
-    # long for the lock. This line shortens that time to 0.5 ms.
+    # long for the lock. The shorter switch interval limits this time to 0.5 ms.
     sys.setswitchinterval(_TURN_S)
     # Python never frees imported modules, so a garbage collection during the imports would only
     # take time.

@@ -112,7 +112,7 @@ class PageService:
 
 
 def _advice(record: RecordedWork, tables: Sequence[Mapping[str, Any]], tests: Tests) -> WorthHaving:
-    """Suggests the indexes that would skip the most bytes; counts the columns without a test."""
+    """Suggests the indexes that would skip the most bytes; counts the untested columns."""
     indexed = {
         ((table["database"], table["table"]), one.column): name
         for table in tables

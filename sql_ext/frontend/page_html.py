@@ -163,8 +163,8 @@ def _scan(scan: Mapping[str, Any]) -> list[str]:
     query = "" if number is None else f"../SQL/execution/?id={quote(str(number))}"
     functions = scan.get("functions", ())
     reasons = [f"{labelled(reason, functions)}: {n:,}" for reason, n in scan["reasons"].items()]
-    # If the scan gives no other reason for reading a file, the index found that the file can
-    # contain a matching row.
+    # If a scan records no other reason for reading a file, the reason is that the file may contain
+    # a matching row.
     matching = scan["files"] - scan["files_skipped"]
     matching -= sum(scan["reasons"].get(reason, 0) for reason in _OF_FILES)
     if scan["used"] and matching > 0:
@@ -193,7 +193,7 @@ def _left(total: int, skipped: int) -> str:
 
 
 def _table(head: Iterable[str], rows: Iterable[Sequence[str]]) -> str:
-    """An HTML table with its own scroll bar on narrow screens. Its cells are HTML, too."""
+    """An HTML table with its own scroll bar on narrow screens. The cells are HTML, too."""
     titles = "".join(f"<th>{title}</th>" for title in head)
     lines = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>\n" for row in rows)
     return (

@@ -1,9 +1,8 @@
 """Wire format of prune requests: converts JSON to typed requests, and typed answers to JSON.
 
-An answer contains flags of files as bits, with file i in bit i (lowest bit first). Numbers are
-64-bit little-endian integers. Bits and numbers are compressed with zstd and encoded in base64. The
-driver sends the numbers of file groups as 32-bit integers, compressed with zlib and encoded in
-base64.
+In an answer, flags of files are bits: bit i is the flag of file i (lowest bit first). Integers are
+in 64-bit little-endian form. Bits and integers are compressed with zstd and encoded in base64. The
+driver sends the group of each file as a 32-bit integer, compressed with zlib and encoded in base64.
 
 A request contains ``table`` (the table's identity), ``registrations`` (properties of the table),
 ``settings``, ``predicate`` and ``fingerprints``. ``fingerprints`` contains the hashes of two reader
@@ -17,15 +16,16 @@ An answer contains ``dictionary``, ``skip``, ``used``, ``narrows``, ``reasons``,
 ``parts``, ``files`` is the number of such files. ``sizes`` contains the size in bytes of each range
 except the last range of each file. ``skip`` contains a bit for each range. ``rows`` contains three
 integers per file: the file's number minus the previous file's number, the number of ranges, and the
-size of the footer in bytes. For a partially visible slice, ``skip`` is about the slice's rows at
-the instant, and ``skip_in_part`` is about all rows that were ever written to the slice.
+size of the footer in bytes. For a partially visible slice, ``skip`` considers the slice's rows at
+the query's instant, and ``skip_in_part`` considers all rows that were ever written to the slice.
 
 If the front end does not know a fingerprint's hash, its answer contains only ``unknown``. The
 driver then repeats the request with ``parts``.
 
 A dictionary of files contains ``files`` (the number of files), ``rows`` and ``paths``. ``rows``
-contains four integers per file: the file's length, its modification time, its number of cuts, and
-the length of its path in bytes. ``paths`` is the concatenation of all paths in UTF-8.
+contains four integers per file: the file's length, its modification time, the number of cuts
+between its ranges, and the length of its path in bytes. ``paths`` is the concatenation of all paths
+in UTF-8.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class PruneService:
         return to_wire(self._pruner.prune(self._from_wire(request, fingerprints)))
 
     def dictionary(self, request: Request) -> Mapping[str, Any]:
-        """The dictionary that says which file each bit of an answer means; the driver caches it."""
+        """The dictionary that assigns files to the bits of an answer. The driver caches it."""
         return dictionary_to_wire(self._pruner.numbering(request.body["dictionary"]).files)
 
     def _from_wire(self, request: Request, fingerprints: tuple[Parts, ...]) -> PruneRequest:

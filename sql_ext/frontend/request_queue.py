@@ -25,11 +25,11 @@ Handler = Callable[["Request"], Mapping[str, Any]]
 POLL_MS = 1000
 
 THREADS: Final[Mapping[str, int]] = {
-    # Scans that wait for one store occupy few threads (`Bulkhead`). So even if three stores hang,
-    # some threads are free.
+    # `Bulkhead` limits the number of threads that wait for one store. So even if three stores hang,
+    # some threads are free for scans.
     "scan": 32,
     "statement": 16,
-    # Answers calls of functions in a query that a statement or another function is planning.
+    # Answers function calls in the queries that statements or other functions plan.
     "nested": 4,
     "background": 2,
     "page": 1,

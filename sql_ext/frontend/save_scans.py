@@ -1,7 +1,7 @@
 """History writer: saves the driver's record of scans next to the indexes (``spark.sieve.history``).
 
 The writer has its own thread, so that no query waits for a write. Every ten minutes, the thread
-writes the record if it contains new scans. Before the driver ends, it requests a last write.
+writes the record if it contains new scans. The driver requests a last write before it ends.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ _parsed = lru_cache(64)(parse_statement)
 
 
 class StatementService:
-    """Parses and runs statements. The first statement that runs connects to the SparkContext.
+    """Parses and runs statements. The first run of a statement connects to the SparkContext.
 
     Attributes:
         auto_refresh: handles the events of tables and refreshes indexes after writes.

@@ -1,4 +1,4 @@
-"""The SQLSTATE of each error, found by its condition, or else by its Python class.
+"""Maps each error to its SQLSTATE, by the error's condition or else by the error's Python class.
 
 Some clients do not show the condition, and distinguish errors by SQLSTATE. Spark's documentation
 explains all codes in this module.
@@ -56,6 +56,6 @@ _OF_KIND: Final[tuple[tuple[type[SieveError], str], ...]] = (
 
 
 def sql_state_of(error: SieveError) -> str:
-    """The SQLSTATE of an error. The first two of its five characters are the SQLSTATE's class."""
+    """The SQLSTATE of an error: five characters. The first two are the class of the SQLSTATE."""
     by_kind = next(state for kind, state in _OF_KIND if isinstance(error, kind))
     return OF_CONDITION.get(error.condition, by_kind)

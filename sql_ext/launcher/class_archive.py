@@ -1,6 +1,6 @@
 """Creates a class archive: one file with the classes that a Spark session loads.
 
-Later sessions start faster, because the JVM maps the archive into memory. The JVM calls this
+Later sessions start faster, because the JVM maps the archive into memory. This technique is called
 dynamic class data sharing (JEP 350). The JVM ignores an archive for another Java or another class
 path. An archive takes 200 MB, and a session that writes an archive takes 1.5 times as long as other
 sessions. So only the separate command ``sieve archive`` writes an archive.
@@ -24,8 +24,8 @@ STATEMENTS: Final = (
 )
 """Typical statements. The archive contains the classes that a session with them loads."""
 
-# If an archive belongs to another Java or class path, the JVM starts without it, and would warn.
-# This option turns the warning off.
+# If an archive belongs to another Java or class path, the JVM starts without the archive and logs a
+# warning. This option turns the warning off.
 _SILENT: Final = "-Xlog:cds*=off"
 
 

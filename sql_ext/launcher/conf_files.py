@@ -24,7 +24,7 @@ def conf_file(name: str) -> Path:
 
 
 def log_option() -> str:
-    """The Java option with which log4j reads Sieve's configuration, which logs only problems."""
+    """The Java option that makes log4j read Sieve's configuration and log only problems."""
     return f"-Dlog4j2.configurationFile={conf_file('log4j2.properties').as_uri()}"
 
 

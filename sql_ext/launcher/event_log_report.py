@@ -136,7 +136,7 @@ def _record(one: Suggestion, days: float) -> Mapping[str, Any]:
 
 
 def _tuples(replay: Replay) -> list[tuple[TableName, Column]]:
-    """The tuples that queries compare with constants, those with the most bytes first.
+    """The tuples that queries compare with constants, in descending order of bytes.
 
     Only a test can show whether an index on a tuple reads less than an index on one of its columns.
     """

@@ -266,12 +266,12 @@ def environment(spark: SparkHome, environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def split_arguments(args: Sequence[str], *, stop_at_program: bool) -> tuple[Settings, list[str]]:
-    """Splits spark-submit arguments into settings and the other arguments.
+    """Finds the settings in spark-submit arguments, and removes the settings that are lists.
 
     Returns:
-        The settings given by the arguments, as a dict. The key ``--properties-file`` holds that
-        option's value. Also a list of all arguments, without those for list settings, because the
-        launcher merges list settings with Sieve's values.
+        The settings in the arguments, as a dict. The key ``--properties-file`` holds that option's
+        value. The second result is the list of all arguments except those of list settings, because
+        the launcher merges list settings with Sieve's values.
 
     Raises:
         InvalidInputError: one of ``--hudi``, ``--delta`` and ``--iceberg`` comes after an option of

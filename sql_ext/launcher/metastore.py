@@ -29,7 +29,7 @@ _DRIVERS = {
     "mariadb": "org.mariadb.jdbc.Driver",
 }
 
-# If the user sets one of these, Spark does not use the metastore in its working directory.
+# If the user sets one of these settings, Spark does not use the metastore in its working directory.
 _ELSEWHERE = (
     "spark.hadoop.hive.metastore.uris",
     "spark.hive.metastore.uris",

@@ -1,9 +1,9 @@
 """Starts, stops and finds the background servers that were started in a working directory.
 
-`start` returns when the server's port accepts connections. For each server, the file
-``.sieve-run/<kind>-<port>.json`` is its record, and a file next to it is its log. The record
-identifies the server's process by pid and start time. So `stop` never ends a later process with
-this pid.
+`start` returns when the server's port accepts connections. The file
+``.sieve-run/<kind>-<port>.json`` is a server's record, and the file next to the record is the
+server's log. The record identifies the server's process by pid and start time. So `stop` never ends
+a later process with the same pid.
 """
 
 from __future__ import annotations
