@@ -62,7 +62,7 @@ object Counters {
   /** Adds the time in nanoseconds that a scan waited for run-time values. */
   def waited(forKeys: Long): Unit = nanosForKeys.add(forKeys)
 
-  /** Counts a scan that could use join keys but receives none, for the given reason. */
+  /** Counts a scan that could use join keys but, for the given reason, receives none. */
   def refused(reason: Reason.Reason): Unit = unused.foreach { case (own, times) => if (own == reason) times.increment() }
 
   /** Counts a scan for which an audit has read the skipped files and ranges. */

@@ -23,7 +23,7 @@ object FileGroups {
   /**
    * Returns the group number of each file, in the order of the file numbers, encoded for the front end. If queries do
    * not return all rows of a file in group g, the file gets the number -2 - g. The query may need rows of such a file,
-   * but the front end must not count them.
+   * but the front end must not count these rows.
    */
   def of(
       listed: Seq[PartitionDirectory], locations: Locations, known: FileDictionary,
@@ -38,7 +38,7 @@ object FileGroups {
         of <- location.shown.flatMap(known.find(FileDictionary.hash(location.path), _))
       } {
         val own = if (locations.hidesRows(file)) hidden - group else group
-        // A file that the listing contains twice may have rows in two groups, so it counts in no group.
+        // A file that the listing contains twice may have rows in two groups, so such a file gets no group.
         groups(of.number) = if (groups(of.number) == absent) own else twice
       }
     }

@@ -6,8 +6,9 @@ import org.apache.spark.sql.sieve.base.Unpack
 import org.apache.spark.sql.sieve.formats.{ByteRange, FilePart, FileRanges}
 
 /**
- * The files that a scan reads only in part, with the cuts and the skipped ranges of each file. The cuts are in the
- * front end's answers, not in the file dictionary; see decision 8.
+ * The files that a scan reads only in part. For each file, an object of this class stores the offsets at which the file
+ * is cut, and the ranges that the scan skips. The front end's answers contain these offsets; the file dictionary does
+ * not (see decision 8).
  *
  * @param numbers the file numbers, ascending
  * @param ends    for each file, the total number of ranges in this and all earlier files

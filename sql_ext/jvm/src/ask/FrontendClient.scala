@@ -64,8 +64,8 @@ object FrontendClient {
   }
 
   /**
-   * Returns the HTML of a page in Spark's web UI; None if no front end runs, or if the front end returns an error, or
-   * no answer within a second.
+   * Returns the HTML of a page in Spark's web UI; None if no front end runs, if the front end returns an error, or if
+   * no answer arrives within a second.
    */
   def page(session: Compat.Session, fields: Map[String, Any]): Option[String] =
     FrontendProcess.running.flatMap { process =>

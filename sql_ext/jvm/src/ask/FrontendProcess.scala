@@ -29,9 +29,9 @@ final class FrontendProcess(
 
 /**
  * The Python process that parses and runs SIEVE statements, and that tells scans which files to skip. A driver has one
- * front end, and starts it when it is first needed. After a second failure in a row, the driver pauses before it starts
- * the process again. When the driver ends, the process reaches the end of its standard input, and then ends, too. The
- * gateway listens on the loopback address and requires a token that only this process receives.
+ * front end, and starts the front end at its first use. After a second failure in a row, the driver pauses before it
+ * starts the process again. When the driver ends, the process reaches the end of its standard input, and then ends,
+ * too. The gateway listens on the loopback address and requires a token that only this process receives.
  */
 object FrontendProcess extends Logging {
   /**
@@ -71,7 +71,7 @@ object FrontendProcess extends Logging {
     current
   }
 
-  /** True if this driver has not yet started a front end, or uses the last one no longer. */
+  /** True if this driver has not yet started a front end, or no longer uses the last one. */
   def isNew: Boolean = current == null
 
   /**
@@ -82,7 +82,7 @@ object FrontendProcess extends Logging {
     try ensure(session, atOnce = false) catch { case _: FrontendDown => }
   }
 
-  /** Ends the front end of an application that has ended. */
+  /** Ends the front end that belongs to `application`, because this application has ended. */
   def end(application: String): Unit = synchronized {
     if (current != null && current.application == application) {
       current.process.destroy()

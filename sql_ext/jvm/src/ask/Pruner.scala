@@ -62,7 +62,8 @@ object Pruned {
 final case class Prefetch(request: Sent, nanos: Long) {
   private val sentAt = System.nanoTime
   /**
-   * True if the request was sent within the last ten seconds. The index may have been refreshed after an older request.
+   * True if the request was sent within the last ten seconds. After an older request, a refresh may have changed the
+   * index.
    */
   def isRecent: Boolean = System.nanoTime - sentAt < TimeUnit.SECONDS.toNanos(10)
 }
@@ -156,7 +157,7 @@ object Pruner extends OnceLogging {
 
   /**
    * Sends a scan's request before the scan lists its files, so that the front end answers during the listing. A query
-   * of an earlier state of the table sends no early request, because its request depends on the listed files.
+   * of an earlier state of the table sends no early request, because the request depends on the listed files.
    */
   def prefetch(
       index: IndexedScan, filters: Seq[Expression], first: Option[TopK]): Option[Prefetch] =
@@ -196,8 +197,8 @@ object Pruner extends OnceLogging {
       None, FileDictionary.add(id, _)))
 
   /**
-   * An answer of the front end: sets with one bit for each file number. `skip` considers only those rows of a file that
-   * readers return. `skipWritten` and `knownWritten` consider all written rows.
+   * An answer of the front end. Each set in an answer has one bit for each file number. `skip` considers only those
+   * rows of a file that readers return. `skipWritten` and `knownWritten` consider all written rows.
    */
   private class Answer(known: FileDictionary, reply: JsonNode) {
     private val skip = bits("skip")
@@ -255,7 +256,7 @@ object Pruner extends OnceLogging {
   }
 
   /**
-   * Removes the files and ranges that the answer skips from the listing.
+   * Removes from a listing the files and ranges that the scan can skip according to the answer.
    *
    * @param opening the cost of opening a file, as the number of bytes that a scan could read in the same time; None if
    *                the scan can read only whole files

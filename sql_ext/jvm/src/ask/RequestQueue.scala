@@ -41,7 +41,7 @@ object RequestQueue {
    * Returns the queue for a request that runs a statement or function. A thread of the front end also sends requests,
    * when it plans a query that calls a function of Sieve. If all threads of a queue waited for requests in the same
    * queue, none would ever become free. So requests from the front end's threads go into the queue "nested", and the
-   * threads of this queue may send none.
+   * threads that serve "nested" may send no requests.
    */
   def forRuns(): String = Option(queueOfThread.get).fold("statement") {
     case "nested" => throw new SieveException("SIEVE_INVALID_ARGUMENT",

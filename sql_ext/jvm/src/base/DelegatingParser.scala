@@ -7,8 +7,8 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.types.{DataType, StructType}
 
 /**
- * A parser that passes texts to the parser that was installed before it. `ParserMethods` adds the methods that only
- * some releases of Spark have. A dynamic proxy would need no `ParserMethods`, but would wrap each AnalysisException in
+ * A parser that passes texts to the previously installed parser. `ParserMethods` adds the methods that only some
+ * releases of Spark have. A dynamic proxy would need no `ParserMethods`, but would wrap each AnalysisException in
  * another exception.
  */
 trait DelegatingParser extends ParserInterface {

@@ -56,8 +56,8 @@ object Settings extends OnceLogging {
   def joinPruning(s: SparkSession): Boolean =
     joinAlways(s) || valid(s, "spark.sieve.join.pruning").trim.equalsIgnoreCase("auto")
   /**
-   * True if Sieve reads the keys of joins even if reading them may take longer than reading the files that they
-   * exclude.
+   * True if Sieve always reads the keys of joins, even if reading the keys may take longer than reading the files that
+   * the keys exclude.
    */
   def joinAlways(s: SparkSession): Boolean =
     valid(s, "spark.sieve.join.pruning").trim.equalsIgnoreCase("always")

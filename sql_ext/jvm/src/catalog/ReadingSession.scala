@@ -5,9 +5,9 @@ import org.apache.spark.sql.sieve.base.Compat
 import org.apache.spark.sql.sieve.formats.SourceTable
 
 /**
- * Chooses the session in which a background thread reads a table. In Spark 3.5, Iceberg makes a copy-on-write statement
- * fail if the table changes in the cache of the user's session while the statement runs. So the background thread reads
- * the table in a copy of the session, which has a cache of its own.
+ * Chooses the session in which a background thread reads a table. In Spark 3.5, a copy-on-write statement of Iceberg
+ * fails if the table in the session's cache changes while the statement runs. So the background thread reads the table
+ * in a copy of the session, which has a cache of its own.
  */
 object ReadingSession {
   private var copy: Option[Compat.Session] = None

@@ -14,7 +14,7 @@ import org.apache.spark.unsafe.types.UTF8String
  * With `escape = '"'`, the parser's paths differ after an empty value (`"",y,"a,b"`) and after a value with escaped
  * quotes. With the default escape, the parser's paths differ after a value that ends in an escaped backslash (`"y\\"`).
  * With a delimiter of several characters, the parser's paths also differ after line breaks. A record is doubtful, and
- * counts as damaged, if the parser's paths may differ after one of its values.
+ * counts as damaged, if the parser's paths may differ after one of the record's values.
  *
  * @param strings the positions of the string columns; values of other types contain neither quotes nor escapes
  * @param marks   texts that make a record doubtful if a value contains one of them

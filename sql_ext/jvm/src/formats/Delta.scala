@@ -20,10 +20,7 @@ import org.apache.spark.util.Utils
  */
 object Delta extends TableFormat with OnceLogging {
   private val root = "org.apache.spark.sql.delta"
-  /**
-   * The class of the listing through which a command of Delta reads the files that the command has chosen. No query
-   * uses this listing.
-   */
+  /** The class of the listings with which Delta's commands read their chosen files. No query uses such a listing. */
   val listingOfFiles: String = s"$root.files.TahoeBatchFileIndex"
   /**
    * The classes of Delta's listings: two classes for queries, with and without data skipping, and one for DELETE,
@@ -57,7 +54,7 @@ object Delta extends TableFormat with OnceLogging {
   def isFormat(format: FileFormat): Boolean = format.getClass.getName == s"$root.DeltaParquetFileFormat"
 
   /**
-   * True if this release of Delta has the methods that Sieve needs. These methods return the column names in files, and
+   * True if this release of Delta has the methods that Sieve needs. The methods return the column names in files, and
    * the version that a query reads.
    */
   override def isKnown(relation: HadoopFsRelation): Boolean = isFormat(relation.fileFormat) &&
@@ -87,7 +84,7 @@ object Delta extends TableFormat with OnceLogging {
   private def attempt[A](call: => A): Option[A] =
     try Some(call)
     catch {
-      // Delta itself throws this error or cancellation, and would also throw it without an index.
+      // Delta itself throws this error or cancellation, with or without an index.
       case e: InvocationTargetException => throw e.getCause
       case e @ (NonFatal(_) | _: LinkageError) =>
         warnOnce(s"no index of a Delta table is used, because this release of Delta has other classes: $e")
@@ -116,8 +113,8 @@ object Delta extends TableFormat with OnceLogging {
 
   /**
    * Removes Delta's row-counting functions from an expression. Each of these functions returns its argument, so the
-   * expression keeps its value. If a join side contains such a function, Sieve reads the side's keys only from its
-   * broadcast, so no row is counted twice. If there is no broadcast, Spark drops the run-time filter.
+   * expression keeps its value. If a join side contains such a function, Sieve reads the side's keys only from the
+   * side's broadcast, so no row is counted twice. If there is no broadcast, Spark drops the run-time filter.
    */
   override def withoutCounters(e: Expression): Expression =
     e.transform { case count if count.getClass.getName == s"$root.metric.IncrementMetric" => count.children.head }

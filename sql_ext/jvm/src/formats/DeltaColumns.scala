@@ -11,7 +11,7 @@ import org.apache.spark.sql.types._
 object DeltaColumns {
   private val storedName = "delta.columnMapping.physicalName"
   /**
-   * The keys of those entries in a column's metadata that readers use. Other entries can change with each insert, for
+   * The keys of the metadata entries that a column's readers use. Other entries can change with each insert, for
    * example the entries of an identity column.
    */
   private val heeded = Seq(

@@ -18,9 +18,9 @@ import org.apache.spark.sql.types.StructType
  * the path of its first log file. The length of a slice is the sum of its files' lengths. Instead of a modification
  * time, a slice has a digest of the names and lengths of its log files, or 0 if it has no log file.
  *
- * A reader that shows the table as of an instant ignores log entries after this instant. So it returns the slice's rows
- * without the changes in later log files. But if a later log file rolls back an earlier one, the reader applies the
- * later log file.
+ * A reader that shows the table as of an instant ignores log entries after this instant. So such a reader returns the
+ * slice's rows without the changes in later log files. But if a later log file rolls back an earlier one, the reader
+ * applies the later log file.
  */
 class FileSlices(relation: HadoopFsRelation) extends Locations {
   import Hudi.{call, option}

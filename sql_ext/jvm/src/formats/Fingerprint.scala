@@ -93,8 +93,8 @@ object Fingerprint {
     val parsing =
       if (!text) Nil
       else Seq(
-        // This part distinguishes current builds from builds of earlier Sieve releases. Earlier builds read only one
-        // column of each record, so their indexes prove nothing about queries of other columns.
+        // The part "records" distinguishes current builds from builds of earlier Sieve releases. Earlier builds read
+        // only one column of each record, so their indexes prove nothing about queries of other columns.
         "records" -> "whole",
         "ansi" -> conf.ansiEnabled.toString, "corrupt" -> conf.columnNameOfCorruptRecord,
         // The names of months and days, and the rules of time zones, depend on the version of Java.
@@ -103,11 +103,11 @@ object Fingerprint {
     val literals =
       if (!columns.existsRecursively(hasDefault)) Nil
       else literalSettings.map(k => s"conf.$k" -> conf.getConfString(k))
-    // This part distinguishes current builds from builds of earlier Sieve releases, which read only some fields of a
-    // struct and so lost the struct's default.
+    // The part "structs" distinguishes current builds from builds of earlier Sieve releases. Earlier builds read only
+    // some fields of a struct, and so lost the struct's default.
     val structs = if (hasDefaultOfStruct(columns)) Seq("structs" -> "whole") else Nil
-    // A build adds columns whose names have this prefix. So if a table already has a column with the prefix, no query
-    // uses an index of the table.
+    // A build adds columns whose names have the prefix `reserved`. So if a table already has a column with this prefix,
+    // no query uses an index of the table.
     val taken = (columns.fieldNames ++ relation.partitionSchema.fieldNames).toSeq
       .filter(lower(_).startsWith(reserved)).map("reserved" -> _)
     val own = kind match {

@@ -34,8 +34,8 @@ final class HudiTable(files: ListedFiles) extends FormatTable(files) {
   def slice(number: Int): String = Json.write((slices.states _).tupled(files(number)))
 
   /**
-   * Opens a reader of the blocks in the `k`-th log file of a slice, in the order of the files' names. `number` is the
-   * slice's number in the last listing.
+   * Opens a reader of the blocks in the `k`-th log file of a slice. The slice's log files are sorted by name. `number`
+   * is the slice's number in the last listing.
    */
   def logReader(number: Int, k: Int): AnyRef =
     Hudi.logReader(relation, (slices.logs _).tupled(files(number))(k))

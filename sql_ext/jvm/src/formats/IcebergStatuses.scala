@@ -6,8 +6,8 @@ import org.apache.hadoop.fs.{FileStatus, Path}
 import org.apache.spark.sql.sieve.base.LruMap
 
 /**
- * The statuses of a table's data files, which later scans of the table use again. Without this cache, an index would
- * double the planning time of a scan of 10,000 files, mostly because it takes long to make Hadoop's paths.
+ * Caches the statuses of a table's data files for later scans of the table. Without this cache, an index would double
+ * the planning time of a scan of 10,000 files, mostly because creating Hadoop's paths takes long.
  */
 private final class IcebergStatuses {
   /** The number of files in the largest scan so far. */
@@ -47,7 +47,7 @@ private final case class IcebergStatus(status: FileStatus, isPlain: Boolean)
 private object IcebergStatuses {
   /** The status of a task that reads only a part of a data file. */
   val part = new FileStatus(0, false, 0, 0, 0, new Path("/"))
-  /** The statuses of the tables that scans have used last. If memory is short, Java removes the statuses. */
+  /** The statuses of the most recently scanned tables. If memory is short, Java removes the statuses. */
   private val tables = new LruMap[String, SoftReference[IcebergStatuses]](100)
 
   /** The statuses of a table's files, for a scan of this number of files. */

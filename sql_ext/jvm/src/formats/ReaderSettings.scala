@@ -10,12 +10,12 @@ import org.apache.spark.sql.sieve.base.Compat
 /**
  * The settings that decide how a session's reader interprets a file's bytes. `of` returns all keys with a reader's
  * prefix, except keys that are known to be harmless. So if a query sets an unknown key, its fingerprint matches no
- * index, and the query reads all files. A key with its default value counts as not set. The rebase modes are an
- * exception and always count, because alternative names of these keys can have other values.
+ * index, and the query reads all files. A key with its default value counts as not set. The keys of the rebase modes
+ * always count as set, because alternative names of these keys can have other values.
  */
 object ReaderSettings {
-  // Spark's first read of a table loads mapred-site.xml and the deprecated names of Hadoop's keys. Without this call,
-  // the first read of a table would change the fingerprint.
+  // By default, Spark's first read of a table loads mapred-site.xml and the deprecated names of Hadoop's keys, which
+  // would change the fingerprint. So this call loads them now.
   ConfigUtil.loadResources()
 
   private val sqlPrefixes = Seq("parquet", "orc", "csv", "json", "avro", "files", "legacy", "variant",
